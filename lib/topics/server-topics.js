@@ -6,11 +6,9 @@ const { state } = require('../reactor/table');
 const records = require('./records');
 const { endTopic } = require('./requests');
 const { settingsOf } = require('./settings');
-const { Table, partOfName } = require('./table');
 const { Topic } = require('./topic');
 
 /** @import { Server } from '../connection/state' */
-/** @import { AnyTable } from './table' */
 /** @import { AnyTopic } from './topic' */
 
 /**
@@ -36,8 +34,8 @@ class ServerTopics {
   constructor(server) {
     this.server = server;
     this.options = server._forTopics();
-    /** By name. @type {AnyTable<string, AnyTopic>} */
-    this.all = new Table(partOfName);
+    /** By name. @type {Map<string, AnyTopic>} */
+    this.all = new Map();
     /**
      * The topic of all open connections, which has no name: it exists from the first broadcast on,
      * until all have gone.
@@ -89,7 +87,7 @@ class ServerTopics {
     const topic = new Topic(ownText(name), settings);
     // It may throw.
     if (topic.ring !== null || isOnReactors) this.register(topic);
-    this.all.add(topic.name, topic);
+    this.all.set(topic.name, topic);
     return topic;
   }
 

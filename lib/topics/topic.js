@@ -3,25 +3,18 @@
 const { published } = require('../connection/pressure');
 const { Ring } = require('./ring');
 const { SLOW } = require('./settings');
-const { Table, partOfNumber } = require('./table');
 
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Settings } from './settings' */
 /** @import { AnyMember } from './stream-member' */
-/** @import { AnyTable } from './table' */
 
 /** Number of the next topic that needs one of its own; 0 is none. */
 let last = 0;
-/**
- * Numbers that can be used again. An array of a million takes 8 ms to grow, in the middle of a turn,
- * so they are in parts.
- */
-const free = /** @type {number[][]} */ ([[]]);
-/** The most numbers of a part. */
-const PART = 4096;
+/** Numbers that can be used again. @type {number[]} */
+const free = [];
 
-/** Topics that the reactors report on, by number. @type {AnyTable<number, Topic>} */
-const reporting = new Table(partOfNumber);
+/** Topics that the reactors report on, by number. @type {Map<number, Topic>} */
+const reporting = new Map();
 
 /** @typedef {Topic} AnyTopic */
 
@@ -73,30 +66,15 @@ class Topic {
 
   /** Gives it a number. */
   enlist() {
-    this.number = takeFree() ?? next();
-    if (this.reports) reporting.add(this.number, this);
+    this.number = free.pop() ?? next();
+    if (this.reports) reporting.set(this.number, this);
   }
 
   /** The reactors forget it. If they report on it, its number is in use until `forgetReports`. */
   strike() {
-    if (!this.reports) giveBack(this.number);
+    if (!this.reports) free.push(this.number);
     this.number = 0;
   }
-}
-
-/** @returns {number | undefined} A number that can be used again; undefined: there is none */
-function takeFree() {
-  const part = free[free.length - 1];
-  const number = part.pop();
-  if (part.length === 0 && free.length > 1) free.pop();
-  return number;
-}
-
-/** @param {number} number A number that no topic has any more */
-function giveBack(number) {
-  const part = free[free.length - 1];
-  if (part.length < PART) part.push(number);
-  else free.push([number]);
 }
 
 function next() {
@@ -107,7 +85,7 @@ function next() {
 /** @param {number} number The number of a topic on which no report comes any more */
 function forgetReports(number) {
   reporting.delete(number);
-  giveBack(number);
+  free.push(number);
 }
 
 /**
