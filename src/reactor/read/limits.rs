@@ -190,9 +190,9 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Gives messages up until the rest is within the budget.
+    /// Gives messages up until the rest is within the budget, not too many in one turn.
     pub(in crate::reactor) fn give_up_unfinished(&mut self) {
-        loop {
+        for _ in 0..SERVED_AT_ONCE {
             let unfinished = &self.work.unfinished;
             let oldest = unfinished.oldest();
             self.seat.note_unfinished(unfinished.bytes(), oldest.map_or(u64::MAX, |(second, _)| second));

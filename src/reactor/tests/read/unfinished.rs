@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
 
 use crate::engine::ErrorKind as Broken;
+use crate::reactor::config::SERVED_AT_ONCE;
 use crate::reactor::tests::server::{Reporter, reactor};
 use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;
@@ -187,4 +188,19 @@ fn f13_r14_a_message_as_long_as_the_budget_passes_and_a_longer_one_does_not() {
         let alone = crowd.join(message().len());
         assert_eq!(crowd.reported(), (alone, report));
     }
+}
+
+#[test]
+fn f13_r14_many_short_messages_are_not_given_up_in_one_turn() {
+    let mut crowd = crowd(MARK);
+    for _ in 0..2 * SERVED_AT_ONCE {
+        crowd.join(1000);
+    }
+    while crowd.reactor.work.unfinished.bytes() < 2 * SERVED_AT_ONCE * 900 {
+        crowd.turn();
+    }
+    crowd.reactor.work.unfinished.budget = 0;
+    crowd.reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
+    assert!(crowd.reactor.work.unfinished.bytes() >= SERVED_AT_ONCE * 900);
+    until(&mut crowd.reactor, |reactor| reactor.work.unfinished.is_nothing());
 }
