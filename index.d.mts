@@ -49,6 +49,7 @@ export import TrafficOptions = WebSocket.TrafficOptions;
 export import VerifyClientCallbackAsync = WebSocket.VerifyClientCallbackAsync;
 export import VerifyClientCallbackSync = WebSocket.VerifyClientCallbackSync;
 export import VerifyInfo = WebSocket.VerifyInfo;
+export import Waiting = WebSocket.Waiting;
 export import WebSocketEventMap = WebSocket.WebSocketEventMap;
 export import PerMessageDeflate = WebSocket.PerMessageDeflate;
 export import Receiver = WebSocket.Receiver;

@@ -72,10 +72,10 @@ const DEFAULTS = Object.freeze({
  */
 function settingsOf(given) {
   if (given === undefined || given === null) return DEFAULTS;
-  checkOptions(given, Object.keys(DEFAULTS), 'topicOptions()');
   const options = /** @type {TopicOptions & { then?: unknown }} */ (given);
   // Its settings come when the topic has been made.
   if (typeof options.then === 'function') throw wrong(TypeError, 'topicOptions()', 'an object, not a Promise', given);
+  checkOptions(given, Object.keys(DEFAULTS), 'topicOptions()');
   const settings = {
     slow: slowOf(options.slow),
     limit: number('limit', options.limit),
