@@ -57,6 +57,7 @@ const {
   CAUSE,
   CAUSES,
   HIGH_WATER_MARK,
+  IN_CLOSING,
   IN_SUBSCRIBED,
   KIND_MASK,
   OUT_FLAG_FIN,
@@ -354,7 +355,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {number} length Bytes of the payload, or a count
    */
   _onRecord(tag, offset, length) {
-    if ((tag & KIND_MASK) < IN_SUBSCRIBED) receive.record(this, tag, offset, length);
+    const kind = tag & KIND_MASK;
+    if (kind < IN_SUBSCRIBED || kind === IN_CLOSING) receive.record(this, tag, offset, length);
     else topics.record(this, tag, offset, length);
   }
 

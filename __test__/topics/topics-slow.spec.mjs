@@ -204,6 +204,8 @@ for (const way of WAYS) {
     const sum = await publishMany(server, live);
     t.deepEqual(await numbersOf(live), upTo(COUNT));
     t.true(sum.dropped > 0);
+    t.is(stalled.ws.readyState, stalled.ws.CLOSING);
+    t.is(server.subscriberCount('room'), 1);
     stalled.client._socket.resume();
     const [code] = await closed;
     t.is(code, 1013);

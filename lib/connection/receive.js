@@ -35,6 +35,7 @@ const {
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
+  IN_CLOSING,
   IN_DRAIN,
   IN_END,
   IN_ERROR,
@@ -91,6 +92,7 @@ function onRecord(ws, tag, offset, length) {
   const kind = tag & KIND_MASK;
   if (kind === IN_SENT) sent(ws, length);
   else if (kind === IN_DRAIN) drained(ws);
+  else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
   // Reported during the handshake, and overtaken by its end: reported again when everything before
   // it has been read.
@@ -339,6 +341,13 @@ function failed(ws, kind, detail) {
   ws._owner?._counts.broke(kind);
   const error = protocolError(kind, detail);
   ws.emit('error', reportFailed(ws, error));
+}
+
+/** @param {WebSocket} ws A connection that the reactor closes by itself */
+function closing(ws) {
+  if (ws._readyState !== OPEN) return;
+  ws._bits |= CLOSE_SENT;
+  startClosing(ws);
 }
 
 /**

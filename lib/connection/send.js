@@ -1,12 +1,17 @@
 'use strict';
 
+// Not the global one: a test may have put another in its place.
+const { setTimeout } = require('node:timers');
+
 const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
 const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../constants');
+const { delay } = require('../checks');
 const { streamDestroyed } = require('../errors');
-const { AUX_SHIFT, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_WRITE } = require('../reactor/layout');
+const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_WRITE } = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
 const { endSoon } = require('./receive');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
+const { endsBy } = require('./cause');
 const { post, push } = require('./post');
 const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
@@ -142,9 +147,18 @@ function postClose(ws, code, reason) {
     closeNow(ws, code, reason);
     return;
   }
+  // The reactor's timer begins with the close frame, which a Blob may keep for ever.
+  setTimeout(cut, delay(ws._closeTimeout), ws).unref();
   // A copy: the caller may use its memory again.
   const copy = copyOf(reason);
   sendLater(ws, 0, (error) => error === undefined && closeNow(ws, code, copy));
+}
+
+/** @param {WebSocket} ws A WebSocket that has been closing for too long */
+function cut(ws) {
+  if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
+  endsBy(ws, CAUSE.CLOSE_TIMEOUT);
+  ws.terminate();
 }
 
 /**

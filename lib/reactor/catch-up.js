@@ -3,24 +3,15 @@
 // Records that come before what other code of the process is about to see.
 
 const { executionAsyncId } = require('node:async_hooks');
-// Not the global one: a test may have put another in its place.
-const { performance } = require('node:perf_hooks');
-
 const { root } = require('../async-context');
 const { addon } = require('./addon');
 const { checkpoint } = require('./checkpoint');
 const { incoming, settle: settleReactors } = require('./crossing');
-const { TURN_MILLISECONDS, isDelivering, isPostponed, turn } = require('./dispatch');
+const { isDelivering, isPostponed, turn } = require('./dispatch');
 const { state } = require('./table');
 
 /** The most ticks that may throw in a turn in the middle of another callback. */
 const MOST_THROWN = 64;
-
-/**
- * Milliseconds that may be delivered before requests, and since when. It takes half of the time at
- * most: with many requests in one turn of the event loop, the others of that turn wait for it.
- */
-const catching = { left: TURN_MILLISECONDS, since: 0 };
 
 /**
  * Delivers what waits now, in the middle of another callback: other code of this process is about
@@ -64,19 +55,10 @@ function settle(message) {
     incoming.unsettled++;
     return;
   }
-  const begin = performance.now();
-  catching.left = Math.min(TURN_MILLISECONDS, catching.left + begin - catching.since);
-  catching.since = begin;
-  if (catching.left <= 0) {
-    incoming.unsettled++;
-    return;
-  }
   if (!settleReactors()) return;
   catchUp();
   // What is left over comes later.
   if (isPostponed()) incoming.unsettled++;
-  catching.since = performance.now();
-  catching.left -= catching.since - begin;
 }
 
 /** @param {unknown} error The exception of a handler */

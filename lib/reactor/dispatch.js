@@ -349,4 +349,4 @@ function fail(reason) {
   process.nextTick(() => state.topics?._onFailed());
 }
 
-module.exports = { TURN_MILLISECONDS, currentBatch, isDelivering, isPostponed, payload, peek, turn, wake };
+module.exports = { currentBatch, isDelivering, isPostponed, payload, peek, turn, wake };

@@ -155,6 +155,8 @@ module.exports = {
    * came. The kinds between are about topics.
    */
   IN_REFUSED: 21,
+  /** The reactor has sent a close frame by itself: the topic's member was slow. */
+  IN_CLOSING: 22,
   /** Inbound flag: the payload is one of the batch's large payloads and `offset` its index. */
   IN_FLAG_OWNED: 32768,
   /** Flag of a message of a stream: these are its last bytes, the others came with `IN_PART`. */

@@ -152,6 +152,8 @@ layout! {
     /// Descriptors have run out. slot: listener id, length: connections that were closed as they
     /// came. The kinds between are about topics.
     IN_REFUSED: u8 = 21;
+    /// The reactor has sent a close frame by itself: the topic's member was slow.
+    IN_CLOSING: u8 = 22;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;

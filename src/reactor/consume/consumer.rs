@@ -99,6 +99,8 @@ pub trait Consumer {
     fn on_sent(&mut self, id: ConnectionId, count: u32);
     /// Queued bytes have fallen to half the high-water mark after having been above it.
     fn on_drain(&mut self, id: ConnectionId);
+    /// A close frame was sent that the consumer has not asked for.
+    fn on_closing(&mut self, _id: ConnectionId) {}
     /// `bytes` of the connection's sends wait no more.
     fn on_settled(&mut self, id: ConnectionId, bytes: u64);
     /// `bytes` have been read from the connection, all in all.

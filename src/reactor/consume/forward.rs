@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
-    ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END,
-    IN_ERROR, IN_FAILURE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT,
-    IN_TEXT, MAX_RECORDS, Opened,
+    ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DRAIN,
+    IN_END, IN_ERROR, IN_FAILURE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST,
+    IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::tally::{Meters, Tally};
@@ -265,6 +265,10 @@ impl Consumer for Forward {
 
     fn on_sent(&mut self, id: ConnectionId, count: u32) {
         self.report(id.slot, IN_SENT, count);
+    }
+
+    fn on_closing(&mut self, id: ConnectionId) {
+        self.report(id.slot, IN_CLOSING, 0);
     }
 
     fn on_drain(&mut self, id: ConnectionId) {

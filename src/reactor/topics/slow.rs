@@ -36,6 +36,7 @@ impl<C: Consumer> Reactor<C> {
                 let mut session = Session { id, connection, work: &mut self.work };
                 session.close(Some(CloseCode::TRY_AGAIN_LATER), &[]);
                 session.connection.life.blame(Cause::Slow);
+                self.consumer.on_closing(id);
                 return Some(Outcome::Dropped);
             }
             Slow::Drop | Slow::Close => return None,
