@@ -8,7 +8,7 @@ import fastify from 'fastify';
 import { WebSocket } from 'reactor-ws';
 
 import { ask, firstMessage, open, refusal } from './helpers/clients.mjs';
-import { assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
+import { RealWebSocket, assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
 
 async function start(t, routes, options) {
   const app = fastify();
@@ -116,4 +116,31 @@ test('@fastify/websocket: injectWS: both ends over streams that are no sockets',
   peer.terminate();
   client.terminate();
   await once(client, 'close');
+});
+
+test('@fastify/websocket: a client that was closed sees that before app.close() is over, 20 times', async (t) => {
+  for (let round = 0; round < 20; round++) {
+    const app = fastify();
+    await app.register(websocket);
+    app.get('/', { websocket: true }, (socket) => socket.close());
+    await app.listen({ port: 0 });
+    const url = `ws://localhost:${app.server.address().port}`;
+    let isClosed = false;
+    const { close } = app.server;
+    const refused = new Promise((resolve) => {
+      app.server.close = function (callback) {
+        const late = new RealWebSocket(url);
+        late.once('error', ({ message }) => {
+          resolve(message);
+          close.call(this, callback);
+        });
+      };
+    });
+    const client = new RealWebSocket(url);
+    client.once('close', () => (isClosed = true));
+    await once(client, 'open');
+    await app.close();
+    assert.equal(await refused, 'Unexpected server response: 503');
+    assert.equal(isClosed, true);
+  }
 });

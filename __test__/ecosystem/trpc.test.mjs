@@ -19,13 +19,16 @@ const appRouter = router({
   count: procedure.input(Number).subscription(async function* ({ input }) {
     for (let value = 1; value <= input; value++) yield value;
   }),
+  ticks: procedure.subscription(async function* ({ signal }) {
+    for (let value = 1; !signal.aborted; value++) yield await new Promise((done) => setTimeout(done, 5, value));
+  }),
   forever: procedure.subscription(async function* ({ signal }) {
     for (let value = 1; !signal.aborted; value++) yield await new Promise((done) => setImmediate(done, value));
   }),
 });
 
-async function start(t, options = {}) {
-  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+async function start(t, options = {}, host = '127.0.0.1') {
+  const wss = new WebSocketServer({ port: 0, host });
   const createContext = ({ req }) => ({ address: req.socket.remoteAddress });
   const handler = applyWSSHandler({ wss, router: appRouter, createContext, ...options });
   t.after(() => {
@@ -33,7 +36,7 @@ async function start(t, options = {}) {
     wss.close();
   });
   await once(wss, 'listening');
-  return { wss, handler, url: `ws://127.0.0.1:${wss.address().port}` };
+  return { wss, handler, url: `ws://${host}:${wss.address().port}` };
 }
 
 function connect(t, url, options = {}) {
@@ -97,4 +100,20 @@ test('tRPC: keep-alive, and clients that are asked to connect again', async (t) 
   assert.equal(await client.hello.query('second'), 'hello second');
   if (first.readyState !== first.CLOSED) await once(first, 'close');
   await assertOnReactor(1);
+});
+
+// A client that took the late end of its old connection for that of the new one would go on for ever.
+test('tRPC: a subscription goes on when its client is asked to connect again, 20 times', async (t) => {
+  for (let round = 0; round < 20; round++) {
+    const { handler, url, wss } = await start(t, {}, 'localhost');
+    let [opened, closed, seen] = [0, 0, 0];
+    const client = connect(t, url, { onOpen: () => opened++, onClose: () => closed++, retryDelayMs: () => 5 });
+    const subscription = client.ticks.subscribe(undefined, { onData: () => seen++ });
+    while (seen === 0) await new Promise(setImmediate);
+    handler.broadcastReconnectNotification();
+    while (opened < 2 || closed < 1 || wss.clients.size > 1) await new Promise(setImmediate);
+    for (const until = seen + 5; seen < until; ) await new Promise(setImmediate);
+    assert.deepEqual([opened, closed, wss.clients.size], [2, 1, 1]);
+    subscription.unsubscribe();
+  }
 });
