@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const { addon } = require('./reactor/addon');
-const { wantedAsk } = require('./handshake/asking');
+const { knowHooks, wantedAsk } = require('./handshake/asking');
 const { capture, setContext } = require('./async-context');
 const { HALTED } = require('./bits');
 const { checkValue } = require('./checks');
@@ -362,6 +362,8 @@ class WebSocketServer extends EventEmitter {
     return (ask & ASK_ACCEPTED) === 0;
   }
 }
+
+knowHooks(WebSocketServer.prototype);
 
 /**
  * @param {WebSocketServer} server The server that decides

@@ -8,7 +8,9 @@ const { areRefusalsSeen } = require('../reactor/diagnostics');
 const { nodeEmit } = require('../node-emit');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../reactor/layout');
+const { state } = require('../reactor/table');
 const { watchListeners } = require('./watched-listeners');
+const { watchMethods } = require('./watched-methods');
 const WebSocket = require('../websocket');
 
 /** @import { Emitting, Server } from '../connection/state' */
@@ -33,16 +35,29 @@ const OWN = {
 };
 
 /**
- * Notices the listeners that want to see handshakes. A method that a program replaces is noticed
- * when the next connection opens. To be called while the methods are those of this package.
+ * To be called while the methods are those of this package: programs may replace them later.
+ *
+ * @param {Server} prototype Prototype of WebSocketServer
+ */
+function knowHooks(prototype) {
+  for (const name of /** @type {const} */ (['completeUpgrade', 'handleUpgrade', 'shouldHandle'])) OWN[name] = prototype[name];
+}
+
+/**
+ * Lets servers notice when a program wants to see their handshakes. What escapes notice here
+ * is noticed when a connection opens.
  *
  * @param {Server} prototype Prototype of WebSocketServer
  */
 function watchHooks(prototype) {
-  for (const name of /** @type {const} */ (['completeUpgrade', 'handleUpgrade', 'shouldHandle'])) OWN[name] = prototype[name];
+  watchMethods(prototype, Object.keys(OWN), updateAll);
   watchListeners(prototype, function (event) {
     if (event === undefined || EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
   });
+}
+
+function updateAll() {
+  for (const server of state.listeners.values()) server._updateAsk();
 }
 
 /**
@@ -82,4 +97,4 @@ function isOverridden(server) {
   );
 }
 
-module.exports = { wantedAsk, watchHooks };
+module.exports = { knowHooks, wantedAsk, watchHooks };

@@ -62,8 +62,6 @@ function listen(server, place, address) {
     native.accept(server._listenerId);
     server._emit('listening');
     server._listener?.emit('listening');
-    // Its listeners are where programs put the last hooks.
-    server._updateAsk();
   });
 }
 

@@ -1,0 +1,34 @@
+'use strict';
+
+/**
+ * Calls a function when a method of an instance or of the class is assigned to. The assignment
+ * itself has its usual effect; `Object.defineProperty` is not noticed.
+ *
+ * @template {object} T
+ * @param {T} prototype Prototype of the class
+ * @param {string[]} names Its own methods, or inherited ones
+ * @param {(this: unknown) => void} changed Called after it, with the object assigned to: an
+ *   instance, or a prototype
+ */
+function watchMethods(prototype, names, changed) {
+  const base = Object.getPrototypeOf(prototype);
+  for (const name of names) {
+    let own = Object.hasOwn(prototype, name) ? /** @type {Record<string, unknown>} */ (prototype)[name] : undefined;
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      enumerable: false,
+      get: () => own ?? base[name],
+      /**
+       * @this {unknown}
+       * @param {unknown} value The new method
+       */
+      set(value) {
+        if (this === prototype) own = value;
+        else Object.defineProperty(this, name, { configurable: true, enumerable: true, value, writable: true });
+        changed.call(this);
+      },
+    });
+  }
+}
+
+module.exports = { watchMethods };
