@@ -7,7 +7,9 @@ import { createRequire } from 'node:module';
 import test from 'ava';
 
 import { cert, key } from '../helpers/certificate.mjs';
+import { Child } from '../helpers/child.mjs';
 import { implementation, isReference } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { closeOf, rawPair, tlsPair } from '../helpers/streams.mjs';
 
 const wsClient = createRequire(import.meta.url)('ws');
@@ -42,6 +44,28 @@ for (const [title, options, pings] of ENDS) {
     far.on('data', (bytes) => (count += bytes.length / 2));
     t.is((await closeOf(ws))[0], 1006);
     t.true(count <= pings, `${count} pings`);
+  });
+}
+
+/** A silent connection to a process in which nothing else happens. */
+async function silent(t, way, options) {
+  const child = new Child(t, 'stopped.mjs', [way, JSON.stringify(options)]);
+  const port = Number(await child.line());
+  return async () => {
+    const raw = await RawClient.connect(t, port);
+    await raw.send(upgradeRequest());
+    await raw.closed();
+  };
+}
+
+for (const options of [{ idleTimeout: 30 }, { pingInterval: 30 }]) {
+  ownOnly(`silence ends a connection where nothing else happens: ${Object.keys(options)}`, async (t) => {
+    const [ends, canary] = await Promise.all([silent(t, 'stream', options), silent(t, 'port', options)]);
+    let isOver = false;
+    const over = ends().then(() => (isOver = true));
+    for (let round = 0; round < 50 && !isOver; round++) await canary();
+    t.true(isOver);
+    await over;
   });
 }
 

@@ -85,13 +85,14 @@ class Silence {
 }
 
 /**
- * JavaScript may have been busy, or the process stopped: Node reads its sockets after its timers.
+ * JavaScript may have been busy, or the process stopped: Node reads its sockets after its timers. An
+ * immediate that is unreferenced would wait for the next event, for which nothing else may be due.
  *
  * @param {Silence} silence The silence whose timer ended
  */
 function passed(silence) {
   silence.isDue = true;
-  setImmediate(judge, silence).unref();
+  setImmediate(judge, silence);
 }
 
 /** @param {Silence} silence The same, with all read that had come */
