@@ -29,7 +29,7 @@ const root = create();
  * AsyncLocalStorage has a store in it: on every version of Node, an AsyncResource then has one
  * property more.
  *
- * @returns {AsyncResource | null} null where no AsyncLocalStorage has a store
+ * @type {() => AsyncResource | null}
  */
 function capture() {
   const resource = /** @type {AsyncResource & Record<symbol, unknown>} */ (/** @type {unknown} */ (create()));
@@ -39,10 +39,7 @@ function capture() {
   return hasStore ? resource : null;
 }
 
-/**
- * @param {WebSocket} ws Not open yet
- * @param {AsyncResource | null} context What its events shall run in; null for the one they come in
- */
+/** @type {(ws: WebSocket, context: AsyncResource | null) => void} */
 function setContext(ws, context) {
   if (context === null) return;
   ws._ensureExtra().context = context;
@@ -53,11 +50,11 @@ function setContext(ws, context) {
  * Calls a function in the context of a WebSocket.
  *
  * @template A, B, C
- * @param {WebSocket} ws The first argument of `call`
- * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call The function to call
- * @param {A} [a] The second argument of `call`
- * @param {B} [b] The third argument of `call`
- * @param {C} [c] The fourth argument of `call`
+ * @param {WebSocket} ws
+ * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call
+ * @param {A} [a]
+ * @param {B} [b]
+ * @param {C} [c]
  */
 function inContext(ws, call, a, b, c) {
   if ((ws._bits & CONTEXT) === 0) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));

@@ -16,13 +16,7 @@ const MOST = 2 ** 31 - 1;
  *   values?: string[] }} Range
  */
 
-/**
- * @param {Range} range The values allowed
- * @param {unknown} value The value to check
- * @param {string} label The name of the value in errors
- * @returns {unknown} The value
- * @throws {TypeError | RangeError}
- */
+/** @type {(range: Range, value: unknown, label: string) => unknown} @throws {TypeError | RangeError} */
 function checkValue({ type, least = 0, most = 0, values }, value, label) {
   if (values !== undefined) {
     if (values.includes(/** @type {string} */ (value))) return value;
@@ -35,20 +29,15 @@ function checkValue({ type, least = 0, most = 0, values }, value, label) {
   return value;
 }
 
-/**
- * @param {number} least The least that it may be
- * @param {number} most The most that it may be
- * @param {number} value A number
- * @returns {boolean} Whether it is an integer between them
- */
+/** @type {(least: number, most: number, value: number) => boolean} */
 function isIntegerFrom(least, most, value) {
   return Number.isInteger(value) && value >= least && value <= most;
 }
 
 /**
- * @param {string} label The name of the value in errors
+ * @param {string} label
  * @param {string} wanted The type wanted, with an article
- * @param {unknown} value The value to check
+ * @param {unknown} value
  */
 function wrongType(label, wanted, value) {
   return new TypeError(`${label} must be ${wanted}. Received ${inspect(value)}`);
@@ -57,9 +46,7 @@ function wrongType(label, wanted, value) {
 /**
  * Options that only this package has: an unknown one is an error.
  *
- * @param {object | null | undefined} options What the program has given
- * @param {string[]} known Names of the options that there are
- * @param {string} label The name of the object in errors
+ * @type {(options: object | null | undefined, known: string[], label: string) => void}
  * @throws {TypeError}
  */
 function checkNames(options, known, label) {
@@ -72,9 +59,7 @@ function checkNames(options, known, label) {
 /**
  * Numbers that ws coerces: what is not a number would mean no limit there, and no time.
  *
- * @param {Record<string, any>} options The options of ws
- * @param {string[]} names Those that are numbers
- * @param {string} [label] The name of the object in errors
+ * @type {(options: Record<string, any>, names: string[], label?: string) => void}
  * @throws {TypeError | RangeError}
  */
 function checkNumbers(options, names, label = 'options') {

@@ -22,9 +22,9 @@ const LIMITS = ['WS_ERR_TOO_MANY_MESSAGES', 'WS_ERR_TOO_MANY_BYTES'];
 /**
  * The error that ws emits for what the peer did wrong.
  *
- * @param {number} kind Number of the protocol error
+ * @param {number} kind
  * @param {number} detail The number that its sentence names: an opcode, a length, a status code
- * @returns {Error & { code: string }} The error, with the close code that it is answered with
+ * @returns {Error & { code: string }}
  */
 function protocolError(kind, detail) {
   const row = PROTOCOL_ERRORS[kind] || { code: 'WS_ERR_UNKNOWN', message: `Protocol error ${kind}`, range: true };
@@ -37,19 +37,17 @@ function protocolError(kind, detail) {
   return error;
 }
 
-/**
- * @param {number} kind Number of the protocol error
- * @returns {number} The status code that it is answered with
- */
+/** @type {(kind: number) => number} */
 function closeCodeOf(kind) {
   const row = PROTOCOL_ERRORS[kind];
   return row === undefined ? 1002 : row.closeCode;
 }
 
 /**
- * @param {number} kind Number of the protocol error
- * @returns {[code: number, reason?: string]} The arguments for `close()`: a reason for limits
- *   that ws does not have, the code alone otherwise, as an own `close()` sees it with ws
+ * The arguments for `close()`: a reason for limits that ws does not have, the code alone otherwise,
+ * as an own `close()` sees it with ws.
+ *
+ * @type {(kind: number) => [code: number, reason?: string]}
  */
 function closeArguments(kind) {
   const row = PROTOCOL_ERRORS[kind];
@@ -60,7 +58,7 @@ function closeArguments(kind) {
 /**
  * The error that callbacks of sends that never left get, as from a destroyed stream of Node.
  *
- * @returns {Error & { code: string }} A new error
+ * @type {() => Error & { code: string }}
  */
 function streamDestroyed() {
   const error = /** @type {Failure} */ (new Error('Cannot call write after a stream was destroyed'));
@@ -71,7 +69,7 @@ function streamDestroyed() {
 /**
  * The error for a message that turns out to be too long when it is inflated.
  *
- * @returns {RangeError & { code: string }} A new error
+ * @type {() => RangeError & { code: string }}
  */
 function maxPayloadExceeded() {
   const error = /** @type {Failure} */ (new RangeError('Max payload size exceeded'));

@@ -9,7 +9,7 @@ class Event {
   /** @type {Record<string, unknown>} */
   [kFields];
 
-  /** @param {string} type Name of the event */
+  /** @param {string} type */
   constructor(type) {
     this[kFields] = { target: null, type };
   }
@@ -25,9 +25,8 @@ class Event {
 
 class CloseEvent extends Event {
   /**
-   * @param {string} type Name of the event
-   * @param {{ code?: number, reason?: string, wasClean?: boolean }} [options] Status code, reason,
-   *   and whether both close frames were sent; 0, '' and false by default
+   * @param {string} type
+   * @param {{ code?: number, reason?: string, wasClean?: boolean }} [options]
    */
   constructor(type, { code = 0, reason = '', wasClean = false } = {}) {
     super(type);
@@ -49,9 +48,8 @@ class CloseEvent extends Event {
 
 class ErrorEvent extends Event {
   /**
-   * @param {string} type Name of the event
-   * @param {{ error?: unknown, message?: string }} [options] The error and its message; null and ''
-   *   by default
+   * @param {string} type
+   * @param {{ error?: unknown, message?: string }} [options]
    */
   constructor(type, { error = null, message = '' } = {}) {
     super(type);
@@ -69,8 +67,8 @@ class ErrorEvent extends Event {
 
 class MessageEvent extends Event {
   /**
-   * @param {string} type Name of the event
-   * @param {{ data?: unknown }} [options] The message; null by default
+   * @param {string} type
+   * @param {{ data?: unknown }} [options]
    */
   constructor(type, { data = null } = {}) {
     super(type);
@@ -82,10 +80,7 @@ class MessageEvent extends Event {
   }
 }
 
-/**
- * @param {Function} constructor Class of events
- * @param {string[]} names Getters that `for in` shows
- */
+/** @type {(constructor: Function, names: string[]) => void} */
 function makeEnumerable({ prototype }, names) {
   for (const name of names) Object.defineProperty(prototype, name, { enumerable: true });
 }
@@ -130,11 +125,11 @@ const makers = {
 };
 
 /**
- * @param {import('node:events')} emitter The WebSocket
- * @param {string} type Name of the event
- * @param {unknown} handler Function or object with `handleEvent`
+ * @param {import('node:events')} emitter
+ * @param {string} type
+ * @param {unknown} handler
  * @param {boolean} attribute Whether it is the handler of an `on*` attribute
- * @returns {Listener | undefined} The listener that stands for the handler; undefined without one
+ * @returns {Listener | undefined}
  */
 function find(emitter, type, handler, attribute) {
   return emitter
@@ -148,10 +143,10 @@ function find(emitter, type, handler, attribute) {
 }
 
 /**
- * @param {import('node:events')} emitter The WebSocket
- * @param {string} type Name of the event
- * @param {Handler} handler Function or object with `handleEvent`
- * @param {boolean} once Whether it is called once
+ * @param {import('node:events')} emitter
+ * @param {string} type
+ * @param {Handler} handler
+ * @param {boolean} once
  * @param {boolean} attribute Whether it is the handler of an `on*` attribute
  */
 function add(emitter, type, handler, once, attribute) {
@@ -176,9 +171,9 @@ function add(emitter, type, handler, once, attribute) {
  * `EventTarget.addEventListener` for the types open, message, close and error; others are ignored.
  *
  * @this {EventEmitter}
- * @param {string} type Name of the event
+ * @param {string} type
  * @param {Handler} handler Function or object with `handleEvent`; adding it twice has no effect
- * @param {{ once?: boolean }} [options] `once`: whether it is called once; false by default
+ * @param {{ once?: boolean }} [options]
  */
 function addEventListener(type, handler, options = {}) {
   if (find(this, type, handler, false) === undefined) add(this, type, handler, !!options.once, false);
@@ -186,8 +181,8 @@ function addEventListener(type, handler, options = {}) {
 
 /**
  * @this {EventEmitter}
- * @param {string} type Name of the event
- * @param {unknown} handler The handler that was given to `addEventListener`
+ * @param {string} type
+ * @param {unknown} handler
  */
 function removeEventListener(type, handler) {
   const listener = find(this, type, handler, false);
@@ -197,7 +192,7 @@ function removeEventListener(type, handler) {
 /**
  * Gives a class `addEventListener`, `removeEventListener` and the `on*` attributes.
  *
- * @param {EventEmitter & Methods} prototype Prototype of the class
+ * @param {EventEmitter & Methods} prototype
  */
 function install(prototype) {
   for (const type of Object.keys(makers)) {

@@ -33,27 +33,24 @@ const LAST_STANDARD = 2;
 /** Characters of a value that an error of Node shows. */
 const SHOWN = 28;
 
-/**
- * @param {unknown} port The value of the option
- * @returns {number | undefined} The port as a number; undefined when it is not a port
- */
+/** @type {(port: unknown) => number | undefined} */
 function portNumber(port) {
   const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port;
   return typeof number === 'number' && number >>> 0 === number && number <= 0xffff ? number : undefined;
 }
 
 /**
- * @param {unknown} port The value of the option
- * @returns {port is string} Whether it is the name of a pipe, or of a socket in the file system: as in
- *   Node, text that is not a number of 0 or more
+ * Whether it is the name of a pipe, or of a socket in the file system: as in Node, text that is not
+ * a number of 0 or more.
+ *
+ * @type {(port: unknown) => port is string}
  */
 function isPipeName(port) {
   return typeof port === 'string' && !(Number(port) >= 0);
 }
 
 /**
- * @param {{ port?: unknown, host?: unknown, backlog?: unknown }} options `host` and `port` as given
- * @returns {unknown} The port, of text as a number
+ * @type {(options: { port?: unknown, host?: unknown, backlog?: unknown }) => unknown}
  * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
  */
 function checkPort({ host, port }) {
@@ -66,7 +63,7 @@ function checkPort({ host, port }) {
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' });
 }
 
-/** @param {number | string} port A value that is not a port */
+/** @param {number | string} port */
 function badPort(port) {
   const text = String(port);
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;
@@ -78,9 +75,9 @@ function badPort(port) {
 }
 
 /**
- * @param {ServerOptions} options The options of a server, with a port
- * @returns {Place | null} The place for a reactor to listen at; null: only Node can listen there,
- * and has its own errors
+ * The place for a reactor to listen at; null: only Node can listen there, and has its own errors.
+ *
+ * @type {(options: ServerOptions) => Place | null}
  */
 function placeOf({ backlog, host, port }) {
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
@@ -97,10 +94,7 @@ function placeOf({ backlog, host, port }) {
   return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, mode, backlog: given.backlog }) : null;
 }
 
-/**
- * @param {Omit<Place, 'port'>} place A socket of the file system or of another process
- * @returns {Place | null} The place; null: only Node can listen there
- */
+/** The place; null: only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
 function localPlace(place) {
   const { fd = 0, path = '' } = place;
   const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= LONGEST_PATH;
@@ -112,27 +106,22 @@ function localPlace(place) {
  * The reactor has a descriptor of its own: closing the descriptor of the reactor must end
  * listening.
  *
- * @param {Place} place The place of the listener from now on
+ * @type {(place: Place) => void}
  */
 function closeGiven({ fd = 0 }) {
   if (fd > LAST_STANDARD) closeSync(fd);
 }
 
 /**
- * @param {{ address: string, family: string, port: number }} bound The address that the reactor has
- *   bound
- * @returns {{ address: string, family: string, port: number } | string | null} The result of
- *   `address()`; null for a socket without a name
+ * The result of `address()`; null for a socket without a name.
+ *
+ * @type {(bound: { address: string, family: string, port: number }) => { address: string, family: string, port: number } | string | null}
  */
 function addressOf({ address, family, port }) {
   return family === '' ? address || null : { address, family, port };
 }
 
-/**
- * @param {ServerOptions} options The options of a server, with a port
- * @param {{ ipv6Only?: true, reusePort?: true }} flags Those options that are set
- * @returns {unknown} Arguments with which an HTTP server of Node listens
- */
+/** @type {(options: ServerOptions, flags: { ipv6Only?: true, reusePort?: true }) => unknown} */
 function nodePlace({ backlog, host, port }, flags) {
   if (typeof port === 'object') return Object.keys(flags).length === 0 ? port : { ...flags, ...Object(port) };
   const where = isPipeName(port) ? { path: port } : { port, host: host ?? undefined, ...flags };

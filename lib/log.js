@@ -11,7 +11,7 @@ const given = new Set();
 /**
  * Warns by `process.emitWarning`, the same text once.
  *
- * @param {string} code `code` of the warning
+ * @param {string} code
  * @param {string} text Its message, without the name of the package
  */
 function warn(code, text) {
@@ -25,9 +25,7 @@ function warn(code, text) {
  * those of ws. A name that differs from a known one in capitals or an s only is an error: a limit
  * that is not there would leave a server open.
  *
- * @param {object} options What the program has given
- * @param {string[]} known Names of the options that there are
- * @param {string} label What has the options
+ * @type {(options: object, known: string[], label: string) => void}
  * @throws {TypeError}
  */
 function reportUnknown(options, known, label) {
@@ -39,7 +37,7 @@ function reportUnknown(options, known, label) {
   }
 }
 
-/** @param {string} name Name of an option @returns {string} The same without capitals and any s */
+/** @type {(name: string) => string} */
 function plain(name) {
   return name.toLowerCase().replaceAll('s', '');
 }

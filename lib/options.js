@@ -120,8 +120,7 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
 /**
  * Lays the options over the defaults. An option that is undefined overrides its default, as in ws.
  *
- * @param {ServerOptions} given The argument of the constructor, in fact of any type
- * @returns {ServerOptions} The options laid over the defaults
+ * @type {(given: ServerOptions) => ServerOptions}
  * @throws {TypeError} Unless there is exactly one of port, server and noServer; for a wrong type of
  *   an option, and a misspelt one
  * @throws {RangeError} For an option out of its range
@@ -156,9 +155,7 @@ function merge(given) {
  * The value of an option that ws does not have. Unlike those of ws, it is not coerced, and
  * undefined stands for the default.
  *
- * @param {ServerOptions} options The options of the server
- * @param {string} name One of OWN
- * @returns {any} The value, or its default
+ * @type {(options: ServerOptions, name: string) => any}
  * @throws {TypeError | RangeError}
  */
 function own(options, name) {
@@ -168,21 +165,15 @@ function own(options, name) {
   return check(name, value, `options.${name}`);
 }
 
-/**
- * @param {string} name One of OWN
- * @param {unknown} value The given value
- * @param {string} label Its name in errors
- * @returns {any} The value
- * @throws {TypeError | RangeError}
- */
+/** @type {(name: string, value: unknown, label: string) => any} @throws {TypeError | RangeError} */
 function check(name, value, label) {
   return checkValue(OWN[name], value, label);
 }
 
 /**
- * @param {ServerOptions} options The options of the server
- * @returns {number} The number of reactor threads; 0: the reactor runs on the JavaScript
- *   thread
+ * The number of reactor threads; 0: the reactor runs on the JavaScript thread.
+ *
+ * @type {(options: ServerOptions) => number}
  * @throws {TypeError | RangeError}
  */
 function reactorsOf(options) {
@@ -195,8 +186,7 @@ function reactorsOf(options) {
 /**
  * Calls `changed` whenever one of the watched options is assigned.
  *
- * @param {ServerOptions} options The options of the server
- * @param {() => void} changed Called without arguments
+ * @type {(options: ServerOptions, changed: () => void) => void}
  */
 function watch(options, changed) {
   for (const name of WATCHED) {
@@ -218,10 +208,10 @@ function watch(options, changed) {
 /**
  * The options with which the reactor listens.
  *
- * @param {ServerOptions} options The options of the server
- * @param {Place} place The place to listen at
+ * @param {ServerOptions} options
+ * @param {Place} place
  * @param {string | null} host IP literal; null is every address
- * @param {number} ask The handshakes that JavaScript wants to see
+ * @param {number} ask
  */
 function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host, ask) {
   const { keepAlive, keepAliveInitialDelay, noDelay } = tcpOptions(options);
@@ -249,11 +239,7 @@ function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reuse
   };
 }
 
-/**
- * The options with which an HTTP server of Node listens.
- *
- * @param {ServerOptions} options The options of the server
- */
+/** The options with which an HTTP server of Node listens. @param {ServerOptions} options */
 function sharedListenOptions(options) {
   const flags = ['ipv6Only', 'reusePort'].filter((name) => own(options, name)).map((name) => [name, true]);
   return {
@@ -267,7 +253,7 @@ function sharedListenOptions(options) {
 /**
  * Settings for connections of its own port, by the names that Node's servers have for them.
  *
- * @param {ServerOptions} options The options of the server
+ * @param {ServerOptions} options
  * @returns {{ keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }} The delay in
  *   milliseconds, a multiple of 1000; 0 is the system's
  */
@@ -279,11 +265,7 @@ function tcpOptions(options) {
   };
 }
 
-/**
- * The options with which the reactor serves a connection.
- *
- * @param {ServerOptions} options The options of the server
- */
+/** The options with which the reactor serves a connection. @param {ServerOptions} options */
 function connectionOptions(options) {
   return {
     maxPayload: limit(options.maxPayload),
@@ -298,19 +280,16 @@ function connectionOptions(options) {
 }
 
 /**
- * @param {ServerOptions} options The options of the server
- * @returns {boolean} Whether its WebSocket class has a `pong()` of its own, which answers pings in
- *   place of the reactor
+ * Whether its WebSocket class has a `pong()` of its own, which answers pings in place of the
+ * reactor.
+ *
+ * @type {(options: ServerOptions) => boolean}
  */
 function hasOwnPong({ WebSocket: Class }) {
   return Class?.prototype?.pong !== pong;
 }
 
-/**
- * The options for `setSocket()` of a connection's WebSocket.
- *
- * @param {ServerOptions} options The options of the server
- */
+/** The options for `setSocket()` of a connection's WebSocket. @param {ServerOptions} options */
 function socketOptions(options) {
   const { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation } = options;
   return { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation };
@@ -319,7 +298,7 @@ function socketOptions(options) {
 /**
  * The limits of admission.
  *
- * @param {ServerOptions} options The options of the server
+ * @param {ServerOptions} options
  * @param {boolean} listens Whether it listens by itself: the head of a request always has limits
  * @returns {InstanceType<typeof Admission> | null} null: no limits
  */
@@ -333,7 +312,7 @@ function admissionOf(options, listens) {
 }
 
 /**
- * @param {ServerOptions} options The options of the server
+ * @type {(options: ServerOptions) => void}
  * @throws {TypeError} For a kind of listener that does not read the header of the PROXY protocol
  */
 function checkProxies(options) {
@@ -344,10 +323,7 @@ function checkProxies(options) {
   }
 }
 
-/**
- * @param {ServerOptions} options The options of the server
- * @throws {TypeError} When there is no port to share
- */
+/** @type {(options: ServerOptions) => void} @throws {TypeError} When there is no port to share */
 function checkReusePort(options) {
   if (!own(options, 'reusePort')) return;
   const place = options.port == null ? null : placeOf(options);
@@ -357,7 +333,7 @@ function checkReusePort(options) {
 }
 
 /**
- * @param {ServerOptions} options The options of the server
+ * @type {(options: ServerOptions) => void}
  * @throws {TypeError | RangeError} For permissions that are none, or that nothing would set
  */
 function checkMode(options) {
@@ -370,7 +346,7 @@ function checkMode(options) {
 }
 
 /**
- * @param {ServerOptions} options The options of the server
+ * @type {(options: ServerOptions) => void}
  * @throws {TypeError} For what is no path, or where others answer requests
  */
 function checkHealth(options) {
@@ -380,12 +356,7 @@ function checkHealth(options) {
   if (options.port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
 }
 
-/**
- * The rates at which clients may send.
- *
- * @param {ServerOptions} options The options of the server
- * @returns {InstanceType<typeof Rates> | null} null: as fast as they can
- */
+/** The rates at which clients may send. @type {(options: ServerOptions) => InstanceType<typeof Rates> | null} */
 function ratesOf(options) {
   const messages = own(options, 'messagesPerSecond');
   const bytes = own(options, 'bytesPerSecond');
@@ -395,9 +366,9 @@ function ratesOf(options) {
 /**
  * The settings with which the reactors of an environment are started.
  *
- * @param {ServerOptions} options The options of its first server
+ * @param {ServerOptions} options
  * @returns {import('./reactor/start').Settings} The settings; `given` has the names of those that
- * the program gave
+ *   the program gave
  */
 function reactorOptions(options) {
   return {
@@ -410,11 +381,10 @@ function reactorOptions(options) {
 }
 
 /**
- * The settings with which topics are made.
+ * The settings with which topics are made. Returns `historyBudget` in bytes; null for either: the
+ * default.
  *
- * @param {ServerOptions} options The options of the server
- * @returns {{ historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}
- *   `historyBudget` in bytes; null for either: the default
+ * @type {(options: ServerOptions) => { historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}
  */
 function topicOptions(options) {
   return { historyBudget: own(options, 'historyBudget'), topicOptions: own(options, 'topicOptions') };

@@ -27,10 +27,10 @@ const { BORROWED, STREAM } = require('./bits');
  * A stream over a WebSocket: each chunk that is written is sent as a message, and messages can be
  * read.
  *
- * @param {AnyWebSocket} ws A WebSocket, of this package or another
+ * @param {AnyWebSocket} ws
  * @param {import('node:stream').DuplexOptions} [options] Those of Duplex; `autoDestroy`,
  *   `emitClose` and `writableObjectMode` have no effect
- * @returns {Duplex} The stream
+ * @returns {Duplex}
  */
 function createWebSocketStream(ws, options) {
   return new WebSocketStream(ws, options);
@@ -38,8 +38,8 @@ function createWebSocketStream(ws, options) {
 
 class WebSocketStream extends Duplex {
   /**
-   * @param {AnyWebSocket} ws The WebSocket, of this package or another
-   * @param {import('node:stream').DuplexOptions | undefined} options Those of Duplex
+   * @param {AnyWebSocket} ws
+   * @param {import('node:stream').DuplexOptions | undefined} options
    */
   constructor(ws, options) {
     super({ ...options, autoDestroy: false, emitClose: false, objectMode: false, writableObjectMode: false });
@@ -73,8 +73,8 @@ class WebSocketStream extends Duplex {
   }
 
   /**
-   * @param {unknown} chunk The chunk that was written
-   * @param {BufferEncoding} encoding Encoding of a string: not used
+   * @param {unknown} chunk
+   * @param {BufferEncoding} encoding
    * @param {(error?: Error) => void} callback Called when the kernel has the message, or with an
    *   error when it never will
    */
@@ -117,10 +117,7 @@ class WebSocketStream extends Duplex {
     ws.close();
   }
 
-  /**
-   * @param {Error | null} error Why the stream is destroyed; null without a reason
-   * @param {(error: Error | null) => void} callback Called when the WebSocket is closed
-   */
+  /** @type {(error: Error | null, callback: (error: Error | null) => void) => void} */
   _destroy(error, callback) {
     const ws = this._ws;
     if (ws.readyState === ws.CLOSED) {
@@ -141,25 +138,18 @@ class WebSocketStream extends Duplex {
   }
 }
 
-/**
- * @param {AnyWebSocket} ws A WebSocket, of this package or another
- * @param {unknown} data Its message, in the form that `binaryType` names
- * @returns {unknown} The message, or a copy where its handler must not keep it
- */
+/** The message, or a copy where its handler must not keep it. @type {(ws: AnyWebSocket, data: unknown) => unknown} */
 function kept(ws, data) {
   return typeof ws._bits === 'number' && (ws._bits & BORROWED) !== 0 ? copyOf(data) : data;
 }
 
-/**
- * @param {unknown} data A borrowed message
- * @returns {unknown} The same in memory of its own, which an ArrayBuffer or a Blob has already
- */
+/** The same in memory of its own, which an ArrayBuffer or a Blob has already. @type {(data: unknown) => unknown} */
 function copyOf(data) {
   if (Array.isArray(data)) return data.map(copyOf);
   return Buffer.isBuffer(data) ? Buffer.from(data) : data;
 }
 
-/** @param {Duplex} stream A stream that is destroyed */
+/** @type {(stream: Duplex) => void} */
 function emitClose(stream) {
   stream.emit('close');
 }
@@ -171,7 +161,7 @@ function onEnd() {
 
 /**
  * @this {WebSocketStream}
- * @param {Error} error The error of the stream
+ * @param {Error} error
  */
 function onError(error) {
   this.removeListener('error', onError);

@@ -9,8 +9,7 @@ const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 /**
  * A getter of all typed arrays: an own property of a view must not decide what is sent.
  *
- * @param {string} name Name of the getter, of every typed array
- * @returns {(this: ArrayBufferView) => any} The getter
+ * @type {(name: string) => (this: ArrayBufferView) => any}
  */
 function getter(name) {
   return /** @type {{ get: () => unknown }} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
@@ -20,13 +19,7 @@ const lengthOf = getter('length');
 const offsetOf = getter('byteOffset');
 const bufferOf = getter('buffer');
 
-/**
- * @param {Uint8Array} view Bytes
- * @param {ArrayBufferLike} buffer The memory that the view may have
- * @param {number} offset Where a view of it begins, in bytes
- * @param {number} length Length of that view, in bytes
- * @returns {boolean} Whether it is a view of these bytes
- */
+/** @type {(view: Uint8Array, buffer: ArrayBufferLike, offset: number, length: number) => boolean} */
 function isViewOf(view, buffer, offset, length) {
   return lengthOf.call(view) === length && offsetOf.call(view) === offset && bufferOf.call(view) === buffer;
 }
@@ -36,7 +29,7 @@ function isViewOf(view, buffer, offset, length) {
  * bytes that change meanwhile.
  *
  * @template {Uint8Array} T
- * @param {T} view A view; any other value is returned as it is
+ * @param {T} view
  * @returns {T | Buffer} The view itself, or a copy if its memory is shared
  */
 function unshared(view) {

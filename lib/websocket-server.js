@@ -56,7 +56,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * @param {ServerOptions} options As the program gives them; one of `port`, `server` and
    *   `noServer` is needed
-   * @param {() => void} [callback] A listener for 'listening'
+   * @param {() => void} [callback]
    */
   constructor(options, callback) {
     super();
@@ -108,7 +108,9 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @returns {unknown} null unless the server listens; a string for the path of a pipe or a socket
+   * Null unless the server listens; a string for the path of a pipe or a socket.
+   *
+   * @type {() => unknown}
    * @throws {Error} In noServer mode
    */
   address() {
@@ -117,7 +119,6 @@ class WebSocketServer extends EventEmitter {
     return this._accepts() ? copyOf(this._address) : null;
   }
 
-  /** @returns {number | null} The descriptor of the listening socket; null where there is none */
   descriptor() {
     if (!this._accepts()) return null;
     // A child that listens in the file system needs the file, however this process ends.
@@ -125,7 +126,7 @@ class WebSocketServer extends EventEmitter {
     return this._descriptor;
   }
 
-  /** @param {(error?: Error) => void} [callback] A listener for 'close' */
+  /** @param {(error?: Error) => void} [callback] */
   close(callback) {
     if (this._state === CLOSED) {
       if (callback) this.once('close', () => callback(new Error('The server is not running')));
@@ -146,17 +147,16 @@ class WebSocketServer extends EventEmitter {
     return new Promise((resolve) => this.close(() => resolve()));
   }
 
-  /** @param {DrainOptions} [options] See there @returns {Promise<DrainProgress>} The end */
+  /** @type {(options?: DrainOptions) => Promise<DrainProgress>} */
   drain(options) {
     return drain(this, options);
   }
 
-  /** @returns {Metrics} The metrics of the server and its reactors until now */
   metrics() {
     return metricsOf(this);
   }
 
-  /** @param {number} [count] Most clients @returns {Waiting[]} Clients for which most bytes wait */
+  /** @type {(count?: number) => Waiting[]} */
   slowest(count = 10) {
     checkValue(COUNT, count, 'count');
     return slowest(this, count);
@@ -165,9 +165,9 @@ class WebSocketServer extends EventEmitter {
   /**
    * Answers an upgrade request that an HTTP server of Node has read.
    *
-   * @param {IncomingMessage} request The upgrade request
-   * @param {AnySocket} socket The socket of the request
-   * @param {Buffer} head The bytes read behind the request
+   * @param {IncomingMessage} request
+   * @param {AnySocket} socket
+   * @param {Buffer} head
    * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
    */
@@ -178,12 +178,12 @@ class WebSocketServer extends EventEmitter {
   /**
    * The end of `handleUpgrade()`, when all checks have passed.
    *
-   * @param {Extensions} extensions The accepted ones by name
-   * @param {string} key The value of the `Sec-WebSocket-Key` header
-   * @param {Set<string>} protocols Subprotocols that the client offers
-   * @param {IncomingMessage} request The upgrade request
-   * @param {AnySocket} socket The socket of the request
-   * @param {Buffer} head The bytes read behind the request
+   * @param {Extensions} extensions
+   * @param {string} key
+   * @param {Set<string>} protocols
+   * @param {IncomingMessage} request
+   * @param {AnySocket} socket
+   * @param {Buffer} head
    * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
    */
@@ -191,10 +191,7 @@ class WebSocketServer extends EventEmitter {
     return handshake(this, request, socket, head, callback).finish(extensions, key, protocols);
   }
 
-  /**
-   * @param {IncomingMessage} request The upgrade request
-   * @returns {boolean} Whether the path of the request is the one of the `path` option
-   */
+  /** @type {(request: IncomingMessage) => boolean} */
   shouldHandle(request) {
     const { path } = this.options;
     if (!path) return true;
@@ -203,12 +200,11 @@ class WebSocketServer extends EventEmitter {
     return (query === -1 ? url : url.slice(0, query)) === path;
   }
 
-  /** @returns {boolean} Whether new connections are taken */
   _isRunning() {
     return this._state === RUNNING;
   }
 
-  /** @returns {boolean} Whether the socket is still its own: it is closed soon after it ends or leaves */
+  /** Whether the socket is still its own: it is closed soon after it ends or leaves. */
   _accepts() {
     return this._listenerId !== -1 && this._state === RUNNING && !this._leaves;
   }
@@ -218,22 +214,14 @@ class WebSocketServer extends EventEmitter {
     this._connections++;
   }
 
-  /**
-   * A connection that came is a WebSocket now.
-   *
-   * @param {Connection} ws The WebSocket, which is open
-   */
+  /** A connection that came is a WebSocket now. @type {(ws: Connection) => void} */
   _opened(ws) {
     track(this, ws);
     this._counts.began(ws);
     this._drain?.joined(ws);
   }
 
-  /**
-   * A connection is gone.
-   *
-   * @param {Counted} connection A WebSocket, or its handshake, which is in no list
-   */
+  /** A connection is gone. @type {(connection: Counted) => void} */
   _closed(connection) {
     this._connections--;
     this._counts.left(connection);
@@ -244,14 +232,7 @@ class WebSocketServer extends EventEmitter {
     else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
   }
 
-  /**
-   * Acts on an OPEN or a REQUEST record.
-   *
-   * @param {number} slot Slot of the connection in the table
-   * @param {number} tag kind | flags | aux of the record
-   * @param {Buffer} bytes Memory of the batch that the record is in
-   * @param {number} start Where in it the payload begins
-   */
+  /** Acts on an OPEN or a REQUEST record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
     this._came();
     hold();
@@ -304,20 +285,13 @@ class WebSocketServer extends EventEmitter {
     list(this);
   }
 
-  /**
-   * @param {Error} error The error of the reactor that died
-   */
+  /** @type {(error: Error) => void} */
   _onFailed(error) {
     this._onReleased();
     this._emit('error', error);
   }
 
-  /**
-   * @param {Peer} peer Slot, generation and addresses
-   * @param {string} protocol The subprotocol; '' for none
-   * @param {string} extensions The extensions of the answer; '' for none
-   * @returns {Connection} A WebSocket of the class that the options name
-   */
+  /** @type {(peer: Peer, protocol: string, extensions: string) => Connection} */
   _makeWebSocket(peer, protocol, extensions) {
     try {
       const ws = new this.options.WebSocket(null, undefined, this.options);
@@ -350,7 +324,7 @@ class WebSocketServer extends EventEmitter {
     process.nextTick(emitClose, this);
   }
 
-  /** @returns {boolean} Whether the reactor accepts by itself from now on */
+  /** Whether the reactor accepts by itself from now on. */
   _updateAsk() {
     // JavaScript is not asked before the server listens, and never if it does not listen.
     if (this._listener === null) return true;
@@ -366,10 +340,10 @@ class WebSocketServer extends EventEmitter {
 knowHooks(WebSocketServer.prototype);
 
 /**
- * @param {WebSocketServer} server The server that decides
- * @param {IncomingMessage} request The upgrade request
- * @param {AnySocket} socket The socket of the request
- * @param {Buffer} head The bytes read behind the request
+ * @param {WebSocketServer} server
+ * @param {IncomingMessage} request
+ * @param {AnySocket} socket
+ * @param {Buffer} head
  * @param {OnOpened} callback Called with the connection when it is open
  */
 function handshake(server, request, socket, head, callback) {
@@ -377,7 +351,7 @@ function handshake(server, request, socket, head, callback) {
   return new Kind(server, request, socket, head, callback);
 }
 
-/** @param {WebSocketServer} server A server whose last connection is gone */
+/** @type {(server: WebSocketServer) => void} */
 function emitClose(server) {
   server._state = CLOSED;
   server._topics?.end();

@@ -82,9 +82,9 @@ const { commonOf } = common;
 class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
   /**
    * @param {string | URL | null} address The address to connect to; null for a WebSocket that a
-   * server or `setSocket` opens
+   *   server or `setSocket` opens
    * @param {unknown} [protocols] A subprotocol of a client, several, or its options
-   * @param {Given} [options] Those of the client or of the server
+   * @param {Given} [options]
    */
   constructor(address, protocols, options) {
     super();
@@ -239,7 +239,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   /**
-   * @param {Data | PreparedMessage} data See `Data` and `prepare()`
+   * @param {Data | PreparedMessage} data
    * @param {SendOptions | SentCallback | null} [options] Whether it is `binary`, to be compressed
    *   (`compress`), and the last fragment (`fin`); or the callback
    * @param {SentCallback} [callback] Called when the kernel has the message, or never will have it
@@ -275,9 +275,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * Opens this WebSocket over a stream on which the handshake has been done.
    *
-   * @param {AnySocket} socket The stream
-   * @param {Buffer} head The bytes read from the stream after the handshake
-   * @param {import('./duplex/connection').SocketOptions} options Of a client or of a server
+   * @type {(socket: AnySocket, head: Buffer, options: import('./duplex/connection').SocketOptions) => void}
    */
   setSocket(socket, head, options) {
     const open = socket[kOpen];
@@ -303,7 +301,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     else command(this, OUT_TERMINATE);
   }
 
-  /** @returns {ExtraFields} Made on first use */
+  /** Made on first use. */
   _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
     return this._extra;
@@ -312,10 +310,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * Makes the WebSocket the connection of a slot.
    *
-   * @param {Server} owner The server of the connection
-   * @param {Peer} peer Slot, generation and addresses
-   * @param {string} protocol The subprotocol; '' for none
-   * @param {string} extensions As in the answer
+   * @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void}
    */
   _attach(owner, peer, protocol, extensions) {
     this._slot = peer._slot;
@@ -336,11 +331,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this.emit('open');
   }
 
-  /**
-   * Takes over the socket that the hooks of the handshake have seen.
-   *
-   * @param {AnySocket} socket The stand-in for the socket
-   */
+  /** Takes over the socket that the hooks of the handshake have seen. @type {(socket: AnySocket) => void} */
   _adopt(socket) {
     const extra = this._ensureExtra();
     this._accepted = socket._owner._accepted;
@@ -351,8 +342,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
 
   /**
    * @param {number} tag kind | flags | aux of the record
-   * @param {number} offset Offset of the payload in the batch
-   * @param {number} length Bytes of the payload, or a count
+   * @param {number} offset
+   * @param {number} length
    */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
@@ -383,11 +374,7 @@ common.install(WebSocket.prototype);
 topics.install(WebSocket.prototype);
 settle(WebSocket.prototype);
 
-/**
- * Delivers the held records without a resume(): the socket is gone.
- *
- * @param {WebSocket} ws A WebSocket whose socket is gone
- */
+/** Delivers the held records without a resume(): the socket is gone. @type {(ws: WebSocket) => void} */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
   ws._extra?.stream?.gate?.shut();

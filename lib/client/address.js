@@ -11,9 +11,8 @@ const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:
 /**
  * The address of a client; `http:` and `https:` are taken for `ws:` and `wss:`.
  *
- * @param {string | URL} address As given to the constructor of the WebSocket, or a `Location`
- *   header
- * @param {URL} [base] The base of a relative address
+ * @param {string | URL} address
+ * @param {URL} [base]
  * @returns {URL} An address that may still be of no use; see `complaint`
  * @throws {SyntaxError}
  */
@@ -31,22 +30,14 @@ function parseAddress(address, base) {
   return copy;
 }
 
-/**
- * @param {URL} url Where to connect, as `parseAddress` returns it
- * @returns {string | undefined} Why one cannot connect there
- */
+/** Why one cannot connect there. @type {(url: URL) => string | undefined} */
 function complaint(url) {
   if (!['ws:', 'wss:', 'ws+unix:'].includes(url.protocol)) return WRONG_PROTOCOL;
   if (url.protocol === 'ws+unix:' && !url.pathname) return "The URL's pathname is empty";
   return url.hash ? 'The URL contains a fragment identifier' : undefined;
 }
 
-/**
- * The options of `http.request` that the address determines.
- *
- * @param {URL} url Where to connect; `complaint` has none
- * @returns {RequestOptions} The options by which `http.request` and `https.request` connect
- */
+/** The options of `http.request` that the address determines. @type {(url: URL) => RequestOptions} */
 function whereOf(url) {
   const isSecure = url.protocol === 'wss:';
   const { hostname } = url;
@@ -67,10 +58,7 @@ function whereOf(url) {
   return where;
 }
 
-/**
- * @param {URL} url Where to connect
- * @returns {string | undefined} `user:password`
- */
+/** `user:password`. @type {(url: URL) => string | undefined} */
 function credentialsOf(url) {
   if (!url.username && !url.password) return undefined;
   return `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
@@ -85,7 +73,7 @@ function connectPlain(options) {
   return net.connect(/** @type {net.NetConnectOpts} */ (options));
 }
 
-/** @param {RequestOptions} options Options of `https.request` */
+/** @param {RequestOptions} options */
 function connectTls(options) {
   options.path = undefined;
   if (!options.servername && options.servername !== '') {

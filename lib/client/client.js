@@ -71,8 +71,8 @@ const KEY_BYTES = 16;
 /** The opening handshake of a client. */
 class Client {
   /**
-   * @param {WebSocket} ws The WebSocket to connect
-   * @param {string[]} protocols Subprotocols that it offers
+   * @param {WebSocket} ws
+   * @param {string[]} protocols
    * @param {Given | undefined} options As given to the constructor of the WebSocket, and not
    *   checked yet
    */
@@ -97,7 +97,7 @@ class Client {
   /**
    * Sends a request.
    *
-   * @param {URL} url Where to connect
+   * @type {(url: URL) => void}
    * @throws {SyntaxError | RangeError | TypeError} For wrong arguments of the constructor of the
    *   WebSocket
    */
@@ -138,12 +138,7 @@ class Client {
     else request.end();
   }
 
-  /**
-   * @param {URL} url Where to connect
-   * @param {Settings} settings The options laid over the defaults
-   * @param {import('./response').Offered} offered The offers of the request, and its key
-   * @returns {Requested} The argument of `http.request`
-   */
+  /** @type {(url: URL, settings: Settings, offered: import('./response').Offered) => Requested} */
   requestOptions(url, settings, { deflate, key }) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
     const { origin, protocolVersion } = settings;
@@ -173,8 +168,7 @@ class Client {
    * Keeps credentials from a host that a redirect leads to, unless there is a 'redirect' listener,
    * which has to take care of them.
    *
-   * @param {URL} url Where to connect: the address itself, or that of a redirect
-   * @param {Requested} requested The argument of `http.request` to be
+   * @type {(url: URL, requested: Requested) => void}
    */
   guardSecrets(url, requested) {
     const isSecure = url.protocol === 'wss:';
@@ -203,12 +197,7 @@ class Client {
     }
   }
 
-  /**
-   * @param {ClientRequest} request The request under way
-   * @param {URL} url Where it goes
-   * @param {Settings} settings The options laid over the defaults
-   * @param {import('./response').Offered} offered The offers of the request, and its key
-   */
+  /** @type {(request: ClientRequest, url: URL, settings: Settings, offered: import('./response').Offered) => void} */
   listen(request, url, settings, offered) {
     const { ws } = this;
     if (settings.handshakeTimeout) {
@@ -241,10 +230,7 @@ class Client {
   /**
    * The server does not upgrade.
    *
-   * @param {ClientRequest} request The request under way
-   * @param {IncomingMessage} response An answer with a status other than 101
-   * @param {URL} url Where the request went
-   * @param {Settings} settings The options laid over the defaults
+   * @type {(request: ClientRequest, response: IncomingMessage, url: URL, settings: Settings) => void}
    */
   answered(request, response, url, settings) {
     const { ws } = this;
@@ -274,8 +260,7 @@ class Client {
 /**
  * Checks the subprotocols of a client.
  *
- * @param {string[]} protocols As given to the constructor of the WebSocket
- * @returns {Set<string>} The same, each of them once
+ * @type {(protocols: string[]) => Set<string>}
  * @throws {SyntaxError}
  */
 function offeredProtocols(protocols) {
@@ -289,9 +274,9 @@ function offeredProtocols(protocols) {
 /**
  * `new WebSocket(address, protocols, options)`.
  *
- * @param {WebSocket} ws The WebSocket to connect
- * @param {string | URL} address As given to the constructor of the WebSocket
- * @param {unknown} protocols A subprotocol, several, or the options
+ * @param {WebSocket} ws
+ * @param {string | URL} address
+ * @param {unknown} protocols
  * @param {Given | undefined} options The options; undefined where `protocols` has them
  */
 function connect(ws, address, protocols, options) {
@@ -308,23 +293,14 @@ function connect(ws, address, protocols, options) {
   client.start(parseAddress(address));
 }
 
-/**
- * `close()` and `terminate()` before the connection is open.
- *
- * @param {WebSocket} ws A WebSocket that is CONNECTING
- */
+/** `close()` and `terminate()` before the connection is open. @type {(ws: WebSocket) => void} */
 function abort(ws) {
   const client = ws._extra?.client;
   if (!client) throw new Error(NEVER_CONNECTED);
   abortHandshake(client, /** @type {ClientRequest} */ (client.request), NEVER_CONNECTED);
 }
 
-/**
- * @param {Client} client The handshake that has failed
- * @param {ClientRequest | AnySocket} stream The ClientRequest, or the socket of one that was
- *   answered
- * @param {string} message Message of the 'error'
- */
+/** @type {(client: Client, stream: ClientRequest | AnySocket, message: string) => void} */
 function abortHandshake(client, stream, message) {
   const { ws } = client;
   ws._readyState = CLOSING;
@@ -344,10 +320,7 @@ function abortHandshake(client, stream, message) {
   }
 }
 
-/**
- * @param {WebSocket} ws A WebSocket that is CONNECTING
- * @param {Error} error The error to emit
- */
+/** @type {(ws: WebSocket, error: Error) => void} */
 function fail(ws, error) {
   ws._readyState = CLOSING;
   endsBy(ws, CAUSE.HANDSHAKE);

@@ -18,8 +18,8 @@ const { GUID } = require('../reactor/layout');
 /**
  * Checks the answer to an upgrade request (RFC 6455, 4.1).
  *
- * @param {import('node:http').IncomingMessage} response The answer, with status 101
- * @param {Offered} offered The fields of the request
+ * @param {import('node:http').IncomingMessage} response
+ * @param {Offered} offered
  * @returns {{ error?: string, extensions: Record<string, unknown>, protocol: string }} `error`: why
  *   the connection must fail; else the extensions by name, and the subprotocol
  */
@@ -33,9 +33,9 @@ function checkResponse(response, offered) {
 }
 
 /**
- * @param {import('node:http').IncomingHttpHeaders} headers Header fields of the answer
- * @param {string} key Of `Sec-WebSocket-Key`
- * @returns {string | undefined} Why the connection must fail; undefined when nothing is wrong
+ * Why the connection must fail; undefined when nothing is wrong.
+ *
+ * @type {(headers: import('node:http').IncomingHttpHeaders, key: string) => string | undefined}
  */
 function checkUpgrade(headers, key) {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'Invalid Upgrade header';
@@ -44,9 +44,9 @@ function checkUpgrade(headers, key) {
 }
 
 /**
- * @param {string | undefined} protocol Subprotocol of the answer; undefined without one
- * @param {Set<string>} offered Subprotocols of the request
- * @returns {string | undefined} Why the connection must fail; undefined when nothing is wrong
+ * Why the connection must fail; undefined when nothing is wrong.
+ *
+ * @type {(protocol: string | undefined, offered: Set<string>) => string | undefined}
  */
 function checkProtocol(protocol, offered) {
   if (protocol === undefined) return offered.size === 0 ? undefined : 'Server sent no subprotocol';

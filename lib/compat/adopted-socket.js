@@ -21,8 +21,8 @@ const kState = /** @type {any} */ (Symbol('kState'));
  */
 class State {
   /**
-   * @param {WebSocket} ws The WebSocket of the socket
-   * @param {net.Socket} socket The socket, which still has its handle
+   * @param {WebSocket} ws
+   * @param {net.Socket} socket
    * @param {number} bytesRead Bytes that came before the reactor reads
    * @param {number} bytesWritten Bytes that left before the WebSocket writes
    */
@@ -104,7 +104,6 @@ class AdoptedSocket extends withReactor(net.Socket) {
     return this[kState].local.family;
   }
 
-  /** @returns {Partial<net.AddressInfo>} The local address; empty where the kernel knows none */
   address() {
     return { ...this[kState].local };
   }
@@ -122,9 +121,9 @@ class AdoptedSocket extends withReactor(net.Socket) {
   }
 
   /**
-   * @param {string | Uint8Array} data The data to write
-   * @param {BufferEncoding} encoding Its encoding
-   * @param {Callback | undefined} callback Called with the error of a stream that has ended
+   * @param {string | Uint8Array} data
+   * @param {BufferEncoding} encoding
+   * @param {Callback | undefined} callback
    */
   _refuse(data, encoding, callback) {
     return net.Socket.prototype.write.call(this, data, encoding, callback);
@@ -137,21 +136,13 @@ class AdoptedSocket extends withReactor(net.Socket) {
 
   _read() {}
 
-  /**
-   * @param {string | Uint8Array} chunk A string or bytes
-   * @param {BufferEncoding} encoding Encoding of a string
-   * @param {Callback} callback Called when the kernel has the bytes
-   */
+  /** @type {(chunk: string | Uint8Array, encoding: BufferEncoding, callback: Callback) => void} */
   _write(chunk, encoding, callback) {
     if (this.destroyed) callback();
     else control.write(this[kState].ws, chunk, encoding, this._done(callback));
   }
 
-  /**
-   * @param {Array<{ chunk: string | Uint8Array, encoding: BufferEncoding }>} chunks Strings or
-   *   bytes, in order
-   * @param {Callback} callback Called when the kernel has all of them
-   */
+  /** @type {(chunks: Array<{ chunk: string | Uint8Array, encoding: BufferEncoding }>, callback: Callback) => void} */
   _writev(chunks, callback) {
     const { length } = chunks;
     for (let i = 0; i < length; i++) {
@@ -161,7 +152,7 @@ class AdoptedSocket extends withReactor(net.Socket) {
     }
   }
 
-  /** @param {Callback} callback Called when the kernel has all bytes written before */
+  /** @type {(callback: Callback) => void} */
   _final(callback) {
     if (this.destroyed) callback();
     else control.end(this[kState].ws, this._done(callback));
@@ -170,7 +161,7 @@ class AdoptedSocket extends withReactor(net.Socket) {
   /**
    * Bytes that did not leave are lost with the connection, which is no error of the socket.
    *
-   * @param {Callback} callback Called when the kernel has the bytes, or when the connection is gone
+   * @param {Callback} callback
    */
   _done(callback) {
     return (/** @type {Error | null} */ error) => {
@@ -179,10 +170,7 @@ class AdoptedSocket extends withReactor(net.Socket) {
     };
   }
 
-  /**
-   * @param {Error | null} error Why the socket is destroyed; null without a reason
-   * @param {Callback} callback Called when the connection is gone
-   */
+  /** @type {(error: Error | null, callback: Callback) => void} */
   _destroy(error, callback) {
     const state = this[kState];
     this._idle?.set(0);
@@ -215,15 +203,15 @@ class AdoptedSocket extends withReactor(net.Socket) {
  */
 class ClosedHandle {
   /**
-   * @param {number} bytesRead Bytes that the socket shows as read from then on
-   * @param {number} bytesWritten Bytes that it shows as written
+   * @param {number} bytesRead
+   * @param {number} bytesWritten
    */
   constructor(bytesRead, bytesWritten) {
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
   }
 
-  /** @param {() => void} callback Called in the next tick */
+  /** @type {(callback: () => void) => void} */
   close(callback) {
     process.nextTick(callback);
   }
@@ -242,8 +230,8 @@ class ClosedHandle {
 /**
  * Makes a net.Socket whose connection the reactor has adopted the socket of a WebSocket.
  *
- * @param {Adoptable} socket A net.Socket, whose class changes
- * @param {WebSocket} ws The WebSocket of the socket
+ * @param {Adoptable} socket
+ * @param {WebSocket} ws
  * @param {number} readBefore Bytes that came before the reactor reads
  * @param {number} writtenBefore Bytes that left before the WebSocket writes
  */
@@ -267,7 +255,7 @@ function become(socket, ws, readBefore, writtenBefore) {
  * Removes the methods that the HTTP server has put on the socket. These methods would detach its
  * parser when a listener is added.
  *
- * @param {AnySocket} socket A net.Socket
+ * @type {(socket: AnySocket) => void}
  */
 function forgetParser(socket) {
   for (const name of ['on', 'addListener', 'prependListener']) {

@@ -10,10 +10,7 @@ const EventEmitter = require('node:events');
 function Listeners() {}
 Listeners.prototype = Object.freeze(Object.create(null));
 
-/**
- * @param {string} description Description of one of Node's symbols
- * @returns {symbol | undefined} The symbol, which is a key of Node's emitters
- */
+/** @type {(description: string) => symbol | undefined} */
 function symbolOf(description) {
   return Object.getOwnPropertySymbols(new EventEmitter()).find((symbol) => symbol.description === description);
 }
@@ -61,7 +58,7 @@ Object.defineProperty(Emitter, 'name', { value: EventEmitter.name });
 /**
  * Keeps instances as they were made, whatever the prototype of all emitters says later.
  *
- * @param {object} prototype The prototype of such a class
+ * @type {(prototype: object) => void}
  */
 function settle(prototype) {
   if (kCapture !== undefined) Object.defineProperty(prototype, kCapture, { value: false, writable: true });

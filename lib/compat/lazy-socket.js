@@ -29,7 +29,7 @@ for (const name of ['_readableState', '_writableState']) {
     },
     /**
      * @this {unknown}
-     * @param {unknown} value The state as a stream, set by the constructor of Duplex
+     * @param {unknown} value
      */
     set(value) {
       Object.defineProperty(this, name, { configurable: true, enumerable: false, value, writable: true });
@@ -45,10 +45,7 @@ for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
 
 /** @typedef {{ _readableState: { flowing: boolean | null }, _writableState: object }} States */
 
-/**
- * @param {Record<string, unknown>} socket A LazySocket, whose class has no type: the class is a
- *   function with a prototype, without its state as a stream
- */
+/** @type {(socket: Record<string, unknown>) => void} */
 function makeStream(socket) {
   const { _readableState: readable, _writableState: writable } = /** @type {States} */ (
     /** @type {unknown} */ (new Duplex({ autoDestroy: false, emitClose: false }))

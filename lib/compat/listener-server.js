@@ -17,9 +17,8 @@ const { emit } = EventEmitter.prototype;
  */
 class ListenerServer extends EventEmitter {
   /**
-   * @param {Server} wss The WebSocketServer
-   * @param {(ws: WebSocket, request: IncomingMessage) => void} connected Called with each
-   *   connection
+   * @param {Server} wss
+   * @param {(ws: WebSocket, request: IncomingMessage) => void} connected
    */
   constructor(wss, connected) {
     super();
@@ -45,20 +44,14 @@ class ListenerServer extends EventEmitter {
     this._wss._updateAsk();
   }
 
-  /**
-   * @param {(error: Error | null, count: number) => void} callback Called with the number of
-   * connections
-   */
+  /** @param {(error: Error | null, count: number) => void} callback */
   getConnections(callback) {
     const { _connections: count } = this._wss;
     process.nextTick(callback, null, count);
     return this;
   }
 
-  /**
-   * @param {import('node:net').Socket} socket The socket of an upgrade, which is counted already
-   * @returns {boolean} Whether the connection was one too many, and is gone
-   */
+  /** Whether the connection was one too many, and is gone. @type {(socket: import('node:net').Socket) => boolean} */
   drops(socket) {
     if (this._most == null || this._wss._connections <= this._most) return false;
     const { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort } = socket;
@@ -100,7 +93,7 @@ class ListenerServer extends EventEmitter {
     return this;
   }
 
-  /** @param {boolean} does True if listening keeps the process alive */
+  /** @type {(does: boolean) => void} */
   _refer(does) {
     if (this._unreferenced !== does) return;
     this._unreferenced = !does;
@@ -114,11 +107,7 @@ class ListenerServer extends EventEmitter {
     if (!this._unreferenced) hold();
   }
 
-  /**
-   * Descriptors have run out, or the kernel's memory to watch them.
-   *
-   * @param {number} count Connections that were closed as they came
-   */
+  /** Descriptors have run out, or the kernel's memory to watch them. @type {(count: number) => void} */
   _onRefused(count) {
     warn('REACTOR_WS_EXHAUSTED', 'no descriptors are left, or no more can be watched: connections are closed as they come');
     this._wss._counts.exhausted += count;
@@ -132,10 +121,7 @@ class ListenerServer extends EventEmitter {
   }
 }
 
-/**
- * @param {string | object | null} address The result of `address()`
- * @returns {unknown} The same, which the program may change
- */
+/** @type {(address: string | object | null) => unknown} */
 function copyOf(address) {
   return typeof address === 'object' && address !== null ? { ...address } : address;
 }

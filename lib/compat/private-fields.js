@@ -110,11 +110,7 @@ const fields = {
   },
 };
 
-/**
- * @param {string} header The extensions of the reactor's answer
- * @returns {Record<string, { params: Record<string, true | number> }>} The extensions by name, as
- *   far as ws shows them
- */
+/** @type {(header: string) => Record<string, { params: Record<string, true | number> }>} */
 function extensionsIn(header) {
   if (header === '') return {};
   const [name, ...list] = header.split('; ');
@@ -127,7 +123,7 @@ function extensionsIn(header) {
   return { [name]: { params } };
 }
 
-/** @param {object} prototype Of WebSocket */
+/** @type {(prototype: object) => void} */
 function install(prototype) {
   const descriptors = Object.getOwnPropertyDescriptors(fields);
   for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;

@@ -29,18 +29,17 @@ const control = require('./socket-control');
 /** @typedef {EventEmitter & Fields} Based */
 
 /**
- * The methods that both kinds of socket share for a connection of the reactor. `write()`
- * hands its bytes on at once: the next send of the WebSocket is behind them. Nothing is read
- * through the socket.
+ * The methods that both kinds of socket share for a connection of the reactor. `write()` hands its
+ * bytes on at once: the next send of the WebSocket is behind them. Nothing is read through the
+ * socket.
  *
- * @param {unknown} Base A class whose instances are `Based`
- * @returns {any} A class with those methods; tsc does not know the members of a mixin
+ * @type {(Base: unknown) => any}
  */
 function withReactor(Base) {
   class ReactorSocket extends /** @type {new () => Based} */ (Base) {
     /**
-     * @param {string | symbol} event Name of the event
-     * @param {(...args: unknown[]) => void} listener Called for each event
+     * @param {string | symbol} event
+     * @param {(...args: unknown[]) => void} listener
      */
     on(event, listener) {
       // A listener for 'data' would resume the stream, and the stream the WebSocket.
@@ -59,7 +58,7 @@ function withReactor(Base) {
     /**
      * Writes bytes as they are, without a frame.
      *
-     * @param {string | Uint8Array} data The data to write; a string in `encoding`
+     * @param {string | Uint8Array} data
      * @param {BufferEncoding | ((error?: Error | null) => void)} [encoding] Encoding of a string,
      *   'utf8' by default; or the callback
      * @param {unknown} [callback] Called when the kernel has the bytes, or with an error when it
@@ -131,7 +130,7 @@ function withReactor(Base) {
     /**
      * @param {unknown} milliseconds Silence after which 'timeout' is emitted, in milliseconds; 0 =
      *   never
-     * @param {() => void} [callback] A listener for 'timeout'
+     * @param {() => void} [callback]
      */
     setTimeout(milliseconds, callback) {
       this._idle = control.setTimeout(this, this._idle, milliseconds, callback);
@@ -156,12 +155,7 @@ function withReactor(Base) {
   return ReactorSocket;
 }
 
-/**
- * @param {Based} socket The socket whose write is done
- * @param {boolean} isDrain Whether 'drain' waits for this write
- * @param {unknown} callback The callback of the caller
- * @param {Error | null} [error] Why the bytes were lost; null or undefined when the kernel has them
- */
+/** @type {(socket: Based, isDrain: boolean, callback: unknown, error?: Error | null) => void} */
 function written(socket, isDrain, callback, error) {
   if (error) socket._lost?.();
   if (isDrain) /** @type {{ _drains: number }} */ (socket)._drains--;

@@ -17,7 +17,7 @@ const INFLATING = 5;
  * has been answered. The reading itself is done elsewhere.
  */
 class ReceiverView extends EventEmitter {
-  /** @param {WebSocket} ws The connection that is read */
+  /** @param {WebSocket} ws */
   constructor(ws) {
     super();
     this._ws = ws;
@@ -73,10 +73,7 @@ class ReceiverView extends EventEmitter {
     return !!this._ws._options?.skipUTF8Validation;
   }
 
-  /**
-   * @returns {boolean} False for a connection of the reactor, which reads no more than it can hand
-   * on
-   */
+  /** False for a connection of the reactor, which reads no more than it can hand on. */
   _isBehind() {
     const { stream } = this._ws._ensureExtra();
     return stream !== null && stream.isLagging;

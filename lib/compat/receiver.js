@@ -33,10 +33,7 @@ const INFLATED_AT_ONCE = 128 * 1024;
  * the protocol is an 'error'. Connections of this package do without it; it is part of the API.
  */
 class Receiver extends Writable {
-  /**
-   * @param {ReceiverOptions} [options] `extensions`: the negotiated ones by name; `isServer` is
-   *   false by default
-   */
+  /** @param {ReceiverOptions} [options] */
   constructor(options = {}) {
     super();
     const { allowSynchronousEvents = true } = options;
@@ -49,16 +46,15 @@ class Receiver extends Writable {
     this._isConcluded = false;
   }
 
-  /** @returns {number} Bytes that the frames of the message under way have declared */
+  /** @returns {number} */
   get _totalPayloadLength() {
     return this._engine.native.declared();
   }
 
   /**
    * @param {Buffer} chunk Bytes of the connection, which are unmasked in place
-   * @param {BufferEncoding} _encoding Not used: strings come as a Buffer
-   * @param {(error?: Error) => void} callback Called when all of the chunk was emitted, or with
-   *   the error of the protocol
+   * @param {BufferEncoding} _encoding
+   * @param {(error?: Error) => void} callback
    */
   _write(chunk, _encoding, callback) {
     chunk = /** @type {Buffer} */ (unshared(chunk));
@@ -67,10 +63,7 @@ class Receiver extends Writable {
     else this._parse(chunk, callback);
   }
 
-  /**
-   * @param {Buffer} chunk The bytes that were written, or the rest of them
-   * @param {(error?: Error) => void} callback As for `_write`
-   */
+  /** @type {(chunk: Buffer, callback: (error?: Error) => void) => void} */
   _parse(chunk, callback) {
     if (this._isConcluded || this.destroyed) {
       callback();
@@ -94,21 +87,13 @@ class Receiver extends Writable {
     else this._emitAll(records, 0, (error) => (error ? callback(error) : setImmediate(goOn)));
   }
 
-  /**
-   * @param {Error | null} error Why the stream is destroyed; null without a reason
-   * @param {(error?: Error | null) => void} callback Called at once, with `error`
-   */
+  /** @type {(error: Error | null, callback: (error?: Error | null) => void) => void} */
   _destroy(error, callback) {
     this._engine.dispose();
     callback(error);
   }
 
-  /**
-   * @param {Array<[number, Buffer]>} records Tags of records and their payloads
-   * @param {number} next Index of the first to emit
-   * @param {(error?: Error) => void} callback Called when all were emitted, or with the error of
-   * the protocol
-   */
+  /** @type {(records: Array<[number, Buffer]>, next: number, callback: (error?: Error) => void) => void} */
   _emitAll(records, next, callback) {
     for (; next < records.length; next++) {
       const [tag, data] = records[next];
@@ -134,10 +119,7 @@ class Receiver extends Writable {
     callback();
   }
 
-  /**
-   * @param {number} kind Kind of the record, `IN_TEXT` and so on
-   * @param {Buffer} data Its payload
-   */
+  /** @type {(kind: number, data: Buffer) => void} */
   _emitOne(kind, data) {
     if (kind === IN_TEXT) this.emit('message', data, false);
     else if (kind === IN_BINARY) this.emit('message', convert(this._binaryType, data), true);

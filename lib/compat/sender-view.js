@@ -12,7 +12,7 @@ const GET_BLOB_DATA = 2;
 
 /** The object behind `ws._sender`: `sendFrame`, and the sends that were not handed on at once. */
 class SenderView {
-  /** @param {WebSocket} ws The connection that is written to */
+  /** @param {WebSocket} ws */
   constructor(ws) {
     this._ws = ws;
   }
@@ -33,7 +33,7 @@ class SenderView {
   /**
    * Writes a frame of `Sender.frame`.
    *
-   * @param {Array<string | Uint8Array>} list The pieces of a frame
+   * @param {Array<string | Uint8Array>} list
    * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it
    *   never will
    */

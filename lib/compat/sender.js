@@ -49,10 +49,9 @@ const DEFLATE = 'permessage-deflate';
  */
 class Sender {
   /**
-   * @param {Writer} socket The stream to which frames are written
-   * @param {import('../connection/state').Extensions} [extensions] The negotiated extensions by
-   *   name; none by default
-   * @param {(key: Buffer) => void} [generateMask] Fills the masking key
+   * @param {Writer} socket
+   * @param {import('../connection/state').Extensions} [extensions]
+   * @param {(key: Buffer) => void} [generateMask]
    */
   constructor(socket, extensions, generateMask) {
     this._socket = socket;
@@ -78,7 +77,7 @@ class Sender {
    * A frame, as one or two pieces.
    *
    * @param {string | Uint8Array} data Masked in place, unless it is `readOnly`
-   * @param {FrameOptions} options The fields of the header, and how to mask the payload
+   * @param {FrameOptions} options
    * @returns {Array<string | Uint8Array>} Header and payload, or both in one piece
    */
   static frame(data, options) {
@@ -88,9 +87,9 @@ class Sender {
   /**
    * @param {number | undefined} code Status code (RFC 6455, 7.4); undefined for a frame without a
    *   body
-   * @param {string | Uint8Array | undefined} data The reason
-   * @param {boolean} [isMasked] Whether the payload is masked; false by default
-   * @param {Callback} [callback] Called when the socket has written the frame
+   * @param {string | Uint8Array | undefined} data
+   * @param {boolean} [isMasked]
+   * @param {Callback} [callback]
    */
   close(code, data, isMasked, callback) {
     const reason = closeReason(code, data);
@@ -103,29 +102,17 @@ class Sender {
     this._post(body, false, this._options(CLOSE, isMasked), callback);
   }
 
-  /**
-   * @param {unknown} data As of `WebSocket.send()`
-   * @param {boolean} [isMasked] As for `close`
-   * @param {Callback} [callback] As for `close`
-   */
+  /** @type {(data: unknown, isMasked?: boolean, callback?: Callback) => void} */
   ping(data, isMasked, callback) {
     this._control(PING, data, isMasked, callback);
   }
 
-  /**
-   * @param {unknown} data As of `WebSocket.send()`
-   * @param {boolean} [isMasked] As for `close`
-   * @param {Callback} [callback] As for `close`
-   */
+  /** @type {(data: unknown, isMasked?: boolean, callback?: Callback) => void} */
   pong(data, isMasked, callback) {
     this._control(PONG, data, isMasked, callback);
   }
 
-  /**
-   * @param {unknown} data As of `WebSocket.send()`
-   * @param {SendOptions} options `fin`: whether it is the last fragment; all are false by default
-   * @param {Callback} [callback] As for `close`
-   */
+  /** @type {(data: unknown, options: SendOptions, callback?: Callback) => void} */
   send(data, options, callback) {
     const deflate = this._extensions[DEFLATE];
     const message = prepare(data);
@@ -143,12 +130,7 @@ class Sender {
     this._post(message.data, this._compress, frame, callback);
   }
 
-  /**
-   * Writes a frame of `frame`.
-   *
-   * @param {Array<string | Uint8Array>} list Header and payload, or both in one piece
-   * @param {Callback} [callback] Called when the socket has written it
-   */
+  /** Writes a frame of `frame`. @type {(list: Array<string | Uint8Array>, callback?: Callback) => void} */
   sendFrame(list, callback) {
     if (list.length === 1) {
       this._socket.write(list[0], callback);
@@ -160,12 +142,7 @@ class Sender {
     this._socket.uncork();
   }
 
-  /**
-   * @param {number} opcode PING or PONG
-   * @param {unknown} data As of `WebSocket.send()`
-   * @param {boolean} [isMasked] As for `close`
-   * @param {Callback} [callback] As for `close`
-   */
+  /** @type {(opcode: number, data: unknown, isMasked?: boolean, callback?: Callback) => void} */
   _control(opcode, data, isMasked, callback) {
     const message = prepare(data);
     if (message.size > LENGTH_7) throw new RangeError('The data size must not be greater than 125 bytes');
@@ -173,8 +150,8 @@ class Sender {
   }
 
   /**
-   * @param {number} opcode Type of the frame (RFC 6455, 5.2)
-   * @param {boolean} [isMasked] As for `close`
+   * @param {number} opcode
+   * @param {boolean} [isMasked]
    * @param {boolean} [readOnly] Whether the payload must not be masked in place; false by default
    */
   _options(opcode, isMasked, readOnly = false) {
@@ -184,10 +161,7 @@ class Sender {
   /**
    * Sends in order: at once, unless something before it is not ready.
    *
-   * @param {Payload} data The payload behind the header
-   * @param {boolean} compress Whether the payload is compressed first
-   * @param {FrameOptions} frame Makes the frame when its turn comes
-   * @param {Callback | undefined} callback Called when the socket has written it
+   * @type {(data: Payload, compress: boolean, frame: FrameOptions, callback: Callback | undefined) => void}
    */
   _post(data, compress, frame, callback) {
     const size = sizeOf(data);
@@ -209,12 +183,7 @@ class Sender {
     this._queue.push({ size, send });
   }
 
-  /**
-   * @param {Blob} blob The payload, which is read first
-   * @param {boolean} compress Whether the payload is compressed first
-   * @param {FrameOptions} frame Makes the frame then
-   * @param {Callback | undefined} callback Called when the socket has written it
-   */
+  /** @type {(blob: Blob, compress: boolean, frame: FrameOptions, callback: Callback | undefined) => void} */
   _read(blob, compress, frame, callback) {
     const { size } = blob;
     this._wait(size);
@@ -241,11 +210,7 @@ class Sender {
     });
   }
 
-  /**
-   * @param {string | Uint8Array} data The payload
-   * @param {FrameOptions} frame Makes the frame then
-   * @param {Callback | undefined} callback Called when the socket has written it
-   */
+  /** @type {(data: string | Uint8Array, frame: FrameOptions, callback: Callback | undefined) => void} */
   _deflate(data, frame, callback) {
     const size = sizeOf(data);
     this._wait(size);
@@ -261,7 +226,7 @@ class Sender {
     });
   }
 
-  /** @param {number} size Bytes that wait */
+  /** @type {(size: number) => void} */
   _wait(size) {
     this._bufferedBytes += size;
     this._isBusy = true;
@@ -277,9 +242,9 @@ class Sender {
   }
 
   /**
-   * @param {Error} error The argument of `callback` and of the callbacks behind it
+   * @param {Error} error
    * @param {Callback | undefined} callback The callback of the send that failed; the sends behind
-   * it fail too
+   *   it fail too
    */
   _abandon(error, callback) {
     this._isOver = true;
@@ -289,10 +254,9 @@ class Sender {
 }
 
 /**
- * @param {string | Uint8Array} data The payload
- * @param {FrameOptions & { maskBuffer?: Buffer }} options The fields of the header, and the source
- * of the masking key
- * @returns {Array<string | Uint8Array>} Text stays text where its bytes need not change
+ * Text stays text where its bytes need not change.
+ *
+ * @type {(data: string | Uint8Array, options: FrameOptions & { maskBuffer?: Buffer }) => Array<string | Uint8Array>}
  */
 function makeFrame(data, options) {
   const key = options.mask ? maskKey(options.generateMask, options.maskBuffer) : 0;
@@ -315,9 +279,9 @@ function makeFrame(data, options) {
 }
 
 /**
- * @param {unknown} data As of `WebSocket.send()`
- * @returns {{ data: Payload, size: number, readOnly: boolean }} `size` in bytes; `readOnly`: the
- *   memory is the caller's
+ * `size` in bytes; `readOnly`: the memory is the caller's.
+ *
+ * @type {(data: unknown) => { data: Payload, size: number, readOnly: boolean }}
  */
 function prepare(data) {
   if (typeof data === 'string' || isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
@@ -327,37 +291,27 @@ function prepare(data) {
   return { data: bytes, size: bytes.length, readOnly };
 }
 
-/**
- * @param {Uint8Array} bytes A Uint8Array, perhaps of another class
- * @returns {Buffer} The same memory
- */
+/** @type {(bytes: Uint8Array) => Buffer} */
 function toBuffer(bytes) {
   return Buffer.isBuffer(bytes) ? bytes : new FastBuffer(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/**
- * @param {Payload} data As `prepare` returns it
- * @returns {number} Bytes
- */
+/** @type {(data: Payload) => number} */
 function sizeOf(data) {
   if (typeof data === 'string') return Buffer.byteLength(data);
   return isUint8Array(data) ? data.length : data.size;
 }
 
-/**
- * @param {number} length Bytes of the payload
- * @param {boolean | undefined} isMasked Whether a masking key follows the length
- * @returns {number} Bytes of the header
- */
+/** @type {(length: number, isMasked: boolean | undefined) => number} */
 function headerBytes(length, isMasked) {
   return (isMasked ? 6 : 2) + (length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8);
 }
 
 /**
- * @param {Buffer} target The memory for the header, from its first byte on
- * @param {number} size Bytes of the header
- * @param {number} length Bytes of the payload
- * @param {FrameOptions} options What the header says
+ * @param {Buffer} target
+ * @param {number} size
+ * @param {number} length
+ * @param {FrameOptions} options
  * @param {number} key Masking key as a little-endian number
  */
 function writeHeader(target, size, length, options, key) {
@@ -377,10 +331,10 @@ function writeHeader(target, size, length, options, key) {
 }
 
 /**
- * @param {Uint8Array} source The bytes to mask
+ * @param {Uint8Array} source
  * @param {number} key Masking key as a little-endian number
  * @param {Uint8Array} target The memory for the masked bytes; may be the source
- * @param {number} offset Offset in the target
+ * @param {number} offset
  */
 function mask(source, key, target, offset) {
   const { length } = source;

@@ -34,9 +34,9 @@ const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
 /**
  * Writes bytes as they are, without a frame.
  *
- * @param {Connection} owner The connection that the socket stands for
- * @param {unknown} data A string or bytes
- * @param {BufferEncoding | undefined} encoding Of a string
+ * @param {Connection} owner
+ * @param {unknown} data
+ * @param {BufferEncoding | undefined} encoding
  * @param {SentCallback} [callback] Called when the kernel has the bytes, or with an error when it
  *   never will
  */
@@ -45,9 +45,7 @@ function write(owner, data, encoding, callback) {
 }
 
 /**
- * @param {unknown} data A string or bytes
- * @param {BufferEncoding} [encoding] Of a string
- * @returns {Uint8Array} The bytes; those of a view are not copied
+ * @type {(data: unknown, encoding?: BufferEncoding) => Uint8Array}
  * @throws {TypeError} ERR_INVALID_ARG_TYPE, as of a stream of Node
  */
 function toBytes(data, encoding) {
@@ -61,24 +59,19 @@ function toBytes(data, encoding) {
 /**
  * Half-closes the connection once everything is written.
  *
- * @param {Connection} owner The connection that the socket stands for
- * @param {SentCallback} [callback] As for `write`
+ * @type {(owner: Connection, callback?: SentCallback) => void}
  */
 function end(owner, callback) {
   push(owner, OUT_END, EMPTY_BUFFER, callback);
 }
 
-/**
- * Closes the connection with a reset.
- *
- * @param {Connection} owner The connection that the socket stands for
- */
+/** Closes the connection with a reset. @type {(owner: Connection) => void} */
 function reset(owner) {
   outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | OUT_FLAG_FIN);
 }
 
 /**
- * @param {Connection} owner The connection that the socket stands for
+ * @param {Connection} owner
  * @param {unknown} [on] False lets the kernel collect small writes; true by default
  */
 function setNoDelay(owner, on) {
@@ -87,8 +80,8 @@ function setNoDelay(owner, on) {
 }
 
 /**
- * @param {Connection} owner The connection that the socket stands for
- * @param {unknown} on Whether to probe
+ * @param {Connection} owner
+ * @param {unknown} on
  * @param {unknown} milliseconds Silence before the first probe; 0, the default, is the system's
  *   time
  */
@@ -98,17 +91,15 @@ function setKeepAlive(owner, on, milliseconds) {
   outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | flag | (seconds << AUX_SHIFT));
 }
 
-/**
- * @param {Connection} owner The connection that the socket stands for
- * @returns {number} Bytes read from the socket since the reactor has it; -1 when it is gone
- */
+/** Bytes read from the socket since the reactor has it; -1 when it is gone. @type {(owner: Connection) => number} */
 function bytesRead(owner) {
   return state.native.bytesGiven(owner._slot, owner._generation);
 }
 
 /**
- * @param {Connection} owner The connection that the socket stands for
- * @returns {number} Bytes that the kernel took since the reactor has the socket; -1 when it is gone
+ * Bytes that the kernel took since the reactor has the socket; -1 when it is gone.
+ *
+ * @type {(owner: Connection) => number}
  */
 function bytesWritten(owner) {
   return bytesTaken(owner);
@@ -118,9 +109,7 @@ function bytesWritten(owner) {
 
 /** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
 class IdleTimer {
-  /**
-   * @param {Watched} socket The socket to watch, by its counters of bytes
-   */
+  /** @param {Watched} socket */
   constructor(socket) {
     this.socket = socket;
     this.limit = 0;
@@ -162,11 +151,11 @@ class IdleTimer {
 /**
  * `setTimeout()` with Node's rules for its arguments.
  *
- * @param {Watched & { timeout?: number }} socket A net.Socket, or what stands for one
- * @param {IdleTimer | null | undefined} idle If the socket has one
+ * @param {Watched & { timeout?: number }} socket
+ * @param {IdleTimer | null | undefined} idle
  * @param {unknown} milliseconds Silence after which 'timeout' is emitted; 0 = never
  * @param {() => void} [callback] A listener for 'timeout'; with 0 milliseconds, one to remove
- * @returns {IdleTimer} The timer of the socket from now on
+ * @returns {IdleTimer}
  */
 function setTimeout(socket, idle, milliseconds, callback) {
   if (typeof milliseconds !== 'number') {
@@ -190,8 +179,7 @@ function setTimeout(socket, idle, milliseconds, callback) {
 /**
  * Lets the connection keep the process alive, or not.
  *
- * @param {{ _unreferenced: boolean, closed: boolean }} socket A net.Socket, or what stands for one
- * @param {boolean} does True as for `ref()`, false as for `unref()`
+ * @type {(socket: { _unreferenced: boolean, closed: boolean }, does: boolean) => void}
  */
 function setReferenced(socket, does) {
   if (socket._unreferenced !== does || socket.closed) return;

@@ -34,12 +34,7 @@ const ANSWER_LENGTH = 129;
  * @property {number} _remotePort
  */
 
-/**
- * @param {Peer} peer The object that keeps the addresses
- * @param {number} slot Slot of the connection in the table
- * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Offset of the payload of the OPEN or REQUEST record
- */
+/** @type {(peer: Peer, slot: number, bytes: Buffer, start: number) => void} */
 function readPeer(peer, slot, bytes, start) {
   const family = bytes.readUInt32LE(start + OPENED_FAMILY);
   peer._slot = slot;
@@ -51,30 +46,23 @@ function readPeer(peer, slot, bytes, start) {
 }
 
 /**
- * @param {Buffer} bytes Memory with the address
- * @param {number} at Offset of its first byte
+ * @param {Buffer} bytes
+ * @param {number} at
  * @param {number} family 4, 6, or 0 where the kernel knows no address
- * @returns {number | string} As `Peer` keeps it; '' for none
+ * @returns {number | string}
  */
 function readAddress(bytes, at, family) {
   if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
   return family === 4 ? bytes.readInt32BE(at) : '';
 }
 
-/**
- * @param {number | string} address As `Peer` keeps it
- * @returns {'IPv4' | 'IPv6' | undefined} As Node names families
- */
+/** @type {(address: number | string) => 'IPv4' | 'IPv6' | undefined} */
 function familyOf(address) {
   if (typeof address === 'number') return 'IPv4';
   return address === '' ? undefined : 'IPv6';
 }
 
-/**
- * @param {number | string} address As `Peer` keeps it
- * @param {number} port Its port
- * @returns {number | undefined} The port; undefined where there is no address
- */
+/** @type {(address: number | string, port: number) => number | undefined} */
 function portOf(address, port) {
   return address === '' ? undefined : port;
 }
@@ -84,7 +72,7 @@ function portOf(address, port) {
  * `req.socket`. The reactor reads what arrives, so there is no 'data'.
  */
 class Socket extends withReactor(LazySocket) {
-  /** @param {Connection} owner The WebSocket or the handshake that the connection belongs to */
+  /** @param {Connection} owner */
   constructor(owner) {
     super();
     /** @type {Connection} */
@@ -142,7 +130,6 @@ class Socket extends withReactor(LazySocket) {
     return this.destroyed ? undefined : familyOf(this._owner._local);
   }
 
-  /** @returns {{ address?: string, family?: string, port?: number }} The local address */
   address() {
     if (this.localAddress === undefined) return {};
     return { address: this.localAddress, family: this.localFamily, port: this.localPort };
@@ -185,9 +172,9 @@ class Socket extends withReactor(LazySocket) {
   }
 
   /**
-   * @param {unknown} _data The data, which is not written
-   * @param {unknown} _encoding Its encoding
-   * @param {((error: Error) => void) | undefined} callback Of a write that comes too late
+   * @param {unknown} _data
+   * @param {unknown} _encoding
+   * @param {((error: Error) => void) | undefined} callback
    */
   _refuse(_data, _encoding, callback) {
     const error = /** @type {NodeJS.ErrnoException} */ (new Error('write after end'));
@@ -201,8 +188,8 @@ class Socket extends withReactor(LazySocket) {
    *
    * @param {unknown} [data] Written before; or the callback
    * @param {unknown} [encoding] Encoding of a string; or the callback
-   * @param {unknown} [callback] A listener for 'finish'
-   * @returns {this} The socket
+   * @param {unknown} [callback]
+   * @returns {this}
    */
   end(data, encoding, callback) {
     if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
@@ -216,12 +203,7 @@ class Socket extends withReactor(LazySocket) {
     return this;
   }
 
-  /**
-   * Closes the connection at once.
-   *
-   * @param {Error} [error] Emitted as 'error' if that has a listener
-   * @returns {this} The socket
-   */
+  /** Closes the connection at once. @type {(error?: Error) => this} */
   destroy(error) {
     if (this.destroyed) return this;
     this._destroyed = true;
@@ -239,8 +221,9 @@ class Socket extends withReactor(LazySocket) {
   }
 
   /**
-   * @returns {boolean} Whether the peer's address is shown: after the end, as by a net.Socket, if
-   *   it was shown before
+   * Whether the peer's address is shown: after the end, as by a net.Socket, if it was shown before.
+   *
+   * @type {() => boolean}
    */
   _knowsPeer() {
     if (!this.destroyed) this._peerSeen = true;
@@ -267,8 +250,9 @@ class Socket extends withReactor(LazySocket) {
 }
 
 /**
- * @param {{ extensions: string, protocol: string }} common Of a WebSocket
- * @returns {number} Bytes of the 101 that the reactor has written
+ * Bytes of the 101 that the reactor has written.
+ *
+ * @type {(common: { extensions: string, protocol: string }) => number}
  */
 function answerLength({ extensions, protocol }) {
   const line = (/** @type {string} */ name, /** @type {string} */ value) => (value === '' ? 0 : `${name}: ${value}\r\n`.length);

@@ -45,7 +45,7 @@ function applyMemoryOptions(options) {
   return { ...options, serverNoContextTakeover: true, clientNoContextTakeover: true };
 }
 
-/** @param {unknown} bytes Bytes that the contexts of the process may take in each direction */
+/** @type {(bytes: unknown) => void} */
 function setBudget(bytes) {
   const name = 'options.perMessageDeflate.budget';
   if (typeof bytes !== 'number') throw new TypeError(`${name} must be a number. Received ${inspect(bytes)}`);
@@ -55,7 +55,7 @@ function setBudget(bytes) {
   addon().setDeflateBudget(bytes);
 }
 
-/** @returns {boolean} Whether clients are to be asked not to refer to earlier messages */
+/** Whether clients are to be asked not to refer to earlier messages. */
 function isBudgetFull() {
   return addon().deflateBudgetIsFull();
 }

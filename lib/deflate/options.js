@@ -59,9 +59,7 @@ const REFUSED = -1;
 /**
  * The `perMessageDeflate` of a server, for the reactor.
  *
- * @param {Options | boolean | null | undefined} options The value of the option; anything else that
- *   is true stands for the defaults
- * @returns {Deflate | null} null when it is off
+ * @type {(options: Options | boolean | null | undefined) => Deflate | null}
  * @throws {RangeError | TypeError} As `check`
  */
 function deflateOptions(options) {
@@ -81,10 +79,7 @@ function deflateOptions(options) {
 /**
  * permessage-deflate on a connection whose handshake was answered here, for its engine.
  *
- * @param {{ _extensions: import('../connection/state').Extensions }} carrier What has its
- *   extensions by name, as a WebSocket
- * @returns {import('../native/binding').NegotiatedDeflate | undefined} undefined without
- *   permessage-deflate
+ * @type {(carrier: { _extensions: import('../connection/state').Extensions }) => import('../native/binding').NegotiatedDeflate | undefined}
  */
 function negotiatedDeflate(carrier) {
   const { params, _options: options } = carrier._extensions['permessage-deflate'] ?? {};
@@ -101,7 +96,7 @@ function negotiatedDeflate(carrier) {
 /**
  * Throws what zlib throws in ws when the first message is compressed, for numbers out of range.
  *
- * @param {Options} options Of permessage-deflate
+ * @type {(options: Options) => void}
  * @throws {RangeError | TypeError}
  */
 function check(options) {
@@ -120,8 +115,7 @@ function check(options) {
  * How messages are compressed, by options that have been checked. An option that has become wrong
  * since is left out.
  *
- * @param {Options} options Of permessage-deflate
- * @returns {import('../native/binding').DeflateSettings} What the native side compresses by
+ * @type {(options: Options) => import('../native/binding').DeflateSettings}
  */
 function settingsOf(options) {
   const { level, memLevel, strategy } = options.zlibDeflateOptions ?? {};
@@ -135,9 +129,9 @@ function settingsOf(options) {
 }
 
 /**
- * @param {unknown} value `serverNoContextTakeover` of the options
- * @returns {boolean | undefined} false only for false itself: ws takes other falsy values for no
- *   wish
+ * False only for false itself: ws takes other falsy values for no wish.
+ *
+ * @type {(value: unknown) => boolean | undefined}
  */
 function flag(value) {
   if (value) return true;
@@ -161,28 +155,19 @@ function zlibWindowBits(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 
-/**
- * @param {unknown} bits Of the negotiated parameters
- * @returns {number} 8 to 15; 15 where it was not negotiated
- */
+/** 8 to 15; 15 where it was not negotiated. @type {(bits: unknown) => number} */
 function agreed(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 
-/**
- * @param {unknown} bytes `threshold` of the options; THRESHOLD by default
- * @returns {number} A length that is not below it is one that `>=` of ws says yes to
- */
+/** A length that is not below it is one that `>=` of ws says yes to. @type {(bytes: unknown) => number} */
 function threshold(bytes) {
   if (bytes === undefined) return THRESHOLD;
   const number = Math.ceil(Number(bytes));
   return Number.isNaN(number) ? Infinity : number;
 }
 
-/**
- * @param {unknown} millis Milliseconds
- * @returns {number} Milliseconds; 0, the default, is never
- */
+/** Milliseconds; 0, the default, is never. @type {(millis: unknown) => number} */
 function releaseAfter(millis) {
   if (millis === undefined || millis === null) return 0;
   const range = { type: /** @type {const} */ ('number'), least: 0, most: LONGEST_DELAY };

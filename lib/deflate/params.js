@@ -17,12 +17,7 @@
 const FLAGS = ['client_no_context_takeover', 'server_no_context_takeover'];
 const WINDOWS = ['client_max_window_bits', 'server_max_window_bits'];
 
-/**
- * The offer of a client.
- *
- * @param {DeflateOptions} options Those of a client
- * @returns {Params} Parameters for the header of its request
- */
+/** The offer of a client. @type {(options: DeflateOptions) => Params} */
 function offer(options) {
   const { clientMaxWindowBits, clientNoContextTakeover, serverMaxWindowBits, serverNoContextTakeover } = options;
   /** @type {Params} */
@@ -38,8 +33,7 @@ function offer(options) {
 /**
  * Turns the parsed parameters of every offer into single values.
  *
- * @param {Record<string, Array<string | true> | number | true>[]} configurations Parameters as
- *   lists of values; single values from then on
+ * @param {Record<string, Array<string | true> | number | true>[]} configurations
  * @param {boolean} isServer Whether they are offers; else they are an answer
  * @throws {Error | TypeError} For a parameter that is unknown, given twice or of a wrong value
  */
@@ -53,11 +47,9 @@ function normalize(configurations, isServer) {
 }
 
 /**
- * @param {string} name Name of the parameter
- * @param {string | number | true} value As it came in the header
- * @param {boolean} isServer Whether it belongs to an offer
- * @returns {number | true} 8 to 15 for a window; true for a flag, and for a window that an offer
- *   leaves open
+ * 8 to 15 for a window; true for a flag, and for a window that an offer leaves open.
+ *
+ * @type {(name: string, value: string | number | true, isServer: boolean) => number | true}
  */
 function single(name, value, isServer) {
   const invalid = () => new TypeError(`Invalid value for parameter "${name}": ${value}`);
@@ -76,8 +68,8 @@ function single(name, value, isServer) {
 /**
  * The answer of a server.
  *
- * @param {Params[]} offers Normalized
- * @param {DeflateOptions} options Those of the server
+ * @param {Params[]} offers
+ * @param {DeflateOptions} options
  * @returns {Params} The first offer that can be accepted, with the server's own parameters
  * @throws {Error} When there is none
  */
@@ -95,11 +87,7 @@ function acceptOffer(offers, options) {
   return accepted;
 }
 
-/**
- * @param {Params} params Of an offer
- * @param {DeflateOptions} options Those of the server
- * @returns {boolean} Whether the server can be content with it
- */
+/** @type {(params: Params, options: DeflateOptions) => boolean} */
 function isAcceptable(params, options) {
   const { clientMaxWindowBits, serverMaxWindowBits, serverNoContextTakeover } = options;
   const { client_max_window_bits: client, server_max_window_bits: server } = params;
@@ -110,9 +98,9 @@ function isAcceptable(params, options) {
 }
 
 /**
- * @param {unknown} wanted An option, which need not be a number
+ * @param {unknown} wanted
  * @param {number} bits The window of the offer, 8 to 15
- * @returns {boolean} Whether the option asks for a larger window
+ * @returns {boolean}
  */
 function isAbove(wanted, bits) {
   return typeof wanted === 'number' && wanted > bits;
@@ -121,9 +109,7 @@ function isAbove(wanted, bits) {
 /**
  * Checks and completes the answer, for a client.
  *
- * @param {Params} params Normalized; completed by what the client's options say
- * @param {DeflateOptions} options Those of the client
- * @returns {Params} The parameters of the connection
+ * @type {(params: Params, options: DeflateOptions) => Params}
  * @throws {Error} When the answer is none to the offer
  */
 function acceptAnswer(params, options) {

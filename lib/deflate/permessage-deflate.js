@@ -35,7 +35,7 @@ const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([
  * negotiate with it; their engine compresses.
  */
 class PerMessageDeflate {
-  /** @param {DeflateOptions} [options] Those of ws, with isServer and maxPayload */
+  /** @param {DeflateOptions} [options] */
   constructor(options = {}) {
     this._options = options;
     this._threshold = options.threshold !== undefined ? options.threshold : 1024;
@@ -56,15 +56,12 @@ class PerMessageDeflate {
     return 'permessage-deflate';
   }
 
-  /** @returns {Params} Parameters for the header of a client */
   offer() {
     return params.offer(this._options);
   }
 
   /**
-   * @param {Record<string, Array<string | true>>[]} configurations The offers, or the answer, as
-   *   `extension.parse` gives them
-   * @returns {Params} The parameters of the connection
+   * @type {(configurations: Record<string, Array<string | true>>[]) => Params}
    * @throws {Error | TypeError} When they cannot be accepted
    */
   accept(configurations) {
@@ -85,29 +82,17 @@ class PerMessageDeflate {
     deflate?.[kFlow].finish(new Error('The deflate stream was closed while data was being processed'));
   }
 
-  /**
-   * @param {string | Uint8Array} data Part of a message, or all of it
-   * @param {boolean} fin Whether it is the end of a message
-   * @param {Callback} callback Called with the compressed bytes, or with why there are none
-   */
+  /** @type {(data: string | Uint8Array, fin: boolean, callback: Callback) => void} */
   compress(data, fin, callback) {
     run((done) => this._compress(data, fin, finishing(done, callback)));
   }
 
-  /**
-   * @param {Uint8Array} data Compressed bytes: part of a message, or all of it
-   * @param {boolean} fin Whether it is the end of a message
-   * @param {Callback} callback Called with the inflated bytes, or with why there are none
-   */
+  /** @type {(data: Uint8Array, fin: boolean, callback: Callback) => void} */
   decompress(data, fin, callback) {
     run((done) => this._decompress(data, fin, finishing(done, callback)));
   }
 
-  /**
-   * @param {string | Uint8Array} data Part of a message, or all of it
-   * @param {boolean} fin Whether it is the end of a message
-   * @param {Callback} callback Called with the compressed bytes, or with why there are none
-   */
+  /** @type {(data: string | Uint8Array, fin: boolean, callback: Callback) => void} */
   _compress(data, fin, callback) {
     const side = this._isServer ? 'server' : 'client';
     if (this._deflate === null) {
@@ -128,11 +113,7 @@ class PerMessageDeflate {
     });
   }
 
-  /**
-   * @param {Uint8Array} data Compressed bytes: part of a message, or all of it
-   * @param {boolean} fin Whether it is the end of a message
-   * @param {Callback} callback Called with the inflated bytes, or with why there are none
-   */
+  /** @type {(data: Uint8Array, fin: boolean, callback: Callback) => void} */
   _decompress(data, fin, callback) {
     const side = this._isServer ? 'client' : 'server';
     if (this._inflate === null) this._inflate = this._openInflate(side);
@@ -160,7 +141,7 @@ class PerMessageDeflate {
     });
   }
 
-  /** @param {'server' | 'client'} side Which side has compressed */
+  /** @param {'server' | 'client'} side */
   _openInflate(side) {
     const windowBits = this._windowBits(side);
     const stream = zlib.createInflateRaw({ ...this._options.zlibInflateOptions, windowBits });
@@ -174,10 +155,7 @@ class PerMessageDeflate {
     return Object.assign(stream, { [kFlow]: flow });
   }
 
-  /**
-   * @param {'server' | 'client'} side Which side compresses
-   * @returns {number} 8 to 15; 15 where it was not negotiated
-   */
+  /** 8 to 15; 15 where it was not negotiated. @type {(side: 'server' | 'client') => number} */
   _windowBits(side) {
     const bits = this.params[`${side}_max_window_bits`];
     return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
@@ -187,7 +165,7 @@ class PerMessageDeflate {
 /** The output of a stream of zlib. */
 class Flow {
   /**
-   * @param {zlib.DeflateRaw | zlib.InflateRaw} stream The stream of zlib
+   * @param {zlib.DeflateRaw | zlib.InflateRaw} stream
    * @param {number} most Bytes of output; 0 is no limit
    */
   constructor(stream, most) {
@@ -212,7 +190,6 @@ class Flow {
     stream.on('data', onData);
   }
 
-  /** @returns {Buffer} The output so far */
   take() {
     const { chunks, length } = this;
     this.chunks = [];
@@ -221,10 +198,7 @@ class Flow {
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, length);
   }
 
-  /**
-   * @param {Error | null} error Why there is no output; null when there is
-   * @param {Buffer} [data] The output
-   */
+  /** @type {(error: Error | null, data?: Buffer) => void} */
   finish(error, data) {
     const { callback } = this;
     this.callback = null;
@@ -232,11 +206,7 @@ class Flow {
   }
 }
 
-/**
- * Runs a job when not too many others do.
- *
- * @param {(done: () => void) => void} job Calls its argument when it has ended
- */
+/** Runs a job when not too many others do. @type {(job: (done: () => void) => void) => void} */
 function run(job) {
   jobs.waiting.push(() => job(next));
   runWaiting();
@@ -257,8 +227,8 @@ function runWaiting() {
 
 /**
  * @param {() => void} done Called before `callback`, so that the next job runs
- * @param {Callback} callback Called with the output, or with why there is none
- * @returns {Callback} A function that calls both
+ * @param {Callback} callback
+ * @returns {Callback}
  */
 function finishing(done, callback) {
   return (error, data) => {

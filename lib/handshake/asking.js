@@ -37,17 +37,17 @@ const OWN = {
 /**
  * To be called while the methods are those of this package: programs may replace them later.
  *
- * @param {Server} prototype Prototype of WebSocketServer
+ * @type {(prototype: Server) => void}
  */
 function knowHooks(prototype) {
   for (const name of /** @type {const} */ (['completeUpgrade', 'handleUpgrade', 'shouldHandle'])) OWN[name] = prototype[name];
 }
 
 /**
- * Lets servers notice when a program wants to see their handshakes. What escapes notice here
- * is noticed when a connection opens.
+ * Lets servers notice when a program wants to see their handshakes. What escapes notice here is
+ * noticed when a connection opens.
  *
- * @param {Server} prototype Prototype of WebSocketServer
+ * @type {(prototype: Server) => void}
  */
 function watchHooks(prototype) {
   watchMethods(prototype, Object.keys(OWN), updateAll);
@@ -60,10 +60,7 @@ function updateAll() {
   for (const server of state.listeners.values()) server._updateAsk();
 }
 
-/**
- * @param {Server} server A WebSocketServer
- * @returns {number} ASK_ bits
- */
+/** ASK_ bits. @type {(server: Server) => number} */
 function wantedAsk(server) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Listeners are read where the emitter keeps them: this runs for every connection that opens.
@@ -82,10 +79,7 @@ function wantedAsk(server) {
   return drained | (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
 }
 
-/**
- * @param {Server} server A WebSocketServer
- * @returns {boolean} Whether a method that sees handshakes is not the one of this package
- */
+/** Whether a method that sees handshakes is not the one of this package. @type {(server: Server) => boolean} */
 function isOverridden(server) {
   return (
     server.completeUpgrade !== OWN.completeUpgrade ||

@@ -41,11 +41,7 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
  * Makes a socket the connection of a WebSocket: the reactor adopts it if it can, else it is served
  * on this thread.
  *
- * @param {Connection} ws The WebSocket, whose owner is the server
- * @param {AnySocket} socket The socket of the request
- * @param {Buffer} head The bytes read behind the request
- * @param {string} response The 101, to be written before anything else
- * @param {ServerOptions} options The options of the server
+ * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, options: ServerOptions) => void}
  */
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
@@ -64,8 +60,7 @@ function attach(ws, socket, head, response, options) {
  * Whether a socket is nothing but a descriptor: the kernel has all bytes written to it, nothing but
  * the WebSocket reads it, and its bytes are those on the wire.
  *
- * @param {AnySocket} socket The socket of a request
- * @returns {boolean} Whether the reactor can serve its descriptor
+ * @type {(socket: AnySocket) => boolean}
  */
 function isAdoptable(socket) {
   return (
@@ -89,19 +84,16 @@ function isAdoptable(socket) {
 /**
  * Whether more bytes have come behind the request than the reactor may inflate in one piece.
  *
- * @param {Connection} ws A WebSocket that is about to open
- * @param {import('node:stream').Duplex} socket Its socket
- * @param {Buffer} head The bytes read behind the request
- * @returns {boolean} Whether the socket is better served on this thread
+ * @type {(ws: Connection, socket: import('node:stream').Duplex, head: Buffer) => boolean}
  */
 function isBomb(ws, socket, head) {
   return head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
 }
 
 /**
- * @param {ServerOptions} options The options of the server
- * @returns {typeof state.native | null} The native reactors; null: the process has no descriptors
- *   or threads left
+ * The native reactors; null: the process has no descriptors or threads left.
+ *
+ * @type {(options: ServerOptions) => typeof state.native | null}
  */
 function startReactor(options) {
   if (state.native === null && performance.now() < retryAt) return null;
@@ -114,12 +106,9 @@ function startReactor(options) {
 }
 
 /**
- * @param {Connection} ws A WebSocket that is about to open
- * @param {AnySocket} socket Its socket, for which `isAdoptable` is true
- * @param {Buffer} head The bytes read behind the request
- * @param {Buffer} response The 101, which the reactor writes first
- * @param {ServerOptions} options The options of the server
- * @returns {boolean} False: nothing has changed
+ * False: nothing has changed.
+ *
+ * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, options: ServerOptions) => boolean}
  */
 function adopt(ws, socket, head, response, options) {
   const native = startReactor(options);

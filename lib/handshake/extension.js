@@ -6,7 +6,7 @@ const { isToken } = require('./token');
 /**
  * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).
  *
- * @param {string} header The value of the header
+ * @param {string} header
  * @returns {Record<string, Array<Record<string, Array<string | true>>>>} For each extension its
  *   offers, for each parameter its values; true is a parameter without a value
  * @throws {SyntaxError}
@@ -31,8 +31,7 @@ function parse(header) {
 /**
  * The value of a parameter: a token, or a quoted string whose content is one.
  *
- * @param {InstanceType<typeof Scanner>} scanner A scanner in front of the value
- * @returns {string} The token
+ * @type {(scanner: InstanceType<typeof Scanner>) => string}
  */
 function value(scanner) {
   if (!scanner.skip('"')) return scanner.token();
@@ -45,11 +44,7 @@ function value(scanner) {
   return text;
 }
 
-/**
- * @param {Record<string, unknown[]>} lists Lists by name, without a prototype
- * @param {string} name Name of the list
- * @param {unknown} element What is added at its end
- */
+/** @type {(lists: Record<string, unknown[]>, name: string, element: unknown) => void} */
 function add(lists, name, element) {
   if (lists[name] === undefined) lists[name] = [element];
   else lists[name].push(element);
@@ -59,8 +54,7 @@ function add(lists, name, element) {
  * The `Sec-WebSocket-Extensions` header for extensions in the form that `parse` returns. Where
  * there is one offer or value, it need not be in an array.
  *
- * @param {import('../connection/state').Extensions} extensions The extensions by name
- * @returns {string} The value of the header
+ * @type {(extensions: import('../connection/state').Extensions) => string}
  */
 function format(extensions) {
   const offers = Object.entries(extensions).flatMap(([name, list]) =>
@@ -69,10 +63,7 @@ function format(extensions) {
   return offers.join(', ');
 }
 
-/**
- * @param {Record<string, unknown>} params The parameters of one offer by name
- * @returns {string[]} The parameters as they stand in the header
- */
+/** @type {(params: Record<string, unknown>) => string[]} */
 function formatParams(params) {
   return Object.entries(params).map(([name, values]) =>
     [values].flat().map((one) => (one === true ? name : `${name}=${one}`)).join('; '),

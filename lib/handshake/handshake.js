@@ -32,10 +32,10 @@ const FORBIDDEN = /[\r\n\0]/;
  */
 class Handshake {
   /**
-   * @param {Server} server The server that decides
-   * @param {IncomingMessage} request The upgrade request
-   * @param {AnySocket} socket The socket of the request
-   * @param {Buffer} head The bytes read behind the request
+   * @param {Server} server
+   * @param {IncomingMessage} request
+   * @param {AnySocket} socket
+   * @param {Buffer} head
    * @param {(ws: WebSocket, request: IncomingMessage) => void} callback Called with the connection
    *   when it is open
    */
@@ -69,11 +69,7 @@ class Handshake {
     this.decide(key);
   }
 
-  /**
-   * Goes through the checks and hooks from the path on.
-   *
-   * @param {string} key Of `Sec-WebSocket-Key`
-   */
+  /** Goes through the checks and hooks from the path on. @param {string} key */
   decide(key) {
     const { request, server } = this;
     if (!server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
@@ -94,8 +90,8 @@ class Handshake {
   }
 
   /**
-   * @param {Set<string>} protocols What the client offers
-   * @param {string} key Of `Sec-WebSocket-Key`
+   * @param {Set<string>} protocols
+   * @param {string} key
    */
   verify(protocols, key) {
     const { request, server } = this;
@@ -126,10 +122,7 @@ class Handshake {
     options.verifyClient(info, decide);
   }
 
-  /**
-   * @param {Set<string>} protocols What the client offers
-   * @param {string} key Of `Sec-WebSocket-Key`
-   */
+  /** @type {(protocols: Set<string>, key: string) => void} */
   complete(protocols, key) {
     const { accepted, callback, head, request, server, socket } = this;
     server.completeUpgrade(accepted, key, protocols, request, socket, head, callback);
@@ -138,9 +131,9 @@ class Handshake {
   /**
    * Answers with 101, unless the connection is gone or answered by now.
    *
-   * @param {Extensions} extensions The accepted ones by name
-   * @param {string} key Of `Sec-WebSocket-Key`
-   * @param {Set<string>} protocols What the client offers
+   * @param {Extensions} extensions
+   * @param {string} key
+   * @param {Set<string>} protocols
    */
   finish(extensions, key, protocols) {
     const { request, server, socket } = this;
@@ -183,15 +176,14 @@ class Handshake {
   /**
    * A refusal that 'wsClientError' listeners may take over.
    *
-   * @param {{ status: number, message: string, headers: Record<string, string> }} refusal A row of
-   *   REFUSALS
+   * @type {(refusal: { status: number, message: string, headers: Record<string, string> }) => void}
    */
   refuse({ status, message, headers }) {
     if (this.server.listenerCount('wsClientError') === 0) this.respond(status, message, headers);
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
   }
 
-  /** @returns {boolean} Whether the server is drained, or full: answered, or dropped */
+  /** Whether the server is drained, or full: answered, or dropped. */
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
     if (listener?.drops(/** @type {import('node:net').Socket} */ (/** @type {unknown} */ (this.socket)))) return true;
@@ -200,7 +192,7 @@ class Handshake {
     return true;
   }
 
-  /** @returns {boolean} Whether the client may not connect: answered */
+  /** Whether the client may not connect: answered. */
   isDenied() {
     const { _admission: admission } = this.server;
     if (admission === null) return false;
@@ -212,9 +204,7 @@ class Handshake {
   /**
    * Counts the connection, unless its reactor has done so.
    *
-   * @param {InstanceType<typeof import('../running/admission').Admission>} _admission The limits of
-   *   the server
-   * @returns {import('../running/admission').Denial | null} Why it is refused; null: it is not
+   * @type {(_admission: InstanceType<typeof import('../running/admission').Admission>) => import('../running/admission').Denial | null}
    */
   enter(_admission) {
     return null;
@@ -223,9 +213,7 @@ class Handshake {
   /**
    * Answers with an HTTP status and ends the connection.
    *
-   * @param {number} code HTTP status
-   * @param {string} [message] Body; the status phrase when it is empty
-   * @param {Record<string, string | number>} [extra] More header fields; none by default
+   * @type {(code: number, message?: string, extra?: Record<string, string | number>) => void}
    */
   respond(code, message, extra) {
     if (!this.mayRespond()) return;
@@ -249,25 +237,20 @@ class Handshake {
     this.end(head + body);
   }
 
-  /**
-   * @param {string | undefined} version The value of `Sec-WebSocket-Version`
-   * @returns {boolean} Whether this package knows that version
-   */
+  /** @type {(version: string | undefined) => boolean} */
   isVersion(version) {
     return Number(version) === 13 || Number(version) === 8;
   }
 
-  /** @returns {boolean} Whether the request has a body that could be mistaken for frames */
+  /** Whether the request has a body that could be mistaken for frames. */
   hasBody() {
     return false;
   }
 
-  /** @returns {boolean} Whether the connection is a WebSocket already, or has been refused */
   isAnswered() {
     return false;
   }
 
-  /** @returns {boolean} Whether a refusal can be written */
   mayRespond() {
     return true;
   }
@@ -275,18 +258,14 @@ class Handshake {
   /**
    * Writes the 101 and makes the connection a WebSocket.
    *
-   * @param {WebSocket} _ws The WebSocket, which is not open yet
-   * @param {string} _response The 101
-   * @param {string} _protocol The subprotocol, '' for none
-   * @param {string} _extensions The extensions of the answer, '' for none
+   * @param {WebSocket} _ws
+   * @param {string} _response
+   * @param {string} _protocol
+   * @param {string} _extensions
    */
   accept(_ws, _response, _protocol, _extensions) {}
 
-  /**
-   * Writes a refusal and closes the connection.
-   *
-   * @param {string} _response All bytes of the refusal
-   */
+  /** Writes a refusal and closes the connection. @param {string} _response */
   end(_response) {}
 }
 
@@ -295,10 +274,7 @@ function destroyOnError() {
   this.destroy();
 }
 
-/**
- * @param {string} line A header line, or the start line
- * @returns {TypeError} The error for the caller to throw
- */
+/** @type {(line: string) => TypeError} */
 function invalidLine(line) {
   return new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(line)}`);
 }

@@ -13,8 +13,8 @@ const attached = new WeakMap();
 /**
  * Takes the upgrade requests of an HTTP server, and forwards 'listening' and 'error'.
  *
- * @param {Server} wss The WebSocketServer that gets the requests
- * @param {import('node:events').EventEmitter} server An http.Server, or what stands for one
+ * @param {Server} wss
+ * @param {import('node:events').EventEmitter} server
  * @returns {() => void} Ends it
  */
 function attachTo(wss, server) {
@@ -40,10 +40,7 @@ function attachTo(wss, server) {
  * the first refuses a request that none of them handles. In ws each refuses the requests of the
  * others.
  *
- * @param {Server} wss One of them
- * @param {IncomingMessage} request An upgrade request
- * @param {Set<Server>} siblings All WebSocketServers of the HTTP server
- * @returns {boolean} Whether it handles the request, perhaps by a refusal
+ * @type {(wss: Server, request: IncomingMessage, siblings: Set<Server>) => boolean}
  */
 function isFor(wss, request, siblings) {
   if (siblings.size < 2 || wss.shouldHandle(request)) return true;

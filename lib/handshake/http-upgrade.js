@@ -15,10 +15,7 @@ const { delay } = require('../checks');
 
 /** A handshake whose request an HTTP server of Node has read: `server` and `noServer`. */
 class HttpUpgrade extends Handshake {
-  /**
-   * @param {InstanceType<typeof import('../running/admission').Admission>} admission The limits of
-   *   the server
-   */
+  /** @param {InstanceType<typeof import('../running/admission').Admission>} admission */
   enter(admission) {
     const denied = admission.enter(this.request, this.socket);
     if (denied === null) this.socket.once('end', () => this.ended());
@@ -39,12 +36,7 @@ class HttpUpgrade extends Handshake {
     return this.socket[kWebSocket] !== undefined;
   }
 
-  /**
-   * @param {WebSocket} ws The WebSocket, which is not open yet
-   * @param {string} response The 101
-   * @param {string} protocol The subprotocol, '' for none
-   * @param {string} extensions The extensions of the answer, '' for none
-   */
+  /** @type {(ws: WebSocket, response: string, protocol: string, extensions: string) => void} */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
     ws._common = ws._common.opened(server, protocol, '', 0, 0);
@@ -60,7 +52,7 @@ class HttpUpgrade extends Handshake {
     this.callback(ws, request);
   }
 
-  /** @param {string} response All bytes of the refusal */
+  /** @type {(response: string) => void} */
   end(response) {
     // An exception, whatever the program has done to the socket, becomes an 'error', which destroys
     // it.

@@ -14,9 +14,8 @@ const DEFLATE = PerMessageDeflate.extensionName;
 /**
  * The offer of a client.
  *
- * @param {{ maxPayload?: number, perMessageDeflate?: unknown }} options The options of the client
- * @returns {Deflate | null} What offers, and takes the answer; null without
- *   `perMessageDeflate`
+ * @param {{ maxPayload?: number, perMessageDeflate?: unknown }} options
+ * @returns {Deflate | null} What offers, and takes the answer; null without `perMessageDeflate`
  */
 function offerOf(options) {
   const { maxPayload } = options;
@@ -27,9 +26,7 @@ function offerOf(options) {
 /**
  * The extensions that a server accepts of the offers in a `Sec-WebSocket-Extensions` header.
  *
- * @param {string | undefined} header The value of the header; undefined without it
- * @param {ServerOptions} options Those of the server
- * @returns {Record<string, Deflate>} The accepted extensions by name
+ * @type {(header: string | undefined, options: ServerOptions) => Record<string, Deflate>}
  * @throws {Error} For a header of a wrong form, or when no offer of permessage-deflate is
  *   acceptable
  */
@@ -53,10 +50,7 @@ function acceptOffers(header, options) {
 /**
  * Checks the `Sec-WebSocket-Extensions` header of the answer for a client.
  *
- * @param {string | undefined} header The value of the header; undefined without it
- * @param {Deflate | null} offered The result of `offerOf`
- * @returns {{ error?: string, extensions: Record<string, Deflate> }} Why the connection
- *   must fail, or the extensions by name
+ * @type {(header: string | undefined, offered: Deflate | null) => { error?: string, extensions: Record<string, Deflate> }}
  */
 function acceptAnswer(header, offered) {
   const extensions = {};
@@ -81,8 +75,7 @@ function acceptAnswer(header, offered) {
 /**
  * The value of the header for the extensions of a client's offer or of a server's answer.
  *
- * @param {import('../connection/state').Extensions} extensions The extensions by name
- * @returns {string} '' without any
+ * @type {(extensions: import('../connection/state').Extensions) => string}
  */
 function headerOf(extensions) {
   const deflate = extensions[DEFLATE];

@@ -15,8 +15,8 @@ const { wantedAsk } = require('./asking');
 /**
  * Makes a reactor listen.
  *
- * @param {Server} server A WebSocketServer
- * @param {Place} place Where it listens
+ * @param {Server} server
+ * @param {Place} place
  */
 function startListening(server, place) {
   checkMayListen();
@@ -31,8 +31,8 @@ function startListening(server, place) {
 }
 
 /**
- * @param {Server} server A WebSocketServer
- * @param {Place} place The place to listen at
+ * @param {Server} server
+ * @param {Place} place
  * @param {string | null} address IP literal; null is every address
  */
 function listen(server, place, address) {

@@ -32,8 +32,7 @@ const judged = new WeakMap();
 /**
  * False only when the source of a listener proves that it cannot look at its second argument.
  *
- * @param {Function} listener As an emitter keeps it
- * @returns {boolean} Whether it may
+ * @type {(listener: Function) => boolean}
  */
 function seesSecond(listener) {
   let sees = judged.get(listener);
@@ -44,26 +43,17 @@ function seesSecond(listener) {
   return sees;
 }
 
-/**
- * @param {string} source Source of a function, as `toString()` returns it
- * @returns {boolean} Whether the function sees only its first argument
- */
+/** @type {(source: string) => boolean} */
 function isOfOne(source) {
   return ONE_PARAMETER.test(source) && !BACK_DOOR.test(source);
 }
 
-/**
- * @param {Server} server A WebSocketServer
- * @returns {boolean} Whether only its listeners see the events that it emits
- */
+/** Whether only its listeners see the events that it emits. @type {(server: Server) => boolean} */
 function isPlain(server) {
   return server.emit === nodeEmit && !server._capturesRejections;
 }
 
-/**
- * @param {Server} server A WebSocketServer
- * @returns {boolean} Whether a listener could see the request of its 'connection'
- */
+/** @type {(server: Server) => boolean} */
 function isRequestSeen(server) {
   if (!isPlain(server)) return true;
   // Not `rawListeners()`: its array would be garbage of every connection that opens.
@@ -76,10 +66,7 @@ function isRequestSeen(server) {
  * Emits 'connection'. A single listener is called without `emit`, whose array of arguments is 64
  * bytes of garbage.
  *
- * @param {Server} server A WebSocketServer
- * @param {WebSocket} ws The connection, which is open
- * @param {Buffer} bytes Memory of the batch that the OPEN record is in
- * @param {number} start Offset of the payload of the OPEN record
+ * @type {(server: Server, ws: WebSocket, bytes: Buffer, start: number) => void}
  */
 function emitConnection(server, ws, bytes, start) {
   const isSeen = isRequestSeen(server) || diagnostics.isRequestSeen();

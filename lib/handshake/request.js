@@ -28,8 +28,8 @@ const {
  */
 class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @type {unknown} */ (IncomingMessage)) {
   /**
-   * @param {string} text The request in the reactor's form
-   * @param {{ _socket: unknown }} owner The owner of `req.socket`
+   * @param {string} text
+   * @param {{ _socket: unknown }} owner
    */
   constructor(text, owner) {
     super(null);
@@ -48,7 +48,7 @@ class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @typ
   }
 
   // IncomingMessage assigns these in its constructor, so they need setters.
-  /** @returns {unknown} The stand-in for the socket, or the value assigned */
+  /** @returns {unknown} */
   get socket() {
     return this._replacedSocket === undefined ? this._owner._socket : this._replacedSocket;
   }
@@ -83,7 +83,7 @@ class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @typ
     super.headersDistinct = headers;
   }
 
-  /** @returns {string[]} Names and values in turn, as received */
+  /** Names and values in turn, as received. @returns {string[]} */
   _headerList() {
     if (this._headerText !== '') {
       const list = this._headerText.split('\0');
@@ -98,21 +98,13 @@ class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @typ
   }
 }
 
-/**
- * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Offset of the payload of the OPEN or REQUEST record
- * @returns {string} The request in the reactor's form
- */
+/** @type {(bytes: Buffer, start: number) => string} */
 function requestText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);
   return bytes.toString('latin1', start + OPENED_REQUEST, start + OPENED_REQUEST + length);
 }
 
-/**
- * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Offset of the payload of the OPEN record
- * @returns {string} The chosen subprotocol, '' for none
- */
+/** @type {(bytes: Buffer, start: number) => string} */
 function protocolText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
   if (length === 0) return '';
@@ -120,11 +112,7 @@ function protocolText(bytes, start) {
   return bytes.toString('latin1', at, at + length);
 }
 
-/**
- * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Offset of the payload of the OPEN record
- * @returns {string} The extensions of the answer, '' for none
- */
+/** @type {(bytes: Buffer, start: number) => string} */
 function extensionsText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
   if (length === 0) return '';
@@ -132,11 +120,7 @@ function extensionsText(bytes, start) {
   return bytes.toString('latin1', at, at + length);
 }
 
-/**
- * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Offset of the payload of the REQUEST record
- * @returns {Buffer} A copy of the bytes read behind the request
- */
+/** A copy of the bytes read behind the request. @type {(bytes: Buffer, start: number) => Buffer} */
 function headOf(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
   if (length === 0) return EMPTY_BUFFER;
@@ -144,11 +128,7 @@ function headOf(bytes, start) {
   return Buffer.from(bytes.subarray(at, at + length));
 }
 
-/**
- * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Offset of the payload of the OPEN or REQUEST record
- * @returns {number} Offset of the tail
- */
+/** @type {(bytes: Buffer, start: number) => number} */
 function tailAt(bytes, start) {
   const before =
     bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH) + bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);

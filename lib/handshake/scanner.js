@@ -7,21 +7,17 @@ const space = /[ \t]*/y;
 
 /** Reads a header field piece by piece. Its errors name the place in the words of ws. */
 class Scanner {
-  /** @param {string} text The value of a header field */
+  /** @param {string} text */
   constructor(text) {
     this.text = text;
     this.at = 0;
   }
 
-  /** @returns {boolean} Whether everything has been read */
   isAtEnd() {
     return this.at === this.text.length;
   }
 
-  /**
-   * @returns {string} The token, which is skipped
-   * @throws {SyntaxError} When there is none here
-   */
+  /** @type {() => string} @throws {SyntaxError} When there is none here */
   token() {
     token.lastIndex = this.at;
     const match = token.exec(this.text);
@@ -37,10 +33,7 @@ class Scanner {
     this.at = space.lastIndex;
   }
 
-  /**
-   * @param {string} character The character that may come next
-   * @returns {boolean} Whether it came next, and was skipped
-   */
+  /** @type {(character: string) => boolean} */
   skip(character) {
     if (this.text[this.at] !== character) return false;
     this.at++;
@@ -50,7 +43,7 @@ class Scanner {
   /**
    * Skips a separator of two elements, and the space around it.
    *
-   * @param {string} characters The separators allowed, one character each
+   * @param {string} characters
    * @returns {string} The separator found; '' at the end
    * @throws {SyntaxError} For anything else, and for space at the end
    */
@@ -68,7 +61,6 @@ class Scanner {
     return found;
   }
 
-  /** @returns {SyntaxError} The error for the caller to throw, with the words of ws */
   unexpected() {
     return new SyntaxError(
       this.isAtEnd() ? 'Unexpected end of input' : `Unexpected character at index ${this.at}`,

@@ -13,19 +13,13 @@ const CHECK_INTERVAL = 1000;
  * Whether this process is a worker of a cluster: its ports are its primary's, which hands
  * connections to the workers.
  *
- * @returns {boolean} Whether it is a worker
+ * @type {() => boolean}
  */
 function isShared() {
   return require('node:cluster').isWorker;
 }
 
-/**
- * Listens as ws does.
- *
- * @param {Server} server A WebSocketServer
- * @param {(() => void) | undefined} callback A listener for 'listening'
- * @returns {http.Server} The HTTP server, which is about to listen
- */
+/** Listens as ws does. @type {(server: Server, callback: (() => void) | undefined) => http.Server} */
 function createListener(server, callback) {
   const { handshakeTimeout, healthCheck, place, tcp } = sharedListenOptions(server.options);
   const limits = {
@@ -36,10 +30,7 @@ function createListener(server, callback) {
   };
   return http.createServer(limits, answer).listen(place, callback);
 
-  /**
-   * @param {http.IncomingMessage} request A request other than an upgrade
-   * @param {http.ServerResponse} response Its response
-   */
+  /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
   function answer({ method, url }, response) {
     const asksHealth = (method === 'GET' || method === 'HEAD') && url?.split('?')[0] === healthCheck;
     const status = asksHealth ? (server._drain?.refuses || !server._isRunning() ? 503 : 200) : 426;

@@ -5,8 +5,7 @@ const { Scanner } = require('./scanner');
 /**
  * The names in a `Sec-WebSocket-Protocol` header.
  *
- * @param {string} header The value of the header
- * @returns {Set<string>} The names, in their order
+ * @type {(header: string) => Set<string>}
  * @throws {SyntaxError} When the header is no list of tokens, or names one token twice
  */
 function parse(header) {

@@ -5,10 +5,7 @@ const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 
 const whole = new RegExp(`^${TOKEN}$`);
 
-/**
- * @param {unknown} value A value of any type
- * @returns {boolean} Whether it is a string that is a token
- */
+/** @type {(value: unknown) => boolean} */
 function isToken(value) {
   return typeof value === 'string' && whole.test(value);
 }

@@ -49,10 +49,10 @@ const kUpgrade = Symbol('kUpgrade');
  */
 class Upgrade {
   /**
-   * @param {Server} server The WebSocketServer of the listener
-   * @param {number} slot Slot of the connection in the table
-   * @param {Buffer} bytes Memory of the batch that the record is in
-   * @param {number} start Offset of the payload of the record
+   * @param {Server} server
+   * @param {number} slot
+   * @param {Buffer} bytes
+   * @param {number} start
    * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask, so
    *   that the record is an OPEN record
    */
@@ -96,11 +96,7 @@ class Upgrade {
     return this._extra;
   }
 
-  /**
-   * @param {number} tag kind | flags | aux of the record
-   * @param {number} offset Offset of its payload; see `payload`
-   * @param {number} length Bytes of the payload
-   */
+  /** @type {(tag: number, offset: number, length: number) => void} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_CLOSED) {
@@ -146,12 +142,7 @@ class Upgrade {
     this.respond([`HTTP/1.1 426 ${body}`, ...lines, '', body].join('\r\n'));
   }
 
-  /**
-   * @param {string} response The 101
-   * @param {Server} server The server that accepts
-   * @param {Extensions} extensions The accepted ones by name
-   * @param {Buffer} head The bytes to be read first, as if put back into a stream
-   */
+  /** @type {(response: string, server: Server, extensions: Extensions, head: Buffer) => void} */
   accept(response, server, extensions, head) {
     const { options } = server;
     const deflate = negotiatedDeflate({ _extensions: extensions });
@@ -164,17 +155,14 @@ class Upgrade {
     this.socket._answered = Buffer.byteLength(response);
   }
 
-  /** @param {string} response A refusal, behind which the connection ends */
+  /** @type {(response: string) => void} */
   respond(response) {
     this.push(OUT_RESPOND, response);
     // A second answer comes too late, as with a stream that was ended.
     this.socket._ended = true;
   }
 
-  /**
-   * @param {number} tag OUT_ACCEPT or OUT_RESPOND
-   * @param {string} text The text to write
-   */
+  /** @type {(tag: number, text: string) => void} */
   push(tag, text) {
     this.answered = true;
     outbox.pushText(this._slot, this._generation, tag, text);
@@ -187,8 +175,8 @@ class Upgrade {
  */
 class Late {
   /**
-   * @param {string} protocol The subprotocol that the reactor chose, '' for none
-   * @param {string} extensions The extensions of the reactor's answer, '' for none
+   * @param {string} protocol
+   * @param {string} extensions
    */
   constructor(protocol, extensions) {
     this.protocol = protocol;
@@ -197,7 +185,7 @@ class Late {
     this.records = [];
   }
 
-  /** @param {WebSocket} ws The WebSocket, which is open */
+  /** @type {(ws: WebSocket) => void} */
   deliver(ws) {
     for (const [tag, data] of this.records) receive.hold(ws, tag, data);
     outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
@@ -221,8 +209,7 @@ class ReactorHandshake extends Handshake {
   /**
    * Compares character by character (RFC 6455, 4.4), as the reactor does.
    *
-   * @param {string | undefined} version The value of `Sec-WebSocket-Version`
-   * @returns {boolean} Whether this package speaks that version
+   * @type {(version: string | undefined) => boolean}
    */
   isVersion(version) {
     return version === '13' || version === '8';
@@ -236,19 +223,13 @@ class ReactorHandshake extends Handshake {
   /**
    * Counts the connection, unless its reactor has done so for the same server.
    *
-   * @param {InstanceType<typeof import('../running/admission').Admission>} admission The limits of
-   *   the server
+   * @param {InstanceType<typeof import('../running/admission').Admission>} admission
    */
   enter(admission) {
     return this.server === this.upgrade.server ? null : admission.enter(this.request, this.socket);
   }
 
-  /**
-   * @param {WebSocket} ws The WebSocket, which is not open yet
-   * @param {string} response The 101
-   * @param {string} protocol The subprotocol, '' for none
-   * @param {string} extensions The extensions of the answer, '' for none
-   */
+  /** @type {(ws: WebSocket, response: string, protocol: string, extensions: string) => void} */
   accept(ws, response, protocol, extensions) {
     const { accepted, head, server, socket, upgrade } = this;
     if (upgrade.gone || socket.destroyed) return;
@@ -288,16 +269,13 @@ class ReactorHandshake extends Handshake {
     if ((ws._bits & HALTED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
-  /** @param {string} response All bytes of the refusal */
+  /** @type {(response: string) => void} */
   end(response) {
     this.upgrade.respond(response);
   }
 }
 
-/**
- * @param {AnySocket} socket The socket that `handleUpgrade()` was given
- * @returns {boolean} Whether the reactor has its connection
- */
+/** @type {(socket: AnySocket) => boolean} */
 function isReactors(socket) {
   return socket[kUpgrade] !== undefined;
 }
@@ -305,7 +283,7 @@ function isReactors(socket) {
 /**
  * The peer has ended its side. A WebSocket that has the connection by now reports the end itself.
  *
- * @param {Upgrade} upgrade The handshake of the connection
+ * @type {(upgrade: Upgrade) => void}
  */
 function ended(upgrade) {
   if (!upgrade._endWaits) return;

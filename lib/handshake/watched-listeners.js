@@ -10,9 +10,9 @@ const ALIASES = { addListener: 'on', off: 'removeListener' };
  * Calls a function when the listeners of an emitter of a class change.
  *
  * @template {object} T
- * @param {T} prototype Prototype of the class
+ * @param {T} prototype
  * @param {(this: T, event?: string | symbol) => void} changed Called after a change; without an
- * event if it may be any
+ *   event if it may be any
  */
 function watchListeners(prototype, changed) {
   const base = Object.getPrototypeOf(prototype);
@@ -34,9 +34,9 @@ function watchListeners(prototype, changed) {
 
 /**
  * @template {object} T
- * @param {T} prototype Prototype of the class
- * @param {string} name Name of the method
- * @param {(this: T, event?: string | symbol, ...rest: unknown[]) => unknown} value The method
+ * @param {T} prototype
+ * @param {string} name
+ * @param {(this: T, event?: string | symbol, ...rest: unknown[]) => unknown} value
  */
 function define(prototype, name, value) {
   Object.defineProperty(value, 'name', { value: name });

@@ -5,10 +5,9 @@
  * itself has its usual effect; `Object.defineProperty` is not noticed.
  *
  * @template {object} T
- * @param {T} prototype Prototype of the class
- * @param {string[]} names Its own methods, or inherited ones
- * @param {(this: unknown) => void} changed Called after it, with the object assigned to: an
- *   instance, or a prototype
+ * @param {T} prototype
+ * @param {string[]} names
+ * @param {(this: unknown) => void} changed
  */
 function watchMethods(prototype, names, changed) {
   const base = Object.getPrototypeOf(prototype);
@@ -20,7 +19,7 @@ function watchMethods(prototype, names, changed) {
       get: () => own ?? base[name],
       /**
        * @this {unknown}
-       * @param {unknown} value The new method
+       * @param {unknown} value
        */
       set(value) {
         if (this === prototype) own = value;

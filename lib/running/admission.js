@@ -16,7 +16,7 @@ const MOST_SHOWN = 10;
 /** Most characters of an origin in such a warning. */
 const MOST_CHARACTERS = 200;
 
-/** @param {string} name Name of one of DENIALS */
+/** @param {string} name */
 function numberOf(name) {
   return DENIALS.findIndex((denial) => denial.name === name) + 1;
 }
@@ -38,10 +38,8 @@ const ORIGIN = numberOf('origin');
  */
 class Admission {
   /**
-   * @param {Limits} limits The limits that the native part counts, and those for the head of a
-   *   request
-   * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins As
-   *   `originsOf` returns them
+   * @param {Limits} limits
+   * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins
    */
   constructor({ maxHeaderBytes, maxHeaders, ...limits }, { patterns, judges }) {
     this.maxHeaderBytes = maxHeaderBytes;
@@ -61,9 +59,7 @@ class Admission {
   /**
    * Counts a connection whose request an HTTP server of Node has read, until its socket is closed.
    *
-   * @param {IncomingMessage} request The upgrade request
-   * @param {AnySocket} socket Its socket
-   * @returns {Denial | null} The reason of a refusal; null for none
+   * @type {(request: IncomingMessage, socket: AnySocket) => Denial | null}
    */
   enter({ rawHeaders, socket: { remoteAddress }, url }, socket) {
     let bytes = /** @type {string} */ (url).length;
@@ -80,10 +76,7 @@ class Admission {
     return null;
   }
 
-  /**
-   * @param {IncomingMessage} request The upgrade request
-   * @returns {Denial | null} The reason why its page may not connect; null if it may
-   */
+  /** @type {(request: IncomingMessage) => Denial | null} */
   judge(request) {
     if (this.isForAll) return null;
     const { headers } = request;
@@ -96,10 +89,10 @@ class Admission {
   }
 
   /**
-   * @param {string | undefined} origin The header field; undefined without it
-   * @param {IncomingMessage} request The upgrade request
-   * @returns {boolean} Whether one of the rules allows it. Without an origin only functions are
-   *   rules; a Promise of one allows nothing
+   * Whether one of the rules allows it. Without an origin only functions are rules; a Promise of
+   * one allows nothing.
+   *
+   * @type {(origin: string | undefined, request: IncomingMessage) => boolean}
    */
   allows(origin, request) {
     if (origin === undefined && !this.judges.some(isFunction)) return true;
@@ -111,7 +104,7 @@ class Admission {
 
   /**
    * @param {number} number 1 + index of the reason in DENIALS
-   * @returns {Denial} The reason of the refusal
+   * @returns {Denial}
    */
   deny(number) {
     this.native.deny(number);
@@ -126,10 +119,7 @@ function isFunction(judge) {
   return typeof judge === 'function';
 }
 
-/**
- * @param {Set<string>} shown Origins that have caused a warning
- * @param {string} origin The value that was refused
- */
+/** @type {(shown: Set<string>, origin: string) => void} */
 function warn(shown, origin) {
   shown.add(origin);
   if (origin.length > MOST_CHARACTERS) origin = `${origin.slice(0, MOST_CHARACTERS)}...`;
@@ -142,9 +132,9 @@ function warn(shown, origin) {
 }
 
 /**
- * @param {unknown} allowed The option `allowedOrigins`
- * @returns {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} `patterns` is
- *   undefined where every origin is allowed
+ * `patterns` is undefined where every origin is allowed.
+ *
+ * @type {(allowed: unknown) => { patterns: string[] | undefined, judges: Array<RegExp | Judge> }}
  * @throws {TypeError}
  */
 function originsOf(allowed) {

@@ -51,14 +51,14 @@ class Counts {
     this.dropped = Object.create(null);
   }
 
-  /** @param {WebSocket} ws A WebSocket that is open */
+  /** @type {(ws: WebSocket) => void} */
   began(ws) {
     this.open++;
     this.opened++;
     if (log.enabled) log('%s: open', nameOf(ws));
   }
 
-  /** @param {Counted} connection A WebSocket that has ended, or a handshake that has */
+  /** @type {(connection: Counted) => void} */
   left(connection) {
     if (!(/** @type {number} */ (connection._order) > 0)) return;
     this.open--;
@@ -69,41 +69,32 @@ class Counts {
     if (log.enabled) log('%s: closed with %d, %s', nameOf(/** @type {WebSocket} */ (connection)), code, cause);
   }
 
-  /** @param {number} kind Number of the protocol error for which a connection is closed */
+  /** @type {(kind: number) => void} */
   broke(kind) {
     const row = PROTOCOL_ERRORS[kind];
     if (row !== undefined) this.failed[row.code]++;
   }
 
-  /**
-   * @param {string} topic Name of a topic
-   * @param {number} count Messages that a slow member did not get
-   */
+  /** @type {(topic: string, count: number) => void} */
   lost(topic, count) {
     const isNew = !(topic in this.dropped);
     const key = isNew && Object.keys(this.dropped).length >= MOST_TOPICS ? 'other' : topic;
     this.dropped[key] = (this.dropped[key] ?? 0) + count;
   }
 
-  /** @param {number} status Status of the answer to an upgrade */
+  /** @type {(status: number) => void} */
   refusedWith(status) {
     this.refused[status] = (this.refused[status] ?? 0) + 1;
     if (log.enabled) log('handshake: refused with %d', status);
   }
 }
 
-/**
- * @param {Array<string | number>} keys What is counted
- * @returns {Record<string, number>} None of each
- */
+/** @type {(keys: Array<string | number>) => Record<string, number>} */
 function zeros(keys) {
   return Object.fromEntries(keys.map((key) => [key, 0]));
 }
 
-/**
- * @param {WebSocket} ws A connection of a server
- * @returns {string} As the log names it
- */
+/** @type {(ws: WebSocket) => string} */
 function nameOf(ws) {
   const { address, port } = peerOf(ws);
   return address === undefined ? `connection ${ws._order}` : `connection ${ws._order} of ${address} port ${port}`;

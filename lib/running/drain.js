@@ -40,8 +40,8 @@ const CUT_TIMEOUT = 1000;
  */
 class Drain {
   /**
-   * @param {Server} server The server whose clients are closed
-   * @param {DrainOptions} [options] See `DrainOptions`
+   * @param {Server} server
+   * @param {DrainOptions} [options]
    * @throws {TypeError | RangeError}
    */
   constructor(server, options) {
@@ -88,7 +88,7 @@ class Drain {
     else this.wait(now);
   }
 
-  /** @returns {boolean} Whether no client is left, and none can come any more */
+  /** Whether no client is left, and none can come any more. */
   isDone() {
     const { _connections: count, _listenerId: listener } = this.server;
     return this.open.size === 0 && (this.refuses || (listener === -1 && count === 0));
@@ -101,7 +101,7 @@ class Drain {
     return Math.max(1, Math.ceil((this.end - performance.now()) / 1000));
   }
 
-  /** @returns {DrainProgress} The progress of the drain */
+  /** @returns {DrainProgress} */
   get progress() {
     const { closed, open, timedOut } = this;
     return { closed, timedOut, left: open.size };
@@ -110,7 +110,7 @@ class Drain {
   /**
    * A connection that had been accepted before is open: it is closed like the others.
    *
-   * @param {WebSocket} ws The connection
+   * @type {(ws: WebSocket) => void}
    */
   joined(ws) {
     if (this.isOver || this.refuses) return;
@@ -123,11 +123,7 @@ class Drain {
     this.changed();
   }
 
-  /**
-   * A connection of the server is gone.
-   *
-   * @param {Counted} ws A WebSocket, or the handshake of one, which is in no list
-   */
+  /** A connection of the server is gone. @param {Counted} ws */
   gone(ws) {
     if (this.isOver) return;
     if (!this.open.delete(ws)) return this.refuses ? undefined : this.changed();
@@ -137,11 +133,7 @@ class Drain {
     this.changed();
   }
 
-  /**
-   * Makes the drain the cause of an end that it has brought about.
-   *
-   * @param {WebSocket} ws A connection that has ended, and is not `gone`
-   */
+  /** Makes the drain the cause of an end that it has brought about. @type {(ws: WebSocket) => void} */
   explain(ws) {
     let cause = causeOf(ws);
     if (cause === CAUSE.CLOSED && this.closing.has(ws)) cause = CAUSE.DRAIN;
@@ -198,7 +190,7 @@ class Drain {
   /**
    * `closeTimeout` is over: the client is cut off, and must be gone soon.
    *
-   * @param {WebSocket} ws A client that was closed and is not gone
+   * @param {WebSocket} ws
    * @param {number} now Milliseconds, as `performance.now()`
    */
   giveUp(ws, now) {
@@ -230,7 +222,7 @@ class Drain {
 }
 
 /**
- * @param {DrainOptions} [options] See `DrainOptions`
+ * @param {DrainOptions} [options]
  * @throws {TypeError | RangeError}
  */
 function checked(options = {}) {
@@ -249,10 +241,9 @@ function checked(options = {}) {
 }
 
 /**
- * @param {Server} server The server whose clients are closed
- * @param {DrainOptions} [options] See `DrainOptions`
- * @returns {Promise<DrainProgress>} Resolved with the outcome for its clients when all are gone or
- *   `signal` is aborted
+ * Resolved with the outcome for its clients when all are gone or `signal` is aborted.
+ *
+ * @type {(server: Server, options?: DrainOptions) => Promise<DrainProgress>}
  */
 async function drain(server, options) {
   if (!(/** @type {{ clients?: object }} */ (/** @type {unknown} */ (server)).clients)) throw new Error('drain() needs clientTracking');
@@ -264,12 +255,7 @@ async function drain(server, options) {
   return server._drain.result;
 }
 
-/**
- * Another process listens on the same socket.
- *
- * @param {Server} server The server that stops accepting; one that does not listen yet never does
- * @param {Drain} current What drains it: from now on it sends no client away
- */
+/** Another process listens on the same socket. @type {(server: Server, current: Drain) => void} */
 function leave(server, current) {
   server._leaves = true;
   current.refuses = false;

@@ -27,7 +27,7 @@ function look() {
   due = now + INTERVAL;
 }
 
-/** @returns {{ active: number, idle: number }} Milliseconds; none on Bun and Deno, which lack the function */
+/** Milliseconds; none on Bun and Deno, which lack the function. @type {() => { active: number, idle: number }} */
 function utilization() {
   try {
     return performance.eventLoopUtilization();

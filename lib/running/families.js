@@ -77,10 +77,7 @@ const OF_REACTORS = [
   ['histogram', 'compression_ratio', 'Bytes of a compressed message by those before', ({ ratio }) => spread(ratio)],
 ];
 
-/**
- * @param {Metrics} metrics What `wss.metrics()` returns
- * @returns {Family[]} Always the same families, in the same order
- */
+/** Always the same families, in the same order. @type {(metrics: Metrics) => Family[]} */
 function familiesOf(metrics) {
   const { reactors } = metrics;
   const ofReactors = OF_REACTORS.map(([type, name, help, samples]) => /** @type {Row} */ ([type, name, help, () => (reactors === null ? [] : samples(reactors))]));
@@ -106,20 +103,15 @@ function one(value) {
   return [{ suffix: '', labels: {}, value }];
 }
 
-/**
- * @param {string} key The label that distinguishes the samples
- * @param {Record<string, number>} values By the value of that label
- * @param {Record<string, string>} [labels] The labels of all of them
- * @returns {Sample[]} One for each
- */
+/** @type {(key: string, values: Record<string, number>, labels?: Record<string, string>) => Sample[]} */
 function each(key, values, labels = {}) {
   return Object.entries(values).map(([which, value]) => ({ suffix: '', labels: { ...labels, [key]: which }, value }));
 }
 
 /**
- * @param {Histogram<string>} histogram Counts up to each bound
- * @param {Record<string, string>} [labels] The labels of all samples
- * @returns {Sample[]} As Prometheus has histograms: buckets by the label `le`, sum and count
+ * As Prometheus has histograms: buckets by the label `le`, sum and count.
+ *
+ * @type {(histogram: Histogram<string>, labels?: Record<string, string>) => Sample[]}
  */
 function spread({ count, sum, upTo }, labels = {}) {
   const buckets = upTo.map(({ count: below, ...bound }) => ({ le: String(Object.values(bound)[0]), below }));

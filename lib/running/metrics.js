@@ -19,10 +19,7 @@ const LEAST_RATIO = 1 / 1024;
 /** A power of two, above which no batch has records. */
 const LARGEST_BATCH = 2 ** Math.ceil(Math.log2(MAX_RECORDS));
 
-/**
- * @param {Server} server A WebSocketServer
- * @returns {Metrics} Its counts, and those of the reactors, until now
- */
+/** @type {(server: Server) => Metrics} */
 function metricsOf(server) {
   const { _admission: admission, _counts: counts, _rates: rates } = server;
   const [messages, bytes] = rates === null ? [0, 0] : rates.native.exceeded();
@@ -54,8 +51,8 @@ function metricsOf(server) {
 /**
  * The clients for which most bytes wait, and which may cost others memory.
  *
- * @param {Server} server A WebSocketServer
- * @param {number} count Most clients
+ * @param {Server} server
+ * @param {number} count
  * @returns {Waiting[]} The one with most bytes first
  */
 function slowest(server, count) {
@@ -64,18 +61,12 @@ function slowest(server, count) {
   return most.slice(0, count).map(({ client, bytesWaiting }) => ({ client, ...peerOf(client), bytesWaiting, seconds: secondsOf(client) }));
 }
 
-/**
- * @param {WebSocket} ws A connection with waiting bytes
- * @returns {number | null} For how long there have been some; null for a stream
- */
+/** For how long there have been some; null for a stream. @type {(ws: WebSocket) => number | null} */
 function secondsOf({ _bits: bits, _slot: slot }) {
   return (bits & (STREAM | GONE)) === 0 ? state.native.fullFor(slot) : null;
 }
 
-/**
- * @param {import('../native/binding').ReactorMetrics} native Counts of the native part
- * @returns {ReactorMetrics} The same with histograms in their public form
- */
+/** @type {(native: import('../native/binding').ReactorMetrics) => ReactorMetrics} */
 function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roundTrip, totals, turn, unsettled, ...others }) {
   const [program, rate, behind] = pauses.map(times);
   const [compression, decompression, most] = contexts;
@@ -99,7 +90,7 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
   };
 }
 
-/** @param {Counted} native Of times @returns {Histogram} With the counts up to each bound */
+/** @type {(native: Counted) => Histogram} */
 function times(native) {
   return histogram(native, 'seconds', 1e-6, Infinity);
 }
@@ -113,11 +104,11 @@ function times(native) {
 
 /**
  * @template {string} Unit
- * @param {Counted} native Counts of the native part
- * @param {Unit} unit Name of the bounds
- * @param {number} least The first bound
- * @param {number} most No bound is above
- * @returns {Histogram<Unit>} With the counts up to each bound
+ * @param {Counted} native
+ * @param {Unit} unit
+ * @param {number} least
+ * @param {number} most
+ * @returns {Histogram<Unit>}
  */
 function histogram({ buckets, sum }, unit, least, most) {
   let count = 0;

@@ -40,14 +40,14 @@ const UNITS = { seconds: 's', bytes: 'By', records: '{record}', ratio: '1' };
 /**
  * Reports the metrics of a server to OpenTelemetry whenever they are collected.
  *
- * @param {{ metrics(): Metrics }} server A WebSocketServer
+ * @param {{ metrics(): Metrics }} server
  * @param {ObserveOptions} [options] Attributes of every number, and whom they are reported to
- * @returns {() => void} Ends that
+ * @returns {() => void}
  */
 function observe(server, { attributes = {}, meterProvider = globalProvider() } = {}) {
   const meter = meterProvider.getMeter('reactor-ws', version);
   const instruments = new Map(familiesOf(server.metrics()).flatMap((family) => instrumentsOf(meter, family)));
-  /** @param {Result} result Takes numbers */
+  /** @param {Result} result */
   const report = (result) => {
     for (const { name, samples } of familiesOf(server.metrics())) {
       for (const { suffix, labels, value } of samples) {
@@ -60,7 +60,6 @@ function observe(server, { attributes = {}, meterProvider = globalProvider() } =
   return () => meter.removeBatchObservableCallback(report, observed);
 }
 
-/** @returns {MeterProvider} The one that the program has set */
 function globalProvider() {
   // Only programs that use it have it installed.
   return /** @type {(name: string) => { metrics: MeterProvider }} */ (require)('@opentelemetry/api').metrics;
@@ -69,9 +68,7 @@ function globalProvider() {
 /**
  * There is no histogram that is observed: its counts are counters.
  *
- * @param {Meter} meter What makes instruments
- * @param {Family} family The numbers of one name
- * @returns {Array<[string, Instrument]>} Instruments by the names of samples
+ * @type {(meter: Meter, family: Family) => Array<[string, Instrument]>}
  */
 function instrumentsOf(meter, { name, help: description, type }) {
   const [, stem, ending] = /** @type {RegExpExecArray} */ (/^reactor_ws_(.*?)(?:_(seconds|bytes|records|ratio))?(?:_total)?$/.exec(name));

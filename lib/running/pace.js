@@ -16,9 +16,9 @@ const GRACE = 50;
  */
 class Pace {
   /**
-   * @param {number} steps The number of steps
-   * @param {number} duration Milliseconds
-   * @param {number} now Milliseconds
+   * @param {number} steps
+   * @param {number} duration
+   * @param {number} now
    * @param {() => number} [random] From 0 to 1
    */
   constructor(steps, duration, now, random = Math.random) {
@@ -31,16 +31,13 @@ class Pace {
     this.next = now + this.slot * random();
   }
 
-  /** Adds a step. @param {number} now Milliseconds */
+  /** Adds a step. @type {(now: number) => void} */
   add(now) {
     this.left++;
     this.next = Math.max(this.next, now);
   }
 
-  /**
-   * @param {number} now Milliseconds
-   * @returns {number} The number of steps that are due
-   */
+  /** @type {(now: number) => number} */
   take(now) {
     let due = 0;
     while (this.left > 0 && this.next <= now) {

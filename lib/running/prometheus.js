@@ -28,8 +28,7 @@ const registries = new WeakMap();
 /**
  * The metrics of a server in the text format of Prometheus.
  *
- * @param {Server | Iterable<[Server, Labels]>} servers A WebSocketServer, or several with the labels
- *   that tell them apart
+ * @param {Server | Iterable<[Server, Labels]>} servers
  * @param {Labels} [labels] Labels of every sample, such as `{ server: 'chat' }`
  * @returns {string} Lines, to be sent with `contentType`
  * @throws {RangeError} For a label that is not allowed, or the same labels twice
@@ -50,8 +49,8 @@ function prometheus(servers, labels = {}) {
 /**
  * Shows the metrics of a server in a registry of prom-client, beside what is there.
  *
- * @param {Server} server A WebSocketServer
- * @param {Registry} registry As `register` of prom-client
+ * @param {Server} server
+ * @param {Registry} registry
  * @param {Labels} [labels] Labels of the server's own samples: they tell servers apart
  * @returns {() => void} Takes them out again
  * @throws {RangeError} For a label that is not allowed, or the labels of another server
@@ -73,10 +72,9 @@ function register(server, registry, labels = {}) {
 }
 
 /**
- * @param {Family} family The numbers of one name
- * @param {Shown} shown Where they are looked up
- * @returns {object} A metric for prom-client, which takes `_total` away from its name where the
- *   format adds that
+ * A metric for prom-client, which takes `_total` away from its name where the format adds that.
+ *
+ * @type {(family: Family, shown: Shown) => object}
  */
 function metricOf({ name, help, type }, shown) {
   const get = async () => {
@@ -88,10 +86,7 @@ function metricOf({ name, help, type }, shown) {
   return metric;
 }
 
-/**
- * @param {Shown} shown The servers
- * @returns {Map<string, Family>} Their metrics by name. A scrape asks for all of them in one turn
- */
+/** Their metrics by name. A scrape asks for all of them in one turn. @type {(shown: Shown) => Map<string, Family>} */
 function look(shown) {
   if (shown.current === null) {
     shown.current = collect(shown.servers, {});
@@ -101,9 +96,9 @@ function look(shown) {
 }
 
 /**
- * @param {Iterable<[Server, Labels]>} servers The servers with the labels of their own samples
- * @param {Labels} labels Labels of every sample
- * @returns {Map<string, Family>} Their metrics by name. What they share is there once
+ * Their metrics by name. What they share is there once.
+ *
+ * @type {(servers: Iterable<[Server, Labels]>, labels: Labels) => Map<string, Family>}
  */
 function collect(servers, labels) {
   const all = new Map();
@@ -121,7 +116,7 @@ function collect(servers, labels) {
   return all;
 }
 
-/** @param {Labels} labels What the program has given @throws {RangeError} */
+/** @type {(labels: Labels) => void} @throws {RangeError} */
 function check(labels) {
   for (const name of Object.keys(labels)) {
     if (!/^(?!__)[a-zA-Z_]\w*$/.test(name)) throw new RangeError(`${inspect(name)} is no name of a label: letters, digits and _`);
@@ -130,9 +125,7 @@ function check(labels) {
 }
 
 /**
- * @param {Labels} labels The labels of a server
- * @param {Labels[]} others Those of the others
- * @returns {Labels} The same
+ * @type {(labels: Labels, others: Labels[]) => Labels}
  * @throws {RangeError} For a label that is not allowed, or the labels of another server
  */
 function checkNew(labels, others) {
@@ -145,11 +138,7 @@ function checkNew(labels, others) {
   return labels;
 }
 
-/**
- * @param {string} name The name of the family
- * @param {Sample} sample A number of the family
- * @returns {string} Its line
- */
+/** @type {(name: string, sample: Sample) => string} */
 function lineOf(name, { suffix, labels, value }) {
   const all = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`);
   return `${name}${suffix}${all.length === 0 ? '' : `{${all.join()}}`} ${value}`;

@@ -13,8 +13,7 @@ const BITS = [0, 0, 0, 0, 32, 0, 128];
 /**
  * Peers that begin with a header of the PROXY protocol.
  *
- * @param {ServerOptions} options The options of a server
- * @returns {string[]} Addresses and networks; empty without the option
+ * @type {(options: ServerOptions) => string[]}
  * @throws {TypeError | RangeError}
  */
 function proxiesOf({ proxyProtocol }) {
