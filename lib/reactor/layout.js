@@ -32,48 +32,38 @@ function isValidStatusCode(code) {
 module.exports = {
   /** `u32` words of a record, inbound or outbound. */
   RECORD_WORDS: 4,
-  /**
-   * Most records in one inbound batch; JavaScript allocates its array of records once, for this
-   * many.
-   */
+  /** Most records in one inbound batch. */
   MAX_RECORDS: 16384,
-  /** Word of the array of records, behind the last record: payload bytes of the drained batch. */
+  /** Word after the records: payload bytes of the drained batch. */
   DRAINED_BYTES: 65536,
   /**
-   * Word behind it: 1 + the number of the lent memory that these bytes are in; 0 when they are
-   * in the reactor's own, and more should be lent.
+   * Next word: 1 + the number of the lent memory that they are in; 0 when it is the reactor's
+   * own, and more should be lent.
    */
   DRAINED_LENT: 65537,
   /**
-   * Word behind it: 1 when that memory is handed over, and other memory should be lent in its
-   * place; 0 when it goes back with the next drain, and payloads that are kept must be copied.
+   * Next word: 1 when that memory is handed over, and other memory should be lent; 0 when it
+   * goes back with the next drain, and payloads that are kept must be copied.
    */
   DRAINED_HANDED: 65538,
-  /** Word behind it, written by JavaScript: bytes of the arena to be flushed. */
+  /** Next word, by JavaScript: bytes of the arena to be flushed. */
   FLUSHED_BYTES: 65539,
   /**
-   * Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled
-   * next; 0 for the same one again, after a flush because the reactor has all others.
+   * Next word, by flush and drain: 1 + the number of the arena to be filled next; 0 for the same
+   * one again, after a flush because the reactor has all others.
    */
   FLUSHED_NEXT: 65540,
-  /**
-   * Word behind it, written by JavaScript: the slot of the connection whose sent bytes
-   * JavaScript asks for.
-   */
+  /** Next word, by JavaScript: slot of the connection whose sent bytes it asks for. */
   ASKED_SLOT: 65541,
-  /** Word behind it: its generation. */
+  /** Next word: its generation. */
   ASKED_GENERATION: 65542,
-  /** Word behind it, written by JavaScript: the number of the memory to be lent. */
+  /** Next word, by JavaScript: number of the memory that it lends. */
   LENT_ID: 65543,
-  /**
-   * Word behind it, written by JavaScript: the number of records of the drained batch that it
-   * has dealt with.
-   */
+  /** Next word, by JavaScript: records of the drained batch that it has dealt with. */
   DELIVERED_RECORDS: 65544,
   /**
-   * Word behind it: number of the turn of the event loop in which the batch was drained, of 30
-   * bits. It changes after the loop has read sockets and before it calls the callbacks of
-   * `setImmediate`.
+   * Next word: the turn of the event loop in which the batch was drained, 30 bits. It changes
+   * after the loop has read sockets and before the callbacks of `setImmediate`.
    */
   DRAINED_TURN: 65545,
   /** Length of the array of records in words. */
@@ -95,430 +85,346 @@ module.exports = {
   /** Least bytes of memory to be lent. */
   LENT_BYTES: 327680,
   /**
-   * The slots from here on are numbered by JavaScript: adopted sockets. Lower ones are the
+   * Slots from here on are adopted sockets, numbered by JavaScript; lower ones are the
    * reactor's.
    */
   ADOPTED_SLOTS: 1073741824,
-  /** Mask of the kind within the word that carries kind, flags and aux. */
+  /** Mask of the kind in the word of kind, flags and aux. */
   KIND_MASK: 255,
-  /** Position of the flags (8 bits) within that word. */
+  /** Position of the flags (8 bits) in it. */
   FLAGS_SHIFT: 8,
-  /** Position of the aux (16 bits) within that word. */
+  /** Position of the aux (16 bits) in it. */
   AUX_SHIFT: 16,
-  /** Inbound word: the connection's slot, or the listener's id. */
+  /** The connection's slot, or the listener's id. */
   IN_WORD_SLOT: 0,
-  /** Inbound word: kind, flags and aux. */
   IN_WORD_KIND: 1,
-  /** Inbound word: offset of the payload in the batch, or its index among the large payloads. */
+  /** Offset of the payload in the batch, or its index among the large payloads. */
   IN_WORD_OFFSET: 2,
-  /** Inbound word: payload length in bytes, or a count. */
+  /** Payload length in bytes, or a count. */
   IN_WORD_LENGTH: 3,
   /** A connection is open. Payload: `Opened`. */
   IN_OPEN: 1,
-  /** A text message. */
   IN_TEXT: 2,
-  /** A binary message. */
   IN_BINARY: 3,
-  /** A ping frame. */
   IN_PING: 4,
-  /** A pong frame. */
   IN_PONG: 5,
-  /**
-   * The peer's close frame. aux: status code, 1005 when the frame was empty. Payload: the
-   * reason.
-   */
+  /** The peer's close frame. aux: status code, 1005 for an empty frame. Payload: the reason. */
   IN_CLOSE: 6,
-  /** The peer broke the protocol. flags: number of the error kind, aux: detail number. */
+  /** The peer broke the protocol. flags: number of the error kind, aux: its detail. */
   IN_ERROR: 7,
-  /** The socket is gone. Last record of a connection. flags: number of the `Cause`. */
+  /** Last record of a connection. flags: number of the `Cause`. */
   IN_CLOSED: 8,
   /** The kernel has the bytes of the `length` oldest sends that asked for this record. */
   IN_SENT: 9,
-  /** Outgoing bytes fell below the low-water mark after having been above the high one. */
+  /** A connection that had no room has room again, see `LOW_WATER_MARK`. */
   IN_DRAIN: 10,
   /** A handshake that JavaScript checks and answers. Payload: `Opened`. */
   IN_REQUEST: 11,
-  /** A listener is closed. slot: listener id. */
+  /** slot: listener id. */
   IN_LISTENER_CLOSED: 12,
   /** The reactor died. Payload: the reason, in UTF-8. */
   IN_FAILURE: 13,
   /**
-   * The peer ended its side of the socket without a close frame; JavaScript answers with
-   * `OUT_END`. Length: 1 while JavaScript decides about the handshake; if it accepts, the end
-   * is reported again after everything that came before it. Else 0.
+   * The peer ended its side without a close frame; JavaScript answers with `OUT_END`. Length:
+   * 1 while JavaScript decides about the handshake (if it accepts, the end is reported again
+   * after everything that came before it), else 0.
    */
   IN_END: 14,
   /** Streams only. Bytes of a message that is not all in one chunk; more follow. */
   IN_PART: 15,
   /**
-   * Descriptors have run out. slot: listener id, length: connections that were closed as they
-   * came. The kinds between are about topics.
+   * Descriptors have run out. slot: listener id, length: connections closed as they came. The
+   * kinds between are about topics.
    */
   IN_REFUSED: 21,
   /** The reactor has sent a close frame by itself: the topic's member was slow. */
   IN_CLOSING: 22,
-  /** Inbound flag: the payload is one of the batch's large payloads and `offset` its index. */
+  /** The payload is a large one, `offset` its index. */
   IN_FLAG_OWNED: 32768,
   /** Flag of a message of a stream: these are its last bytes, the others came with `IN_PART`. */
   IN_FLAG_LAST_PART: 16384,
-  /** `Opened`, byte offset, `u32` little-endian: generation of the connection. */
+  /** Byte offsets in `Opened`; the first eight are of `u32`, little-endian. */
   OPENED_GENERATION: 0,
-  /** `Opened`, byte offset, `u32` little-endian: id of the listener. */
   OPENED_LISTENER: 4,
-  /** `Opened`, byte offset, `u32` little-endian: local port, 0 when unknown. */
+  /** 0 when unknown. */
   OPENED_LOCAL_PORT: 8,
-  /** `Opened`, byte offset, `u32` little-endian: remote port, 0 when unknown. */
+  /** 0 when unknown. */
   OPENED_REMOTE_PORT: 12,
-  /** `Opened`, byte offset, `u32` little-endian: 4, 6, or 0 when neither address is known. */
+  /** 4, 6, or 0 when neither address is known. */
   OPENED_FAMILY: 16,
-  /** `Opened`, byte offset, `u32` little-endian: length of the request in bytes. */
   OPENED_REQUEST_LENGTH: 20,
-  /** `Opened`, byte offset, `u32` little-endian: length of the subprotocol in bytes. */
   OPENED_PROTOCOL_LENGTH: 24,
-  /** `Opened`, byte offset, `u32` little-endian: length of the tail in bytes. */
   OPENED_TAIL_LENGTH: 28,
-  /** `Opened`, byte offset, 16 bytes: local address, IPv4 in the first 4. */
+  /** 16 bytes, IPv4 in the first 4. */
   OPENED_LOCAL_ADDRESS: 32,
-  /** `Opened`, byte offset, 16 bytes: remote address, IPv4 in the first 4. */
+  /** 16 bytes, IPv4 in the first 4. */
   OPENED_REMOTE_ADDRESS: 48,
-  /**
-   * `Opened`, byte offset: the request in normal form, latin1; the subprotocol and the tail
-   * follow it.
-   */
+  /** The request in normal form, latin1; subprotocol and tail follow it. */
   OPENED_REQUEST: 64,
   /** Bytes of an outbound record before its payload. */
   OUT_HEADER_BYTES: 16,
   /** Outbound records begin at multiples of this many bytes. */
   OUT_ALIGN: 16,
-  /** Outbound word: the connection's slot. */
   OUT_WORD_SLOT: 0,
-  /** Outbound word: the connection's generation. */
   OUT_WORD_GENERATION: 1,
-  /** Outbound word: kind, flags and aux. */
   OUT_WORD_KIND: 2,
-  /**
-   * Outbound word: payload length in bytes; with `OUT_FLAG_SAME` offset of the payload in
-   * the chunk.
-   */
+  /** Payload length in bytes; with `OUT_FLAG_SAME` offset of the payload in the chunk. */
   OUT_WORD_LENGTH: 3,
-  /** Send a text message or a fragment of one. */
+  /** A message or a fragment of one. */
   OUT_TEXT: 1,
-  /** Send a binary message or a fragment of one. */
+  /** A message or a fragment of one. */
   OUT_BINARY: 2,
-  /** Send a ping. */
   OUT_PING: 3,
-  /** Send a pong. */
   OUT_PONG: 4,
-  /** Send a close frame. aux: status code, 0 for an empty frame. Payload: the reason. */
+  /** aux: status code, 0 for an empty frame. Payload: the reason. */
   OUT_CLOSE: 5,
-  /**
-   * Destroy the socket. `OUT_FLAG_FIN`: the peer gets a reset, and none of the bytes that
-   * wait.
-   */
+  /** Destroy the socket. `OUT_FLAG_FIN`: with a reset, and without the bytes that wait. */
   OUT_TERMINATE: 6,
   /**
-   * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`, in whose place a
-   * record that ends or writes may come.
+   * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`, or for a record that
+   * ends or writes.
    */
   OUT_PAUSE: 7,
-  /** Read again. */
   OUT_RESUME: 8,
-  /** Answer the handshake; the connection is open from here. Payload: the whole 101 response. */
+  /** Answer the handshake with the 101 response in the payload; the connection is open from here. */
   OUT_ACCEPT: 9,
   /**
-   * Write the payload as it is, then end: a refused handshake. If its 101 has left, the socket
-   * is destroyed.
+   * Refuse the handshake: write the payload, then end. If its 101 has left, the socket is
+   * destroyed.
    */
   OUT_RESPOND: 10,
   /** Write the payload as it is. */
   OUT_WRITE: 11,
-  /** Shut down the sending side after everything that was written. */
+  /** Shut down our side after everything that was written. */
   OUT_END: 12,
-  /** Set the socket option TCP_NODELAY: aux 1 on, 0 off. */
+  /** TCP_NODELAY: aux 1 on, 0 off. */
   OUT_NO_DELAY: 13,
   /**
-   * Set the socket option SO_KEEPALIVE: `OUT_FLAG_FIN` on, else off; aux = seconds of silence
-   * before the first probe, 0 = the system's default.
+   * SO_KEEPALIVE: `OUT_FLAG_FIN` on, else off; aux: seconds of silence before the first probe,
+   * 0 = the system's default.
    */
   OUT_KEEP_ALIVE: 14,
   /** Send a prepared message. Payload: its number, `u32` in the byte order of the machine. */
   OUT_PREPARED: 15,
   /**
-   * The bytes that `IN_REQUEST` has brought behind the request. They are read when
-   * `OUT_ACCEPT` follows, before those of the socket.
+   * The bytes that `IN_REQUEST` brought after the request. They are read when `OUT_ACCEPT`
+   * follows, before those of the socket.
    */
   OUT_HEAD: 16,
   /**
-   * Report the peer's end, which has been reported, once more, after `IN_SENT` for the bytes
-   * that the kernel takes now. The kinds between are about topics.
+   * Report the peer's end once more, after `IN_SENT` for the bytes that the kernel takes now.
+   * The kinds between are about topics.
    */
   OUT_ASK_END: 26,
-  /** Outbound flag: last fragment of its message. */
+  /** Last fragment of its message. */
   OUT_FLAG_FIN: 256,
-  /** Outbound flag: count this in `IN_SENT` when its bytes are in the kernel. */
+  /** Count this in `IN_SENT` when its bytes are in the kernel. */
   OUT_FLAG_WANT_SENT: 512,
-  /**
-   * Outbound flag: no payload follows in the arena; it is the next of the chunk's large
-   * payloads.
-   */
+  /** The payload is the next of the chunk's large ones. */
   OUT_FLAG_LARGE: 1024,
-  /** Outbound flag: compress, if the extension was negotiated. */
+  /** Compress, if the extension was negotiated. */
   OUT_FLAG_COMPRESS: 2048,
   /**
-   * Outbound flag: no payload follows; it is that of an earlier record, and the length word has
-   * the offset of that payload in the chunk. With `OUT_FLAG_LARGE`: it is the last large
-   * payload that came with `OUT_FLAG_SHARED`, and this is a message like that one.
+   * The payload is an earlier record's, and the length word its offset in the chunk. With
+   * `OUT_FLAG_LARGE`: it is the last large payload with `OUT_FLAG_SHARED`, and this is a
+   * message like that one.
    */
   OUT_FLAG_SAME: 4096,
-  /**
-   * Outbound flag of a whole message with `OUT_FLAG_LARGE`: records behind it have the same
-   * payload.
-   */
+  /** With `OUT_FLAG_LARGE`, of a whole message: later records have the same payload. */
   OUT_FLAG_SHARED: 8192,
-  /** Outbound flag of a frame: the payload begins with the masking key. */
+  /** The payload of this frame begins with the masking key. */
   OUT_FLAG_KEY: 16384,
-  /** Aux of a message, ping or pong: it is masked by a server and not by a client. */
+  /** Aux of a message, ping or pong: masked by a server, not by a client. */
   MASK_AGAINST: 1,
-  /**
-   * JavaScript decides about the handshakes of a listener that pass the native checks: a hook is
-   * set.
-   */
+  /** JavaScript decides about handshakes that pass the native checks: a hook is set. */
   ASK_ACCEPTED: 1,
   /**
-   * JavaScript decides about the handshakes of a listener that the native checks refuse:
-   * `wsClientError` has a listener.
+   * JavaScript decides about handshakes that the native checks refuse: `wsClientError` has a
+   * listener.
    */
   ASK_REFUSED: 2,
   /** The server is drained: its health check is answered with 503. */
   ASK_DRAINED: 4,
-  /** With this many unsent bytes or more a connection has no room: `send()` returns false. */
+  /** From this many unsent bytes on a connection has no room: `send()` returns false. */
   HIGH_WATER_MARK: 1048576,
-  /** Unsent bytes down to which a connection without room must come before its room is reported. */
+  /** Unsent bytes at which it has room again. */
   LOW_WATER_MARK: 524288,
-  /**
-   * Bytes that the header of a frame may take, and that are left free before a payload which is
-   * framed where it is.
-   */
+  /** Bytes left free for a header before a payload that is framed where it is. */
   HEADROOM: 14,
-  /** Most bytes in the payload of a control frame (RFC 6455, section 5.5). */
+  /** Most payload bytes of a control frame (RFC 6455, section 5.5). */
   CONTROL_BYTES: 125,
-  /** Most bytes in the reason of a close frame, behind its status code. */
+  /** Most bytes in the reason of a close frame, after its status code. */
   REASON_BYTES: 123,
   /** Close code of a close frame without one (RFC 6455, section 7.4.1). */
   NO_STATUS: 1005,
   /** Close code of a connection that ended without a close frame. */
   ABNORMAL: 1006,
   /**
-   * A connection is a member of a topic, and the messages that it asked to have again are
-   * queued. Payload: `SUBSCRIBED_`.
+   * A connection is a member, and the messages that it asked to have again are queued. Payload:
+   * `SUBSCRIBED_`.
    */
   IN_SUBSCRIBED: 16,
-  /** Messages of a topic that a connection is not sent, because it is slow. Payload: `DROPPED_`. */
+  /** Messages that a connection is not sent, because it is slow. Payload: `DROPPED_`. */
   IN_DROPPED: 17,
   /**
-   * Messages of a topic that a connection cannot be sent any more: its history no longer has
-   * them. Payload: `GAP_`.
+   * Messages that a connection cannot be sent any more: the history has lost them. Payload:
+   * `GAP_`.
    */
   IN_GAP: 18,
   /**
-   * The outcome of a message for which `OUT_TARGET` named a receipt, on one reactor; slot:
+   * The outcome of a message with a receipt (`OUT_TARGET`) on one reactor; slot:
    * `TOPIC_SLOT`. Payload: `RECEIPT_`.
    */
   IN_RECEIPT: 19,
   /** The answer to `OUT_HISTORY`; slot: `TOPIC_SLOT`. Payload: `HISTORY_`. */
   IN_HISTORY: 20,
-  /**
-   * Word of `IN_SUBSCRIBED`, `u32` little-endian as all inbound ones: the number that the
-   * request had.
-   */
+  /** The number of the request. Words are `u32`, little-endian in all inbound payloads. */
   SUBSCRIBED_REQUEST: 0,
-  /**
-   * Word of `IN_SUBSCRIBED`: 1 when nothing is missing after the requested position, 0 when
-   * nothing was replayed.
-   */
+  /** 1 when nothing is missing after the requested position, 0 when nothing was replayed. */
   SUBSCRIBED_RECOVERED: 1,
-  /** Word of `IN_SUBSCRIBED`: the number of messages replayed. */
   SUBSCRIBED_REPLAYED: 2,
   /**
-   * Word of `IN_SUBSCRIBED`, and the one behind it, which is the upper half: the offset of the
-   * last message that the connection has or has been queued.
+   * Of the last message that the connection has or has been queued; the next word is the upper
+   * half.
    */
   SUBSCRIBED_OFFSET: 3,
-  /** Words of `IN_SUBSCRIBED`. */
   SUBSCRIBED_WORDS: 5,
-  /** Word of `IN_DROPPED`: the number of the topic. */
   DROPPED_TOPIC: 0,
-  /** Word of `IN_DROPPED`: the number of messages since the last such record. */
+  /** Messages since the last such record. */
   DROPPED_COUNT: 1,
-  /** Words of `IN_DROPPED`. */
   DROPPED_WORDS: 2,
-  /** Word of `IN_GAP`: the number of the topic. */
   GAP_TOPIC: 0,
-  /**
-   * Word of `IN_GAP`, and the one behind it, which is the upper half: the first offset that is
-   * missing.
-   */
+  /** The first missing offset; the next word is the upper half. */
   GAP_FROM: 1,
-  /**
-   * Word of `IN_GAP`, and the one behind it, which is the upper half: the last offset that is
-   * missing.
-   */
+  /** The last missing offset; the next word is the upper half. */
   GAP_TO: 3,
-  /** Words of `IN_GAP`. */
   GAP_WORDS: 5,
-  /** Word of `IN_RECEIPT`: the number that `OUT_TARGET` had. */
+  /** The number in `OUT_TARGET`. */
   RECEIPT_REQUEST: 0,
-  /** Word of `IN_RECEIPT`: members that the message was for. */
+  /** Members that the message was for. */
   RECEIPT_MATCHED: 1,
-  /** Word of `IN_RECEIPT`: members for which the kernel has all of it. */
+  /** Members for which the kernel has all of it. */
   RECEIPT_SENT: 2,
-  /** Word of `IN_RECEIPT`: members for which it waits, in a queue or in the history. */
+  /** Members for which it waits, in a queue or in the history. */
   RECEIPT_QUEUED: 3,
-  /** Word of `IN_RECEIPT`: members that do not get it. */
+  /** Members that do not get it. */
   RECEIPT_DROPPED: 4,
-  /**
-   * Word of `IN_RECEIPT`, and the one behind it, which is the upper half: bytes of the frames
-   * sent and queued.
-   */
+  /** Bytes of the frames sent and queued; the next word is the upper half. */
   RECEIPT_BYTES: 5,
-  /** Words of `IN_RECEIPT`. */
   RECEIPT_WORDS: 7,
-  /** Word of `IN_HISTORY`: the number that the request had. */
+  /** The number of the request. */
   HISTORY_REQUEST: 0,
-  /** Word of `IN_HISTORY`: 1 when nothing is missing after the requested position, else 0. */
+  /** 1 when nothing is missing after the requested position, else 0. */
   HISTORY_RECOVERED: 1,
-  /**
-   * Word of `IN_HISTORY`: the number of messages behind the words, each with its `ENTRY_`
-   * words before it.
-   */
+  /** The number of messages that follow, each after its `ENTRY_` words. */
   HISTORY_COUNT: 2,
-  /**
-   * Word of `IN_HISTORY`, and the one behind it, which is the upper half: the offset of the
-   * topic's last message.
-   */
+  /** Offset of the topic's last message; the next word is the upper half. */
   HISTORY_TOP: 3,
-  /** Words of `IN_HISTORY` before the messages. */
   HISTORY_WORDS: 5,
-  /**
-   * Word before a message of `IN_HISTORY`, and the one behind it, which is the upper half: its
-   * offset.
-   */
+  /** The next word is the upper half. */
   ENTRY_OFFSET: 0,
-  /** Word before a message of `IN_HISTORY`: `PUBLISH_TEXT` or 0. */
+  /** `PUBLISH_TEXT` or 0. */
   ENTRY_FLAGS: 2,
-  /**
-   * Word before a message of `IN_HISTORY`: its length in bytes. It is padded to a multiple of
-   * 4.
-   */
+  /** In bytes. The message is padded to a multiple of 4. */
   ENTRY_LENGTH: 3,
-  /** Words before a message of `IN_HISTORY`. */
   ENTRY_WORDS: 4,
   /**
-   * The slot of records about topics: no connection has it, and each reactor gets them. The
-   * generation is the number of the topic, which JavaScript counts up.
+   * The slot of records about topics, which each reactor gets. The generation is the number of
+   * the topic, which JavaScript counts up.
    */
   TOPIC_SLOT: 4294967295,
-  /** A topic begins. Slot: `TOPIC_SLOT`. Payload: words `TOPIC_`. */
+  /** A topic begins. Slot: `TOPIC_SLOT`. Payload: `TOPIC_`. */
   OUT_TOPIC: 17,
   /** A topic ends, with its members and its history. Slot: `TOPIC_SLOT`. */
   OUT_TOPIC_END: 18,
   /**
-   * A connection becomes a member, after the messages that it asks to have again. Payload: words
+   * A connection becomes a member, after the messages that it asks to have again. Payload:
    * `SUBSCRIBE_`.
    */
   OUT_SUBSCRIBE: 19,
   /**
-   * A connection is no longer a member. Payload: one word, the number of the topic; 0 for
-   * all topics, of a connection that joins none any more.
+   * A connection is no longer a member. Payload: the number of the topic; 0 for all topics, of a
+   * connection that joins none any more.
    */
   OUT_UNSUBSCRIBE: 20,
   /**
-   * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: words `TARGET_`, then
-   * slot and generation of each connection that it names, then the bytes of the key.
+   * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: `TARGET_`, then slot and
+   * generation of each connection that it names, then the key.
    */
   OUT_TARGET: 21,
   /**
-   * Send a whole message to the members of a topic. Slot: `TOPIC_SLOT`. Flags: `OUT_FLAG_FIN`,
-   * `OUT_FLAG_COMPRESS` and those that say where the payload is; aux: `PUBLISH_TEXT` or 0.
+   * Send a whole message to the members. Slot: `TOPIC_SLOT`. Flags: `OUT_FLAG_FIN`,
+   * `OUT_FLAG_COMPRESS` and where the payload is; aux: `PUBLISH_TEXT` or 0.
    */
   OUT_PUBLISH: 22,
   /** The same with a prepared message. Slot: `TOPIC_SLOT`. Payload: its number. */
   OUT_PUBLISH_PREPARED: 23,
   /**
-   * Request for the history of a topic. Slot: `TOPIC_SLOT`. Payload: words `SUBSCRIBE_`
-   * without the topic, then the most messages wanted. It is for the first reactor only.
+   * Ask for the history of a topic, on the first reactor only. Slot: `TOPIC_SLOT`. Payload:
+   * `SUBSCRIBE_` without the topic, then the most messages wanted.
    */
   OUT_HISTORY: 24,
   /**
-   * The bytes that the histories of all topics may take on all reactors together. Slot:
-   * `TOPIC_SLOT`. Payload: two words, the lower half first.
+   * Bytes that all histories may take on all reactors together. Slot: `TOPIC_SLOT`. Payload:
+   * two words, the lower half first.
    */
   OUT_HISTORY_BUDGET: 25,
-  /** Word of `OUT_TOPIC`: the treatment of a slow member, one of `SLOW_`. */
+  /** What happens to a slow member, one of `SLOW_`. */
   TOPIC_SLOW: 0,
-  /** Word of `OUT_TOPIC`: unsent bytes of a connection above which it is slow. */
+  /** Unsent bytes above which a member is slow. */
   TOPIC_LIMIT: 1,
-  /** Word of `OUT_TOPIC`: most messages in its history, 0 for none. */
+  /** Most messages in the history, 0 for none. */
   TOPIC_HISTORY: 2,
-  /** Word of `OUT_TOPIC`: milliseconds for which a message stays in it, 0 for ever. */
+  /** Milliseconds for which a message stays in it, 0 for ever. */
   TOPIC_TTL: 3,
-  /** Word of `OUT_TOPIC`: most bytes of payload in it, 0 without bound. */
+  /** Most bytes of payload in it, 0 without bound. */
   TOPIC_MAX_BYTES: 4,
-  /** Words of `OUT_TOPIC`. */
   TOPIC_WORDS: 5,
-  /** `TOPIC_SLOW`: the message is queued all the same. */
+  /** The message is queued all the same. */
   SLOW_QUEUE: 0,
-  /** `TOPIC_SLOW`: the member does not get the message. */
+  /** The member does not get it. */
   SLOW_DROP: 1,
-  /** `TOPIC_SLOW`: the last one of each key is sent when the member is no longer slow. */
+  /** The last message of each key is sent when the member is no longer slow. */
   SLOW_LATEST: 2,
-  /** `TOPIC_SLOW`: the member is served from the history when it is no longer slow. */
+  /** The member is served from the history when it is no longer slow. */
   SLOW_CATCH_UP: 3,
-  /** `TOPIC_SLOW`: the member is closed with 1013. */
+  /** The member is closed with 1013. */
   SLOW_CLOSE: 4,
-  /** Word of `OUT_SUBSCRIBE`: the number of the topic. */
   SUBSCRIBE_TOPIC: 0,
   /**
-   * Word of `OUT_SUBSCRIBE` and, one before, of `OUT_HISTORY`: a number for the answer, 0
-   * when none is wanted. With `SINCE_BEHIND`: how many messages were asked for.
+   * A number for the answer, 0 when none is wanted. In `OUT_HISTORY` this word and the next
+   * ones come one earlier. With `SINCE_BEHIND`: how many messages were asked for.
    */
   SUBSCRIBE_REQUEST: 1,
-  /** Word behind it: the beginning of the wanted messages, one of `SINCE_`. */
+  /** The beginning of the wanted messages, one of `SINCE_`. */
   SUBSCRIBE_SINCE: 2,
-  /** Word behind it, and one more, which is the upper half: the offset for `SINCE_OFFSET`. */
+  /** For `SINCE_OFFSET`; the next word is the upper half. */
   SUBSCRIBE_OFFSET: 3,
   /** Words of `OUT_SUBSCRIBE`, and of `OUT_HISTORY`. */
   SUBSCRIBE_WORDS: 5,
-  /** `SUBSCRIBE_SINCE`: from now on. */
   SINCE_NOW: 0,
-  /** `SUBSCRIBE_SINCE`: after an offset. */
   SINCE_OFFSET: 1,
-  /** `SUBSCRIBE_SINCE`: all that the history has. */
   SINCE_OLDEST: 2,
   /**
-   * `SUBSCRIBE_SINCE`: after an offset, for a member that catches up. The history had all of
-   * them when that was asked; what it has lost since is a gap.
+   * After an offset, for a member that catches up. The history had all of them when that was
+   * asked; what it has lost since is a gap.
    */
   SINCE_BEHIND: 3,
-  /** Word of `OUT_TARGET`: a number for the receipt, 0 when none is wanted. */
+  /** A number for the receipt, 0 when none is wanted. */
   TARGET_REQUEST: 0,
-  /** Word of `OUT_TARGET`: the number of connections that it names. */
+  /** The number of connections that it names. */
   TARGET_NAMED: 1,
-  /** Word of `OUT_TARGET`: bytes of the key. */
+  /** Bytes of the key. */
   TARGET_KEY: 2,
   /**
-   * Word of `OUT_TARGET`: 0 when the named connections do not get the message; 1 when only
-   * they do, for it was published before, while their sends still waited in JavaScript.
+   * 0: the named connections do not get the message. 1: only they do, for it was published
+   * before, while their sends still waited in JavaScript.
    */
   TARGET_IS_LATE: 3,
-  /**
-   * Word of `OUT_TARGET`, and the one behind it, which is the upper half: the offset of a late
-   * message in the history, 0 without one.
-   */
+  /** The offset of a late message in the history, 0 without one; the next word is the upper half. */
   TARGET_OFFSET: 4,
-  /** Words of `OUT_TARGET` before the connections. */
   TARGET_WORDS: 6,
-  /** Aux of `OUT_PUBLISH`, and flag of a message of `IN_HISTORY`: a text message. */
+  /** Aux of `OUT_PUBLISH`, and flag of a message of `IN_HISTORY`. */
   PUBLISH_TEXT: 1,
 
   /** Why a handshake is refused, and how, as in ws. */

@@ -1,7 +1,5 @@
-//! Admission: the limits of a server, counted for all its reactors and for JavaScript.
-//!
-//! [`Denial`] is the reason of a denial, with its answer. A server without limits touches
-//! nothing here.
+//! The limits of a server, counted for all its reactors and for JavaScript. A server without limits
+//! touches nothing here.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::origins::Origins;
 
-/// The reasons for which a client may not connect.
+/// Why a client may not connect.
 ///
 /// The numbers are stable and start at 1, so that 0 can stand for "admitted".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,20 +24,19 @@ pub enum Denial {
     Rate = 3,
     /// The head of the request is longer, or has more fields, than is read.
     Head = 4,
-    /// The request comes from a page that is not one of `allowedOrigins`.
+    /// The page is none of `allowedOrigins`.
     Origin = 5,
 }
 
 impl Denial {
-    /// Every denial; `ALL[number - 1]` is the one with that number.
+    /// `ALL[n - 1]` has the number n.
     pub const ALL: [Self; 5] = [Self::Connections, Self::Address, Self::Rate, Self::Head, Self::Origin];
 
-    /// The number of this denial, from 1.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The HTTP status that answers it.
+    /// The HTTP status of the answer.
     pub fn status(self) -> u16 {
         match self {
             Self::Connections | Self::Rate => 503,
@@ -49,7 +46,7 @@ impl Denial {
         }
     }
 
-    /// The value of `Retry-After` in the answer: seconds; empty for none.
+    /// `Retry-After` of the answer in seconds; empty for none.
     pub fn retry_after(self) -> &'static str {
         match self {
             Self::Connections | Self::Address => "10",
@@ -59,20 +56,17 @@ impl Denial {
     }
 }
 
-/// The limits of a server. 0 is no limit.
+/// 0 is no limit.
 #[derive(Debug, Default)]
 pub struct Limits {
-    /// Connections of the server.
     pub connections: u32,
-    /// Connections of one IPv4 address, or of one /64 of IPv6.
+    /// Of one IPv4 address, or of one /64 of IPv6.
     pub connections_per_address: u32,
-    /// Upgrade requests per second; the same number at once after a second without any.
+    /// Upgrade requests per second; as many at once after a second without any.
     pub handshakes_per_second: u32,
-    /// Pages that may connect.
     pub origins: Origins,
 }
 
-/// The limits of a server, and the amounts used up.
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
@@ -83,18 +77,18 @@ pub struct Admission {
 #[derive(Debug, Default)]
 struct State {
     connections: u32,
-    /// Connections of each network that has any; bounded by their number.
+    /// Of each network that has any; bounded by their number.
     networks: HashMap<Network, u32>,
-    /// The time at which the next handshake would be due, were they evenly spread.
+    /// When the next handshake would be due, were they evenly spread.
     next_handshake: Option<Instant>,
-    /// Denials of origins that were handed on, so that JavaScript can say how to allow them.
+    /// Origins that JavaScript was shown, so that it can say how to allow them.
     shown_origins: u8,
 }
 
-/// Most origins that are reported to JavaScript.
+/// Most of them.
 const MOST_SHOWN: u8 = 10;
 
-/// The network that counts as one address: with IPv6 a /64, for a host has at least that many.
+/// What counts as one address: with IPv6 a /64, for a host has at least that many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Network {
     V4([u8; 4]),
@@ -119,7 +113,6 @@ impl Network {
 }
 
 impl Admission {
-    /// The counts before the first connection.
     pub fn new(limits: Limits) -> Self {
         Self { limits, state: Mutex::default(), denied: Default::default() }
     }
@@ -156,7 +149,7 @@ impl Admission {
         Ok(())
     }
 
-    /// A connection that was let in is gone.
+    /// An admitted connection is closed.
     pub fn leave(&self, address: Option<IpAddr>) {
         let mut state = self.lock();
         state.connections = state.connections.saturating_sub(1);
@@ -169,7 +162,7 @@ impl Admission {
         }
     }
 
-    /// As [`enter`](Self::enter), for as long as the result lives.
+    /// As [`enter`](Self::enter), until the result is dropped.
     ///
     /// # Errors
     /// The reason of the denial.
@@ -194,12 +187,12 @@ impl Admission {
         Ok(())
     }
 
-    /// Whether a page may connect; without an origin there is no page.
+    /// Without an origin there is no page.
     pub fn allows(&self, origin: Option<&[u8]>) -> bool {
         origin.is_none_or(|origin| self.limits.origins.allow(origin))
     }
 
-    /// Whether an origin that is not allowed is to be reported: the first few are.
+    /// Whether to report an origin that is not allowed: the first few are.
     pub fn shows_origin(&self) -> bool {
         let mut state = self.lock();
         let shows = state.shown_origins < MOST_SHOWN;
@@ -207,7 +200,6 @@ impl Admission {
         shows
     }
 
-    /// Counts a denial, and returns it.
     pub fn deny(&self, denial: Denial) -> Denial {
         if let Some(count) = self.denied.get(usize::from(denial.number()) - 1) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -215,7 +207,7 @@ impl Admission {
         denial
     }
 
-    /// The number of denials of each kind in [`Denial::ALL`].
+    /// Denials by kind, as in [`Denial::ALL`].
     pub fn denied(&self) -> impl Iterator<Item = u64> {
         self.denied.iter().map(|count| count.load(Ordering::Relaxed))
     }
@@ -232,7 +224,7 @@ impl PartialEq for Admission {
     }
 }
 
-/// A connection that was let in, as long as it counts.
+/// An admitted connection: it counts until this is dropped.
 #[derive(Debug)]
 pub struct Ticket {
     admission: Arc<Admission>,

@@ -11,13 +11,13 @@ use super::layout::{
 use super::limits::{MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
 use super::room::Room;
 
-/// One inbound record, in the words that [`layout`](super::layout) describes.
+/// One inbound record, in the words of [`layout`](super::layout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record(pub [u32; RECORD_WORDS]);
 
 impl Record {
-    /// A record of one of the `IN_` kinds. `offset` is where the payload begins in the batch, 0
-    /// without one; `length` its length in bytes, or the count that the kind asks for.
+    /// `offset` is where the payload begins in the batch, 0 without one; `length` is its bytes, or
+    /// the count of the kind.
     pub const fn new(slot: u32, kind: u8, flags: u8, aux: u16, offset: u32, length: u32) -> Self {
         let mut words = [0; RECORD_WORDS];
         words[IN_WORD_SLOT] = slot;
@@ -34,12 +34,11 @@ impl Record {
         Self::new(slot, kind, 0, aux, offset, range.len() as u32)
     }
 
-    /// Kind, flags and aux.
     pub const fn kind(&self) -> (u8, u8, u16) {
         unpack(self.0[IN_WORD_KIND])
     }
 
-    /// The same record in a batch that held `bytes` and `large` payloads before.
+    /// The record in a batch that held `bytes` and `large` payloads before.
     const fn shifted(mut self, bytes: u32, large: u32) -> Self {
         let by = if self.kind().1 & IN_FLAG_OWNED != 0 { large } else { bytes };
         self.0[IN_WORD_OFFSET] += by;
@@ -47,17 +46,14 @@ impl Record {
     }
 }
 
-/// The charge of a connection for its part of a batch, which it gets back when JavaScript has
-/// drained the batch.
+/// The charge of a connection for its part of a batch, given back when JavaScript has drained it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
-    /// Slot of the connection.
     pub slot: u32,
-    /// Generation of the connection; it may be gone when the credit comes back.
+    /// The connection may be closed when the credit comes back.
     pub generation: u32,
-    /// Payload bytes.
+    /// Of payload.
     pub bytes: u32,
-    /// Records.
     pub records: u32,
 }
 
@@ -66,38 +62,34 @@ pub struct Credit {
 /// The reactor reads sockets straight into [`spare`](Self::spare), has the engine unmask in place,
 /// and records where the payloads are; bytes that it does not record only waste room.
 pub struct Batch {
-    /// Payload bytes, [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
+    /// [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
     pub bytes: Room,
-    /// Bytes that are taken; at most `bytes.len()`.
     pub used: usize,
-    /// The records, in the order in which JavaScript handles them; at most [`MAX_RECORDS`].
+    /// In the order in which JavaScript handles them; at most [`MAX_RECORDS`].
     pub records: Vec<Record>,
-    /// Payloads with an allocation of their own, by index; filled by
-    /// [`push_owned`](Self::push_owned) only.
+    /// Payloads with an allocation of their own.
     pub large: Vec<Vec<u8>>,
-    /// The connection to give credit when this has been drained.
     pub credits: Vec<Credit>,
     /// Sum of the lengths of `large`.
     large_bytes: usize,
-    /// Bytes of records about connections that open or ask to, with their payloads.
+    /// Bytes of records about connections that open or ask to, payloads included.
     openings: usize,
-    /// Bytes that this batch adds to the inbox's weight while it is out.
+    /// Its part of the inbox's weight while it is out.
     pub(super) charged: usize,
-    /// When the system has reported what it is about; if others were appended to it, what the first
-    /// one is about.
+    /// When the system reported what the batch is about; if others were appended, the first of
+    /// them.
     pub reported: Option<Instant>,
-    /// The number of its last record, counted over all published ones.
+    /// The number of its last record, of all published ones.
     pub(super) last: u64,
 }
 
 impl Batch {
-    /// An empty batch. Its bytes are zeroed, which costs the memory only when they are first
-    /// touched.
+    /// Its bytes are zeroed, which costs memory only when they are touched.
     pub fn new() -> Self {
         Self { bytes: Room::own(), ..Self::hollow() }
     }
 
-    /// A batch without a buffer, which stands in while the real one is handed over.
+    /// Stands in while the real batch is handed over.
     pub fn hollow() -> Self {
         Self {
             bytes: Room::None,
@@ -113,27 +105,26 @@ impl Batch {
         }
     }
 
-    /// The bytes that are not taken. After reading into them raise `used`.
+    /// The free bytes. After reading into them raise `used`.
     pub fn spare(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.used..).unwrap_or_default()
     }
 
-    /// The number of bytes of [`spare`](Self::spare) that may be read at once so that the records
-    /// cannot exceed [`MAX_RECORDS`], if every frame is at least `shortest_frame` bytes long: 6
-    /// from clients ([`SHORTEST_MASKED_FRAME`]), 2 from servers (RFC 6455, 5.2).
+    /// Bytes of [`spare`](Self::spare) that may be read at once so that the records stay within
+    /// [`MAX_RECORDS`], if every frame is as short as can be: 6 bytes from clients, 2 from servers
+    /// (RFC 6455, 5.2).
     pub fn read_room(&self, shortest_frame: usize) -> usize {
         let records = MAX_RECORDS.saturating_sub(self.records.len() + SPARE_RECORDS);
         (records * shortest_frame).min(self.bytes.len().saturating_sub(self.used))
     }
 
-    /// Whether to publish before reading on: less than [`MIN_READ`] may be read, or the turn's
-    /// bytes are reached.
+    /// Whether to publish before reading on.
     pub fn is_full(&self) -> bool {
         self.read_room(SHORTEST_MASKED_FRAME) < MIN_READ || self.large_bytes >= TURN_BYTES
     }
 
-    /// Whether `more` bytes can be read behind those in `range`, the beginning of a frame, before
-    /// this is full. If so, that beginning is moved behind payloads that were copied.
+    /// Whether `more` bytes can be read after the beginning of a frame in `range` before this is
+    /// full. If so, that beginning is moved to the end of the payloads.
     pub fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
         let (end, moved) = (range.end, range.len());
         let behind = if end == self.used { 0 } else { moved };
@@ -152,13 +143,13 @@ impl Batch {
         self.records.is_empty() && self.credits.is_empty()
     }
 
-    /// Appends a record whose payload, if any, is already in `bytes`.
+    /// The payload, if any, is already in `bytes`.
     pub fn push(&mut self, record: Record) {
         debug_assert!(self.records.len() < MAX_RECORDS, "the reactor asks read_room and is_full");
         self.records.push(record);
     }
 
-    /// Appends a record and copies its payload, into `bytes` if there is room.
+    /// Copies the payload, into `bytes` if there is room.
     pub fn push_copy(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
         let offset = self.used;
         match self.spare().get_mut(..payload.len()) {
@@ -171,8 +162,7 @@ impl Batch {
         }
     }
 
-    /// Appends a record whose payload is copied if it is shorter than `large`, and else keeps its
-    /// own allocation.
+    /// Copies a payload shorter than `large`; a longer one keeps its allocation.
     pub fn push_either(&mut self, slot: u32, kind: u8, aux: u16, payload: Vec<u8>, large: usize) {
         if payload.len() < large {
             self.push_copy(slot, kind, 0, aux, &payload);
@@ -181,8 +171,7 @@ impl Batch {
         }
     }
 
-    /// Appends a record whose payload keeps its own allocation; sets [`IN_FLAG_OWNED`]. The payload
-    /// must be shorter than 4 GiB.
+    /// The payload keeps its allocation. It must be shorter than 4 GiB.
     pub fn push_owned(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: Vec<u8>) {
         let (index, length) = (self.large.len() as u32, payload.len() as u32);
         self.large_bytes += payload.len();
@@ -190,20 +179,17 @@ impl Batch {
         self.push(Record::new(slot, kind, flags | IN_FLAG_OWNED, aux, index, length));
     }
 
-    /// Appends, as [`push_copy`](Self::push_copy), a record about a connection that opens or asks
-    /// to.
+    /// For a record about a connection that opens or asks to.
     pub fn push_opening(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
         self.push_copy(slot, kind, flags, aux, payload);
         self.openings += size_of::<Record>() + payload.len();
     }
 
-    /// Bytes that [`push_opening`](Self::push_opening) has appended.
     pub fn openings(&self) -> usize {
         self.openings
     }
 
-    /// Notes that a connection was charged for `records` records with `bytes` bytes; adds this to
-    /// the last charge if that is the same connection's.
+    /// Charges a connection; adds to the last charge if that is its own.
     pub fn charge(&mut self, slot: u32, generation: u32, bytes: u32, records: u32) {
         match self.credits.last_mut() {
             Some(last) if (last.slot, last.generation) == (slot, generation) => {
@@ -214,23 +200,22 @@ impl Batch {
         }
     }
 
-    /// Bytes that the batch holds: taken ones, records, credits, large payloads.
+    /// Bytes that the batch holds, records and credits included.
     pub fn weight(&self) -> usize {
         self.used + self.added_weight()
     }
 
-    /// Bytes of memory that the batch keeps busy while it waits: its whole room counts, however
-    /// little of it is taken.
+    /// Bytes of memory that it keeps busy while it waits: its whole room, however little is taken.
     pub(super) fn footprint(&self) -> usize {
         self.bytes.len() + self.added_weight()
     }
 
-    /// Bytes that the batch holds beside those in its room.
+    /// Bytes outside of its room.
     pub(super) fn added_weight(&self) -> usize {
         size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
     }
 
-    /// Copies the words of the records, as many as fit, and returns their number.
+    /// Copies as many as fit, and returns their number.
     pub fn copy_records(&self, words: &mut [u32]) -> usize {
         let targets = words.as_chunks_mut::<RECORD_WORDS>().0;
         for (target, record) in targets.iter_mut().zip(&self.records) {
@@ -239,7 +224,7 @@ impl Batch {
         targets.len().min(self.records.len())
     }
 
-    /// Empties the batch, which keeps its room.
+    /// Keeps the room.
     pub fn clear(&mut self) {
         self.used = 0;
         self.records.clear();
@@ -249,13 +234,13 @@ impl Batch {
         self.clear_large();
     }
 
-    /// Frees the large payloads, whose memory would be wasted while the batch waits to be reused.
+    /// Their memory would be wasted while the batch waits to be reused.
     pub(super) fn clear_large(&mut self) {
         self.large.clear();
         self.large_bytes = 0;
     }
 
-    /// Takes out everything but the credits.
+    /// Takes everything but the credits.
     pub(super) fn strip(&mut self) -> Self {
         let credits = mem::take(&mut self.credits);
         mem::replace(self, Self { credits, ..Self::hollow() })
@@ -269,7 +254,7 @@ impl Batch {
             && self.large_bytes + other.large_bytes <= TURN_BYTES
     }
 
-    /// Moves the contents of `other`, which [`accepts`](Self::accepts) allowed, to the end of this.
+    /// [`accepts`](Self::accepts) must have allowed it.
     pub(super) fn append(&mut self, other: &mut Self) {
         let (bytes, large) = (self.used as u32, self.large.len() as u32);
         if let (Some(room), Some(taken)) = (self.spare().get_mut(..other.used), other.bytes.get(..other.used))

@@ -17,17 +17,17 @@ use super::sync::Mutex;
 pub struct Chunk {
     /// The records, each with its payload unless that is large.
     pub bytes: Vec<u8>,
-    /// Payloads of the records flagged [`OUT_FLAG_LARGE`], in the order of those records.
+    /// Payloads of the records with [`OUT_FLAG_LARGE`], in order.
     pub large: Vec<Large>,
 }
 
 impl Chunk {
-    /// The records in order. Any bytes are tolerated: a record that is cut off ends the iteration.
+    /// Any bytes are tolerated: a record that is cut off ends the iteration.
     pub fn records(&self) -> OutRecords<'_> {
         OutRecords::new(&self.bytes)
     }
 
-    /// Appends a record. A payload too long for a record's length word goes to the large ones.
+    /// A payload too long for a record's length word becomes a large one.
     pub fn push_record(
         &mut self,
         (slot, generation): (u32, u32),
@@ -45,7 +45,7 @@ impl Chunk {
         self.bytes.resize(self.bytes.len().next_multiple_of(OUT_ALIGN), 0);
     }
 
-    /// Appends a record whose payload stays where it is; sets [`OUT_FLAG_LARGE`].
+    /// Appends a record whose payload stays where it is.
     pub fn push_large(
         &mut self,
         (slot, generation): (u32, u32),
@@ -60,10 +60,9 @@ impl Chunk {
         self.large.push(payload);
     }
 
-    /// Appends a record whose payload is the one that begins at `start` of the bytes; sets
-    /// [`OUT_FLAG_SAME`].
+    /// Appends a record whose payload begins at `start` of the bytes.
     pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, start: usize) {
-        // No chunk has a start that does not fit the word.
+        // No chunk has a start that does not fit.
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), start]);
     }
@@ -73,40 +72,31 @@ impl Chunk {
     }
 }
 
-/// A chunk in memory of the producer, which has filled it and gets it back with
-/// [`Outbox::give_back`].
+/// A chunk in memory of the producer, which gets it back with [`Outbox::give_back`].
 pub struct Arena {
-    /// The memory; the records are its first `used` bytes.
+    /// The records are its first `used` bytes.
     pub memory: Box<dyn Lent>,
-    /// Bytes of records.
     pub used: usize,
-    /// The large payloads, as in a [`Chunk`].
     pub large: Vec<Large>,
 }
 
 impl Arena {
-    /// The records, each with its payload unless that is large.
     pub fn bytes(&self) -> &[u8] {
         self.memory.bytes().get(..self.used).unwrap_or_default()
     }
 }
 
-/// One outbound record. `kind` may be a number that [`layout`](super::layout) does not know.
+/// One outbound record. [`layout`](super::layout) may not know its `kind`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutRecord {
-    /// Slot of the connection.
     pub slot: u32,
-    /// Generation of the connection; a record for another generation comes too late and is to be
-    /// ignored.
+    /// If it is not the slot's, the record is too late and ignored.
     pub generation: u32,
-    /// One of the `OUT_` kinds.
     pub kind: u8,
-    /// `OUT_FLAG_` bits.
     pub flags: u8,
-    /// Its meaning depends on the kind.
     pub aux: u16,
-    /// Where the payload is in the chunk's bytes; always within them, and behind its own header
-    /// unless the record [is the same](Self::is_same). Empty when the payload is large.
+    /// The payload in the chunk's bytes: always within them, and after the record's own header
+    /// unless it [is the same](Self::is_same). Empty when the payload is large.
     pub range: Range<usize>,
 }
 
@@ -116,19 +106,18 @@ impl OutRecord {
         self.flags & OUT_FLAG_LARGE != 0
     }
 
-    /// Whether the payload is that of a record before.
+    /// Whether the payload is an earlier record's.
     pub const fn is_same(&self) -> bool {
         self.flags & OUT_FLAG_SAME != 0
     }
 
-    /// Where the record that has the payload is in the chunk's bytes, its header and what pads it
-    /// included. The padding may be missing at the very end.
+    /// The record that has the payload, with header and padding, in the chunk's bytes. The padding
+    /// may be missing at the very end.
     pub fn whole(&self) -> Range<usize> {
         self.range.start - OUT_HEADER_BYTES..self.range.end.next_multiple_of(OUT_ALIGN)
     }
 }
 
-/// The records of a chunk's bytes, in order.
 #[derive(Clone, Debug)]
 pub struct OutRecords<'a> {
     bytes: &'a [u8],
@@ -142,23 +131,19 @@ impl<'a> OutRecords<'a> {
         Self::from(bytes, 0)
     }
 
-    /// The records from `position` on, where one begins.
     pub const fn from(bytes: &'a [u8], position: usize) -> Self {
         Self { bytes, position }
     }
 
-    /// Where the next record begins.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// The slot of the next record.
     #[inline]
     pub fn peek_slot(&self) -> Option<u32> {
         Some(self.decode()?.0.slot)
     }
 
-    /// The next record, if `wanted` accepts it.
     #[inline]
     pub fn next_if(&mut self, is_wanted: impl FnOnce(&OutRecord) -> bool) -> Option<OutRecord> {
         let (record, next) = self.decode()?;
@@ -169,8 +154,8 @@ impl<'a> OutRecords<'a> {
         Some(record)
     }
 
-    /// The next record, and where the one behind it begins. No other function knows how a header is
-    /// laid out.
+    /// The next record, and where the one after it begins. No other function knows the layout of a
+    /// header.
     #[inline(always)]
     fn decode(&self) -> Option<(OutRecord, usize)> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
@@ -184,12 +169,12 @@ impl<'a> OutRecords<'a> {
             OUT_FLAG_SAME => (self.payload_at(length)?, start),
             _ => (start..start, start),
         };
-        // The padding may be missing at the very end. `end` is within a slice, so the sum is within
-        // `usize`.
+        // The padding may be missing at the very end. `end` is within a slice, so the sum cannot
+        // overflow.
         Some((OutRecord { slot, generation, kind, flags, aux, range }, end.next_multiple_of(OUT_ALIGN)))
     }
 
-    /// The payload that begins at `start`, if a record before the next one has it.
+    /// The payload that begins at `start`, if an earlier record has it.
     fn payload_at(&self, start: usize) -> Option<Range<usize>> {
         let before = self.bytes.get(..self.position)?.get(..start)?;
         let [_, _, tag, length] = words(before.last_chunk()?)?;
@@ -209,7 +194,6 @@ impl Iterator for OutRecords<'_> {
     }
 }
 
-/// The words of a record's header.
 #[inline(always)]
 fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
     let words: &[[u8; 4]; RECORD_WORDS] = header.as_chunks().0.first_chunk()?;
@@ -221,16 +205,13 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
 ///
 /// `C` is the reactor's own type of command; a [`Chunk`] is one of them.
 pub struct Outbox<C: Send> {
-    /// Commands, which producers push and the reactor takes.
     pub commands: Queue<C>,
-    /// Whether the reactor must be woken after a push.
     pub sleep: Sleep,
     spare: Mutex<Vec<Vec<u8>>>,
     arenas: Mutex<Vec<Box<dyn Lent>>>,
 }
 
 impl<C: Send> Outbox<C> {
-    /// For a reactor that is awake, with no commands.
     pub fn new() -> Self {
         Self {
             commands: Queue::new(),
@@ -240,7 +221,7 @@ impl<C: Send> Outbox<C> {
         }
     }
 
-    /// Any thread: queues a command. True: the caller must wake the reactor now.
+    /// Any thread. True: the caller must wake the reactor.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn send(&self, command: C) -> bool {
         self.commands.push(command);
@@ -252,15 +233,14 @@ impl<C: Send> Outbox<C> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// Producer: its own memory for the next [`Arena`], the last one that was used. `None` when the
-    /// reactor has all.
+    /// Producer: memory for the next [`Arena`], the last that was used. `None` when the reactor has
+    /// all.
     pub fn arena(&self) -> Option<Box<dyn Lent>> {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Producer: exchanges unfilled memory for the memory that was used last, if any has come back
-    /// since. The latter is warmer in the cache, and two arenas that take turns need twice as much
-    /// cache.
+    /// Producer: exchanges unfilled memory for memory that has come back since, if any. That is
+    /// warmer, and two arenas in turn need twice as much cache.
     pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
         match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
             Some(last) => mem::replace(last, memory),
@@ -268,13 +248,13 @@ impl<C: Send> Outbox<C> {
         }
     }
 
-    /// Gives the memory of an [`Arena`] to its producer: the reactor when it is done with it, or
+    /// Gives the memory of an [`Arena`] to its producer: from the reactor when it is done, or from
     /// the lender.
     pub fn give_back(&self, memory: Box<dyn Lent>) {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 
-    /// Reactor: gives the buffer of a finished chunk back, for [`buffer`](Self::buffer).
+    /// Reactor: gives the buffer of a finished chunk back.
     pub fn recycle(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         if buffer.capacity() == 0 || buffer.capacity() > SPARE_CHUNK_BYTES {

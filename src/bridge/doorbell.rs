@@ -1,32 +1,31 @@
 //! Wakes the other side, but only when needed: at most one ring until it has answered, none while
 //! it is awake.
 //!
-//! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super) for why
-//! that is enough. Looking first and exchanging only if it seems useful, or storing without reading
-//! the old value, is the classic race that loses a wake-up; the models fail on each.
+//! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super). To look
+//! first and exchange only if it seems useful, or to store without reading the old value, is the
+//! classic race that loses a wake-up; the models fail on each.
 
 use super::sync::{AtomicBool, Ordering};
 
-/// The reactor's way to JavaScript: a ring is outstanding from [`ring`](Self::ring) to
+/// The way to JavaScript: a ring is outstanding from [`ring`](Self::ring) to
 /// [`answer`](Self::answer), and there is at most one.
 pub struct Bell {
     rung: AtomicBool,
 }
 
 impl Bell {
-    /// A bell that has not been rung.
     pub fn new() -> Self {
         Self { rung: AtomicBool::new(false) }
     }
 
-    /// Producer, after it made work visible. True: the caller must ring the real bell now. False: a
-    /// ring is under way, whose answer will find that work.
+    /// Producer, after it made work visible. True: the caller must ring the real bell. False: a
+    /// ring is under way, whose answer will find the work.
     #[must_use = "true is an obligation to ring the real bell"]
     pub fn ring(&self) -> bool {
         !self.rung.swap(true, Ordering::AcqRel)
     }
 
-    /// Consumer, when the real bell rang and before it looks for work.
+    /// Consumer, before it looks for work.
     pub fn answer(&self) {
         self.rung.swap(false, Ordering::AcqRel);
     }
@@ -49,24 +48,22 @@ pub struct Sleep {
 }
 
 impl Sleep {
-    /// For a reactor that is awake.
     pub fn new() -> Self {
         Self { asleep: AtomicBool::new(false) }
     }
 
-    /// Reactor: announces that it is about to block. It must look at its queue once more before it
-    /// does.
+    /// Reactor: is about to block. It must look at its queue once more before it does.
     pub fn prepare(&self) {
         self.asleep.swap(true, Ordering::AcqRel);
     }
 
-    /// Reactor: announces that it does not sleep (any more). It must look at its queue after this.
+    /// Reactor: is awake. It must look at its queue after this.
     pub fn awake(&self) {
         self.asleep.swap(false, Ordering::AcqRel);
     }
 
-    /// Producer, after its push. True: the reactor sleeps or is about to; wake it, no other thread
-    /// will. False: it will look at its queue before it blocks, or another producer is waking it.
+    /// Producer, after its push. True: wake the reactor, no other thread will. False: it will look
+    /// at its queue before it blocks, or another producer is waking it.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn should_wake(&self) -> bool {
         self.asleep.swap(false, Ordering::AcqRel)

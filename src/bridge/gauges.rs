@@ -1,8 +1,8 @@
 //! Bytes of each connection that the kernel took and gave: written by the reactor, read by
 //! JavaScript for `bufferedAmount` and the counters of a socket.
 //!
-//! Nothing here is freed or moved before the end, so a reader needs no lock; the value that it
-//! reads may be a moment old.
+//! Nothing is freed or moved before the end, so a reader needs no lock; its value may be a moment
+//! old.
 
 use std::iter;
 // Not through `sync`: one writer and a value that only grows leave nothing for a model to explore
@@ -28,12 +28,12 @@ pub struct Gauges {
 
 #[derive(Default)]
 struct Gauge {
-    /// 1 + generation of the connection that the slot belongs to, 0 for none.
+    /// 1 + generation of the connection, 0 for none.
     owner: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
-    /// Bytes that were published to topics of the connection and are none of its sends, such as
-    /// dropped ones, minus those that it is sent again. In two's complement.
+    /// Bytes published to topics of the connection that are none of its sends, such as dropped
+    /// ones, minus bytes sent to it again. In two's complement.
     withheld: AtomicU64,
 }
 
@@ -43,8 +43,7 @@ impl Gauges {
         Self { segments: iter::repeat_with(OnceLock::new).take(2 * SEGMENTS as usize).collect() }
     }
 
-    /// The slot belongs to a new connection, which begins at zero bytes. Does nothing for a slot
-    /// without a gauge.
+    /// A new connection begins at zero bytes. Does nothing for a slot without a gauge.
     ///
     /// Called by the reactor that numbers the slot, before any other thread can know the
     /// connection: there is one writer at any time.
@@ -55,8 +54,7 @@ impl Gauges {
             segment.get_or_init(|| iter::repeat_with(Gauge::default).take(SEGMENT_SLOTS as usize).collect());
         let Some(gauge) = segment.get(index) else { return };
         gauge.owner.store(0, Ordering::Relaxed);
-        // Release: a thread that reads these numbers, or later ones, finds that the old owner has
-        // gone.
+        // Release: a thread that reads these numbers, or later ones, finds the old owner gone.
         gauge.given.store(0, Ordering::Release);
         gauge.taken.store(0, Ordering::Release);
         gauge.withheld.store(0, Ordering::Release);
@@ -64,7 +62,7 @@ impl Gauges {
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
 
-    /// Reactor: the kernel took `n` more bytes of the connection in this slot.
+    /// Reactor: the kernel took `n` more bytes.
     pub fn add(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
             // One writer: no exchange is needed.
@@ -73,44 +71,42 @@ impl Gauges {
         }
     }
 
-    /// Reactor: the kernel took `n` bytes of the connection in this slot since it opened.
+    /// Reactor: the kernel took `n` bytes since the connection opened.
     pub fn set(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
             gauge.taken.store(n, Ordering::Release);
         }
     }
 
-    /// Reactor: the kernel gave `n` bytes for the connection in this slot since it opened.
+    /// Reactor: the kernel gave `n` bytes since the connection opened.
     pub fn set_given(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
             gauge.given.store(n, Ordering::Release);
         }
     }
 
-    /// Reactor: `n` more bytes that were published to topics of the connection in this slot are not
-    /// sent to it; less than 0: they are sent after all, or again.
+    /// Reactor: `n` more published bytes are not sent to the connection; below 0: they are sent
+    /// after all, or again.
     pub fn add_withheld(&self, slot: u32, n: i64) {
         if let Some(gauge) = self.gauge(slot) {
-            // As in `add`.
             let withheld = gauge.withheld.load(Ordering::Relaxed).wrapping_add_signed(n);
             gauge.withheld.store(withheld, Ordering::Release);
         }
     }
 
-    /// Any thread: bytes that were published to topics of this connection and not sent to it, or
-    /// `None` as for [`read`](Self::read).
+    /// Any thread: published bytes that were not sent to this connection; `None` as from
+    /// [`read`](Self::read).
     pub fn read_withheld(&self, slot: u32, generation: u32) -> Option<i64> {
         self.read_one(slot, generation, |gauge| &gauge.withheld).map(u64::cast_signed)
     }
 
-    /// Any thread: bytes that the kernel took of this connection, or `None` if the slot is not (or
-    /// no longer) its own.
+    /// Any thread: bytes that the kernel took, or `None` if the slot is not (or no longer) this
+    /// connection's.
     pub fn read(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.taken)
     }
 
-    /// Any thread: bytes that the kernel gave for this connection, or `None` as for
-    /// [`read`](Self::read).
+    /// Any thread: bytes that the kernel gave; `None` as from [`read`](Self::read).
     pub fn read_given(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.given)
     }
@@ -122,8 +118,7 @@ impl Gauges {
             return None;
         }
         let bytes = field(gauge).load(Ordering::Acquire);
-        // Had the number been written for a successor, acquiring it would show that the owner
-        // changed.
+        // Had the number been written for a successor, acquiring it would show the new owner.
         (gauge.owner.load(Ordering::Relaxed) == owner).then_some(bytes)
     }
 
@@ -133,7 +128,7 @@ impl Gauges {
     }
 }
 
-/// Segment and index in it of a slot's gauge.
+/// Segment, and index in it.
 fn place(slot: u32) -> Option<(usize, usize)> {
     let (first, slot) = match slot.checked_sub(ADOPTED_SLOTS) {
         None => (0, slot),

@@ -16,10 +16,9 @@ pub struct Inbox {
     bell: Arc<Bell>,
     /// Changed only with the lock held; read without it.
     weight: AtomicUsize,
-    /// Number of published records. Only the reactor changes it, and reads it.
+    /// Records published. Only the reactor changes and reads it.
     published: AtomicU64,
-    /// The number of those that JavaScript has dealt with. Changed only with the lock held; read
-    /// without it.
+    /// Records that JavaScript has dealt with. Changed only with the lock held; read without it.
     delivered: AtomicU64,
 }
 
@@ -34,22 +33,20 @@ struct State {
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
     starving: bool,
-    /// Lent rooms that no batch has at the moment.
+    /// Without a batch.
     lent: Vec<Room>,
-    /// Own rooms that no batch has at the moment.
+    /// Without a batch.
     own: Vec<Room>,
-    /// Sum of the `openings` of batches that were published and not given back.
+    /// Sum of the `openings` of batches published and not given back.
     openings: usize,
 }
 
 impl Inbox {
-    /// Nothing published.
     pub fn new() -> Self {
         Self::with_bell(Arc::new(Bell::new()))
     }
 
-    /// As `new`, with a bell that stands for other inboxes too: a thread that answers it looks into
-    /// all of them.
+    /// With a bell for several inboxes: a thread that answers it looks into all of them.
     pub fn with_bell(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -60,12 +57,10 @@ impl Inbox {
         }
     }
 
-    /// Reactor: hands a filled batch over and gets an empty one back. True: the caller must ring
-    /// the real bell now.
+    /// Reactor: hands a batch over and gets an empty one. True: the caller must ring the real bell.
     ///
-    /// If the youngest batch still waits and has room, the new one is appended to it, so that a
-    /// blocked consumer does not pile up nearly empty batches. A batch without records is not
-    /// handed over.
+    /// If the youngest batch still waits and has room, this one is appended to it, so that a
+    /// blocked consumer does not pile up nearly empty batches.
     pub fn publish(&self, mut batch: Box<Batch>) -> (Box<Batch>, bool) {
         if batch.is_empty() {
             batch.clear();
@@ -76,8 +71,7 @@ impl Inbox {
         let mut state = self.lock();
         let limit = if state.ready.len() < BATCHES_BEHIND { APPEND_BYTES } else { BATCH_BYTES };
         let room = state.ready.back().is_some_and(|youngest| youngest.accepts(&batch, limit));
-        // A batch on its own keeps its whole room busy. If it is appended, its bytes go to room
-        // that counts already.
+        // A batch keeps its whole room busy; appended bytes go to room that counts already.
         let weight = if room { batch.added_weight() } else { batch.footprint() };
         self.weight.fetch_add(weight, Ordering::Relaxed);
         state.openings += batch.openings();
@@ -104,8 +98,8 @@ impl Inbox {
         (empty, self.bell.ring())
     }
 
-    /// Reactor: gives `f` the credits of batches drained since the last call, and keeps the batches
-    /// for reuse.
+    /// Reactor: gives `f` the credits of batches drained since the last call, and keeps the
+    /// batches.
     pub fn reclaim(&self, mut f: impl FnMut(Credit)) {
         loop {
             let Some(mut batch) = self.lock().returned.pop() else { return };
@@ -118,12 +112,11 @@ impl Inbox {
         }
     }
 
-    /// Reactor: the number of records that it has published.
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::Relaxed)
     }
 
-    /// Reactor: the number of those that JavaScript has dealt with, oldest first.
+    /// Reactor: how many of the published records JavaScript has dealt with.
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Acquire)
     }
@@ -133,16 +126,14 @@ impl Inbox {
         self.lock().ready.pop_front()
     }
 
-    /// JavaScript thread: whether [`take`](Self::take) has something to give.
     pub fn is_waiting(&self) -> bool {
         !self.lock().ready.is_empty()
     }
 
-    /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked
-    /// to be woken, and this call is the only one to report it.
+    /// JavaScript thread: gives a drained batch back. True: the reactor asked to be woken, and no
+    /// other call reports it.
     ///
-    /// Memory that the batch holds beyond its reusable room is freed here, for the reactor may
-    /// sleep for long.
+    /// Its memory beyond the reusable room is freed here, for the reactor may sleep for long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.clear_large();
@@ -172,7 +163,7 @@ impl Inbox {
     }
 
     /// JavaScript thread: has dealt with the first `records` of a batch that it has taken, and goes
-    /// on with the others later. True: as from [`give_back`](Self::give_back).
+    /// on later. True: as from [`give_back`](Self::give_back).
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
@@ -181,7 +172,7 @@ impl Inbox {
         mem::take(&mut state.starving)
     }
 
-    /// JavaScript thread: lends memory; it comes back as the bytes of a batch.
+    /// JavaScript thread: lends memory, which comes back as the bytes of a batch.
     pub fn lend(&self, memory: Box<dyn Lent>) {
         self.lock().lent.push(Room::Lent(memory));
     }
@@ -191,23 +182,21 @@ impl Inbox {
         self.weight.load(Ordering::Relaxed)
     }
 
-    /// Of those, the bytes of records about connections that open or ask to.
+    /// Bytes of it for records about connections that open or ask to.
     pub fn openings(&self) -> usize {
         self.lock().openings
     }
 
     /// Reactor: whether the next [`give_back`](Self::give_back) or [`deliver`](Self::deliver) is to
-    /// wake it, because it stopped reading, or holds a change back until a record is
-    /// [`delivered`](Self::delivered).
+    /// wake it: it stopped reading, or holds a change back until a record is delivered.
     ///
-    /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight)
-    /// and `delivered` once more: a batch that was given back before wakes no thread. A wake takes
-    /// the request back.
+    /// After setting this it must [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight)
+    /// and [`delivered`](Self::delivered) once more: a batch given back before wakes no thread. A
+    /// wake takes the request back.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }
 
-    /// Rung by [`publish`](Self::publish), to be answered before [`take`](Self::take).
     pub fn bell(&self) -> &Bell {
         &self.bell
     }
@@ -219,8 +208,8 @@ impl Inbox {
 }
 
 impl State {
-    /// An empty batch, with lent room before any other, so that a large batch need not be copied.
-    /// Without any room it is hollow.
+    /// An empty batch, in lent room if there is some, so that a large batch need not be copied.
+    /// Hollow without any room.
     fn furnish(&mut self) -> Box<Batch> {
         let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::hollow()));
         batch.bytes = self.lent.pop().or_else(|| self.own.pop()).unwrap_or_default();

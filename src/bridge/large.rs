@@ -6,8 +6,7 @@ use crate::engine::EncodedHeader;
 
 use super::layout::HEADROOM;
 
-/// The bytes of a payload, behind room for the header of its frame. It dereferences to the payload
-/// alone.
+/// A payload after room for the header of its frame; it dereferences to the payload alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Large {
     /// Invariant: `HEADROOM` bytes and the payload.
@@ -15,36 +14,34 @@ pub struct Large {
 }
 
 impl Large {
-    /// An empty one, for a payload of the given number of bytes.
+    /// For a payload of `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut memory = Vec::with_capacity(bytes.saturating_add(HEADROOM));
         memory.resize(HEADROOM, 0);
         Self { memory }
     }
 
-    /// A copy of a payload.
     pub fn copy(payload: &[u8]) -> Self {
         let mut large = Self::with_capacity(payload.len());
         large.memory.extend_from_slice(payload);
         large
     }
 
-    /// The memory, for appending to the payload.
+    /// For appending to the payload.
     pub fn memory_mut(&mut self) -> &mut Vec<u8> {
         &mut self.memory
     }
 
-    /// The payload, to be changed.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.memory.get_mut(HEADROOM..).unwrap_or_default()
     }
 
-    /// The memory, and where in it the payload begins.
+    /// The memory, and where the payload begins in it.
     pub fn into_memory(self) -> (Vec<u8>, usize) {
         (self.memory, HEADROOM)
     }
 
-    /// The memory with `header` directly before the payload, and where in it the header begins.
+    /// The memory with `header` directly before the payload, and where the header begins in it.
     pub fn into_frame(mut self, header: &EncodedHeader) -> (Vec<u8>, usize) {
         let start = HEADROOM.saturating_sub(header.len());
         if let Some(room) = self.memory.get_mut(start..HEADROOM) {

@@ -1,55 +1,49 @@
 //! The numbers of this layer that may be tuned, each with its reason.
 
-/// Bytes that a turn of the reactor reads into one batch before it hands the batch over: 256 KiB.
+/// Bytes that a turn of the reactor reads into one batch before it hands it over: 256 KiB.
 ///
-/// A batch should stay in the second-level cache between the kernel's copy into it and the copy out
-/// of it. Measured with echo of 16 KiB messages, half and double of this cost the same, so the
-/// smaller footprint wins.
+/// A batch should stay in the second-level cache between the kernel's copy in and the copy out. An
+/// echo of 16 KiB costs the same with half and with double.
 pub const TURN_BYTES: usize = 256 * 1024;
 
-/// Room beyond [`TURN_BYTES`], so that the last read of a turn can still be a long one: 64 KiB.
+/// Room beyond [`TURN_BYTES`], so that the last read of a turn can still be long: 64 KiB.
 pub const SLACK_BYTES: usize = 64 * 1024;
 
-/// Length of a batch's byte buffer.
+/// Length of a batch's room.
 pub const BATCH_BYTES: usize = TURN_BYTES + SLACK_BYTES;
 
-/// A batch with less room than this counts as full: shorter reads cost more calls than they save
-/// memory. 16 KiB.
+/// A batch with less room than this is full: shorter reads cost more calls than they save memory.
+/// 16 KiB.
 pub const MIN_READ: usize = 16 * 1024;
 
-/// The shortest frame that a client can send (RFC 6455, 5.2): two bytes of header and the masking
-/// key.
+/// The shortest frame of a client: two bytes of header and the masking key (RFC 6455, 5.2).
 pub const SHORTEST_MASKED_FRAME: usize = 6;
 
-/// The shortest frame that a server can send: it masks none.
+/// The shortest frame of a server, which is not masked.
 pub const SHORTEST_FRAME: usize = 2;
 
-/// Records that a batch keeps free beside one per frame of a read, for the last reports of a
-/// connection (error, close frame, closed, sent) and for reports of the reactor itself.
+/// Records that a batch keeps free beyond one per frame of a read, for the last reports of a
+/// connection (error, close frame, closed, sent) and reports of the reactor itself.
 pub const SPARE_RECORDS: usize = 64;
 
-/// At most this many bytes are appended to a batch that still waits while JavaScript keeps up:
-/// copying 64 KiB costs less than another crossing.
+/// Most bytes appended to a batch that waits while JavaScript keeps up: copying 64 KiB costs less
+/// than another crossing.
 pub const APPEND_BYTES: usize = 64 * 1024;
 
-/// With this many batches waiting JavaScript is behind, and any batch that fits is appended: now
-/// memory matters, not copies.
+/// With this many batches waiting JavaScript lags, and any batch that fits is appended: memory
+/// matters now, not copies.
 pub const BATCHES_BEHIND: usize = 2;
 
-/// Empty batches kept for reuse: one being filled, one being drained and two on the way cover a
-/// steady flow.
+/// Empty batches kept for reuse: one being filled, one being drained and two on the way.
 pub const FREE_BATCHES: usize = 4;
 
-/// Chunk buffers kept for reuse. JavaScript fills one at a time; more are under way only while the
+/// Chunk buffers kept for reuse. JavaScript fills one at a time; more are on the way only while the
 /// reactor is busy.
 pub const SPARE_CHUNKS: usize = 8;
 
-/// A chunk buffer that has grown beyond this is freed, not kept: 1 MiB.
+/// A chunk buffer that has grown beyond this is freed: 1 MiB.
 pub const SPARE_CHUNK_BYTES: usize = 1024 * 1024;
 
-/// A batch of this many bytes in lent memory is handed over with its memory instead of being
-/// copied: 64 KiB.
-///
-/// Below it a copy is cheaper than the new memory that must be lent in its place, and a small batch
-/// would pin much memory.
+/// From this many bytes on a batch in lent memory is handed over with its memory: 64 KiB. Below, a
+/// copy costs less than lending new memory, and pins none.
 pub const HAND_OVER_BYTES: usize = 64 * 1024;

@@ -1,23 +1,21 @@
 //! The pages that may connect: `Origin` (RFC 6454) against patterns.
 
-/// Origins longer than this match no pattern but `*`. 512 bytes.
+/// Longer origins match no pattern but `*`.
 const MOST_BYTES: usize = 512;
 
-/// Patterns of origins; none of them: every origin.
+/// Patterns of origins; without any, every origin may connect.
 ///
-/// A `*` stands for one or more letters, digits, `-`, `.` and `_`: it can match neither another
-/// scheme nor a path. A pattern that is nothing but `*` is every origin. Case does not matter.
+/// A `*` stands for one or more letters, digits, `-`, `.` and `_`: it matches neither another
+/// scheme nor a path. `*` alone is every origin. Case does not matter.
 #[derive(Debug, Default)]
 pub struct Origins(Option<Vec<Box<[u8]>>>);
 
 impl Origins {
-    /// The origins that one of `patterns` matches.
     pub fn matching(patterns: impl IntoIterator<Item = String>) -> Self {
         let bytes = |pattern: String| pattern.to_ascii_lowercase().into_bytes().into_boxed_slice();
         Self(Some(patterns.into_iter().map(bytes).collect()))
     }
 
-    /// Whether `origin` is one of them.
     pub fn allow(&self, origin: &[u8]) -> bool {
         let Some(patterns) = &self.0 else { return true };
         let origin = origin.to_ascii_lowercase();
@@ -42,9 +40,9 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
                 (at, seen) = (at + 1, seen + 1)
             }
             _ => match star {
-                Some((behind, reach)) if text.get(reach).is_some_and(|&byte| stands_for(byte)) => {
-                    star = Some((behind, reach + 1));
-                    (at, seen) = (behind + 1, reach + 1);
+                Some((before, reach)) if text.get(reach).is_some_and(|&byte| stands_for(byte)) => {
+                    star = Some((before, reach + 1));
+                    (at, seen) = (before + 1, reach + 1);
                 }
                 _ => return false,
             },

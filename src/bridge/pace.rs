@@ -1,20 +1,17 @@
-//! The progress of the reactor with the data of its sockets, for a thread that must not get ahead
-//! of it.
+//! The reactor's progress with its sockets, for a thread that must not get ahead of it.
 
 use super::sync::{AtomicU64, Ordering};
 
 /// Written by the reactor's thread alone.
 ///
-/// Odd from the time when the system has reported something until the resulting records are
-/// published, even otherwise. So data that a socket had when [`goal`](Self::goal) was called is
-/// published when [`has_reached`](Self::has_reached) says so, or, if the system has nothing to
-/// report, when [`is_at_work`](Self::is_at_work) says no.
+/// Odd from when the system reports something until its records are published. So data that a
+/// socket had at [`goal`](Self::goal) is published when [`has_reached`](Self::has_reached) says so,
+/// or, if the system has nothing to report, when [`is_at_work`](Self::is_at_work) says no.
 pub struct Pace {
     steps: AtomicU64,
 }
 
 impl Pace {
-    /// The pace of a reactor that has nothing to do.
     pub fn new() -> Self {
         Self { steps: AtomicU64::new(0) }
     }
@@ -24,8 +21,7 @@ impl Pace {
         self.step(1);
     }
 
-    /// Reactor: the resulting records are published. Without a `begin` since the last time, nothing
-    /// changes.
+    /// Reactor: its records are published. Without a `begin` before, nothing changes.
     pub fn end(&self) {
         self.step(0);
     }
@@ -33,25 +29,23 @@ impl Pace {
     fn step(&self, parity: u64) {
         let steps = self.steps.load(Ordering::Relaxed);
         if steps & 1 != parity {
-            // Release: a thread that sees that it is published finds it.
+            // Release: a thread that sees this finds the records.
             self.steps.store(steps.wrapping_add(1), Ordering::Release);
         }
     }
 
-    /// Whether something was reported that is not published. The system is to be asked first: its
-    /// reports until then count here.
+    /// Whether something reported is not published. Ask the system first: its reports until then
+    /// count.
     pub fn is_at_work(&self) -> bool {
         self.steps.load(Ordering::Acquire) & 1 == 1
     }
 
-    /// The number reached once all present data is published: at the end of the next turn that
-    /// begins.
+    /// Reached when all present data is published: at the end of the next turn that begins.
     pub fn goal(&self) -> u64 {
         let steps = self.steps.load(Ordering::Acquire);
         steps.wrapping_add(2 + (steps & 1))
     }
 
-    /// Whether the pace has reached a goal.
     pub fn has_reached(&self, goal: u64) -> bool {
         self.steps.load(Ordering::Acquire).wrapping_sub(goal) < u64::MAX / 2
     }

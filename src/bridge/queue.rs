@@ -24,8 +24,8 @@ use super::sync::{AtomicPtr, Ordering};
 /// out owns that list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,
-    /// It owns `T`s, and gives them away by value only: as with a mutex, a type that shares it must
-    /// be able to send them, no more.
+    /// It owns `T`s and gives them away by value only: as with a mutex, sharing it needs `T: Send`,
+    /// no more.
     values: PhantomData<std::sync::Mutex<T>>,
 }
 
@@ -35,7 +35,6 @@ struct Node<T> {
 }
 
 impl<T: Send> Queue<T> {
-    /// An empty queue.
     pub fn new() -> Self {
         Self { head: AtomicPtr::new(ptr::null_mut()), values: PhantomData }
     }
@@ -56,15 +55,14 @@ impl<T: Send> Queue<T> {
         }
     }
 
-    /// Whether the queue is empty. Another thread may push right after; see
-    /// [`Sleep`](super::doorbell::Sleep).
+    /// Another thread may push right after; see [`Sleep`](super::doorbell::Sleep).
     pub fn is_empty(&self) -> bool {
         // Relaxed: it follows no pointer, and what must be seen was made visible by the exchange
         // before this look.
         self.head.load(Ordering::Relaxed).is_null()
     }
 
-    /// Takes everything that was pushed so far, oldest first.
+    /// Takes everything pushed so far, oldest first.
     pub fn take_all(&self) -> TakeAll<T> {
         // Acquire: pairs with the release of every push in the list.
         let mut newest = self.head.swap(ptr::null_mut(), Ordering::Acquire);
@@ -87,8 +85,7 @@ impl<T: Send> Drop for Queue<T> {
     }
 }
 
-/// The values that [`Queue::take_all`] took, in the order of the pushes. Dropping it drops those
-/// not consumed.
+/// What [`Queue::take_all`] took, oldest first.
 ///
 /// Invariant: `next` is null or the first node of a list as [`Queue`] describes it, owned by this
 /// value.

@@ -1,22 +1,21 @@
-//! One flush for several reactors: each gets the records of its own slots and those about topics,
+//! One flush for several reactors: each gets the records of its own slots and all about topics,
 //! with their payloads.
 
 use super::chunk::{Chunk, OutRecord, OutRecords};
 use super::large::Large;
 use super::layout::{OUT_FLAG_SHARED, OUT_HEADER_BYTES, OUT_HISTORY, TOPIC_SLOT};
 
-/// The part of one reactor.
 #[derive(Default)]
 struct Part {
     chunk: Chunk,
-    /// Offset of the last payload in all bytes, and its offset in the bytes of the chunk.
+    /// Offset of the last payload in all bytes, and in the bytes of the chunk.
     payload: Option<(usize, usize)>,
     /// Whether the chunk has the last shared large payload.
     has_shared: bool,
 }
 
 /// The records of `bytes`, whose large payloads are `large`, as a chunk for each of `count`
-/// reactors. `number` gives the reactor of a slot, `buffer` has memory for the chunk of one.
+/// reactors. `number` gives the reactor of a slot, `buffer` memory for the chunk of a reactor.
 pub fn split(
     bytes: &[u8],
     large: Vec<Large>,
@@ -26,7 +25,7 @@ pub fn split(
 ) -> Vec<Chunk> {
     let mut parts: Vec<Part> = (0..count).map(|_| Part::default()).collect();
     let mut large = large.into_iter();
-    // The chunk that has the payload, and its place among the large payloads of that chunk.
+    // The chunk that has the shared payload, and its index among the large payloads there.
     let mut shared = None;
     for record in OutRecords::new(bytes) {
         // Taken even when no reactor gets it, or the next record would get this one's payload.
@@ -60,14 +59,14 @@ pub fn split(
     parts.into_iter().map(|part| part.chunk).collect()
 }
 
-/// A copy of the shared payload, unless the chunk of that number has it.
+/// A copy of the shared payload, unless that chunk has it.
 fn missing_payload(parts: &[Part], number: usize, shared: Option<(usize, usize)>) -> Option<Large> {
     let (part, index) = shared.filter(|_| parts.get(number).is_none_or(|part| !part.has_shared))?;
     parts.get(part)?.chunk.large.get(index).cloned()
 }
 
 impl Part {
-    /// Appends a record. `owned` is its large payload, unless the chunk has that already.
+    /// `owned` is its large payload, unless the chunk has that already.
     fn push(&mut self, record: &OutRecord, bytes: &[u8], owned: Option<Large>) {
         let OutRecord { slot, generation, kind, flags, aux, ref range } = *record;
         let (id, start) = ((slot, generation), self.chunk.bytes.len() + OUT_HEADER_BYTES);

@@ -1,5 +1,5 @@
-//! Numbers of a reactor's work: it writes them once a turn, and any thread reads them. Those whose
-//! names end in `_bytes` or `_budget` are what there is; the others only grow.
+//! Numbers of a reactor's work: it writes them once a turn, any thread reads them. Names that end
+//! in `_bytes` or `_budget` are what there is now; the others only grow.
 
 // Not through `sync`: there is one writer, and no number depends on another.
 use std::collections::HashMap;
@@ -7,39 +7,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Declares the numbers once, both as the reactor counts them and as others read them.
+/// Declares the numbers once, as counted and as published.
 macro_rules! tally {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// The numbers of one reactor.
         #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
         pub struct Tally {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
-        /// The published numbers of a reactor.
+        /// The numbers, published.
         #[derive(Debug, Default)]
         pub struct Totals {
             $($name: AtomicU64,)*
         }
 
         impl Tally {
-            /// The names of the numbers.
             #[cfg(all(test, not(loom)))]
             pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
 
-            /// The numbers, in the order of their names.
+            /// In the order of their names.
             pub fn numbers(&self) -> Vec<u64> {
                 vec![$(self.$name),*]
             }
         }
 
         impl Totals {
-            /// Reactor: publishes its counts.
             pub fn publish(&self, tally: &Tally) {
                 $(self.$name.store(tally.$name, Ordering::Relaxed);)*
             }
 
-            /// Any thread: adds the numbers to those of other reactors.
+            /// Any thread: adds these to the numbers of other reactors.
             pub fn add_to(&self, sum: &mut Tally) {
                 $(sum.$name += self.$name.load(Ordering::Relaxed);)*
             }
@@ -48,52 +45,40 @@ macro_rules! tally {
 }
 
 tally! {
-    /// Sockets that were accepted.
     accepted,
     /// Requests that are not HTTP, or too long.
     bad_requests,
     /// Requests that ask for no upgrade.
     plain_requests,
-    /// Upgrade requests that a native check has refused.
+    /// Upgrade requests that a native check refused.
     refused,
     /// Requests that were not complete in time.
     timeouts,
-    /// Bytes that sockets have given.
     bytes_received,
-    /// Bytes that sockets have taken.
     bytes_sent,
-    /// Messages that have come.
     messages_received,
-    /// Those of them that are text.
     texts_received,
-    /// Pings that have come.
     pings_received,
-    /// Pongs that have come.
     pongs_received,
-    /// Messages, or fragments of them, that were given to be sent.
+    /// Messages, or fragments of them, given to be sent.
     messages_sent,
-    /// Those of them that are text.
     texts_sent,
     /// Messages of topics that slow members did not get.
     dropped,
-    /// Bytes that were compressed to be sent.
     compressed_from,
-    /// Bytes that became of them.
     compressed_to,
-    /// Connections that were ended because too much waited to be sent to all.
+    /// Connections ended because too much waited to be sent to all.
     over_budget,
-    /// Refused connections that were given no time to read why.
+    /// Refused connections given no time to read why.
     cut_refusals,
     /// Memory of unfinished messages.
     unfinished_bytes,
     /// Memory of the histories of topics.
     history_bytes,
-    /// What these may take.
     history_budget,
 }
 
 impl Tally {
-    /// Messages, pings and pongs that have come.
     pub fn frames_received(&self) -> u64 {
         self.messages_received + self.pings_received + self.pongs_received
     }
@@ -102,8 +87,8 @@ impl Tally {
 /// Entries for which an empty table keeps its memory.
 const KEPT: usize = 1024;
 
-/// How the numbers of a reactor are spread. It writes them when something happens, and any thread
-/// reads them.
+/// How the numbers of a reactor are spread. It writes them when something happens, any thread reads
+/// them.
 #[derive(Debug, Default)]
 pub struct Meters {
     /// Time that the reactor works between two waits.
@@ -114,9 +99,9 @@ pub struct Meters {
     pub round_trips: Histogram,
     /// Time that connections were not read, by [`Pause`].
     pub pauses: [Histogram; 3],
-    /// Bytes of compressed messages by those before.
+    /// Bytes of a compressed message by its bytes before.
     pub ratios: Histogram,
-    /// By slots: since when bytes have waited for a connection that the kernel does not take.
+    /// By slot: since when bytes wait that the kernel does not take.
     full: Mutex<HashMap<u32, Instant>>,
 }
 
@@ -125,14 +110,14 @@ pub struct Meters {
 pub enum Pause {
     /// The consumer wants nothing.
     Program,
-    /// Its peer has sent as much as it may for now.
+    /// Its peer has sent what it may for now.
     Rate,
-    /// The consumer has not taken what has come.
+    /// The consumer has not taken what came.
     Behind,
 }
 
 impl Meters {
-    /// Reactor: bytes wait for the connection in this slot since then; `None`: none do by now.
+    /// Reactor: since when bytes wait for the connection; `None` when none do.
     pub fn set_full(&self, slot: u32, since: Option<Instant>) {
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         match since {
@@ -144,13 +129,12 @@ impl Meters {
         }
     }
 
-    /// Any thread: for how long bytes have waited for the connection in this slot.
+    /// Any thread: how long bytes have waited for the connection.
     pub fn full_for(&self, slot: u32) -> Duration {
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         full.get(&slot).map_or(Duration::ZERO, Instant::elapsed)
     }
 
-    /// Those of the pauses for that reason.
     pub fn of(&self, pause: Pause) -> &Histogram {
         let [program, rate, behind] = &self.pauses;
         match pause {
@@ -161,15 +145,14 @@ impl Meters {
     }
 }
 
-/// Buckets of a [`Histogram`].
 pub const BUCKETS: usize = 25;
 
 /// Parts of the whole in the first bucket of a ratio.
 const PARTS: u64 = 1024;
-/// The sum of ratios is in these.
+/// The unit of the sum of ratios.
 pub const MILLIONTHS: u64 = 1_000_000;
 
-/// How often something took how long, or was how large. One thread writes it.
+/// Durations or sizes by magnitude. One thread writes it.
 #[derive(Debug, Default)]
 pub struct Histogram {
     /// The first up to 1 us, a count of 1, or a ratio of 1 / 1024; each of the others up to twice
@@ -180,26 +163,24 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one more occurrence that took this long.
     pub fn record(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.add(nanos.div_ceil(1000), nanos);
     }
 
-    /// Counts one more occurrence of this many.
     pub fn record_count(&self, count: u64) {
         self.add(count, count);
     }
 
-    /// Counts one more occurrence in which `part` became of `whole`.
+    /// `part` became of `whole`, as bytes that are compressed.
     pub fn record_ratio(&self, part: u64, whole: u64) {
         let of = |unit: u64| part.saturating_mul(unit).div_ceil(whole.max(1));
         self.add(of(PARTS), of(MILLIONTHS));
     }
 
-    /// `size` is in the bound of the first bucket.
+    /// `size` in units of the first bucket's bound.
     fn add(&self, size: u64, amount: u64) {
-        // The next power of two is that of the bucket.
+        // The next power of two bounds the bucket.
         let bucket =
             size.checked_next_power_of_two().map_or(BUCKETS, |bound| bound.trailing_zeros() as usize);
         if let Some(bucket) = self.buckets.get(bucket.min(BUCKETS - 1)) {
@@ -208,7 +189,7 @@ impl Histogram {
         add(&self.sum, amount);
     }
 
-    /// Any thread: adds the numbers to those of other histograms. Returns the sum of the amounts.
+    /// Any thread: adds the buckets to those of other histograms, and returns the sum.
     pub fn add_to(&self, buckets: &mut [u64; BUCKETS]) -> u64 {
         for (sum, bucket) in buckets.iter_mut().zip(&self.buckets) {
             *sum += bucket.load(Ordering::Relaxed);
@@ -217,7 +198,7 @@ impl Histogram {
     }
 }
 
-/// There is one writer: no exchange is needed.
+/// One writer: no exchange is needed.
 fn add(to: &AtomicU64, n: u64) {
     to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }

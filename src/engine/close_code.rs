@@ -7,29 +7,24 @@
 pub struct CloseCode(u16);
 
 impl CloseCode {
-    /// The purpose is fulfilled.
     pub const NORMAL_CLOSURE: Self = Self(1000);
     /// The peer broke the protocol.
     pub const PROTOCOL_ERROR: Self = Self(1002);
-    /// A message is not what its type says, such as text that is not UTF-8.
+    /// Such as text that is not UTF-8.
     pub const INVALID_PAYLOAD_DATA: Self = Self(1007);
-    /// A message breaks a policy.
     pub const POLICY_VIOLATION: Self = Self(1008);
-    /// A message is too big to process.
     pub const MESSAGE_TOO_BIG: Self = Self(1009);
     /// The server met a condition that it did not expect.
     pub const INTERNAL_ERROR: Self = Self(1011);
-    /// The server has too much to do; the client may come again later.
+    /// The client may come again later.
     pub const TRY_AGAIN_LATER: Self = Self(1013);
 
-    /// The number that APIs report for a close frame without a status code. It is no `CloseCode`:
-    /// it is never sent.
+    /// What APIs report for a close frame without a status code.
     pub const NO_STATUS_RECEIVED: u16 = 1005;
-    /// The number that APIs report when no close frame came. It is no `CloseCode`: it is never
-    /// sent.
+    /// What APIs report when no close frame came.
     pub const ABNORMAL_CLOSURE: u16 = 1006;
 
-    /// The code with this number, or `None` if it must not be sent.
+    /// `None` if a code with this number must not be sent.
     pub const fn new(number: u16) -> Option<Self> {
         match number {
             1000..=1003 | 1007..=1014 | 3000..=4999 => Some(Self(number)),
@@ -37,12 +32,10 @@ impl CloseCode {
         }
     }
 
-    /// The number.
     pub const fn get(self) -> u16 {
         self.0
     }
 
-    /// The first two bytes of the body of a close frame with this code.
     pub const fn to_bytes(self) -> [u8; 2] {
         self.0.to_be_bytes()
     }

@@ -11,8 +11,7 @@ use super::close_code::CloseCode;
 pub enum ErrorKind {
     /// RSV2 or RSV3 is set (RFC 6455, section 5.2).
     UnexpectedRsv23 = 1,
-    /// RSV1 is set where no extension gives it a meaning (RFC 6455, section 5.2; RFC 7692, section
-    /// 6).
+    /// RSV1 is set where no extension gives it a meaning (RFC 7692, section 6).
     UnexpectedRsv1 = 2,
     /// An opcode that is reserved or out of place; the detail is the opcode (RFC 6455, sections 5.2
     /// and 5.4).
@@ -37,8 +36,7 @@ pub enum ErrorKind {
     UnsupportedMessageLength = 11,
     /// A message of more frames than [`Config::max_fragments`](super::Config::max_fragments).
     TooManyFragments = 12,
-    /// A block of a reserved type (RFC 1951; the sentence is zlib's, as are those of its
-    /// neighbours).
+    /// A block of a reserved type (RFC 1951). From here on the sentences are zlib's.
     DeflateInvalidBlockType = 13,
     /// A stored block whose length and its complement differ.
     DeflateInvalidStoredLengths = 14,
@@ -62,33 +60,27 @@ pub enum ErrorKind {
     DeflateDistanceTooFar = 23,
     /// A compressed message that ends inside a block (RFC 7692, section 7.2.2).
     DeflateUnexpectedEnd = 24,
-    /// No rule was broken: a message is given up that its peer leaves unfinished, for memory is
-    /// needed for others.
+    /// A message is given up that its peer leaves unfinished, for memory is needed for others.
     Unfinished = 25,
-    /// No rule of the protocol was broken: more messages than a connection may send in a second.
+    /// More messages than a connection may send in a second.
     TooManyMessages = 26,
-    /// As `TooManyMessages`: more bytes than a connection may send in a second.
+    /// More bytes than a connection may send in a second.
     TooManyBytes = 27,
-    /// No rule of the protocol was broken: the peer reads so little that too many bytes wait to be
-    /// sent to all.
+    /// The peer reads so little that too many bytes wait to be sent to all.
     SendBudget = 28,
 }
 
 /// The JavaScript class of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// `Error`
     Error,
-    /// `RangeError`
     RangeError,
 }
 
-/// The consequences of one [`ErrorKind`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct ErrorRow {
-    /// The kind this row is about.
     pub kind: ErrorKind,
-    /// The status code of the close frame that answers it (RFC 6455, section 7.4.1).
+    /// Of the close frame that answers it (RFC 6455, section 7.4.1).
     pub close_code: CloseCode,
     /// The `code` property of the JavaScript error.
     pub code: &'static str,
@@ -96,22 +88,19 @@ pub struct ErrorRow {
     pub sentence: &'static str,
     /// Whether the detail number ends the sentence.
     pub detailed: bool,
-    /// The class of the JavaScript error.
     pub class: ErrorClass,
 }
 
 impl ErrorKind {
-    /// All rows; the row of the kind with number n is at n - 1.
+    /// The row of the kind with number n is at n - 1.
     pub fn table() -> &'static [ErrorRow] {
         &TABLE
     }
 
-    /// The kind of an error of zlib, by zlib's sentence.
     pub(in crate::engine) fn of_zlib(sentence: &str) -> Option<Self> {
-        // Where zlib-rs copies from the window, it has a sentence of its own for one of them. Where
-        // it decodes without looking at the end of its input, it loses which of three errors it
-        // was: a literal, a distance, or one that is too far back. The last one is the error of
-        // nearly all broken streams.
+        // Where zlib-rs copies from the window, it has a sentence of its own. Where it decodes
+        // without looking at the end of its input, it loses which of three errors it was: a
+        // literal, a distance, or a distance too far back, the error of nearly all broken streams.
         let sentence = match sentence {
             "invalid distance code too far back" | "repeated call with bad state" => {
                 Self::DeflateDistanceTooFar.row().sentence
@@ -121,30 +110,24 @@ impl ErrorKind {
         TABLE.iter().find(|row| row.sentence == sentence).map(|row| row.kind)
     }
 
-    /// The consequences of this kind.
     pub fn row(self) -> &'static ErrorRow {
-        // The array is as long as the largest number (a test holds it to that), so the index is in
-        // bounds.
+        // In bounds: a test holds the array to the largest number.
         &TABLE[self as usize - 1]
     }
 }
 
-/// A broken rule, with the number that its sentence ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// The rule.
     pub kind: ErrorKind,
     /// Opcode, payload length or status code where the row says `detailed`, else 0.
     pub detail: u16,
 }
 
 impl ProtocolError {
-    /// The status code of the close frame that answers it.
     pub fn close_code(self) -> CloseCode {
         self.kind.row().close_code
     }
 
-    /// An error whose sentence ends with a number.
     pub(in crate::engine) fn with_detail(kind: ErrorKind, detail: u16) -> Self {
         Self { kind, detail }
     }
@@ -173,7 +156,7 @@ const fn row(
     sentence: &'static str,
     detailed: bool,
 ) -> ErrorRow {
-    // ws has one error of its own that is no RangeError.
+    // The one error of ws's own that is no RangeError.
     let class =
         if matches!(kind, ErrorKind::InvalidUtf8) { ErrorClass::Error } else { ErrorClass::RangeError };
     ErrorRow { kind, close_code, code, sentence, detailed, class }

@@ -2,10 +2,8 @@
 
 use super::frame::MAX_CONTROL_LEN;
 
-/// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5).
-///
-/// Boxed where it is used: headers and control frames are hardly ever cut in two, and every
-/// connection has the place for one.
+/// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5). Boxed, as
+/// few of them are cut in two and every connection has a place for one.
 #[derive(Debug)]
 pub(in crate::engine) struct Kept {
     bytes: [u8; Self::CAPACITY],
@@ -16,12 +14,11 @@ pub(in crate::engine) struct Kept {
 impl Kept {
     const CAPACITY: usize = MAX_CONTROL_LEN;
 
-    /// The bytes that have been kept.
     pub(in crate::engine) fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Keeps `bytes`, up to a total of `limit`. Returns all bytes kept.
+    /// Keeps `bytes`, up to a total of `limit`, and returns all bytes kept.
     #[cold]
     pub(in crate::engine) fn push(&mut self, bytes: &[u8], limit: usize) -> &[u8] {
         let free = self.bytes.get_mut(usize::from(self.len)..limit.min(Self::CAPACITY)).unwrap_or_default();

@@ -9,21 +9,19 @@ use super::event::{Event, MessageKind, Payload};
 use super::frame::Header;
 use super::utf8::Validator;
 
-/// The data message that is under way, if one is. A message that is a single frame within one input
-/// never gets here.
+/// The data message under way, if any; one that is a single frame within one input never gets here.
 ///
 /// Boxed: between messages a connection has the pointer only.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Message(Option<Box<PartialMessage>>);
 
-/// The frames of it that are complete, and the bytes so far of the next one.
+/// The complete frames, and the bytes so far of the next one.
 #[derive(Debug)]
 struct PartialMessage {
     /// Invariant: capacity <= 2 * len, or the declared end of the last frame if that is less.
     data: Vec<u8>,
     /// Sum of the declared lengths of its frames. Invariant: <= `Config::longest_message`.
     declared: u64,
-    /// Frames that are complete.
     fragments: u32,
     kind: MessageKind,
     compressed: bool,
@@ -31,36 +29,34 @@ struct PartialMessage {
 }
 
 impl Message {
-    /// Whether a data frame that begins now has to be a continuation.
+    /// Whether the next data frame has to be a continuation.
     #[inline]
     pub(in crate::engine) fn is_under_way(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether its bytes have to be inflated.
     pub(in crate::engine) fn is_compressed(&self) -> bool {
         self.0.as_ref().is_some_and(|unfinished| unfinished.compressed)
     }
 
-    /// The bytes of data that a frame that begins now may bring.
+    /// The bytes that a data frame may have that begins now.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
         config.longest_message().saturating_sub(self.declared())
     }
 
-    /// Sum of the declared lengths of its frames so far.
+    /// Sum of the declared lengths of its frames.
     pub(in crate::engine) fn declared(&self) -> u64 {
         self.0.as_ref().map_or(0, |unfinished| unfinished.declared)
     }
 
-    /// Fragments that are complete, beyond one for each KiB.
+    /// Complete fragments, beyond one for each KiB.
     pub(in crate::engine) fn small_fragments(&self) -> u64 {
         let small =
             |message: &PartialMessage| u64::from(message.fragments).saturating_sub(message.declared >> 10);
         self.0.as_deref().map_or(0, small)
     }
 
-    /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
         if let Some(kind) = header.opcode.message_kind() {
             self.0 = Some(Box::new(PartialMessage::new(kind, header.compressed)));
@@ -70,7 +66,7 @@ impl Message {
         }
     }
 
-    /// Takes the next bytes of the frame, of which `remaining` are still to come after them.
+    /// Takes the next bytes of the frame; `remaining` come after them.
     pub(in crate::engine) fn append(
         &mut self,
         config: &Config,
@@ -79,18 +75,18 @@ impl Message {
         fin: bool,
         remaining: u64,
     ) -> Result<(), ProtocolError> {
-        // A header has been decoded, which is no continuation unless a message is under way.
+        // A decoded header is no continuation unless a message is under way.
         let Some(unfinished) = &mut self.0 else { return Ok(()) };
         unfinished.append(config, extension, bytes, fin, remaining)
     }
 
-    /// The report on the bytes at `range` of the input, which were appended; the frame goes on.
+    /// Reports the bytes at `range` of the input, which were appended; the frame goes on.
     pub(in crate::engine) fn part(&self, config: &Config, range: Range<usize>) -> Option<Event> {
         self.0.as_ref().and_then(|unfinished| unfinished.part(config, range, false))
     }
 
-    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or the
-    /// last part of it, if this was the last frame, and is empty again.
+    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or its
+    /// last part, if this was the last frame.
     pub(in crate::engine) fn end_frame(
         &mut self,
         config: &Config,
@@ -113,7 +109,6 @@ impl Message {
         Ok(Some(part.unwrap_or(Event::Message { kind: whole.kind, payload: Payload::Owned(whole.data) })))
     }
 
-    /// Bytes of data held on the heap.
     pub(in crate::engine) fn buffered(&self) -> usize {
         self.0.as_ref().map_or(0, |unfinished| unfinished.data.capacity())
     }
@@ -151,7 +146,6 @@ impl PartialMessage {
         Ok(())
     }
 
-    /// The report on the bytes at `range` of the input, which were appended.
     fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
         let reported = config.parts && !self.compressed && (last || !range.is_empty());
         reported.then_some(Event::Part { kind: self.kind, range, last })
@@ -161,8 +155,8 @@ impl PartialMessage {
         self.kind == MessageKind::Text && !config.skip_utf8_validation
     }
 
-    /// Makes room for `more` bytes. Memory grows with bytes received, never with lengths declared:
-    /// it doubles, and stops at the declared end if there is one.
+    /// Memory grows with bytes received, never with lengths declared: it doubles, and stops at the
+    /// declared end if there is one.
     fn grow(&mut self, more: usize, fin: bool, remaining: u64) {
         let needed = self.data.len().saturating_add(more);
         if needed <= self.data.capacity() {

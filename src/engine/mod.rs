@@ -8,6 +8,7 @@
 //! ```
 
 #![deny(unsafe_code)]
+#![expect(missing_docs, reason = "a name that says all needs no sentence")]
 
 mod close_code;
 pub mod config;
@@ -47,23 +48,22 @@ use receive::Whole;
 /// The protocol state of one connection after its handshake, for both directions.
 ///
 /// In: give every input to [`poll`](Self::poll) until it returns `None`. Out: ask
-/// [`encode`](Self::encode) for the header of each frame. An engine between messages owns no heap.
+/// [`encode`](Self::encode) for the header of each frame. Between messages it owns no heap.
 #[derive(Debug)]
 pub struct Engine {
     stage: Stage,
     message: Message,
-    /// In `Stage::Header` a header of which no payload byte has come, in `Stage::Payload` the body
-    /// of a control frame.
+    /// In `Stage::Header` a header without a byte of its payload, in `Stage::Payload` the body of a
+    /// control frame.
     kept: Option<Box<Kept>>,
     close_sent: bool,
-    /// Whether the last data frame that was encoded left its message unfinished.
+    /// The last data frame sent left its message unfinished.
     sending_message: bool,
-    /// permessage-deflate, if it was negotiated.
+    /// permessage-deflate, if negotiated.
     extension: Option<Box<Extension>>,
 }
 
 impl Engine {
-    /// The engine of a connection whose handshake is done.
     pub fn new() -> Self {
         Self {
             stage: Stage::Header,
@@ -75,13 +75,13 @@ impl Engine {
         }
     }
 
-    /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos`
-    /// behind it.
+    /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos` to
+    /// its end.
     ///
-    /// `None` means that the input is used up (`*pos == input.len()`): its bytes of an
-    /// unfinished frame has been copied, or reported in parts. Call again until then before giving
-    /// the next input. Which events come, and in which order, does not depend on how the stream is
-    /// cut into inputs; only where their payload is does.
+    /// `None`: the input is used up (`*pos == input.len()`), and an unfinished frame has been
+    /// copied, or reported in parts. Call again until then before giving the next input. The events
+    /// and their order do not depend on how the stream is cut into inputs; only the place of their
+    /// payload does.
     ///
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
     #[inline(always)]
@@ -89,11 +89,11 @@ impl Engine {
         self.advance::<false>(config, input, pos).ok().flatten()
     }
 
-    /// As `poll`, but a frame of which a part is not yet there may stay where it is.
+    /// As `poll`, but an incomplete frame may stay where it is.
     ///
     /// # Errors
-    /// The number of bytes that the frame that begins at `*pos` lacks. Call again with them behind
-    /// the others, or call `poll`.
+    /// The number of bytes that the frame at `*pos` lacks. Call again with them appended, or call
+    /// `poll`.
     #[inline(always)]
     pub fn poll_whole(
         &mut self,
@@ -130,7 +130,7 @@ impl Engine {
                         continue;
                     };
                     *pos = payload.range.end;
-                    // Most frames are whole messages. Their event is made here, where it need not
+                    // Most frames are whole messages; their event is made here, where it need not
                     // be moved.
                     match header.whole_message() {
                         Some(kind) if payload.is_valid(kind, config, input) => {
@@ -156,10 +156,9 @@ impl Engine {
     /// The header of the next frame to send, with `len` bytes of payload; a client gives the key in
     /// `mask`.
     ///
-    /// Data frames follow `fin` as the send of ws does: after one without it, the next is a
-    /// continuation frame, whatever its kind. Control frames are never fragmented and may come in
-    /// between (RFC 6455, section 5.4), so `fin` does not matter to them. The length of a control
-    /// frame and the body of a close frame are the caller's to check.
+    /// As in ws a data frame after one without `fin` is a continuation, whatever its kind. Control
+    /// frames are never fragmented and may come in between (RFC 6455, section 5.4). The caller
+    /// checks the length of a control frame and the body of a close frame.
     #[inline(always)]
     pub fn encode(&mut self, kind: FrameKind, fin: bool, len: usize, mask: Option<[u8; 4]>) -> EncodedHeader {
         let opcode = match kind {
@@ -184,8 +183,7 @@ impl Engine {
         EncodedHeader::encode(opcode, (fin || opcode.is_control(), compressed), len, mask)
     }
 
-    /// Turns permessage-deflate on, as the handshake negotiated it (RFC 7692). Before the first
-    /// frame of either side.
+    /// Turns permessage-deflate on (RFC 7692), before the first frame of either side.
     pub fn enable_deflate(
         &mut self,
         role: Role,
@@ -196,13 +194,12 @@ impl Engine {
         self.extension = Some(Box::new(Extension::new(role, params, settings, pool.clone())));
     }
 
-    /// Whether permessage-deflate is on.
     #[inline]
     pub fn has_deflate(&self) -> bool {
         self.extension.is_some()
     }
 
-    /// Sum of the declared lengths of the data frames of the message under way, 0 between messages.
+    /// Declared lengths of the data frames of the message under way, 0 between messages.
     pub fn declared(&self) -> u64 {
         self.message.declared()
     }
@@ -212,7 +209,7 @@ impl Engine {
         self.message.small_fragments()
     }
 
-    /// Bytes that the frame under way lacks, or more of them; 0 between frames.
+    /// At least the bytes that the frame under way lacks; 0 between frames.
     pub fn missing(&self) -> u64 {
         match (self.stage, &self.kept) {
             (Stage::Payload(frame), _) => frame.remaining,
@@ -221,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// Whether a compressed message begins at `input[pos]`. Only known behind an event.
+    /// Whether a compressed message begins at `input[pos]`. Only known after an event.
     pub fn begins_compressed(&self, input: &[u8], pos: usize) -> bool {
         self.has_deflate()
             && matches!(self.stage, Stage::Header)
@@ -229,9 +226,8 @@ impl Engine {
             && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
     }
 
-    /// Whether the next call of [`poll`](Self::poll) for `input` from `pos` on may have to inflate
-    /// something. One byte can become a thousand: a caller that wants to bound the work of a call
-    /// shows it a piece then.
+    /// Whether the next [`poll`](Self::poll) for `input` from `pos` on may inflate something. One
+    /// byte can become a thousand: to bound the work of a call, show it a piece.
     pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
         self.has_deflate()
             && match self.stage {
@@ -246,15 +242,15 @@ impl Engine {
     }
 
     /// Whether the payload of the next data frame, of `len` bytes, has to go through
-    /// [`compress`](Self::compress) before [`encode`](Self::encode). `wanted` is the sender's wish;
-    /// as in ws it is decided for a whole message by its first frame, whose length is compared with
-    /// the threshold. To be called once for each data frame.
+    /// [`compress`](Self::compress) before [`encode`](Self::encode). As in ws the first frame of a
+    /// message decides, whose length is compared with the threshold. To be called once for each
+    /// data frame.
     pub fn will_compress(&mut self, wanted: bool, len: usize) -> bool {
         let first = !self.sending_message;
         self.extension.as_mut().is_some_and(|extension| extension.wants(wanted, first, len))
     }
 
-    /// Appends the payload of the next data frame to `out`, compressed (RFC 7692, section 7.2.1).
+    /// Appends the compressed payload of the next data frame to `out` (RFC 7692, section 7.2.1).
     pub fn compress(&mut self, payload: &[u8], fin: bool, out: &mut Vec<u8>) {
         let first = !self.sending_message;
         if let Some(extension) = &mut self.extension {
@@ -262,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Whether it holds a compression context between or inside messages.
+    /// Whether it holds a compression context.
     pub fn holds_contexts(&self) -> bool {
         self.extension.as_ref().is_some_and(|extension| extension.holds_context())
     }
@@ -273,8 +269,9 @@ impl Engine {
     }
 
     /// Gives compression contexts back that no message under way needs. Later messages are
-    /// compressed less well; the history that the peer's may refer to is remembered if
-    /// [`releasable`](deflate::Settings::releasable) is set, else the context stays.
+    /// compressed less well. A context for incoming messages stays unless
+    /// [`releasable`](deflate::Settings::releasable) is set, which remembers the history that the
+    /// peer may refer to.
     pub fn release_contexts(&mut self) {
         let sending = self.sending_message;
         if let Some(extension) = &mut self.extension {
@@ -282,48 +279,41 @@ impl Engine {
         }
     }
 
-    /// Whether the header of a close frame has been encoded.
     pub fn close_sent(&self) -> bool {
         self.close_sent
     }
 
-    /// Whether [`Event::Close`] has been returned.
     pub fn close_received(&self) -> bool {
         matches!(self.stage, Stage::Closed)
     }
 
-    /// Whether [`Event::Error`] has been returned.
     pub fn failed(&self) -> bool {
         self.failure().is_some()
     }
 
-    /// The rule that the peer broke, once [`Event::Error`] has been returned.
     pub fn failure(&self) -> Option<ErrorKind> {
         if let Stage::Failed(kind) = self.stage { Some(kind) } else { None }
     }
 
-    /// Bytes of heap that unfinished messages occupy: at most about twice the bytes received of
-    /// them, and at most the limit of compressed ones, whose context counts too unless it is kept
-    /// between messages. A frame that is cut in two takes up to 256 more, whatever is in it.
+    /// Heap of unfinished messages: at most about twice the bytes received, and at most the limit
+    /// of compressed ones, whose context counts too unless it is kept between messages. A frame
+    /// that is cut in two takes up to 256 more.
     pub fn buffered(&self) -> usize {
         self.message.buffered() + self.extension.as_ref().map_or(0, |extension| extension.lent())
     }
 }
 
-/// The place of the next byte of input.
+/// What the next byte of input is.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Of a header.
     Header,
-    /// Of this frame's payload.
     Payload(PartialFrame),
-    /// Of no interest: a close frame came.
+    /// Swallowed: a close frame came.
     Closed,
-    /// Of no interest: the peer broke this rule.
+    /// Swallowed: the peer broke this rule.
     Failed(ErrorKind),
 }
 
-/// A frame whose payload has not come in whole.
 #[derive(Clone, Copy, Debug)]
 struct PartialFrame {
     fin: bool,

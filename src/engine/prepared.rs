@@ -8,8 +8,7 @@ use super::deflate::Recipe;
 use super::frame::{FrameKind, OpCode};
 use super::{EncodedHeader, Engine, MessageKind};
 
-/// Compressed forms that are kept. There are as many as window sizes and settings of listeners; the
-/// oldest gives way.
+/// As many as window sizes and settings of listeners; the oldest gives way.
 const MOST_COMPRESSED: usize = 16;
 
 /// Bytes that many connections send, each from its own position.
@@ -20,12 +19,10 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// `bytes[start..]`.
     pub fn new(bytes: Vec<u8>, start: usize) -> Self {
         Self { bytes: Arc::new(bytes), start }
     }
 
-    /// Leaves out the first bytes.
     pub fn skip(&mut self, bytes: usize) {
         self.start = self.start.saturating_add(bytes);
     }
@@ -51,23 +48,22 @@ pub struct Prepared {
     kind: MessageKind,
     /// Where permessage-deflate is on.
     compress: bool,
-    /// The frame without compression.
+    /// Without compression.
     frame: Frame,
-    /// Bytes of its header.
     header_len: usize,
     compressed: Vec<(Recipe, Frame)>,
 }
 
 impl Prepared {
-    /// Copies `payload`. `compress`: whether it is compressed where permessage-deflate is on.
+    /// `compress`: where permessage-deflate is on.
     pub fn new(kind: MessageKind, payload: &[u8], compress: bool) -> Self {
         let header = header(kind, false, payload.len());
         let frame = Frame::new([&header, payload].concat(), 0);
         Self { kind, compress, frame, header_len: header.len(), compressed: Vec::new() }
     }
 
-    /// The same without a copy, for a payload that begins at `start` of `bytes`: the header is
-    /// written before it.
+    /// Without a copy: the payload begins at `start` of `bytes`, and the header is written before
+    /// it.
     pub fn in_place(kind: MessageKind, mut bytes: Vec<u8>, start: usize, compress: bool) -> Self {
         let payload = bytes.get(start..).unwrap_or_default();
         let header = header(kind, false, payload.len());
@@ -80,35 +76,30 @@ impl Prepared {
         Self { kind, compress, frame, header_len: header.len(), compressed: Vec::new() }
     }
 
-    /// The message.
     pub fn payload(&self) -> &[u8] {
         self.frame.get(self.header_len..).unwrap_or_default()
     }
 
-    /// The message, in place.
     pub fn payload_frame(&self) -> Frame {
         let mut frame = self.frame.clone();
         frame.skip(self.header_len);
         frame
     }
 
-    /// Bytes of memory that its frames take.
     pub fn memory(&self) -> usize {
         let compressed: usize = self.compressed.iter().map(|(_, frame)| frame.bytes.len()).sum();
         self.frame.bytes.len() + compressed
     }
 
-    /// Whether it has compressed forms.
     pub fn has_compressed(&self) -> bool {
         !self.compressed.is_empty()
     }
 
-    /// Forgets its compressed forms: they are made again where they are needed.
+    /// They are made again where they are needed.
     pub fn forget_compressed(&mut self) {
         self.compressed = Vec::new();
     }
 
-    /// Text or bytes.
     pub fn kind(&self) -> FrameKind {
         match self.kind {
             MessageKind::Text => FrameKind::Text,
@@ -116,13 +107,11 @@ impl Prepared {
         }
     }
 
-    /// Whether it is to be compressed where permessage-deflate is on.
     pub fn compress(&self) -> bool {
         self.compress
     }
 }
 
-/// The result of [`Engine::prepared_frame`].
 #[derive(Debug)]
 pub struct PreparedFrame {
     /// Header and payload.
@@ -132,9 +121,9 @@ pub struct PreparedFrame {
 }
 
 impl Engine {
-    /// The frame of a prepared message, as this server sends it. `None`: it has to be sent like any
-    /// other message, because a message is under way, because it depends on earlier ones (a context
-    /// is kept), or because it would have to be compressed and is longer than `longest`.
+    /// `None`: send it like any other message, because a message is under way, because it depends
+    /// on earlier ones (a context is kept), or because it would have to be compressed and is longer
+    /// than `longest`.
     pub fn prepared_frame(&mut self, prepared: &mut Prepared, longest: usize) -> Option<PreparedFrame> {
         if self.sending_message {
             return None;

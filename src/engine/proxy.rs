@@ -1,5 +1,5 @@
-//! The header of the PROXY protocol, versions 1 and 2, by which a proxy in front names the client
-//! whose connection it forwards (haproxy.org/download/3.0/doc/proxy-protocol.txt).
+//! The header of the PROXY protocol, versions 1 and 2, in which a proxy names the client whose
+//! connection it forwards (haproxy.org/download/3.0/doc/proxy-protocol.txt).
 //!
 //! ```text
 //! "PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\n"
@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The longest line of version 1, its end included.
 const MAX_LINE: usize = 107;
-/// The longest header of version 2 that is read: those of proxies have some hundred bytes.
+/// The longest header of version 2 that is read; proxies send some hundred bytes.
 const MAX_BLOCK: usize = 4096;
 
 const WORD: &[u8] = b"PROXY ";
@@ -26,23 +26,20 @@ const TCP_6: u8 = 0x21;
 const UNIX_STREAM: u8 = 0x31;
 /// Two paths.
 const UNIX_LEN: usize = 216;
-/// Bits before the IPv4 address in an IPv6 address that stands for one.
+/// Bits before the IPv4 address in an IPv4-mapped IPv6 address.
 const MAPPED: u8 = 96;
 
-/// The kinds of first bytes of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed {
-    /// The beginning of a header.
     Incomplete,
     /// No header, or not by the rules.
     Invalid,
-    /// A header of this many bytes, and the client's address, if the connection is a forwarded one
-    /// of TCP.
+    /// A header of this many bytes, and the client's address if the connection is forwarded TCP.
     Header(usize, Option<SocketAddr>),
 }
 
-/// Parses all bytes that have come. They need not be more than a header can have, and the answer
-/// does not depend on how they were split.
+/// Parses all bytes that have come, which may be more than the header. The answer does not depend
+/// on how they were split.
 pub fn parse(bytes: &[u8]) -> Parsed {
     match bytes.first() {
         None => Parsed::Incomplete,
@@ -68,7 +65,7 @@ fn parse_line(bytes: &[u8]) -> Parsed {
     let Some(line) = line.and_then(|line| std::str::from_utf8(line).ok()) else { return Parsed::Invalid };
     let mut fields = line.split(' ');
     let address = match fields.next() {
-        // The rest of the line is to be ignored.
+        // The rest of the line is ignored.
         Some("UNKNOWN") => return Parsed::Header(end + 1, None),
         Some("TCP4") => addresses::<Ipv4Addr>(&mut fields),
         Some("TCP6") => addresses::<Ipv6Addr>(&mut fields),
@@ -106,7 +103,7 @@ fn parse_block(bytes: &[u8]) -> Parsed {
     let [.., command, family, high, low] = *fixed;
     let len = usize::from(u16::from_be_bytes([high, low]));
     let needed = match (command, family) {
-        // Its addresses are to be ignored.
+        // Its addresses are ignored.
         (LOCAL, _) | (PROXY, UNSPECIFIED) => 0,
         (PROXY, TCP_4) => 12,
         (PROXY, TCP_6) => 36,
@@ -122,7 +119,7 @@ fn parse_block(bytes: &[u8]) -> Parsed {
         (PROXY, TCP_6) => source::<16>(addresses),
         _ => None,
     };
-    // Behind the addresses are TLVs, of which none matters here.
+    // TLVs follow, of which none matters here.
     Parsed::Header(FIXED + len, address)
 }
 
@@ -162,7 +159,7 @@ impl Network {
         }
     }
 
-    /// Whether the network has the address. An IPv4 address may be written as an IPv6 one.
+    /// An IPv4 address may be written as an IPv6 one.
     pub fn contains(&self, address: IpAddr) -> bool {
         let shared = |one: u128, other: u128, width: u32| {
             let rest = width - u32::from(self.bits);

@@ -9,13 +9,12 @@ use super::{
     Stage, mask, utf8,
 };
 
-/// The result of a step: perhaps an event, unless a rule is broken.
 pub(super) type Step = Result<Option<Event>, ProtocolError>;
 
 impl Engine {
-    /// Consumes a header. `None` if the input ends before the header does, or before the first byte
-    /// of its payload: then it is kept as bytes, so that a payload that is all in the next input is
-    /// still served from there.
+    /// `None` if the input ends before the header does, or before the first byte of its payload:
+    /// then the header is kept as bytes, so that a payload that is all in the next input is still
+    /// served from there.
     #[inline(always)]
     pub(super) fn take_header(
         &mut self,
@@ -30,8 +29,7 @@ impl Engine {
             compression: self.extension.is_some(),
             room: self.message.room(config),
         };
-        // One decoding for both, as a header that comes from two places in the code is moved
-        // through memory.
+        // One call for both: a header from two places in the code is moved through memory.
         let before = self.kept.as_ref().map_or(0, |kept| kept.bytes().len());
         let bytes = self.kept.as_deref_mut().map_or(rest, |kept| kept.push(rest, MAX_HEADER_LEN));
         if let Some(header) = Header::decode(bytes, &expected)? {
@@ -56,7 +54,7 @@ impl Engine {
         self.kept.get_or_insert_default().push(bytes, MAX_HEADER_LEN);
     }
 
-    /// A control frame or a fragment is all in the input.
+    /// A control frame or a fragment that is all in the input.
     #[inline(never)]
     pub(super) fn whole_frame(
         &mut self,
@@ -82,7 +80,7 @@ impl Engine {
         }
     }
 
-    /// A frame begins whose payload is not all in this input. Not inlined, as the loop over whole
+    /// A frame whose payload is not all in this input. Not inlined, so that the loop over whole
     /// messages fits registers.
     #[inline(never)]
     pub(super) fn begin_frame(&mut self, header: &Header) {
@@ -135,14 +133,13 @@ impl Engine {
         }
     }
 
-    /// A close frame that came in several inputs is complete.
     fn owned_close(&mut self, config: &Config, mut body: Vec<u8>) -> Step {
         let code = self.close(config, &body)?;
         body.drain(..frame::CODE_LEN.min(body.len()));
         Ok(Some(Event::Close { code, reason: Payload::Owned(body) }))
     }
 
-    /// The body of a close frame is complete.
+    /// The status code of a complete close frame.
     fn close(&mut self, config: &Config, body: &[u8]) -> Result<Option<CloseCode>, ProtocolError> {
         let code = frame::decode_code(body)?;
         let reason = body.get(frame::CODE_LEN..).unwrap_or_default();
@@ -161,7 +158,7 @@ impl Engine {
     }
 
     /// Takes in nothing more, for a reason that may lie outside of the input: an unfinished message
-    /// is freed, later input is swallowed, as after [`Event::Error`].
+    /// is freed, later input is swallowed.
     pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
         let error = reason.into();
         self.stage = Stage::Failed(error.kind);
@@ -186,8 +183,8 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// The payload that begins at `start`; `None` if the input ends before it does. The part of the
-    /// header that is in the input begins at `begin`.
+    /// `None` if the input ends before the payload, which begins at `start`. The part of the header
+    /// that is in the input begins at `begin`.
     #[inline(always)]
     pub(super) fn new(header: &Header, begin: usize, start: usize, input: &mut [u8]) -> Option<Self> {
         let end = start.checked_add(usize::try_from(header.payload_len).ok()?)?;
@@ -203,7 +200,7 @@ impl Whole {
             || input.get(self.range.clone()).is_some_and(utf8::is_valid)
     }
 
-    /// The payload without its first bytes, which are headroom then.
+    /// The first bytes become headroom.
     fn skip(self, len: usize) -> Self {
         let headroom = if self.headroom > 0 { self.headroom + len } else { 0 };
         Self { range: self.range.start + len..self.range.end, headroom }

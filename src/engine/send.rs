@@ -7,8 +7,7 @@ use super::{Engine, mask};
 
 impl Engine {
     /// Makes a frame of the payload at `range` of `buffer`: masks it in place if there is a key,
-    /// and writes the header of [`encode`](Self::encode) directly before it. Returns the range of
-    /// the frame.
+    /// and writes the header directly before it. Returns the range of the frame.
     ///
     /// `None`, and nothing is written or counted as sent, unless `range` is inside `buffer` and has
     /// room for the longest header before it ([`MAX_HEADER_LEN`](super::frame::MAX_HEADER_LEN)).

@@ -2,30 +2,29 @@
 
 use crate::engine::ErrorKind;
 
-/// The cause of an end: the flags of [`IN_CLOSED`](super::IN_CLOSED). Its name in JavaScript is
-/// that of the variant, as in 'ping-timeout'.
+/// The flags of [`IN_CLOSED`](super::IN_CLOSED). In JavaScript the variants have names such as
+/// 'ping-timeout'.
 ///
 /// The numbers start at 1, so that 0 can stand for "not ended".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
-    /// The peer's close frame has come: the closing handshake of RFC 6455.
+    /// The closing handshake of RFC 6455: the peer's close frame has come.
     Closed = 1,
-    /// A side of the connection was ended without a close frame.
+    /// A side was ended without a close frame.
     Fin = 2,
-    /// The connection broke: a reset, or the system has given up sending.
+    /// A reset, or the system gave up sending.
     Reset = 3,
-    /// The program has ended it with `terminate()`, or by way of its socket.
+    /// The program ended it: `terminate()`, or by way of its socket.
     Terminate = 4,
-    /// Nothing has come since a ping of `pingInterval`.
+    /// Nothing came after a ping of `pingInterval`.
     PingTimeout = 5,
-    /// Nothing has come for `idleTimeout`.
+    /// Nothing came for `idleTimeout`.
     IdleTimeout = 6,
-    /// The peer has not answered a close frame within `closeTimeout`.
+    /// No answer to a close frame within `closeTimeout`.
     CloseTimeout = 7,
     /// The peer pings and does not read the pongs.
     TooManyPongs = 8,
-    /// The peer has broken the protocol.
     ProtocolError = 9,
     /// A message above `maxPayload` or `maxFragments`.
     TooBig = 10,
@@ -37,7 +36,6 @@ pub enum Cause {
     UnfinishedBudget = 13,
     /// A slow member of a topic with `slow: 'close'`.
     Slow = 14,
-    /// The program drains the server.
     Drain = 15,
     /// The reactor had no room for a socket that was handed to it.
     Exhausted = 16,
@@ -45,12 +43,12 @@ pub enum Cause {
     Panic = 17,
     /// The reactor's thread has ended.
     ReactorFailed = 18,
-    /// The handshake has failed: the connection was never open.
+    /// It was never open.
     Handshake = 19,
 }
 
 impl Cause {
-    /// Every cause; `ALL[number - 1]` is the one with that number.
+    /// `ALL[n - 1]` has the number n.
     pub const ALL: [Self; 19] = [
         Self::Closed,
         Self::Fin,

@@ -42,6 +42,7 @@ fn javascript() -> String {
     for (name, number, comment) in all_constants() {
         let comment: Vec<_> = comment.iter().map(|line| line.replace("[`", "`").replace("`]", "`")).collect();
         match &*comment {
+            [] => {}
             [line] => writeln!(out, "  /** {line} */").unwrap(),
             lines => writeln!(out, "  /**\n   * {}\n   */", lines.join("\n   * ")).unwrap(),
         }

@@ -6,7 +6,7 @@ use one_shot::TRAILER;
 
 use super::settings::{Settings, deflate_window_bits};
 
-/// The settings that make two compressors exchangeable, with the same output for a message.
+/// Compressors with equal recipes have the same output for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct Recipe {
     config: DeflateConfig,
@@ -27,7 +27,6 @@ impl Recipe {
     }
 }
 
-/// The state of a DEFLATE stream that goes out.
 pub(super) struct Deflater {
     zlib: Box<Deflate>,
     recipe: Recipe,
@@ -42,13 +41,11 @@ impl Deflater {
         self.recipe
     }
 
-    /// Forgets everything.
     pub(super) fn reset(&mut self) {
         self.zlib.reset();
     }
 
-    /// Appends `bytes`, compressed up to the last one, to `out`. With `fin` they are the end of a
-    /// message.
+    /// Appends `bytes`, compressed up to the last one, to `out`; `fin`: they end a message.
     pub(super) fn compress(&mut self, bytes: &[u8], fin: bool, scratch: &mut [u8], out: &mut Vec<u8>) {
         // zlib has nothing to flush then (RFC 7692, section 7.2.3.6).
         if bytes.is_empty() {

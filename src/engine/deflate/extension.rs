@@ -22,21 +22,21 @@ pub(in crate::engine) struct Extension {
 struct Outgoing {
     takeover: bool,
     recipe: Recipe,
-    /// The settings for messages without context that are compressed in one go, if allowed.
+    /// For messages without context that are compressed in one go, if allowed.
     manner: Option<Manner>,
     threshold: u64,
-    /// Bytes that a kept context takes.
+    /// Of a kept context.
     bytes: usize,
     deflater: Option<Deflater>,
     /// The context counts as kept.
     kept: bool,
-    /// The message that is under way is compressed.
+    /// The message under way is compressed.
     compressed: bool,
     /// Each frame of the message by itself.
     whole: bool,
 }
 
-/// A fragment of this many bytes loses little when it is compressed without what came before it.
+/// A fragment of this many bytes loses little when it is compressed by itself.
 const WORTH_ITSELF: usize = 32 << 10;
 
 impl Extension {
@@ -60,12 +60,11 @@ impl Extension {
         Self { pool, incoming, outgoing }
     }
 
-    /// Whether there is a context that could be released.
     pub(in crate::engine) fn holds_context(&self) -> bool {
         self.outgoing.deflater.is_some() || self.incoming.holds_context()
     }
 
-    /// Takes the next bytes of a compressed message: the last ones of their frame with `frame_end`,
+    /// Takes the next bytes of a compressed message, the last ones of the frame with `frame_end`,
     /// of the message with `fin` too.
     pub(in crate::engine) fn inflate(
         &mut self,
@@ -77,8 +76,7 @@ impl Extension {
         self.incoming.inflate(&self.pool, bytes, (frame_end, fin), to)
     }
 
-    /// Decides whether to compress our next data frame, of `len` bytes before compression, `first`
-    /// of its message.
+    /// Decides whether to compress our next data frame, of `len` bytes, `first` of its message.
     pub(in crate::engine) fn wants(&mut self, compress: bool, first: bool, len: usize) -> bool {
         let outgoing = &mut self.outgoing;
         if first {
@@ -87,24 +85,22 @@ impl Extension {
         outgoing.compressed
     }
 
-    /// Whether our message that is under way is compressed.
     pub(in crate::engine) fn compresses(&self) -> bool {
         self.outgoing.compressed
     }
 
-    /// Our message under way is complete.
     pub(in crate::engine) fn end_message(&mut self) {
         self.outgoing.compressed = false;
     }
 
-    /// The settings for messages at the moment, if each is compressed by itself.
+    /// The settings of messages, if each is compressed by itself at the moment.
     pub(in crate::engine) fn recipe_without_context(&mut self) -> Option<Recipe> {
         self.keep_context();
         (!self.outgoing.kept).then_some(self.outgoing.recipe)
     }
 
-    /// Before the first frame of a message: keeps a context from now on, if that was negotiated and
-    /// the budget allows it.
+    /// Before the first frame of a message: keeps a context from now on, if negotiated and within
+    /// the budget.
     fn keep_context(&mut self) {
         let outgoing = &mut self.outgoing;
         if outgoing.takeover && !outgoing.kept {
@@ -112,7 +108,6 @@ impl Extension {
         }
     }
 
-    /// Appends the compressed payload of a frame of ours to `out`.
     pub(in crate::engine) fn deflate(&mut self, payload: &[u8], first: bool, fin: bool, out: &mut Vec<u8>) {
         if first {
             self.keep_context();
@@ -133,7 +128,7 @@ impl Extension {
         } else {
             let mut deflater = outgoing.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
             deflater.compress(payload, fin, &mut shared.scratch, out);
-            // Not keeping it is never wrong: a message need not refer to earlier ones.
+            // Always correct: a message need not refer to earlier ones.
             if fin && !kept {
                 shared.give_deflater(deflater);
             } else {
@@ -145,7 +140,7 @@ impl Extension {
         }
     }
 
-    /// Gives the contexts back that no message under way needs.
+    /// Gives contexts back that no message under way needs.
     pub(in crate::engine) fn release(&mut self, sending: bool) {
         if !sending {
             if let Some(deflater) = self.outgoing.deflater.take() {
@@ -158,17 +153,15 @@ impl Extension {
         self.incoming.release(&self.pool);
     }
 
-    /// Nothing more comes in.
     pub(in crate::engine) fn end_incoming(&mut self) {
         self.incoming.end(&self.pool);
     }
 
-    /// Bytes that the message which comes in takes for its context.
+    /// Bytes of the context of the incoming message.
     pub(in crate::engine) fn lent(&self) -> usize {
         self.incoming.lent()
     }
 
-    /// Bytes of heap.
     pub(in crate::engine) fn buffered(&self) -> usize {
         let deflater = if self.outgoing.deflater.is_some() { self.outgoing.bytes } else { 0 };
         size_of::<Self>() + deflater + self.incoming.buffered()

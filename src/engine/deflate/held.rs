@@ -1,14 +1,13 @@
 //! The beginning of a message, as it came: kept while there is no context to inflate it with.
 
-/// Most bytes of a message that are kept so; a longer one is worth a context.
+/// A longer message is worth a context.
 pub(super) const MOST_HELD: usize = 4 << 10;
 
-/// At most [`MOST_HELD`] bytes.
 #[derive(Default)]
 pub(super) struct Held {
     bytes: Vec<u8>,
-    /// The ends of frames in `bytes`: one that ends its stream with BFINAL makes the next begin
-    /// anew. Ascending.
+    /// The ends of frames in `bytes`, ascending: one that ends its stream with BFINAL makes the
+    /// next begin anew.
     ends: Vec<u16>,
 }
 
@@ -25,7 +24,7 @@ impl Held {
         }
     }
 
-    /// The frames, each with whether it is complete: all but the last.
+    /// All but the last are complete.
     pub(super) fn frames(&self) -> impl Iterator<Item = (&[u8], bool)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|&end| usize::from(end)));
         let ends = self.ends.iter().map(|&end| usize::from(end)).chain([self.bytes.len()]);
@@ -33,7 +32,6 @@ impl Held {
         pieces.zip(self.ends.iter().map(|_| true).chain([false]))
     }
 
-    /// Bytes of heap.
     pub(super) fn buffered(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity() + size_of::<u16>() * self.ends.capacity()
     }

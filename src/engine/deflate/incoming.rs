@@ -11,34 +11,31 @@ use super::pool::Pool;
 
 /// The context for incoming bytes, or the bytes that came while there is none.
 pub(super) struct Incoming {
-    /// The context is kept between messages, and has its place in the budget as long as the
-    /// connection.
+    /// The context is kept between messages, with its place in the budget as long as the connection
+    /// lives.
     takeover: bool,
-    /// Invariant: without takeover there is a context only inside of a message, and charged to the
-    /// budget.
+    /// Invariant: without takeover only inside of a message, and charged to the budget.
     inflater: Option<Inflater>,
-    /// The bytes of the message that is under way; there is no context then.
+    /// The message under way, while there is no context.
     held: Option<Box<Held>>,
-    /// Some bytes of the message under way have come.
+    /// Bytes of the message under way have come.
     begun: bool,
     /// The end of the input so far, for when the context is released.
     history: Option<Vec<u8>>,
     window: usize,
 }
 
-/// The state that the frames of an incoming message share.
 pub(in crate::engine) struct Incomplete<'a> {
-    /// The inflated bytes of the message so far.
+    /// Inflated so far.
     pub(in crate::engine) message: &'a mut Vec<u8>,
-    /// The most bytes of the message.
+    /// Most bytes of the message.
     pub(in crate::engine) limit: usize,
-    /// The validator, if the message is text.
+    /// For text.
     pub(in crate::engine) utf8: Option<&'a mut Validator>,
 }
 
 impl Incoming {
-    /// The messages of a peer with or without context takeover. `releasable`: a context that is
-    /// kept may be released.
+    /// `releasable`: a kept context may be released.
     pub(super) fn new(takeover: bool, window: usize, releasable: bool, budget: &Budget) -> Self {
         if takeover {
             budget.reserve();
@@ -47,8 +44,7 @@ impl Incoming {
         Self { takeover, inflater: None, held: None, begun: false, history, window }
     }
 
-    /// Takes the next bytes of a message: the last ones of their frame with `frame_end`, of the
-    /// message with `fin` too.
+    /// As [`Extension::inflate`](super::Extension::inflate).
     pub(super) fn inflate(
         &mut self,
         pool: &Pool,
@@ -63,7 +59,7 @@ impl Incoming {
             return Ok(());
         }
         let message_end = frame_end && fin;
-        // Needed within this call only.
+        // The context is needed within this call only.
         let passes = message_end && !self.takeover && self.inflater.is_none();
         if !passes && !self.may_have_context(bytes.len(), pool.budget()) {
             self.held.get_or_insert_default().push(bytes, frame_end);
@@ -93,7 +89,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// The message is complete. `ended`: and so is the DEFLATE stream.
+    /// `ended`: so has the DEFLATE stream.
     fn end_message(&mut self, pool: &Pool, message: &[u8], ended: bool) {
         self.begun = false;
         self.remember(message, ended);
@@ -102,8 +98,7 @@ impl Incoming {
         }
     }
 
-    /// Whether the message under way has a context, or may get one now that `more` bytes have
-    /// come.
+    /// Whether the message under way has a context, or may get one now that `more` bytes have come.
     fn may_have_context(&self, more: usize, budget: &Budget) -> bool {
         if self.takeover || self.inflater.is_some() || budget.lend() {
             return true;
@@ -116,7 +111,6 @@ impl Incoming {
         is_long
     }
 
-    /// Gives the context back, if there is one.
     fn give_context(&mut self, pool: &Pool) {
         let Some(inflater) = self.inflater.take() else { return };
         pool.lock().give_inflater(inflater);
@@ -139,15 +133,13 @@ impl Incoming {
         history.extend_from_slice(newest);
     }
 
-    /// Gives the context back, if no message under way needs it and the history that messages may
-    /// refer to is remembered without it.
+    /// Gives the context back, if no message under way needs it and its history is remembered.
     pub(super) fn release(&mut self, pool: &Pool) {
         if !self.begun && self.history.is_some() {
             self.give_context(pool);
         }
     }
 
-    /// Nothing more comes in.
     pub(super) fn end(&mut self, pool: &Pool) {
         self.begun = false;
         self.history = None;
@@ -155,7 +147,6 @@ impl Incoming {
         self.give_context(pool);
     }
 
-    /// The connection is gone.
     pub(super) fn forget(&mut self, budget: &Budget) {
         if self.takeover || self.inflater.is_some() {
             budget.unreserve();
@@ -166,14 +157,13 @@ impl Incoming {
         self.inflater.is_some()
     }
 
-    /// Bytes of the context that the message which comes in has for itself, or will have: one that
-    /// is kept counts in the [`Budget`] only.
+    /// Bytes of the context that the incoming message has for itself, or will have: a kept one
+    /// counts in the [`Budget`] only.
     pub(super) fn lent(&self) -> usize {
         let lent = !self.takeover && (self.inflater.is_some() || self.held.is_some());
         if lent { INFLATER_BYTES } else { 0 }
     }
 
-    /// Bytes of heap.
     pub(super) fn buffered(&self) -> usize {
         let inflater = if self.inflater.is_some() { INFLATER_BYTES } else { 0 };
         let held = self.held.as_ref().map_or(0, |held| held.buffered());

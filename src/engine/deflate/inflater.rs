@@ -8,11 +8,10 @@ use one_shot::TRAILER;
 
 use super::settings::MAX_WINDOW_BITS;
 
-/// Bytes of heap that one context for incoming messages takes, whatever window was negotiated: the
-/// window is always one of 32 KiB, so that contexts can be lent to any connection.
+/// Heap of one incoming context, whatever window was negotiated: the window is always 32 KiB, so
+/// that contexts can be lent to any connection.
 pub const INFLATER_BYTES: usize = 48 << 10;
 
-/// The state of a DEFLATE stream that comes in.
 pub(super) struct Inflater {
     zlib: Box<Inflate>,
     stream: Stream,
@@ -21,21 +20,18 @@ pub(super) struct Inflater {
 /// Where a block with BFINAL leaves the input.
 #[derive(Clone, Copy, PartialEq)]
 enum Stream {
-    /// Between blocks, or in one.
     GoesOn,
-    /// Behind it: what follows in the frame is of no meaning.
+    /// After it: what follows in the frame has no meaning.
     Ended,
-    /// Behind the frame that it ended in: what follows begins anew. The trailer alone is no block.
+    /// After the frame in which it ended: what follows begins anew. The trailer alone is no block.
     Over,
 }
 
-/// Where inflated bytes go.
 pub(super) struct Sink<'a> {
-    /// The message.
     pub(super) out: &'a mut Vec<u8>,
-    /// The most bytes that the message may have.
+    /// Most bytes of the message.
     pub(super) limit: usize,
-    /// Validates the bytes of a text.
+    /// For text.
     pub(super) utf8: Option<&'a mut Validator>,
     /// Room for the next bytes. Never empty.
     pub(super) scratch: &'a mut [u8],
@@ -46,20 +42,18 @@ impl Inflater {
         Self { zlib: Box::new(Inflate::new(false, MAX_WINDOW_BITS)), stream: Stream::GoesOn }
     }
 
-    /// Forgets everything.
     pub(super) fn reset(&mut self) {
         self.zlib.reset(false);
         self.stream = Stream::GoesOn;
     }
 
-    /// Lets the bytes that follow refer to `history`, as if it had just come in.
+    /// Lets the next bytes refer to `history`, as if it had just come in.
     pub(super) fn remember(&mut self, history: &[u8]) {
         // Without a header there is no checksum that the history could fail.
         let _always_taken = self.zlib.set_dictionary(history);
     }
 
-    /// The frame is complete. True: a block with BFINAL has ended the stream, and what follows
-    /// begins anew.
+    /// True: a block with BFINAL ended the stream, and what follows begins anew.
     pub(super) fn end_frame(&mut self) -> bool {
         if self.stream == Stream::Ended {
             self.zlib.reset(false);
@@ -68,7 +62,6 @@ impl Inflater {
         self.stream == Stream::Over
     }
 
-    /// Inflates the next bytes of a message.
     pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
         if self.stream != Stream::Ended && !bytes.is_empty() {
             self.stream = Stream::GoesOn;
@@ -77,13 +70,13 @@ impl Inflater {
         Ok(())
     }
 
-    /// The message is complete: inflates the trailer that its sender cut off.
+    /// Inflates the trailer that the sender cut off.
     pub(super) fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
         if self.stream != Stream::GoesOn {
             return Ok(());
         }
-        // An inflater that stops at the end of the trailer is between two blocks. A stream that was
-        // cut off somewhere else takes the trailer, and the byte behind it, for the missing bytes.
+        // An inflater that stops at the end of the trailer is between two blocks. A stream cut off
+        // elsewhere takes the trailer, and the byte after it, for the missing bytes.
         let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
         while rest.len() > 1 && self.stream == Stream::GoesOn {
             let used = self.run(rest, InflateFlush::Block, sink)?;
@@ -99,8 +92,8 @@ impl Inflater {
         }
     }
 
-    /// Inflates `bytes`, with [`InflateFlush::Block`] no further than to the end of a block.
-    /// Returns the number of bytes used.
+    /// With [`InflateFlush::Block`] no further than to the end of a block. Returns the number of
+    /// bytes used.
     fn run(&mut self, bytes: &[u8], flush: InflateFlush, sink: &mut Sink<'_>) -> Result<usize, ErrorKind> {
         let mut rest = bytes;
         loop {
@@ -109,8 +102,8 @@ impl Inflater {
             let status = self.zlib.decompress(rest, room, flush);
             let taken = (self.zlib.total_in() - taken) as usize;
             let made = (self.zlib.total_out() - made) as usize;
-            // The bytes before an error come first: the kind of error does not depend on how the
-            // bytes were split.
+            // First the bytes before an error: its kind does not depend on how the bytes were
+            // split.
             sink.take(made)?;
             rest = rest.get(taken..).unwrap_or_default();
             match status {
@@ -135,7 +128,7 @@ impl Inflater {
 }
 
 impl Sink<'_> {
-    /// Room for the bytes that may still come, and for one byte that shows an excess.
+    /// For the bytes that may still come, and one more, which shows an excess.
     fn room(&mut self) -> &mut [u8] {
         let rest = self.limit.saturating_sub(self.out.len()).saturating_add(1);
         let len = rest.min(self.scratch.len());
@@ -155,7 +148,7 @@ impl Sink<'_> {
         }
         let needed = self.out.len() + piece.len();
         if needed > self.out.capacity() {
-            // The room doubles, and stops at the limit.
+            // Doubles, and stops at the limit.
             let capacity = needed.max(self.out.capacity().saturating_mul(2).min(self.limit));
             self.out.reserve_exact(capacity - self.out.len());
         }

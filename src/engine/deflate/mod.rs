@@ -6,28 +6,28 @@
 //!                    contexts: lent by the Pool, kept only where context takeover was negotiated
 //! ```
 //!
-//! Without context, and at the levels 1 to 6, a message is compressed by [`one_shot`], which
-//! needs no context and is shared by all.
+//! Without context, and at the levels 1 to 6, a message is compressed by [`one_shot`], which all
+//! share.
 //!
 //! # Memory
 //!
-//! A connection that has the extension costs one small allocation. A context is made for the first
+//! A connection with the extension costs one small allocation. A context is made for the first
 //! message that needs it, and goes back to the [`Pool`] with the last byte of that message unless
-//! it is *kept*: the one for incoming messages if the peer may refer to earlier messages, the one
-//! for outgoing messages if we may. So a connection keeps
+//! it is *kept*: for incoming messages if the peer may refer to earlier ones, for outgoing messages
+//! if we may. So a connection keeps
 //!
 //! ```text
 //!   INFLATER_BYTES            after the peer's first compressed message,
 //!                             unless the peer has no context takeover
 //! + Settings::deflater_bytes  after our first compressed message,
 //!                             unless we have no context takeover,
-//!                             while those kept of all connections stay within the [`Budget`]
+//!                             while all kept ones stay within the [`Budget`]
 //! ```
 //!
-//! and nothing at all where neither side has context takeover. Inside of a message it has a context
-//! then too, which counts in the budget; where that is used up, the message's first 4 KiB are kept
-//! as they came (`held`), and no more is needed for one that is not longer. A kept context that was
-//! not used for a while may be [released](crate::engine::Engine::release_contexts): for outgoing
+//! and nothing where neither side has context takeover. Inside of a message it then has a context
+//! too, which counts in the budget; where that is used up, the first 4 KiB of the message are kept
+//! as they came (`Held`), and a longer one gets a context all the same. A kept context that was not
+//! used for a while may be [released](crate::engine::Engine::release_contexts): for outgoing
 //! messages that costs compression, never correctness; for incoming ones at most 32 KiB of history
 //! remain.
 

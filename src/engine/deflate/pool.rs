@@ -1,5 +1,4 @@
-//! The state that the connections of a thread share: contexts, scratch memory, the last compressed
-//! message.
+//! What the connections of a thread share: contexts, scratch memory, the last compressed message.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,31 +8,28 @@ use super::budget::Budget;
 use super::deflater::{Deflater, Recipe};
 use super::inflater::Inflater;
 
-/// Contexts of each kind that wait for the next message. Only messages in fragments need several at
-/// a time.
+/// Of each kind, waiting for the next message. Only messages in fragments need several at a time.
 const SPARE: usize = 4;
-/// Inflated or compressed bytes come in pieces of this size, which stay in the first-level cache.
+/// Pieces of this size stay in the first-level cache.
 const SCRATCH: usize = 12 << 10;
-/// Bytes: a longer message is not remembered for the next connection that sends the same.
+/// A longer message is not remembered for the next connection that sends the same: 1 MiB.
 const LONGEST_REMEMBERED: usize = 1 << 20;
 
-/// Contexts that connections borrow. One for each thread that has engines; it is locked while a
-/// message is worked on.
+/// One for each thread that has engines; locked while a message is worked on.
 pub struct Pool {
     budget: Arc<Budget>,
     shared: Mutex<Contexts>,
 }
 
-/// The contexts that no message uses at the moment, and the remains of the last compression.
 pub(super) struct Contexts {
     pub(super) scratch: Box<[u8]>,
     inflaters: Vec<Inflater>,
     deflaters: Vec<Deflater>,
     one_shot: Option<Box<OneShot>>,
-    /// Bytes inflated since [`Pool::take_work`], and those they were inflated from.
+    /// Bytes inflated since [`Pool::take_work`], and the bytes they came from.
     pub(super) work: usize,
     last: Option<Remembered>,
-    /// The number of times that a compressed message was sent again without compressing it.
+    /// How often a compressed message was sent again without compressing it.
     reused: u64,
 }
 
@@ -45,12 +41,11 @@ struct Remembered {
 }
 
 impl Pool {
-    /// An empty pool with a budget of its own, of `bytes`.
+    /// With a budget of its own.
     pub fn new(budget: usize) -> Self {
         Self::within(Arc::new(Budget::new(budget)))
     }
 
-    /// An empty pool that shares the budget of the process.
     pub fn of_process() -> Self {
         Self::within(Budget::of_process())
     }
@@ -68,24 +63,22 @@ impl Pool {
         Self { budget, shared: Mutex::new(shared) }
     }
 
-    /// The budget of its contexts.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Messages that were sent as they had been compressed for another connection.
+    /// Messages sent as they had been compressed for another connection.
     pub fn reused(&self) -> u64 {
         self.lock().reused
     }
 
-    /// Bytes that went into and came out of inflating since the last call: as a measure of the time
+    /// Bytes that went into and came out of inflating since the last call, as a measure of the time
     /// spent.
     pub fn take_work(&self) -> usize {
         std::mem::take(&mut self.lock().work)
     }
 
-    /// Forgets the message that was compressed last; the same message to several connections is
-    /// sent within a turn.
+    /// Forgets the last compressed message: one for several connections is sent within a turn.
     pub fn forget_message(&self) {
         self.lock().last = None;
     }
@@ -100,7 +93,6 @@ impl Pool {
 }
 
 impl Contexts {
-    /// A context with this history.
     pub(super) fn inflater(&mut self, history: Option<&[u8]>) -> Inflater {
         let mut inflater = self.inflaters.pop().unwrap_or_else(Inflater::new);
         if let Some(history) = history {
@@ -116,7 +108,6 @@ impl Contexts {
         }
     }
 
-    /// A context without history.
     pub(super) fn deflater(&mut self, recipe: Recipe) -> Deflater {
         let known = self.deflaters.iter().rposition(|deflater| deflater.recipe() == recipe);
         known.map_or_else(|| Deflater::new(recipe), |at| self.deflaters.remove(at))
@@ -130,13 +121,11 @@ impl Contexts {
         self.deflaters.push(deflater);
     }
 
-    /// The compressor of messages without context.
     pub(super) fn one_shot(&mut self) -> &mut OneShot {
         self.one_shot.get_or_insert_with(|| Box::new(OneShot::new()))
     }
 
-    /// The compressed form of `plain`, if it is the message that was compressed last, in the same
-    /// way.
+    /// If it is the last compressed message, compressed in the same way.
     pub(super) fn compressed(&mut self, recipe: Recipe, plain: &[u8]) -> Option<&[u8]> {
         let last = self.last.as_ref().filter(|last| last.recipe == recipe && last.plain == plain)?;
         self.reused += 1;

@@ -1,19 +1,15 @@
-//! The negotiated parameters, and the settings with which this end compresses.
-
 pub use zlib_rs::Strategy;
 
-/// The parameters that both ends agreed on (RFC 7692, section 7.1).
+/// What both ends agreed on (RFC 7692, section 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// The server's messages do not refer to earlier ones (section 7.1.1.1).
+    /// Section 7.1.1.1.
     pub server_no_context_takeover: bool,
-    /// The client's messages do not refer to earlier ones (section 7.1.1.2).
+    /// Section 7.1.1.2.
     pub client_no_context_takeover: bool,
-    /// Base-2 logarithm of the window that the server compresses with, 8 to 15 (section 7.1.2.1).
-    /// Default: 15.
+    /// 8 to 15 (section 7.1.2.1). Default: 15.
     pub server_max_window_bits: u8,
-    /// Base-2 logarithm of the window that the client compresses with, 8 to 15 (section 7.1.2.2).
-    /// Default: 15.
+    /// 8 to 15 (section 7.1.2.2). Default: 15.
     pub client_max_window_bits: u8,
 }
 
@@ -28,18 +24,17 @@ impl Default for Params {
     }
 }
 
-/// The settings for outgoing messages. Values out of range count as the nearest one in range.
+/// For outgoing messages. Values out of range count as the nearest one in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, whose output is some
-    /// percent longer and takes two thirds of the time.
+    /// percent longer than 6 and takes two thirds of the time.
     pub level: i8,
-    /// Memory for the compressor's symbols, 1 to 9. Default: 8.
+    /// 1 to 9. Default: 8.
     pub mem_level: u8,
-    /// zlib's strategy. Default: [`Strategy::Default`].
     pub strategy: Strategy,
-    /// Messages of fewer bytes are not compressed. As in ws, only where this end has no context
-    /// takeover: with it, short messages compress well. Default: 1024.
+    /// Shorter messages are not compressed. As in ws, only where this end has no context takeover:
+    /// with it, short messages compress well. Default: 1024.
     pub threshold: u64,
     /// Whether contexts of incoming messages may be
     /// [released](crate::engine::Engine::release_contexts), for which the end of the input is
@@ -48,16 +43,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The level at which a message without context is compressed in one go; the highest levels,
-    /// level 0 and zlib's strategies are zlib's.
+    /// The level of messages without context, compressed in one go; the highest levels, level 0 and
+    /// zlib's strategies are zlib's.
     pub(super) fn fast_level(&self) -> Option<u8> {
         let level = if self.level < 0 { 6 } else { self.level as u8 };
         (self.strategy == Strategy::Default && (1..=6).contains(&level)).then_some(level)
     }
 
-    /// Bytes of heap that one context for outgoing messages takes with a window of `window_bits`:
-    /// twice the window, a chain of as many positions, a hash table, the output that is pending and
-    /// the symbols of a block.
+    /// Heap of one outgoing context: twice the window, a chain of as many positions, a hash table,
+    /// pending output and the symbols of a block.
     pub fn deflater_bytes(&self, window_bits: u8) -> usize {
         let window = 1_usize << deflate_window_bits(window_bits);
         let symbols = 1_usize << (self.mem_level.clamp(1, 9) + 6);
@@ -71,7 +65,7 @@ impl Default for Settings {
     }
 }
 
-/// The window to compress with when `window_bits` were negotiated.
+/// The window to compress with.
 ///
 /// zlib cannot compress with a window of 256 bytes. With one of 512 it refers to the last 250 bytes
 /// only, which a receiver with a window of 256 has.
@@ -79,7 +73,7 @@ pub(super) fn deflate_window_bits(window_bits: u8) -> u8 {
     window_bits.clamp(9, MAX_WINDOW_BITS)
 }
 
-/// RFC 7692, section 7.1.2: the largest window of DEFLATE, 32 KiB.
+/// The largest window of DEFLATE, 32 KiB (RFC 7692, section 7.1.2).
 pub(super) const MAX_WINDOW_BITS: u8 = 15;
 /// 65536 positions, whatever the memory level: the compressor hashes four bytes to 16 bits.
 const HASH_BYTES: usize = 128 << 10;

@@ -3,12 +3,9 @@
 use crate::engine::close_code::CloseCode;
 use crate::engine::error::{ErrorKind, ProtocolError};
 
-/// The bytes of the status code in the body of a close frame.
 pub(in crate::engine) const CODE_LEN: usize = 2;
 
-/// Reads the status code of an unmasked close body; `None` if the body is empty.
-///
-/// A body of one byte never gets here: the header of such a frame is refused.
+/// `None` if the unmasked body is empty. A body of one byte never gets here: its header is refused.
 pub(in crate::engine) fn decode_code(body: &[u8]) -> Result<Option<CloseCode>, ProtocolError> {
     let Some(code) = body.first_chunk::<CODE_LEN>() else { return Ok(None) };
     let number = u16::from_be_bytes(*code);

@@ -18,19 +18,17 @@ pub const MAX_HEADER_LEN: usize = 14;
 /// Longest payload of a control frame (RFC 6455, section 5.5).
 pub const MAX_CONTROL_LEN: usize = 125;
 
-/// The demands of a connection's state and settings on the next header.
+/// What state and settings demand of the next header.
 pub(in crate::engine) struct Expected {
-    /// Whether the peer has to mask.
     pub(in crate::engine) masked: bool,
-    /// Whether a message is under way, so that a data frame has to continue it.
+    /// A message is under way, which a data frame has to continue.
     pub(in crate::engine) continuation: bool,
-    /// Whether messages may be compressed, so that RSV1 has a meaning (RFC 7692, section 6).
+    /// RSV1 has a meaning (RFC 7692, section 6).
     pub(in crate::engine) compression: bool,
-    /// Most bytes of payload that a data frame may have.
+    /// Most payload bytes of a data frame.
     pub(in crate::engine) room: u64,
 }
 
-/// A header that came in whole and keeps to the rules.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct Header {
     pub(in crate::engine) fin: bool,
@@ -39,21 +37,20 @@ pub(in crate::engine) struct Header {
     pub(in crate::engine) compressed: bool,
     /// Zero when the frame is not masked, which leaves the payload as it is.
     pub(in crate::engine) key: [u8; 4],
-    /// The length of the header in bytes.
+    /// Bytes of the header.
     pub(in crate::engine) size: usize,
     pub(in crate::engine) payload_len: u64,
 }
 
-/// Whether the first byte of a header marks the message as compressed.
 pub(in crate::engine) fn is_compressed(first: u8) -> bool {
     first & RSV1 != 0
 }
 
 impl Header {
-    /// Decodes the header that `bytes` begin with; `None` if they end before it does.
+    /// `None` if `bytes` end before the header does.
     ///
-    /// A rule is checked as soon as its bytes are there, in the order of ws: the
-    /// first two bytes, the length, and only then is the key waited for.
+    /// A rule is checked as soon as its bytes are there, in the order of ws: the first two bytes,
+    /// the length, and only then is the key waited for.
     #[inline(always)]
     pub(in crate::engine) fn decode(
         bytes: &[u8],
@@ -91,8 +88,8 @@ impl Header {
         Ok(Some(Self { fin, opcode, compressed, key, size, payload_len }))
     }
 
-    /// The least number of bytes that a masked frame lacks which begins with `bytes`: less than its
-    /// header and the first byte of its payload.
+    /// The least number of bytes that the masked frame which begins with `bytes` lacks, less than
+    /// its header and the first byte of its payload.
     pub(in crate::engine) fn missing(bytes: &[u8]) -> u64 {
         const KEY: u64 = 4;
         let [_, second, rest @ ..] = bytes else { return 2 + KEY - bytes.len() as u64 };
@@ -105,7 +102,7 @@ impl Header {
         header.saturating_add(payload.unwrap_or(0)).saturating_sub(bytes.len() as u64).max(1)
     }
 
-    /// The type of the message that the payload of this frame is all of.
+    /// The kind of message, if this frame is all of it and is not compressed.
     #[inline]
     pub(in crate::engine) fn whole_message(&self) -> Option<MessageKind> {
         if self.fin && !self.compressed { self.opcode.message_kind() } else { None }
@@ -121,8 +118,7 @@ pub struct EncodedHeader {
 }
 
 impl EncodedHeader {
-    /// The shortest header for `len` bytes of payload (RFC 6455, section 5.2: the length is encoded
-    /// minimally).
+    /// The shortest header for `len` bytes of payload, as RFC 6455 demands (section 5.2).
     #[inline(always)]
     pub(in crate::engine) fn encode(
         opcode: OpCode,
@@ -150,7 +146,6 @@ impl EncodedHeader {
         header
     }
 
-    /// The bytes to send.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
@@ -175,21 +170,18 @@ impl Deref for EncodedHeader {
     }
 }
 
-/// Bytes on the wire of a frame with `payload` bytes of payload: the payload and the shortest
-/// header, with a key if `masked`.
+/// Bytes of a frame: the payload and the shortest header, with a key if `masked`.
 pub fn wire_len(payload: usize, masked: bool) -> usize {
     let key = masked.then_some([0; 4]);
     payload.saturating_add(EncodedHeader::encode(OpCode::Binary, (true, false), payload, key).len())
 }
 
-/// Writes `header` directly before `range`, over the remains of the header that the payload came
-/// with, and returns the range of both together: a server can answer a frame from the buffer that
-/// it was received in.
+/// Writes `header` directly before `range`, over the header that the payload came with, and returns
+/// the range of both: a server can answer a frame from the buffer that received it.
 ///
-/// `range` and `headroom` are those of [`Payload::Input`](crate::engine::Payload::Input). `None`,
-/// and nothing is written, if the header is longer than `headroom` or the range is not inside
-/// `buf`. The header of a server's frame always fits where the header of a client's frame of the
-/// same length was.
+/// `range` and `headroom` are from [`Payload::Input`](crate::engine::Payload::Input). `None`, and
+/// nothing is written, if the header is longer than `headroom` or the range is not inside `buf`.
+/// The header of a server's frame always fits where a client's of the same length was.
 #[inline]
 pub fn write_before(
     buf: &mut [u8],

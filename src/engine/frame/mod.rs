@@ -9,22 +9,20 @@ pub(in crate::engine) use header::{Expected, Header, is_compressed};
 
 use super::event::MessageKind;
 
-/// The type of a frame to send. Whether it has to be a continuation frame is the engine's business.
+/// A frame to send. The engine makes continuation frames of fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// A text message, or a fragment of the message that is under way.
     Text,
-    /// A binary message, or a fragment of the message that is under way.
     Binary,
-    /// A ping of at most 125 bytes.
+    /// At most 125 bytes.
     Ping,
-    /// A pong of at most 125 bytes.
+    /// At most 125 bytes.
     Pong,
-    /// A close frame of 0 or 2 to 125 bytes.
+    /// 0 or 2 to 125 bytes.
     Close,
 }
 
-/// The type of a frame on the wire, with its number there (RFC 6455, section 5.2).
+/// With the number on the wire (RFC 6455, section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(in crate::engine) enum OpCode {
@@ -37,12 +35,12 @@ pub(in crate::engine) enum OpCode {
 }
 
 impl OpCode {
-    /// Control frames are the ones with the highest bit of the opcode (RFC 6455, section 5.5).
+    /// The highest bit of the opcode (RFC 6455, section 5.5).
     pub(in crate::engine) fn is_control(self) -> bool {
         self as u8 & 0x8 != 0
     }
 
-    /// The type of the message that a frame with this opcode begins.
+    /// The message that a frame with this opcode begins.
     #[inline]
     pub(in crate::engine) fn message_kind(self) -> Option<MessageKind> {
         match self {

@@ -4,20 +4,17 @@
 use super::is_token_char;
 use crate::engine::deflate::Params;
 
-/// The name of the one extension there is.
 pub const PERMESSAGE_DEFLATE: &str = "permessage-deflate";
 
-/// The offers of permessage-deflate that a server accepts, and its answers to them.
+/// What a server accepts, and how it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
     /// `Some(true)`: the answer always has `server_no_context_takeover`. `Some(false)`: an offer
-    /// that has it is declined.
+    /// with it is declined.
     pub server_no_context_takeover: Option<bool>,
-    /// Whether the answer always has `client_no_context_takeover`.
+    /// The answer always has `client_no_context_takeover`.
     pub client_no_context_takeover: bool,
-    /// The window of the server.
     pub server_max_window_bits: WindowBits,
-    /// The window of the client.
     pub client_max_window_bits: WindowBits,
 }
 
@@ -27,31 +24,27 @@ pub enum WindowBits {
     /// As the client offers.
     #[default]
     Any,
-    /// The answer does not have the parameter. For the window of the server: an offer that asks for
-    /// one is declined.
+    /// The answer is without the parameter. For the server's window: an offer that asks for one is
+    /// declined.
     Refused,
-    /// This one, 8 to 15. An offer that allows less, or for the window of the client says nothing,
-    /// is declined.
+    /// 8 to 15. An offer that allows less, or says nothing about the client's window, is declined.
     Exactly(u8),
 }
 
-/// An offer that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// The parameters of the connection.
     pub params: Params,
     /// The value of the header of the response.
     pub answer: String,
 }
 
-/// A header that is no list of extensions, or whose offers of permessage-deflate are invalid or all
-/// declined.
+/// No list of extensions, or the offers of permessage-deflate are invalid or all declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unacceptable;
 
 /// Answers the offers of a client as `ws` does: the first acceptable one wins, an invalid one
-/// spoils them all, other extensions are ignored. `values` are those of all headers of that name,
-/// in order; several are one list. `None`: nothing was offered. Takes linear time.
+/// spoils them all, other extensions are ignored. `values` are from all headers of that name, in
+/// order; several are one list. `None`: nothing was offered. Takes linear time.
 ///
 /// # Errors
 ///
@@ -74,17 +67,16 @@ pub fn negotiate<'a>(
     Ok(Some(acceptance.answer(offer)))
 }
 
-/// A parameter, as it stands in an offer or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Param {
     ServerNoContextTakeover,
     ClientNoContextTakeover,
     ServerMaxWindowBits(u8),
-    /// Without a value it means that the client understands one.
+    /// Without a value: the client understands one.
     ClientMaxWindowBits(Option<u8>),
 }
 
-/// The parameters of an offer in their order, each at most once.
+/// In their order, each at most once.
 type Offer = Vec<Param>;
 
 impl Acceptance {
@@ -180,8 +172,7 @@ impl Param {
     }
 }
 
-/// 8 to 15, in any spelling that JavaScript reads as that number, because `ws` does: `10`, `1e1`,
-/// `0xa`.
+/// 8 to 15, in any spelling that JavaScript reads as that number, as `ws` does: `10`, `1e1`, `0xa`.
 fn window_bits(value: &[u8]) -> Option<u8> {
     let text = std::str::from_utf8(value).ok()?;
     let number = match value {
@@ -195,19 +186,18 @@ fn window_bits(value: &[u8]) -> Option<u8> {
 
 fn radix(text: &str, radix: u32) -> Option<f64> {
     let digits = text.get(2..).filter(|digits| !digits.is_empty())?;
-    // A sign is no digit, though the parser of numbers takes one.
+    // A sign is no digit, though `from_str_radix` takes one.
     digits.chars().try_fold(0.0, |number, digit| {
         digit.to_digit(radix).map(|digit| number * f64::from(radix) + f64::from(digit))
     })
 }
 
-/// Reads the header from left to right.
 struct Scanner<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Scanner<'a> {
-    /// The offers of permessage-deflate. What surrounds them must be well-formed too.
+    /// Everything around the offers of permessage-deflate must be well-formed too.
     fn offers(mut self) -> Result<Vec<Offer>, Unacceptable> {
         let mut offers = Vec::new();
         loop {
@@ -251,8 +241,7 @@ impl<'a> Scanner<'a> {
         Ok(offer)
     }
 
-    /// A token, quoted or not; the content of a quoted one, without its backslashes, goes to
-    /// `unescaped`.
+    /// A token, quoted or not; a quoted one goes to `unescaped` without its backslashes.
     fn value<'b>(&mut self, unescaped: &'b mut Vec<u8>) -> Result<&'b [u8], Unacceptable>
     where
         'a: 'b,

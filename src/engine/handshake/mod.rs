@@ -39,32 +39,28 @@ pub use response::{
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 pub use status::reason_phrase;
 
-/// The demands of a server on an upgrade request beyond the RFC.
+/// What a server demands of an upgrade request beyond the RFC.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// The only path served, compared with the target up to its `?`, byte for byte. Default: every
-    /// path. An empty path is every path too.
+    /// The only path served, compared byte for byte with the target up to its `?`. Default, and if
+    /// empty: every path.
     pub path: Option<&'a [u8]>,
-    /// The offers of permessage-deflate that are accepted. Default: the extension is off, and its
-    /// header not looked at.
+    /// Default: permessage-deflate is off, and its header not looked at.
     pub deflate: Option<&'a Acceptance>,
 }
 
-/// An upgrade request that passed every check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade<'a> {
     /// The value of `Sec-WebSocket-Accept`.
     pub accept: [u8; 28],
-    /// The first subprotocol that the client offers, which is chosen unless JavaScript
-    /// chooses another.
+    /// The first that the client offers; JavaScript may choose another.
     pub protocol: Option<&'a [u8]>,
-    /// permessage-deflate, if the client offers it acceptably.
     pub deflate: Option<Accepted>,
-    /// `Sec-WebSocket-Version`: 13, or 8 for the last drafts, whose framing is the same.
+    /// 13, or 8 for the last drafts, whose framing is the same.
     pub version: u8,
 }
 
-/// Decides whether an upgrade request is acceptable, in the order of `ws`.
+/// In the order of `ws`.
 ///
 /// # Errors
 ///
@@ -90,8 +86,7 @@ pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade
     Ok(Upgrade { accept: accept_for(key), protocol, deflate, version })
 }
 
-/// The part of [`check`] that is about extensions, for a request that failed a check which is not
-/// the last word.
+/// The last part of [`check`], for a request that failed a check which is not the last word.
 ///
 /// # Errors
 ///
@@ -106,8 +101,7 @@ pub fn negotiate_deflate(
     }
 }
 
-/// The value of `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item
-/// 5.4).
+/// `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item 5.4).
 pub fn accept_for(key: &[u8]) -> [u8; 28] {
     let digest = Sha1::new().chain_update(key).chain_update(GUID).finalize();
     let mut accept = [0; 28];
@@ -139,7 +133,6 @@ fn is_token_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A request target without its query.
 pub fn path_of(target: &[u8]) -> &[u8] {
     target.split(|&byte| byte == b'?').next().unwrap_or_default()
 }

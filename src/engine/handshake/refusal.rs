@@ -1,12 +1,9 @@
-//! The reasons for which an upgrade request is not accepted.
-
 /// The check that an upgrade request failed, in the order of the checks.
 ///
 /// The numbers are stable and start at 1, so that 0 can stand for "acceptable".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Refusal {
-    /// The method is not `GET`.
     Method = 1,
     /// `Upgrade` is missing, repeated, or not `websocket`.
     Upgrade = 2,
@@ -16,18 +13,16 @@ pub enum Refusal {
     Version = 4,
     /// The request has a body, which could be mistaken for frames. `ws` lets it pass.
     Body = 5,
-    /// The path is not the one that the server serves; the same answer as for a `shouldHandle` that
-    /// returns false.
+    /// Not the path that the server serves; answered as when `shouldHandle` returns false.
     Path = 6,
-    /// `Sec-WebSocket-Protocol` is not a list of different tokens.
+    /// Not a list of different tokens.
     Protocol = 7,
-    /// `Sec-WebSocket-Extensions` is no list of extensions, or no offer of permessage-deflate in it
-    /// is acceptable.
+    /// No list of extensions, or no acceptable offer of permessage-deflate.
     Extensions = 8,
 }
 
 impl Refusal {
-    /// Every refusal; `ALL[number - 1]` is the one with that number.
+    /// `ALL[n - 1]` has the number n.
     pub const ALL: [Self; 8] = [
         Self::Method,
         Self::Upgrade,
@@ -39,17 +34,15 @@ impl Refusal {
         Self::Extensions,
     ];
 
-    /// The number of this refusal, from 1.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The HTTP status that answers it.
     pub fn status(self) -> u16 {
         if self == Self::Method { 405 } else { 400 }
     }
 
-    /// The body of the answer, the sentences of `ws`.
+    /// The sentences of `ws`.
     pub fn body(self) -> &'static str {
         match self {
             Self::Method => "Invalid HTTP method",
@@ -63,7 +56,7 @@ impl Refusal {
         }
     }
 
-    /// Header fields that the answer has beside the usual ones.
+    /// Header fields beside the usual ones.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         if self == Self::Version { &[("Sec-WebSocket-Version", "13, 8")] } else { &[] }
     }

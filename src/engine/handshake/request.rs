@@ -4,21 +4,19 @@ use std::mem::MaybeUninit;
 
 use httparse::Header;
 
-/// The most header fields a request may have; one more is [`HttpError::HeaderTooLarge`].
+/// Most header fields of a request; one more is [`HttpError::HeaderTooLarge`].
 pub const MAX_HEADERS: usize = 256;
 
-/// The result of [`HeadScanner::parse`](super::HeadScanner::parse).
 #[derive(Debug)]
 pub enum Parsed<'a> {
-    /// The head has not ended yet; more bytes are needed.
+    /// More bytes are needed.
     Incomplete,
-    /// A well-formed request, of whatever kind.
+    /// Well-formed, of whatever kind.
     Request(Request<'a>),
-    /// Not HTTP, or HTTP that this server does not read. The connection must be closed.
+    /// Not HTTP, or not HTTP that this server reads. The connection must be closed.
     Invalid(HttpError),
 }
 
-/// The reasons for which a head is refused before it is checked as a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpError {
     /// 400: the grammar of RFC 9112 is broken.
@@ -27,9 +25,9 @@ pub enum HttpError {
     HeaderTooLarge,
 }
 
-/// A request head whose grammar is valid. Borrows from the bytes it was parsed from.
+/// A request head whose grammar is valid, in the bytes it was parsed from.
 ///
-/// Values are bytes, read as latin1 by Node and by RFC 9110; nothing here assumes UTF-8.
+/// Values are bytes, which Node and RFC 9110 read as latin1; nothing here assumes UTF-8.
 #[derive(Debug)]
 pub struct Request<'a> {
     method: &'a str,
@@ -41,7 +39,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Parses a complete head that starts at `start` and ends with `head`.
+    /// Parses a complete head, from `start` to the end of `head`.
     pub(super) fn parse(head: &'a [u8], start: usize) -> Result<Self, HttpError> {
         let mut fields = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut parsed = httparse::Request::new(&mut []);
@@ -62,65 +60,59 @@ impl<'a> Request<'a> {
         Ok(Self { method, target: target.as_bytes(), minor, headers, head_len: head.len(), framing })
     }
 
-    /// Length of the head in bytes; what follows it belongs to the next protocol, or to the next
-    /// request.
+    /// In bytes; what follows belongs to the next protocol, or to the next request.
     pub fn head_len(&self) -> usize {
         self.head_len
     }
 
-    /// The number of header fields.
     pub fn fields(&self) -> usize {
         self.headers.len()
     }
 
-    /// The method, in the case it was sent.
     pub fn method(&self) -> &'a str {
         self.method
     }
 
-    /// The request target as sent: usually a path with a query. ASCII without spaces.
+    /// As sent, usually a path with a query. ASCII without spaces.
     pub fn target(&self) -> &'a [u8] {
         self.target
     }
 
-    /// The minor version of HTTP/1: 0 or 1.
+    /// 0 or 1.
     pub fn minor_version(&self) -> u8 {
         self.minor
     }
 
-    /// Whether Node would emit 'upgrade': `Connection` has the token `upgrade` and an `Upgrade`
-    /// header has a value.
+    /// Whether Node would emit 'upgrade': `Connection` has the token `upgrade`, and `Upgrade` a
+    /// value.
     pub fn is_upgrade(&self) -> bool {
         self.framing.connection_upgrade && self.values("upgrade").any(|value| !value.is_empty())
     }
 
-    /// Whether the client wants the connection to stay open for another request (RFC 9112 section
-    /// 9.3).
+    /// RFC 9112 section 9.3.
     pub fn keep_alive(&self) -> bool {
         !self.framing.connection_close && (self.minor == 1 || self.framing.connection_keep_alive)
     }
 
-    /// Whether bytes of a request body follow the head.
     pub fn has_body(&self) -> bool {
         self.framing.transfer_encoding || self.framing.content_length.is_some_and(|length| length > 0)
     }
 
-    /// The value of `Content-Length`, if there is one. Never together with `Transfer-Encoding`.
+    /// Never together with `Transfer-Encoding`.
     pub fn content_length(&self) -> Option<u64> {
         self.framing.content_length
     }
 
-    /// Whether the answer must not have a body.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 
-    /// Whether there is a `Host` header, which HTTP/1.1 demands and `ws` does not.
+    /// HTTP/1.1 demands it, and `ws` does not.
     pub fn has_host(&self) -> bool {
         self.values("host").next().is_some()
     }
 
-    /// The values of every header called `name`, without the white space around them.
+    /// Without the white space around them.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.headers
             .iter()
@@ -135,8 +127,7 @@ impl<'a> Request<'a> {
         values.next().is_none().then_some(first)
     }
 
-    /// Appends `METHOD \0 target \0 minor \0 name \0 value \0 name \0 value ...`, to be read as
-    /// latin1.
+    /// Appends `METHOD \0 target \0 minor \0 name \0 value \0 name \0 value ...`, latin1.
     ///
     /// No part of a valid head contains a NUL, so splitting at NUL gives the parts back.
     pub fn write_normal_form(&self, out: &mut Vec<u8>) {
@@ -153,7 +144,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The fields that determine the end of this request and the fate of its connection.
+/// What determines the end of this request and the fate of its connection.
 #[derive(Debug, Default)]
 struct Framing {
     content_length: Option<u64>,
@@ -164,7 +155,7 @@ struct Framing {
 }
 
 impl Framing {
-    /// None if two servers could disagree about where the body ends (RFC 9112 section 6.3).
+    /// `None` if two servers could disagree about where the body ends (RFC 9112 section 6.3).
     fn of(headers: &[Header<'_>]) -> Option<Self> {
         let mut framing = Self::default();
         for header in headers {
@@ -200,8 +191,8 @@ fn parse_decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Origin form, absolute form or `*` (RFC 9112 section 3.2), in ASCII: what Node's parser lets
-/// through.
+/// Origin form, absolute form or `*` (RFC 9112 section 3.2), in ASCII, as Node's parser accepts
+/// them.
 fn is_target(target: &[u8]) -> bool {
     if !target.is_ascii() {
         return false;

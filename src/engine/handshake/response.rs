@@ -1,12 +1,13 @@
-//! The answers to a request, byte for byte those of `ws` and of Node's HTTP server.
+//! The answers to a request, byte for byte as from `ws` and Node's HTTP server. Unless they say
+//! otherwise the connection ends after them.
 
 use std::io::Write as _;
 
 use super::refusal::Refusal;
 use super::status::reason_phrase;
 
-/// Appends the response that opens a WebSocket (RFC 6455 section 4.2.2). `extensions` is the value
-/// of its header.
+/// The response that opens a WebSocket (RFC 6455 section 4.2.2). `extensions` is the value of its
+/// header.
 pub fn write_accept(out: &mut Vec<u8>, accept: &[u8; 28], protocol: Option<&[u8]>, extensions: Option<&str>) {
     out.extend_from_slice(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ",
@@ -23,12 +24,11 @@ pub fn write_accept(out: &mut Vec<u8>, accept: &[u8; 28], protocol: Option<&[u8]
     out.extend_from_slice(b"\r\n\r\n");
 }
 
-/// Appends the answer to an upgrade request that failed a check; the connection ends after it.
 pub fn write_refusal(out: &mut Vec<u8>, refusal: Refusal) {
     write_abort(out, refusal.status(), refusal.body().as_bytes(), refusal.headers());
 }
 
-/// Appends the response with which `ws` aborts a handshake; the connection ends after it.
+/// The response with which `ws` aborts a handshake.
 ///
 /// The names in `extra` must differ from `Connection`, `Content-Type` and `Content-Length`.
 pub fn write_abort(out: &mut Vec<u8>, status: u16, body: &[u8], extra: &[(&str, &str)]) {
@@ -44,17 +44,16 @@ pub fn write_abort(out: &mut Vec<u8>, status: u16, body: &[u8], extra: &[(&str, 
     out.extend_from_slice(body);
 }
 
-/// Appends the answer to an upgrade request that arrives while the server is closing; the
-/// connection ends after it.
+/// To an upgrade request that arrives while the server is closing.
 pub fn write_service_unavailable(out: &mut Vec<u8>) {
     write_abort(out, 503, reason_phrase(503).as_bytes(), &[]);
 }
 
-/// Appends the answer to a request that is not an upgrade: 426, or that of a health check.
+/// To a request that is not an upgrade, or to a health check.
 ///
-/// `date` is the current time in the format of RFC 9110 section 5.6.7. Without `keep_alive` the
-/// connection ends after it; with it, it stays open for another request, five seconds as announced.
-/// `head_only` leaves the body out, for a HEAD request.
+/// `date` is the current time in the format of RFC 9110 section 5.6.7. With `keep_alive` the
+/// connection stays open for another request, five seconds as announced. `head_only` leaves the
+/// body out, for a HEAD request.
 pub fn write_plain(out: &mut Vec<u8>, status: u16, date: &str, keep_alive: bool, head_only: bool) {
     let body = reason_phrase(status);
     write_status_line(out, status);
@@ -72,17 +71,17 @@ pub fn write_plain(out: &mut Vec<u8>, status: u16, date: &str, keep_alive: bool,
     }
 }
 
-/// Appends the answer to bytes that are not HTTP; the connection ends after it.
+/// To bytes that are not HTTP.
 pub fn write_bad_request(out: &mut Vec<u8>) {
     write_bare(out, 400);
 }
 
-/// Appends the answer to a head that exceeds the limits; the connection ends after it.
+/// To a head that exceeds the limits.
 pub fn write_header_too_large(out: &mut Vec<u8>) {
     write_bare(out, 431);
 }
 
-/// Appends the answer to a head that did not arrive in time; the connection ends after it.
+/// To a head that did not arrive in time.
 pub fn write_request_timeout(out: &mut Vec<u8>) {
     write_bare(out, 408);
 }

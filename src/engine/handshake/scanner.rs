@@ -2,16 +2,14 @@
 
 use super::request::{HttpError, MAX_HEADERS, Parsed, Request};
 
-/// The longest head accepted by default, in bytes, the empty line included. Node has the same
-/// limit.
+/// The longest head by default, in bytes, the empty line included: the limit of Node.
 pub const MAX_HEAD: usize = 16 * 1024;
 
-/// The limits of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes, the empty line included. Default: [`MAX_HEAD`].
     pub bytes: usize,
-    /// Header fields, at most [`MAX_HEADERS`]. Default: that.
+    /// Default, and most: [`MAX_HEADERS`].
     pub fields: usize,
 }
 
@@ -23,36 +21,30 @@ impl Default for HeadLimits {
 
 /// Searches for the empty line that ends a request head, and resumes where it stopped.
 ///
-/// Every byte is looked at once, however small the reads were, and the head is parsed once, when it
-/// is complete. Bytes that no head may contain are refused as soon as they are seen, so that a TLS
+/// Every byte is looked at once, however small the reads, and the head is parsed once, when it is
+/// complete. Bytes that no head may contain are refused as soon as they are seen, so that a TLS
 /// client or a stream of zeros does not wait for a timeout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeadScanner {
-    /// Where the request line starts: behind the empty lines that RFC 9112 section 2.2 wants
-    /// ignored.
+    /// Where the request line starts, after empty lines (RFC 9112 section 2.2 wants them ignored).
     start: u32,
     /// Where the current line starts; `start <= line <= scanned`.
     line: u32,
-    /// Bytes looked at so far.
     scanned: u32,
 }
 
 impl HeadScanner {
-    /// A scanner for the head of a new request.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Scans the new bytes of `buf`, which must hold all bytes received since the scanner was
-    /// made.
-    ///
-    /// Bytes behind the head are never looked at, and the answer does not depend on how the bytes
-    /// arrived.
+    /// `buf` must hold all bytes received since the scanner was made. Bytes after the head are
+    /// never looked at, and the answer does not depend on how the bytes arrived.
     pub fn parse<'a>(&mut self, buf: &'a [u8]) -> Parsed<'a> {
         self.parse_within(buf, &HeadLimits::default())
     }
 
-    /// The same with other limits, which must be those of every call.
+    /// With other limits, the same at every call.
     pub fn parse_within<'a>(&mut self, buf: &'a [u8], limits: &HeadLimits) -> Parsed<'a> {
         match self.find_end(buf, limits.bytes) {
             Ok(Some(end)) => match Request::parse(buf.get(..end).unwrap_or_default(), self.start as usize) {

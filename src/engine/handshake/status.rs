@@ -1,6 +1,6 @@
 //! The reason phrases of HTTP status codes.
 
-/// The reason phrase that Node has for `status` in `http.STATUS_CODES`; empty if it has none.
+/// As in Node's `http.STATUS_CODES`; empty if it has none.
 pub fn reason_phrase(status: u16) -> &'static str {
     PHRASES.iter().find(|(code, _)| *code == status).map_or("", |(_, phrase)| phrase)
 }

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use super::is_token_char;
 
-/// Checks the list of subprotocols that a client offers and returns the first of them.
+/// The first of the subprotocols that a client offers.
 ///
-/// `values` are the values of all headers of that name, in order; several are one list. None of the
-/// values means nothing is offered. An element that is empty, not a token, or offered twice makes
-/// the list invalid, as in `ws`. Takes linear time.
+/// `values` are from all headers of that name, in order; several are one list. `None`: nothing is
+/// offered. An element that is empty, no token, or offered twice makes the list invalid, as in
+/// `ws`. Takes linear time.
 ///
 /// # Errors
 ///
-/// [`InvalidList`] if any element breaks the rules above.
+/// [`InvalidList`] if any element breaks these rules.
 pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Option<&'a [u8]>, InvalidList> {
     let mut first = None;
     let mut others = HashSet::new();
@@ -30,6 +30,5 @@ pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Option<&'a [u
     Ok(first)
 }
 
-/// A `Sec-WebSocket-Protocol` header that is not a list of different tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidList;

@@ -7,54 +7,50 @@
 //!   store the first vector and the last one
 //! ```
 //!
-//! The first and the last vector overlap those of the loop. They are loaded before it and stored
-//! after it, so the bytes that they share are written twice, with the same value. So no byte has to
-//! be treated by itself. The loop keeps to vector boundaries because a store that straddles two
-//! cache lines costs two.
+//! The first and the last vector overlap the loop's. They are loaded before it and stored after it,
+//! so shared bytes are written twice with the same value, and none needs treatment by itself. The
+//! loop keeps to vector boundaries because a store that straddles two cache lines costs two.
 
 use super::{rotate, words};
 
-/// A vector register.
 pub(super) trait Vector: Copy {
-    /// The bytes that it holds: a power of two, at least 4.
+    /// A power of two, at least 4.
     const BYTES: usize;
 
     /// A vector with `word` in each of its four-byte lanes.
     ///
     /// # Safety
     ///
-    /// The processor must have the feature that the type stands for.
+    /// The processor must have the feature of the type.
     unsafe fn splat(word: u32) -> Self;
 
-    /// Loads the `BYTES` bytes at `at`, which need not be aligned.
+    /// `at` need not be aligned.
     ///
     /// # Safety
     ///
-    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be
-    /// valid for reads.
+    /// The processor must have the feature of the type, and `at..at + BYTES` must be valid for
+    /// reads.
     unsafe fn load(at: *const u8) -> Self;
 
-    /// Stores to the `BYTES` bytes at `at`, which need not be aligned.
+    /// `at` need not be aligned.
     ///
     /// # Safety
     ///
-    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be
-    /// valid for writes.
+    /// The processor must have the feature of the type, and `at..at + BYTES` must be valid for
+    /// writes.
     unsafe fn store(self, at: *mut u8);
 
-    /// The exclusive or of both.
-    ///
     /// # Safety
     ///
-    /// The processor must have the feature that the type stands for.
+    /// The processor must have the feature of the type.
     unsafe fn xor(self, other: Self) -> Self;
 }
 
-/// XORs `bytes` with `key`, whose first byte belongs to the first of them.
+/// XORs `bytes` with `key`, from its first byte on.
 ///
 /// # Safety
 ///
-/// The processor must have the feature that `V` stands for.
+/// The processor must have the feature of `V`.
 #[inline(always)]
 pub(super) unsafe fn unmask<V: Vector>(key: [u8; 4], bytes: &mut [u8]) {
     let Some(last) = bytes.len().checked_sub(V::BYTES) else { return words(key, bytes) };

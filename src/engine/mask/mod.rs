@@ -21,11 +21,10 @@ mod arch;
 #[path = "x86_64.rs"]
 mod arch;
 
-/// XORs `bytes` with `key` in place, where `bytes` begin `phase` bytes after the beginning of the
-/// payload.
+/// XORs `bytes` with `key` in place; they begin `phase` bytes after the beginning of the payload.
+/// Masking and unmasking are the same.
 ///
-/// Masking and unmasking are the same operation. A key of zeros, which stands for none, leaves the
-/// bytes as they are.
+/// A key of zeros, which stands for none, leaves the bytes as they are.
 #[inline]
 pub fn unmask(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     let key = rotate(key, phase);
@@ -36,7 +35,7 @@ pub fn unmask(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     }
 }
 
-/// The definition, byte by byte: what every other implementation is compared with.
+/// The definition, byte by byte, with which every other implementation is compared.
 pub fn scalar(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     for (i, byte) in bytes.iter_mut().enumerate() {
         // Index in bounds: a number mod 4.
@@ -50,10 +49,9 @@ fn rotate(key: [u8; 4], phase: usize) -> [u8; 4] {
     u32::from_le_bytes(key).rotate_right(8 * (phase % 4) as u32).to_le_bytes()
 }
 
-/// Up to this many bytes the choice of an implementation costs more than it gains.
+/// Up to this many bytes the choice costs more than it gains.
 const SHORT: usize = 64;
 
-/// Eight bytes at a time.
 #[inline]
 fn words(key: [u8; 4], bytes: &mut [u8]) {
     let word = u32::from_ne_bytes(key);
@@ -71,8 +69,8 @@ fn words(key: [u8; 4], bytes: &mut [u8]) {
     }
 }
 
-/// With the widest vectors that the processor has: each doubling of the width is worth about half
-/// more at 16 KiB. The standard library asks the processor once.
+/// With the widest vectors there are: each doubling of the width is worth about half more at 16
+/// KiB. The standard library asks the processor once.
 #[cfg(target_arch = "x86_64")]
 fn long(key: [u8; 4], bytes: &mut [u8]) {
     if std::is_x86_feature_detected!("avx512f") {
@@ -86,7 +84,6 @@ fn long(key: [u8; 4], bytes: &mut [u8]) {
     }
 }
 
-/// Every 64-bit ARM processor has NEON.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 fn long(key: [u8; 4], bytes: &mut [u8]) {
     arch::neon(key, bytes);
