@@ -9,10 +9,7 @@ const { CONTEXT } = require('./bits');
 /** The type of each AsyncResource. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
-/**
- * Tools that look for what keeps a process alive ask the resources of async_hooks: resources of
- * this type do not.
- */
+/** Tools that look for what keeps a process alive ask each resource of async_hooks. */
 class Context extends AsyncResource {
   hasRef() {
     return false;
@@ -21,13 +18,12 @@ class Context extends AsyncResource {
 
 const create = () => new Context('WebSocket', { requireManualDestroy: true });
 
-/** The context in which the package was loaded. What the reactor thread calls runs in it. */
+/** The context in which the package was loaded: for what a reactor's thread calls. */
 const root = create();
 
 /**
- * The context that runs now, for the events of a connection to run in later. Only if some
- * AsyncLocalStorage has a store in it: on every version of Node, an AsyncResource then has one
- * property more.
+ * The current context, in which the events of a connection run later; null if no AsyncLocalStorage
+ * has a store in it. With a store an AsyncResource of any Node has one property more.
  *
  * @type {() => AsyncResource | null}
  */

@@ -2,18 +2,17 @@
 
 const { inspect } = require('node:util');
 
-/** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
+/** The longest delay of a timer, in milliseconds; also the longest `spin`, in microseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /** The largest limit of ws. */
 const MOST = 2 ** 31 - 1;
 
 /**
- * The values that an option of this package takes; for numbers the least and the most, for a string
- * all values.
+ * The values of an option: of a number the least and the most, of a string all.
  *
- * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number,
- *   values?: string[] }} Range
+ * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[] }}
+ *   Range
  */
 
 /** @type {(range: Range, value: unknown, label: string) => unknown} @throws {TypeError | RangeError} */
@@ -44,7 +43,7 @@ function wrongType(label, wanted, value) {
 }
 
 /**
- * Options that only this package has: an unknown one is an error.
+ * An unknown name is an error where all options are our own.
  *
  * @type {(options: object | null | undefined, known: string[], label: string) => void}
  * @throws {TypeError}
@@ -57,7 +56,7 @@ function checkNames(options, known, label) {
 }
 
 /**
- * Numbers that ws coerces: what is not a number would mean no limit there, and no time.
+ * Numbers that ws coerces: there anything else would mean no limit, or no time.
  *
  * @type {(options: Record<string, any>, names: string[], label?: string) => void}
  * @throws {TypeError | RangeError}
@@ -73,11 +72,10 @@ function checkNumbers(options, names, label = 'options') {
 }
 
 /**
- * A limit as ws takes it: an integer of 32 bits, where 0 and less is no limit. More than MOST is no
- * limit either: ws would take 1e10, which programs use for "as much as there is", for 1410065408.
- * A fraction of 1 is a limit.
+ * A limit as in ws: an integer of 32 bits, where 0 and less is no limit, but a fraction of 1 is
+ * one. More than MOST is no limit either: to ws 1e10, meant as "no limit", is 1410065408.
  *
- * @param {number | undefined} value The value of an option, of any type in fact: converted as in ws
+ * @param {number | undefined} value Of any type in fact
  * @returns {number} 0 is no limit
  */
 function limit(value = 0) {
@@ -85,9 +83,9 @@ function limit(value = 0) {
 }
 
 /**
- * A delay as `setTimeout` takes it, where a longer one than it takes is the longest.
+ * A delay for `setTimeout`: at most the longest that it takes.
  *
- * @param {unknown} value The value of an option: milliseconds
+ * @param {unknown} value Milliseconds
  * @returns {number} Milliseconds, at least 1
  */
 function delay(value) {

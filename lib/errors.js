@@ -13,14 +13,11 @@ const ZLIB_ERRNO = new Map([
   ['Z_BUF_ERROR', -5],
 ]);
 
-/**
- * Errors of peers that keep to the protocol but exceed a limit of ours: the close frame has the
- * reason.
- */
+/** Errors of peers that exceed a limit of ours: the close frame has the reason. */
 const LIMITS = ['WS_ERR_TOO_MANY_MESSAGES', 'WS_ERR_TOO_MANY_BYTES'];
 
 /**
- * The error that ws emits for what the peer did wrong.
+ * The error of ws for a fault of the peer.
  *
  * @param {number} kind
  * @param {number} detail The number that its sentence names: an opcode, a length, a status code
@@ -44,8 +41,7 @@ function closeCodeOf(kind) {
 }
 
 /**
- * The arguments for `close()`: a reason for limits that ws does not have, the code alone otherwise,
- * as an own `close()` sees it with ws.
+ * The arguments of `close()`: the code, as in ws, and a reason for limits that ws does not have.
  *
  * @type {(kind: number) => [code: number, reason?: string]}
  */
@@ -56,7 +52,7 @@ function closeArguments(kind) {
 }
 
 /**
- * The error that callbacks of sends that never left get, as from a destroyed stream of Node.
+ * For callbacks of sends that never left, as from a destroyed stream of Node.
  *
  * @type {() => Error & { code: string }}
  */
@@ -66,11 +62,7 @@ function streamDestroyed() {
   return error;
 }
 
-/**
- * The error for a message that turns out to be too long when it is inflated.
- *
- * @type {() => RangeError & { code: string }}
- */
+/** For a message that is too long when it is inflated. @type {() => RangeError & { code: string }} */
 function maxPayloadExceeded() {
   const error = /** @type {Failure} */ (new RangeError('Max payload size exceeded'));
   error.code = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';

@@ -106,7 +106,7 @@ makeEnumerable(MessageEvent, ['data']);
 /** @typedef {Marked & ((...list: unknown[]) => void)} Listener */
 
 /**
- * For each type, the function that makes an Event of the emitter and the arguments of its event.
+ * Make an Event of the arguments of each event.
  *
  * @type {Record<string, (target: Closing, first: unknown, second: unknown) => Event>}
  */
@@ -128,7 +128,7 @@ const makers = {
  * @param {import('node:events')} emitter
  * @param {string} type
  * @param {unknown} handler
- * @param {boolean} attribute Whether it is the handler of an `on*` attribute
+ * @param {boolean} attribute Of an `on*` attribute
  * @returns {Listener | undefined}
  */
 function find(emitter, type, handler, attribute) {
@@ -147,7 +147,7 @@ function find(emitter, type, handler, attribute) {
  * @param {string} type
  * @param {Handler} handler
  * @param {boolean} once
- * @param {boolean} attribute Whether it is the handler of an `on*` attribute
+ * @param {boolean} attribute Of an `on*` attribute
  */
 function add(emitter, type, handler, once, attribute) {
   const make = makers[type];

@@ -14,7 +14,7 @@ const WebSocket = require('./websocket');
 const WebSocketServer = require('./websocket-server');
 
 installServer(WebSocketServer.prototype);
-// Behind the files above: tracers replace methods while those load.
+// After the files above: tracers replace methods while they load.
 watchHooks(WebSocketServer.prototype);
 handleWith(Receiver.prototype);
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// Where a server listens, by its option `port`, which ws hands to `server.listen()` of Node.
+// Where a server listens: its option `port`, which ws hands to Node's `server.listen()`.
 
 const { closeSync } = require('node:fs');
 const { inspect } = require('node:util');
@@ -15,19 +15,19 @@ const { inspect } = require('node:util');
  *   fd?: number, backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
  */
 
-/** Fields of an object that a reactor can listen by; others, such as `readableAll`, need Node. */
+/** Fields of `port` that a reactor knows; others, such as `readableAll`, need Node. */
 const FIELDS = new Set(['port', 'host', 'path', 'mode', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
 
-/** Abstract names of Linux begin with this; only Node knows how long they are. */
+/** Begins an abstract name of Linux; only Node knows the length of such a name. */
 const ABSTRACT = '\0';
 
-/** Most bytes of a path that every Node takes as it is; what becomes of a longer one differs. */
+/** Most bytes of a path that every version of Node takes as it is. */
 const LONGEST_PATH = process.platform === 'linux' ? 107 : 103;
 
-/** On Windows paths are those of pipes, and descriptors are not sockets. */
+/** On Windows a path is a pipe, and a descriptor is not a socket. */
 const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 
-/** Descriptors up to that of stderr stay open, as something else may take their numbers. */
+/** Descriptors up to stderr stay open: something else would take their numbers. */
 const LAST_STANDARD = 2;
 
 /** Characters of a value that an error of Node shows. */
@@ -40,8 +40,8 @@ function portNumber(port) {
 }
 
 /**
- * Whether it is the name of a pipe, or of a socket in the file system: as in Node, text that is not
- * a number of 0 or more.
+ * Whether it names a pipe, or a socket in the file system: as in Node, text that is not a number of
+ * 0 or more.
  *
  * @type {(port: unknown) => port is string}
  */
@@ -75,7 +75,7 @@ function badPort(port) {
 }
 
 /**
- * The place for a reactor to listen at; null: only Node can listen there, and has its own errors.
+ * Returns null if only Node can listen there, or has an error for it.
  *
  * @type {(options: ServerOptions) => Place | null}
  */
@@ -83,18 +83,18 @@ function placeOf({ backlog, host, port }) {
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
   if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;
-  // ws hands Node only this object: the options beside it do not count.
+  // ws hands only this object to Node: the options beside it do not count.
   const given = /** @type {Record<string, unknown> & Partial<Place>} */ (/** @type {object} */ (port));
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
   const { fd, mode, path, ...rest } = /** @type {typeof given} */ ({ __proto__: null, .../** @type {object} */ (given) });
-  // Of several fields one counts, in Node's order.
+  // One field counts, in Node's order.
   if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
   const number = portNumber(given.port);
   if (number !== undefined) return { __proto__: null, ...rest, port: number };
   return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, mode, backlog: given.backlog }) : null;
 }
 
-/** The place; null: only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
+/** Returns null if only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
 function localPlace(place) {
   const { fd = 0, path = '' } = place;
   const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= LONGEST_PATH;
@@ -103,8 +103,7 @@ function localPlace(place) {
 }
 
 /**
- * The reactor has a descriptor of its own: closing the descriptor of the reactor must end
- * listening.
+ * The reactor has a duplicate: with the given descriptor open, listening would never end.
  *
  * @type {(place: Place) => void}
  */

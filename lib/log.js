@@ -5,7 +5,6 @@ const { debuglog } = require('node:util');
 /** What `NODE_DEBUG=reactor-ws` prints: handshakes, ends and pauses, nothing for each message. */
 const log = debuglog('reactor-ws');
 
-/** Warnings that this process has had. */
 const given = new Set();
 
 /**
@@ -21,9 +20,9 @@ function warn(code, text) {
 }
 
 /**
- * Reports names that are not `known`: by a warning, as programs keep options of their own beside
- * those of ws. A name that differs from a known one in capitals or an s only is an error: a limit
- * that is not there would leave a server open.
+ * An unknown name causes a warning only, as programs keep their own options here. If it differs
+ * from a known one in capitals or an s, such as `maxconnection`, it is an error: a limit would be
+ * missing.
  *
  * @type {(options: object, known: string[], label: string) => void}
  * @throws {TypeError}

@@ -3,10 +3,8 @@
 const { emit } = require('node:events').prototype;
 
 /**
- * `emit` of Node's emitters, which shows its arguments to the listeners only; null where a domain,
- * a tracer or the like has put another in its place before this module was loaded. Node has no
- * public way to find out, so the source is searched: only Node's own `emit` looks for error
- * monitors.
+ * Node's own `emit`, which shows its arguments to listeners only; null if a domain or a tracer has
+ * replaced it already. The source tells: only Node's `emit` looks for error monitors.
  */
 const nodeEmit = Function.prototype.toString.call(emit).includes('kErrorMonitor') ? emit : null;
 

@@ -14,8 +14,8 @@ const { lendsMessages } = require('./reactor/batch');
 /** @import { Place } from './listening' */
 
 /**
- * The options of a server laid over the defaults. They are as the program gave them, and are
- * coerced where they are used, as in ws.
+ * The options of a server laid over the defaults, as given: they are coerced where they are used,
+ * as in ws.
  *
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
@@ -32,9 +32,9 @@ const MOST_COUNT = 2 ** 31 - 1;
 const LONGEST_PROBE_DELAY = 32_767_000;
 
 /**
- * Connections that may wait to be accepted, unless the system lets fewer wait (Linux: `somaxconn`,
- * 4096 by default). With Node's 511 a crowd of clients that come back after a restart fills the
- * queue, and clients without room in it try again after 1 s or more.
+ * Connections that may wait to be accepted, if the system allows (Linux: `somaxconn`, 4096 by
+ * default). After a restart a crowd of clients fills a queue of 511, as Node has it, and the others
+ * try again after 1 s or more.
  */
 const BACKLOG = 4096;
 
@@ -61,9 +61,8 @@ const DEFAULTS = {
 };
 
 /**
- * The options that ws does not have: type, default, and for numbers the least and the most
- * allowed. An option is in `server.options` only if it was given, so that the object looks like
- * that of ws.
+ * The options that ws does not have. `server.options` has only those that were given, to look as in
+ * ws.
  *
  * @type {Record<string, import('./checks').Range & { initial: number | boolean | string | null }>}
  */
@@ -92,7 +91,7 @@ const OWN = {
   sendBudget: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
   historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
   topicOptions: { type: 'function', initial: null },
-  // Without a value the environment variable counts: see `reactorsOf`.
+  // By default the environment variable counts: see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
@@ -121,8 +120,8 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
  * Lays the options over the defaults. An option that is undefined overrides its default, as in ws.
  *
  * @type {(given: ServerOptions) => ServerOptions}
- * @throws {TypeError} Unless there is exactly one of port, server and noServer; for a wrong type of
- *   an option, and a misspelt one
+ * @throws {TypeError} Unless exactly one of port, server and noServer is given; for a wrong type or
+ *   a misspelt name
  * @throws {RangeError} For an option out of its range
  */
 function merge(given) {
@@ -152,8 +151,7 @@ function merge(given) {
 }
 
 /**
- * The value of an option that ws does not have. Unlike those of ws, it is not coerced, and
- * undefined stands for the default.
+ * The value of one of OWN: not coerced, unlike the options of ws, and undefined is the default.
  *
  * @type {(options: ServerOptions, name: string) => any}
  * @throws {TypeError | RangeError}
@@ -171,7 +169,7 @@ function check(name, value, label) {
 }
 
 /**
- * The number of reactor threads; 0: the reactor runs on the JavaScript thread.
+ * With 0 reactors one runs on the JavaScript thread.
  *
  * @type {(options: ServerOptions) => number}
  * @throws {TypeError | RangeError}
@@ -184,7 +182,7 @@ function reactorsOf(options) {
 }
 
 /**
- * Calls `changed` whenever one of the watched options is assigned.
+ * Calls `changed` after an assignment to one of WATCHED.
  *
  * @type {(options: ServerOptions, changed: () => void) => void}
  */
@@ -239,7 +237,7 @@ function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reuse
   };
 }
 
-/** The options with which an HTTP server of Node listens. @param {ServerOptions} options */
+/** The options with which a server of Node listens. @param {ServerOptions} options */
 function sharedListenOptions(options) {
   const flags = ['ipv6Only', 'reusePort'].filter((name) => own(options, name)).map((name) => [name, true]);
   return {
@@ -251,11 +249,11 @@ function sharedListenOptions(options) {
 }
 
 /**
- * Settings for connections of its own port, by the names that Node's servers have for them.
+ * Settings for accepted sockets, by the names of Node's servers.
  *
  * @param {ServerOptions} options
- * @returns {{ keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }} The delay in
- *   milliseconds, a multiple of 1000; 0 is the system's
+ * @returns {{ keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }} In
+ *   milliseconds, a multiple of 1000; 0: as the system has it
  */
 function tcpOptions(options) {
   return {
@@ -280,7 +278,7 @@ function connectionOptions(options) {
 }
 
 /**
- * Whether its WebSocket class has a `pong()` of its own, which answers pings in place of the
+ * Whether the class of its WebSockets has its own `pong()`, which answers pings instead of the
  * reactor.
  *
  * @type {(options: ServerOptions) => boolean}
@@ -299,8 +297,8 @@ function socketOptions(options) {
  * The limits of admission.
  *
  * @param {ServerOptions} options
- * @param {boolean} listens Whether it listens by itself: the head of a request always has limits
- * @returns {InstanceType<typeof Admission> | null} null: no limits
+ * @param {boolean} listens Then the head of a request always has limits
+ * @returns {InstanceType<typeof Admission> | null} null: none
  */
 function admissionOf(options, listens) {
   const limits = /** @type {Record<typeof ADMISSION[number], number>} */ (
@@ -313,7 +311,7 @@ function admissionOf(options, listens) {
 
 /**
  * @type {(options: ServerOptions) => void}
- * @throws {TypeError} For a kind of listener that does not read the header of the PROXY protocol
+ * @throws {TypeError} If the listener does not read headers of the PROXY protocol
  */
 function checkProxies(options) {
   if (proxiesOf(options).length === 0) return;
@@ -334,7 +332,7 @@ function checkReusePort(options) {
 
 /**
  * @type {(options: ServerOptions) => void}
- * @throws {TypeError | RangeError} For permissions that are none, or that nothing would set
+ * @throws {TypeError | RangeError} For wrong permissions, or without a path to set them on
  */
 function checkMode(options) {
   const { mode } = Object(options.port);
@@ -347,7 +345,7 @@ function checkMode(options) {
 
 /**
  * @type {(options: ServerOptions) => void}
- * @throws {TypeError} For what is no path, or where others answer requests
+ * @throws {TypeError} For a wrong path, or if others answer requests
  */
 function checkHealth(options) {
   const path = own(options, 'healthCheck');
@@ -364,11 +362,11 @@ function ratesOf(options) {
 }
 
 /**
- * The settings with which the reactors of an environment are started.
+ * The settings of the reactors.
  *
  * @param {ServerOptions} options
- * @returns {import('./reactor/start').Settings} The settings; `given` has the names of those that
- *   the program gave
+ * @returns {import('./reactor/start').Settings} `given` has the names of those that the program
+ *   gave
  */
 function reactorOptions(options) {
   return {
@@ -381,8 +379,7 @@ function reactorOptions(options) {
 }
 
 /**
- * The settings with which topics are made. Returns `historyBudget` in bytes; null for either: the
- * default.
+ * The settings of topics: `historyBudget` in bytes; null is the default.
  *
  * @type {(options: ServerOptions) => { historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}
  */

@@ -1,7 +1,6 @@
 'use strict';
 
-// Under the name of ws, where tracers look for it: they replace `on` of the class, to have their
-// own listener of 'message'.
+// Under the name of ws, where tracers look for it to replace `on`.
 
 const { Receiver } = require('./compat/receiver');
 

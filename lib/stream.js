@@ -5,27 +5,27 @@ const { Duplex } = require('node:stream');
 const { BORROWED, STREAM } = require('./bits');
 
 /**
- * A WebSocket of this package or another, as far as a stream uses it.
+ * What a stream uses of a WebSocket, of this package or another.
  *
  * @typedef {object} Used
- * @property {number} readyState One of CONNECTING and so on
- * @property {number} CONNECTING The state before the connection is open
- * @property {number} CLOSED The state when it is closed
- * @property {boolean} isPaused Whether `pause()` was called last
- * @property {() => void} pause Stops reading
- * @property {() => void} resume Goes on reading
- * @property {(data: unknown, callback: (error?: Error) => void) => void} send Sends a message
- * @property {() => void} close Closes the connection
- * @property {() => void} terminate Ends it at once
- * @property {Duplex | null} _socket Its socket, once it is open
- * @property {number} [_bits] See bits.js; of this package only
+ * @property {number} readyState
+ * @property {number} CONNECTING
+ * @property {number} CLOSED
+ * @property {boolean} isPaused
+ * @property {() => void} pause
+ * @property {() => void} resume
+ * @property {(data: unknown, callback: (error?: Error) => void) => void} send
+ * @property {() => void} close
+ * @property {() => void} terminate
+ * @property {Duplex | null} _socket
+ * @property {number} [_bits] Of this package only: see bits.js
  */
 
 /** @typedef {import('node:events').EventEmitter & Used} AnyWebSocket */
 
 /**
- * A stream over a WebSocket: each chunk that is written is sent as a message, and messages can be
- * read.
+ * A stream over a WebSocket: chunks that are written are sent as messages, and messages are read as
+ * chunks.
  *
  * @param {AnyWebSocket} ws
  * @param {import('node:stream').DuplexOptions} [options] Those of Duplex; `autoDestroy`,
@@ -44,12 +44,9 @@ class WebSocketStream extends Duplex {
   constructor(ws, options) {
     super({ ...options, autoDestroy: false, emitClose: false, objectMode: false, writableObjectMode: false });
     this._ws = ws;
-    /**
-     * Whether destroying the stream terminates the connection. After an error of the peer's the
-     * connection closes by itself.
-     */
+    /** Whether `destroy()` terminates the connection. After an error of the peer it closes by itself. */
     this._terminates = true;
-    // A program that replaces these methods may call the old ones without their object, as in ws.
+    // A program that replaces these may call the old ones without `this`, as in ws.
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
     ws.on('message', (/** @type {Buffer} */ data, /** @type {boolean} */ isBinary) => {
@@ -76,7 +73,7 @@ class WebSocketStream extends Duplex {
    * @param {unknown} chunk
    * @param {BufferEncoding} encoding
    * @param {(error?: Error) => void} callback Called when the kernel has the message, or with an
-   *   error when it never will
+   *   error if it never will
    */
   _write(chunk, encoding, callback) {
     const ws = this._ws;
@@ -97,7 +94,7 @@ class WebSocketStream extends Duplex {
     const socket = ws._socket;
     // The handshake failed: 'error' is coming.
     if (socket === null) return;
-    // The reactor ends its sockets itself, so only the 'close' of their WebSockets is visible.
+    // The reactor ends its sockets itself: only the 'close' of the WebSocket shows it.
     const isStream = typeof ws._bits !== 'number' || (ws._bits & STREAM) !== 0;
     if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
       callback();
@@ -138,12 +135,12 @@ class WebSocketStream extends Duplex {
   }
 }
 
-/** The message, or a copy where its handler must not keep it. @type {(ws: AnyWebSocket, data: unknown) => unknown} */
+/** Copies a message that its handler must not keep. @type {(ws: AnyWebSocket, data: unknown) => unknown} */
 function kept(ws, data) {
   return typeof ws._bits === 'number' && (ws._bits & BORROWED) !== 0 ? copyOf(data) : data;
 }
 
-/** The same in memory of its own, which an ArrayBuffer or a Blob has already. @type {(data: unknown) => unknown} */
+/** An ArrayBuffer or a Blob has memory of its own already. @type {(data: unknown) => unknown} */
 function copyOf(data) {
   if (Array.isArray(data)) return data.map(copyOf);
   return Buffer.isBuffer(data) ? Buffer.from(data) : data;

@@ -7,7 +7,7 @@ const { FastBuffer } = require('./constants');
 const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
 /**
- * A getter of all typed arrays: an own property of a view must not decide what is sent.
+ * A getter of all typed arrays: a property of the view itself must not decide what is sent.
  *
  * @type {(name: string) => (this: ArrayBufferView) => any}
  */
@@ -25,12 +25,11 @@ function isViewOf(view, buffer, offset, length) {
 }
 
 /**
- * Another thread may write to a SharedArrayBuffer at any time, and native code must not look at
- * bytes that change meanwhile.
+ * Copies shared memory: native code must not look at bytes that another thread may change.
  *
  * @template {Uint8Array} T
  * @param {T} view
- * @returns {T | Buffer} The view itself, or a copy if its memory is shared
+ * @returns {T | Buffer}
  */
 function unshared(view) {
   return isUint8Array(view) && isSharedArrayBuffer(bufferOf.call(view)) ? new FastBuffer(new Uint8Array(view).buffer) : view;

@@ -48,21 +48,17 @@ const COUNT = { type: /** @type {const} */ ('number'), least: 0, most: 2 ** 31 -
 /** The connection that is opening, until its WebSocket has taken over these fields. */
 const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
-/**
- * A WebSocket server: on a port of its own, behind an HTTP server, or for upgrades that the program
- * hands to it.
- */
+/** A WebSocket server: on a port of its own, on an HTTP server, or for upgrades that the program hands to it. */
 class WebSocketServer extends EventEmitter {
   /**
-   * @param {ServerOptions} options As the program gives them; one of `port`, `server` and
-   *   `noServer` is needed
+   * @param {ServerOptions} options One of `port`, `server` and `noServer` is needed
    * @param {() => void} [callback]
    */
   constructor(options, callback) {
     super();
     this._state = RUNNING;
     this.options = merge(options);
-    // A missing addon throws now, and not when a client comes.
+    // A missing addon throws now, not when a client comes.
     addon();
     this._nativePath = this.options.path; // which the reactor checks by itself
     this._listenerId = -1;
@@ -82,7 +78,7 @@ class WebSocketServer extends EventEmitter {
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
     this._admission = admissionOf(this.options, this._listens); // null: everybody may connect
-    /** The async context of its own listener and connections, unless a hook answers in another. */
+    /** The async context of its listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
     this._removeListeners = /** @type {(() => void) | null} */ (null);
     // Bound now, as in ws: an `emit` that a program assigns later does not see these events.
@@ -108,7 +104,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * Null unless the server listens; a string for the path of a pipe or a socket.
+   * Returns null unless the server listens; a string for a pipe or a socket with a path.
    *
    * @type {() => unknown}
    * @throws {Error} In noServer mode
@@ -169,7 +165,7 @@ class WebSocketServer extends EventEmitter {
    * @param {AnySocket} socket
    * @param {Buffer} head
    * @param {OnOpened} callback Called with the connection when it is open
-   * @throws {Error} When the socket is a WebSocket's already
+   * @throws {Error} If the socket has a WebSocket already
    */
   handleUpgrade(request, socket, head, callback) {
     handshake(this, request, socket, head, callback).handle();
@@ -185,7 +181,7 @@ class WebSocketServer extends EventEmitter {
    * @param {AnySocket} socket
    * @param {Buffer} head
    * @param {OnOpened} callback Called with the connection when it is open
-   * @throws {Error} When the socket is a WebSocket's already
+   * @throws {Error} If the socket has a WebSocket already
    */
   completeUpgrade(extensions, key, protocols, request, socket, head, callback) {
     return handshake(this, request, socket, head, callback).finish(extensions, key, protocols);
@@ -204,24 +200,24 @@ class WebSocketServer extends EventEmitter {
     return this._state === RUNNING;
   }
 
-  /** Whether the socket is still its own: it is closed soon after it ends or leaves. */
+  /** False after `close()` or a hand-over, even if the socket is still open. */
   _accepts() {
     return this._listenerId !== -1 && this._state === RUNNING && !this._leaves;
   }
 
-  /** A connection has come to this server. The connection counts until it is `_closed`. */
+  /** A connection has come. It counts until it is `_closed`. */
   _came() {
     this._connections++;
   }
 
-  /** A connection that came is a WebSocket now. @type {(ws: Connection) => void} */
+  /** A connection has become a WebSocket. @type {(ws: Connection) => void} */
   _opened(ws) {
     track(this, ws);
     this._counts.began(ws);
     this._drain?.joined(ws);
   }
 
-  /** A connection is gone. @type {(connection: Counted) => void} */
+  /** A connection has ended, or its handshake. @type {(connection: Counted) => void} */
   _closed(connection) {
     this._connections--;
     this._counts.left(connection);
@@ -243,7 +239,7 @@ class WebSocketServer extends EventEmitter {
   /** @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
-    // JavaScript may decide on handshakes too late for a connection that is on its way already.
+    // The reactor may have opened it before JavaScript wanted to decide.
     if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }
@@ -257,9 +253,9 @@ class WebSocketServer extends EventEmitter {
     readPeer(opening, slot, bytes, start);
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
     setContext(ws, this._context);
-    // The reactor has opened it before it knew that the server closes.
+    // The reactor opened it before it knew that the server closes.
     if (!this._isRunning()) return ws.terminate();
-    // Mostly there is no listener, and `emit` makes an array of its arguments.
+    // `emit` would make an array of its arguments, mostly without a listener.
     if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
     this._opened(ws);
     emitConnection(this, ws, bytes, start);
@@ -280,7 +276,7 @@ class WebSocketServer extends EventEmitter {
     return { ...topicOptions(this.options), start: () => start(reactorOptions(this.options)) };
   }
 
-  /** Called before the table of connections forgets its clients. */
+  /** Called before the table forgets its clients. */
   _listClients() {
     list(this);
   }
@@ -298,7 +294,7 @@ class WebSocketServer extends EventEmitter {
       ws._attach(this, peer, protocol, extensions);
       return ws;
     } catch (error) {
-      // The connection is open in the reactor and must end there.
+      // The connection must end in the reactor, too.
       const ws = new WebSocket(null);
       ws._attach(this, peer, protocol, extensions);
       ws.terminate();
@@ -306,7 +302,7 @@ class WebSocketServer extends EventEmitter {
     }
   }
 
-  /** Takes no more upgrades of an HTTP server. Closed when its known clients are gone. */
+  /** Takes no more upgrades of an HTTP server, and is closed after its clients. */
   _leave() {
     const { _server: server } = this;
     if (this._removeListeners !== null) {
@@ -326,7 +322,7 @@ class WebSocketServer extends EventEmitter {
 
   /** Whether the reactor accepts by itself from now on. */
   _updateAsk() {
-    // JavaScript is not asked before the server listens, and never if it does not listen.
+    // Only a server that listens by itself asks JavaScript.
     if (this._listener === null) return true;
     const ask = wantedAsk(this);
     if (ask !== this._ask) {

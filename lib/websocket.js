@@ -81,9 +81,8 @@ const { commonOf } = common;
 /** @implements {Connection} */
 class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
   /**
-   * @param {string | URL | null} address The address to connect to; null for a WebSocket that a
-   *   server or `setSocket` opens
-   * @param {unknown} [protocols] A subprotocol of a client, several, or its options
+   * @param {string | URL | null} address null for a WebSocket that a server or `setSocket` opens
+   * @param {unknown} [protocols] Of a client: a subprotocol, several, or its options
    * @param {Given} [options]
    */
   constructor(address, protocols, options) {
@@ -97,11 +96,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._turn = JUST_NOW;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
-    // The peer's address, as `Peer` of compat/socket.js keeps it.
+    // The address of the peer: see `Peer` of compat/socket.js.
     this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
-    // Its number among the connections of listeners, counted as they open; 0 = none of them.
+    // Its number among the WebSockets of servers, as they open; 0: not one of them.
     this._order = 0;
     this._common = commonOf(address === null ? options : undefined);
     /** @type {ExtraFields | null} */
@@ -126,7 +125,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   get bufferedAmount() {
     const late = this._extra === null ? 0 : this._extra.lateBytes;
     const stream = this._extra === null ? null : this._extra.stream;
-    // Node subtracts a write twice that fails in the callback of another that failed.
+    // Node subtracts a failed write twice, in the callback of another failed write.
     if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
     const taken = bytesTaken(this);
@@ -180,7 +179,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
 
-  /** Emits 'close' with the code and reason known so far; the connection must be gone. */
+  /** Emits 'close' with the code and reason known so far; the connection must have ended. */
   emitClose() {
     this._readyState = CLOSED;
     const extra = this._extra;
@@ -191,8 +190,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /** @throws {TypeError} For a client whose handshake failed: there is nothing to pause */
   pause() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    // A program may have resumed or paused the stream itself: this call has the last word, as in
-    // ws.
+    // A program may have paused or resumed the stream itself: this call counts, as in ws.
     if ((this._bits & HALTED) !== 0 && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     if (log.enabled) log('connection %d: paused', this._order);
     if ((this._bits & STREAM) !== 0) {
@@ -201,7 +199,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
       this._bits |= PAUSED;
       this._ensureExtra().pausedIn = currentBatch();
     }
-    // After the peer's last record nothing is unread but its end.
+    // After the peer's last record only its end is unread.
     if ((this._bits & (PEER_DONE | STREAM)) === PEER_DONE) return;
     command(this, OUT_PAUSE);
   }
@@ -213,7 +211,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._bits &= ~HALTED;
     if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
-    // Too many records are held; reading goes on once they have been delivered.
+    // With too many held records reading goes on after they are delivered.
     if (this._extra !== null && this._extra.throttled) return;
     command(this, OUT_RESUME);
   }
@@ -222,7 +220,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {Data | SentCallback} [data] At most 125 bytes; none by default
    * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
    *   does not
-   * @param {SentCallback} [callback] Called when the kernel has the frame, or never will have it
+   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error if it
+   *   never will
    */
   ping(data, mask, callback) {
     sendControl(this, OUT_PING | OUT_FLAG_FIN, data, mask, callback);
@@ -232,7 +231,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {Data | SentCallback} [data] At most 125 bytes; none by default
    * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
    *   does not
-   * @param {SentCallback} [callback] Called when the kernel has the frame, or never will have it
+   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error if it
+   *   never will
    */
   pong(data, mask, callback) {
     sendControl(this, OUT_PONG | OUT_FLAG_FIN, data, mask, callback);
@@ -242,7 +242,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {Data | PreparedMessage} data
    * @param {SendOptions | SentCallback | null} [options] Whether it is `binary`, to be compressed
    *   (`compress`), and the last fragment (`fin`); or the callback
-   * @param {SentCallback} [callback] Called when the kernel has the message, or never will have it
+   * @param {SentCallback} [callback] Called when the kernel has the message, or with an error if it
+   *   never will
    * @returns {boolean} Whether there is room for more; if not, 'drain' follows
    */
   send(data, options, callback) {
@@ -374,7 +375,7 @@ common.install(WebSocket.prototype);
 topics.install(WebSocket.prototype);
 settle(WebSocket.prototype);
 
-/** Delivers the held records without a resume(): the socket is gone. @type {(ws: WebSocket) => void} */
+/** Delivers the held records without a resume(), after the socket has closed. @type {(ws: WebSocket) => void} */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
   ws._extra?.stream?.gate?.shut();

@@ -9,11 +9,11 @@ const tls = require('node:tls');
 const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:", "https:", or "ws+unix:"';
 
 /**
- * The address of a client; `http:` and `https:` are taken for `ws:` and `wss:`.
+ * `http:` and `https:` stand for `ws:` and `wss:`.
  *
  * @param {string | URL} address
  * @param {URL} [base]
- * @returns {URL} An address that may still be of no use; see `complaint`
+ * @returns {URL} Not checked yet: see `complaint`
  * @throws {SyntaxError}
  */
 function parseAddress(address, base) {
@@ -30,7 +30,7 @@ function parseAddress(address, base) {
   return copy;
 }
 
-/** Why one cannot connect there. @type {(url: URL) => string | undefined} */
+/** Why a client cannot connect there. @type {(url: URL) => string | undefined} */
 function complaint(url) {
   if (!['ws:', 'wss:', 'ws+unix:'].includes(url.protocol)) return WRONG_PROTOCOL;
   if (url.protocol === 'ws+unix:' && !url.pathname) return "The URL's pathname is empty";
@@ -64,10 +64,7 @@ function credentialsOf(url) {
   return `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
 }
 
-/**
- * @param {RequestOptions} options Options of `http.request`, whose path is that of the request
- *   until now
- */
+/** @param {RequestOptions} options Of `http.request`: until now `path` is the path of the request */
 function connectPlain(options) {
   options.path = options.socketPath;
   return net.connect(/** @type {net.NetConnectOpts} */ (options));

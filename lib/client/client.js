@@ -40,7 +40,7 @@ const DEFAULTS = {
 /** The numbers among the options of ws. */
 const NUMBERS = ['closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs', 'maxRedirects'];
 
-/** Options of `http.request` that the program cannot set. */
+/** Options of `http.request` that a program cannot set. */
 const NOT_GIVEN = { hostname: undefined, protocol: undefined, protocols: undefined, method: 'GET' };
 
 const VERSIONS = [8, 13];
@@ -73,8 +73,7 @@ class Client {
   /**
    * @param {WebSocket} ws
    * @param {string[]} protocols
-   * @param {Given | undefined} options As given to the constructor of the WebSocket, and not
-   *   checked yet
+   * @param {Given | undefined} options Not checked yet
    */
   constructor(ws, protocols, options) {
     this.ws = ws;
@@ -98,8 +97,7 @@ class Client {
    * Sends a request.
    *
    * @type {(url: URL) => void}
-   * @throws {SyntaxError | RangeError | TypeError} For wrong arguments of the constructor of the
-   *   WebSocket
+   * @throws {SyntaxError | RangeError | TypeError} For wrong arguments of the constructor
    */
   start(url) {
     const { ws } = this;
@@ -165,8 +163,8 @@ class Client {
   }
 
   /**
-   * Keeps credentials from a host that a redirect leads to, unless there is a 'redirect' listener,
-   * which has to take care of them.
+   * Keeps credentials from the host that a redirect leads to. A 'redirect' listener has to do so
+   * itself.
    *
    * @type {(url: URL, requested: Requested) => void}
    */
@@ -176,8 +174,7 @@ class Client {
     const host = isIpc ? /** @type {string} */ (requested.socketPath) : url.host;
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
-      // A copy, so that the caller's object stays as it is, with names in lower case, so that they
-      // are found.
+      // A copy, as the object is the caller's, with names in lower case to look up.
       const given = Object.entries(this.options?.headers || {});
       const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
       this.options = { ...this.options, headers };
@@ -228,7 +225,7 @@ class Client {
   }
 
   /**
-   * The server does not upgrade.
+   * The server answers without an upgrade.
    *
    * @type {(request: ClientRequest, response: IncomingMessage, url: URL, settings: Settings) => void}
    */
@@ -285,7 +282,7 @@ function connect(ws, address, protocols, options) {
     protocols = undefined;
   }
   if (protocols === undefined) protocols = options?.protocols ?? [];
-  // Without an addon this throws now, and not when the server has answered.
+  // A missing addon throws now, not when the server answers.
   addon();
   ws._bits |= CLIENT;
   const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], options);

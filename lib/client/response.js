@@ -9,10 +9,9 @@ const { GUID } = require('../reactor/layout');
  * The fields of the request that the answer must match.
  *
  * @typedef {object} Offered
- * @property {ReturnType<typeof import('../handshake/negotiation').offerOf>} deflate The result of
- *   `offerOf`
- * @property {string} key The value of `Sec-WebSocket-Key`
- * @property {Set<string>} protocols The values of `Sec-WebSocket-Protocol`
+ * @property {ReturnType<typeof import('../handshake/negotiation').offerOf>} deflate
+ * @property {string} key Of `Sec-WebSocket-Key`
+ * @property {Set<string>} protocols
  */
 
 /**
@@ -21,7 +20,7 @@ const { GUID } = require('../reactor/layout');
  * @param {import('node:http').IncomingMessage} response
  * @param {Offered} offered
  * @returns {{ error?: string, extensions: Record<string, unknown>, protocol: string }} `error`: why
- *   the connection must fail; else the extensions by name, and the subprotocol
+ *   the connection must fail
  */
 function checkResponse(response, offered) {
   const { headers } = response;
@@ -33,7 +32,7 @@ function checkResponse(response, offered) {
 }
 
 /**
- * Why the connection must fail; undefined when nothing is wrong.
+ * Returns why the connection must fail.
  *
  * @type {(headers: import('node:http').IncomingHttpHeaders, key: string) => string | undefined}
  */
@@ -44,7 +43,7 @@ function checkUpgrade(headers, key) {
 }
 
 /**
- * Why the connection must fail; undefined when nothing is wrong.
+ * Returns why the connection must fail.
  *
  * @type {(protocol: string | undefined, offered: Set<string>) => string | undefined}
  */

@@ -16,9 +16,7 @@ const control = require('./socket-control');
 // `any`: the class extends a mixin without a type, whose instances tsc lets no symbol index.
 const kState = /** @type {any} */ (Symbol('kState'));
 
-/**
- * The state of an adopted socket: its counters when it was adopted, and the callbacks that wait.
- */
+/** What an adopted socket had when it was adopted, and what it waits for. */
 class State {
   /**
    * @param {WebSocket} ws
@@ -34,18 +32,18 @@ class State {
     this.local = /** @type {net.AddressInfo} */ (socket.address());
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
-    // The reactor's counters of bytes, as last seen: the counters do not outlive the connection.
+    // The reactor's counters of bytes, as last seen: they do not outlive the connection.
     this.given = 0;
     this.taken = 0;
-    /** The rest of `destroy()`, for when the connection is gone. @type {(() => void) | null} */
+    /** The rest of `destroy()`, after the connection has closed. @type {(() => void) | null} */
     this.destroyed = null;
   }
 }
 
 /**
- * A net.Socket whose connection the reactor has adopted. It is the very object that the program has
- * had since the HTTP request, with its listeners, its streams and its place in the server's count
- * of connections: only what a net.Socket does to its handle is done to the connection instead.
+ * A net.Socket whose connection the reactor has adopted: the same object, with its listeners, its
+ * streams and its place in the server's count. Only what it did to its handle it does to the
+ * connection.
  */
 class AdoptedSocket extends withReactor(net.Socket) {
   get _owner() {
@@ -189,7 +187,7 @@ class AdoptedSocket extends withReactor(net.Socket) {
     this.read();
   }
 
-  /** The connection is gone. The owner calls it. */
+  /** The connection has closed. The owner calls it. */
   _onClosed() {
     const { destroyed } = this[kState];
     if (destroyed === null) this.destroy();
@@ -197,10 +195,7 @@ class AdoptedSocket extends withReactor(net.Socket) {
   }
 }
 
-/**
- * The object that a net.Socket closes in place of its former handle, so that it emits 'close' and
- * leaves its server's count.
- */
+/** The net.Socket closes this in place of its handle, and so emits 'close' and leaves the server's count. */
 class ClosedHandle {
   /**
    * @param {number} bytesRead
@@ -218,17 +213,17 @@ class ClosedHandle {
 }
 
 /**
- * What `become` sees and sets of a net.Socket.
+ * The private fields of a net.Socket that `become` uses.
  *
  * @typedef {object} Fields
- * @property {{ hasRef?: () => boolean, close: () => void }} _handle Its handle
- * @property {boolean} _unreferenced Whether it does not keep the process alive
+ * @property {{ hasRef?: () => boolean, close: () => void }} _handle
+ * @property {boolean} _unreferenced Set by `unref()`
  */
 
 /** @typedef {net.Socket & Fields & Record<symbol, unknown>} Adoptable */
 
 /**
- * Makes a net.Socket whose connection the reactor has adopted the socket of a WebSocket.
+ * Turns a net.Socket, whose connection the reactor has adopted, into an AdoptedSocket.
  *
  * @param {Adoptable} socket
  * @param {WebSocket} ws
@@ -243,17 +238,17 @@ function become(socket, ws, readBefore, writtenBefore) {
   forgetParser(socket);
   Object.setPrototypeOf(socket, AdoptedSocket.prototype);
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
-  // The reactor has a descriptor of its own. net.Socket's `destroy()` would report that the
-  // connection is gone.
+  // The reactor has a descriptor of its own. `destroy()` of a net.Socket would report a closed
+  // connection.
   socket._handle = /** @type {never} */ (null);
   handle.close();
-  // The WebSocket has no part in destroy(error): it is closed as without an error.
+  // An error of `destroy(error)` is not an error of the WebSocket.
   socket.on('error', ignore);
 }
 
 /**
- * Removes the methods that the HTTP server has put on the socket. These methods would detach its
- * parser when a listener is added.
+ * Removes the methods that the HTTP server has put on the socket: they detach its parser when a
+ * listener is added.
  *
  * @type {(socket: AnySocket) => void}
  */

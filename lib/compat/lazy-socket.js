@@ -8,8 +8,8 @@ const { Duplex } = require('node:stream');
 const OWN = { allowHalfOpen: true, parser: null, server: null, timeout: 0, _host: null };
 
 /**
- * A net.Socket by its prototype, and an emitter by what it holds: its state as a stream, which
- * takes more memory than a WebSocket, is made when something looks at it, as `pipe()` does.
+ * A net.Socket by its prototype, and an emitter by its memory: its state as a stream, which takes
+ * more than a WebSocket, is made on first use, for example by `pipe()`.
  *
  * @this {unknown}
  */
@@ -37,7 +37,7 @@ for (const name of ['_readableState', '_writableState']) {
   });
 }
 
-// The methods of a stream would look at its state.
+// Those of a stream would make its state.
 for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
   const value = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });

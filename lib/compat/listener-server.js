@@ -23,14 +23,14 @@ class ListenerServer extends EventEmitter {
   constructor(wss, connected) {
     super();
     this._wss = wss;
-    // The two refer to each other, and a log prints either as JSON.
+    // Not enumerable: the two refer to each other, and JSON would not end.
     Object.defineProperty(this, '_wss', { value: wss, enumerable: false });
     this._upgrade = (/** @type {import('node:http').IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) => {
       wss.handleUpgrade(request, socket, head, connected);
     };
     super.on('upgrade', this._upgrade);
     this._unreferenced = false;
-    /** Connections at most; undefined: as many as come. @type {number | undefined} */
+    /** undefined: no limit. @type {number | undefined} */
     this._most = undefined;
   }
 
@@ -38,7 +38,7 @@ class ListenerServer extends EventEmitter {
     return this._most;
   }
 
-  /** Upgrades beyond that number are dropped: from now on JavaScript sees each. */
+  /** Upgrades above that number are dropped, so JavaScript has to see each. */
   set maxConnections(most) {
     this._most = most;
     this._wss._updateAsk();
@@ -51,7 +51,7 @@ class ListenerServer extends EventEmitter {
     return this;
   }
 
-  /** Whether the connection was one too many, and is gone. @type {(socket: import('node:net').Socket) => boolean} */
+  /** Closes a connection that is one too many. @type {(socket: import('node:net').Socket) => boolean} */
   drops(socket) {
     if (this._most == null || this._wss._connections <= this._most) return false;
     const { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort } = socket;

@@ -7,31 +7,30 @@ const control = require('./socket-control');
 /** @import { Connection } from '../connection/state' */
 
 /**
- * An emitter with `_owner`, to which the connection belongs, as far as those methods use it.
+ * What the methods use of the socket.
  *
  * @typedef {object} Fields
  * @property {Connection} _owner The WebSocket, or the handshake before it
  * @property {number} [_drains] Writes that 'drain' waits for
  * @property {ReturnType<typeof control.setTimeout> | null} [_idle] The timer of `setTimeout()`
- * @property {boolean} _unreferenced Whether it does not keep the process alive
- * @property {() => void} [_lost] Called when bytes that were written are lost
+ * @property {boolean} _unreferenced Set by `unref()`
+ * @property {() => void} [_lost] Called when written bytes are lost
  * @property {(data: unknown, encoding: unknown, callback: unknown) => boolean} _refuse Called for a
  *   write that comes too late
- * @property {boolean} closed Whether 'close' was emitted
- * @property {boolean} destroyed Whether it is destroyed
- * @property {boolean} writable Whether it can be written to
- * @property {number} writableHighWaterMark Bytes from which on it has no room
- * @property {number} bytesRead Bytes that have come
- * @property {number} bytesWritten Bytes that have left
- * @property {() => unknown} destroy Closes it at once
+ * @property {boolean} closed
+ * @property {boolean} destroyed
+ * @property {boolean} writable
+ * @property {number} writableHighWaterMark
+ * @property {number} bytesRead
+ * @property {number} bytesWritten
+ * @property {() => unknown} destroy
  */
 
 /** @typedef {EventEmitter & Fields} Based */
 
 /**
- * The methods that both kinds of socket share for a connection of the reactor. `write()` hands its
- * bytes on at once: the next send of the WebSocket is behind them. Nothing is read through the
- * socket.
+ * Adds what both kinds of socket share. `write()` hands its bytes on at once, before the next send
+ * of the WebSocket. Nothing is read through the socket.
  *
  * @type {(Base: unknown) => any}
  */
@@ -61,7 +60,7 @@ function withReactor(Base) {
      * @param {string | Uint8Array} data
      * @param {BufferEncoding | ((error?: Error | null) => void)} [encoding] Encoding of a string,
      *   'utf8' by default; or the callback
-     * @param {unknown} [callback] Called when the kernel has the bytes, or with an error when it
+     * @param {unknown} [callback] Called when the kernel has the bytes, or with an error if it
      *   never will
      * @returns {boolean} Whether there is room for more; if not, 'drain' follows when all has left
      */

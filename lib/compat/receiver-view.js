@@ -12,9 +12,8 @@ const { limit } = require('../checks');
 const INFLATING = 5;
 
 /**
- * The object behind `ws._receiver`: the settings with which a connection is read, whether bytes
- * wait to be inflated, 'drain' when none wait any more, and 'conclude' when the peer's close frame
- * has been answered. The reading itself is done elsewhere.
+ * `ws._receiver`: settings, whether bytes wait to be inflated, 'drain' when none do any more, and
+ * 'conclude' after the peer's close frame was answered. It reads nothing itself.
  */
 class ReceiverView extends EventEmitter {
   /** @param {WebSocket} ws */
@@ -57,10 +56,7 @@ class ReceiverView extends EventEmitter {
     return limit(this._ws._options?.maxPayload);
   }
 
-  /**
-   * @returns {number | undefined} 5 while something read waits to be inflated, as in ws; else
-   *   undefined
-   */
+  /** @returns {number | undefined} 5 while bytes wait to be inflated, as in ws; else undefined */
   get _state() {
     return this._isBehind() ? INFLATING : undefined;
   }
@@ -73,7 +69,7 @@ class ReceiverView extends EventEmitter {
     return !!this._ws._options?.skipUTF8Validation;
   }
 
-  /** False for a connection of the reactor, which reads no more than it can hand on. */
+  /** Never for a connection of the reactor, which reads no more than it can hand on. */
   _isBehind() {
     const { stream } = this._ws._ensureExtra();
     return stream !== null && stream.isLagging;

@@ -29,8 +29,8 @@ const { unshared } = require('../views');
 const INFLATED_AT_ONCE = 128 * 1024;
 
 /**
- * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; a breach of
- * the protocol is an 'error'. Connections of this package do without it; it is part of the API.
+ * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude', or an 'error'
+ * of the protocol. Part of the API only: our connections do without it.
  */
 class Receiver extends Writable {
   /** @param {ReceiverOptions} [options] */
@@ -52,13 +52,13 @@ class Receiver extends Writable {
   }
 
   /**
-   * @param {Buffer} chunk Bytes of the connection, which are unmasked in place
+   * @param {Buffer} chunk Unmasked in place
    * @param {BufferEncoding} _encoding
    * @param {(error?: Error) => void} callback
    */
   _write(chunk, _encoding, callback) {
     chunk = /** @type {Buffer} */ (unshared(chunk));
-    // As in ws, where inflating takes time: chunks that are written meanwhile are parsed behind it.
+    // As in ws, where inflating takes time: chunks that are written meanwhile are parsed after it.
     if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
     else this._parse(chunk, callback);
   }

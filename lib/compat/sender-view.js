@@ -10,7 +10,7 @@ const DEFAULT = 0;
 const DEFLATING = 1;
 const GET_BLOB_DATA = 2;
 
-/** The object behind `ws._sender`: `sendFrame`, and the sends that were not handed on at once. */
+/** `ws._sender`: `sendFrame`, and what waits to be sent. */
 class SenderView {
   /** @param {WebSocket} ws */
   constructor(ws) {
@@ -34,7 +34,7 @@ class SenderView {
    * Writes a frame of `Sender.frame`.
    *
    * @param {Array<string | Uint8Array>} list
-   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it
+   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error if it
    *   never will
    */
   sendFrame(list, callback) {

@@ -35,8 +35,8 @@ const PING = 0x9;
 const PONG = 0xa;
 
 /**
- * The longest payload, in bytes, whose length is in the second byte of the header. A longer one has
- * its length in two more bytes, or, from `LENGTH_16` bytes on, in eight.
+ * A payload of at most so many bytes has its length in the second byte of the header; a longer one
+ * in two more bytes, or from `LENGTH_16` bytes on in eight.
  */
 const LENGTH_7 = 125;
 const LENGTH_16 = 65536;
@@ -44,8 +44,8 @@ const LENGTH_16 = 65536;
 const DEFLATE = 'permessage-deflate';
 
 /**
- * Frames for a socket (RFC 6455, 5.2). This package sends its own frames without it; it is part of
- * the API because programs make a frame once with `Sender.frame` and write it to many sockets.
+ * Frames for a socket (RFC 6455, 5.2). Part of the API only: programs make a frame once with
+ * `Sender.frame` and write it to many sockets.
  */
 class Sender {
   /**
@@ -67,15 +67,13 @@ class Sender {
      */
     this._queue = [];
     this._isBusy = false;
-    /** Whether something could not be sent: nothing is sent after it. */
+    /** Whether a send has failed: nothing is sent after it. */
     this._isOver = false;
     /** @type {(error: Error) => void} */
     this.onerror = () => {};
   }
 
   /**
-   * A frame, as one or two pieces.
-   *
    * @param {string | Uint8Array} data Masked in place, unless it is `readOnly`
    * @param {FrameOptions} options
    * @returns {Array<string | Uint8Array>} Header and payload, or both in one piece
@@ -152,7 +150,7 @@ class Sender {
   /**
    * @param {number} opcode
    * @param {boolean} [isMasked]
-   * @param {boolean} [readOnly] Whether the payload must not be masked in place; false by default
+   * @param {boolean} [readOnly] Not to be masked in place
    */
   _options(opcode, isMasked, readOnly = false) {
     return { fin: true, generateMask: this._generateMask, mask: isMasked, opcode, readOnly, rsv1: false };
@@ -243,8 +241,7 @@ class Sender {
 
   /**
    * @param {Error} error
-   * @param {Callback | undefined} callback The callback of the send that failed; the sends behind
-   *   it fail too
+   * @param {Callback | undefined} callback Of the failed send; the sends after it fail too
    */
   _abandon(error, callback) {
     this._isOver = true;
@@ -254,7 +251,7 @@ class Sender {
 }
 
 /**
- * Text stays text where its bytes need not change.
+ * Text stays text if its bytes need not change.
  *
  * @type {(data: string | Uint8Array, options: FrameOptions & { maskBuffer?: Buffer }) => Array<string | Uint8Array>}
  */

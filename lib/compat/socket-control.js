@@ -1,8 +1,7 @@
 'use strict';
 
-// The methods of both kinds of socket whose connection belongs to the reactor: the stand-in for a
-// socket that the reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket,
-// or the handshake before it.
+// What a socket does to a connection of the reactor. `owner` is the WebSocket, or the handshake
+// before it.
 
 const { isUint8Array } = require('node:util').types;
 
@@ -25,7 +24,7 @@ const { state } = require('../reactor/table');
 /** @import { EventEmitter } from 'node:events' */
 /** @import { Connection, SentCallback } from '../connection/state' */
 
-/** How much too late a silent socket may be reported, as a part of its timeout. */
+/** A silent socket is reported too late by at most this part of its timeout. */
 const IDLE_GRAIN = 1 / 8;
 
 /** Most seconds that a record can carry. */
@@ -37,7 +36,7 @@ const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
  * @param {Connection} owner
  * @param {unknown} data
  * @param {BufferEncoding | undefined} encoding
- * @param {SentCallback} [callback] Called when the kernel has the bytes, or with an error when it
+ * @param {SentCallback} [callback] Called when the kernel has the bytes, or with an error if it
  *   never will
  */
 function write(owner, data, encoding, callback) {
@@ -82,8 +81,8 @@ function setNoDelay(owner, on) {
 /**
  * @param {Connection} owner
  * @param {unknown} on
- * @param {unknown} milliseconds Silence before the first probe; 0, the default, is the system's
- *   time
+ * @param {unknown} milliseconds Silence before the first probe; 0, the default: as the system has
+ *   it
  */
 function setKeepAlive(owner, on, milliseconds) {
   const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
@@ -91,13 +90,13 @@ function setKeepAlive(owner, on, milliseconds) {
   outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | flag | (seconds << AUX_SHIFT));
 }
 
-/** Bytes read from the socket since the reactor has it; -1 when it is gone. @type {(owner: Connection) => number} */
+/** Bytes that the reactor has read; -1 after the connection has closed. @type {(owner: Connection) => number} */
 function bytesRead(owner) {
   return state.native.bytesGiven(owner._slot, owner._generation);
 }
 
 /**
- * Bytes that the kernel took since the reactor has the socket; -1 when it is gone.
+ * Bytes that the kernel has taken from the reactor; -1 after the connection has closed.
  *
  * @type {(owner: Connection) => number}
  */
@@ -107,7 +106,7 @@ function bytesWritten(owner) {
 
 /** @typedef {EventEmitter & { bytesRead: number, bytesWritten: number }} Watched */
 
-/** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
+/** Emits 'timeout' after a time without a byte in either direction. */
 class IdleTimer {
   /** @param {Watched} socket */
   constructor(socket) {

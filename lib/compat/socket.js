@@ -22,8 +22,7 @@ const IPV6_BYTES = 16;
 const ANSWER_LENGTH = 129;
 
 /**
- * Slot, generation and addresses of a connection that opens. Kept small, because every connection
- * keeps them: an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
+ * An IPv4 address is a number, an IPv6 address a string of 16 bytes: every connection keeps them.
  *
  * @typedef {object} Peer
  * @property {number} _slot
@@ -48,7 +47,7 @@ function readPeer(peer, slot, bytes, start) {
 /**
  * @param {Buffer} bytes
  * @param {number} at
- * @param {number} family 4, 6, or 0 where the kernel knows no address
+ * @param {number} family 4, 6, or 0 if the kernel knows no address
  * @returns {number | string}
  */
 function readAddress(bytes, at, family) {
@@ -68,8 +67,8 @@ function portOf(address, port) {
 }
 
 /**
- * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and
- * `req.socket`. The reactor reads what arrives, so there is no 'data'.
+ * `ws._socket` and `req.socket` of a connection that the reactor has accepted. The reactor reads,
+ * so there is no 'data'.
  */
 class Socket extends withReactor(LazySocket) {
   /** @param {Connection} owner */
@@ -85,15 +84,10 @@ class Socket extends withReactor(LazySocket) {
     this._peerSeen = false;
     /** @type {ReturnType<typeof control.setTimeout> | null} */
     this._idle = null;
-    // The reactor's counters of bytes, as last seen: the counters do not outlive the connection.
+    // The reactor's counters of bytes, as last seen: they do not outlive the connection.
     this._given = 0;
     this._taken = 0;
-    /**
-     * Bytes of the answer to the handshake; null where the reactor has written the answer, or where
-     * it has not been written.
-     *
-     * @type {number | null}
-     */
+    /** Bytes of the 101; null if the reactor wrote it, or nobody yet. @type {number | null} */
     this._answered = null;
     this.connecting = false;
     /** @type {boolean | undefined} */
@@ -221,7 +215,7 @@ class Socket extends withReactor(LazySocket) {
   }
 
   /**
-   * Whether the peer's address is shown: after the end, as by a net.Socket, if it was shown before.
+   * The address of the peer is shown after the end if it was shown before, as by a net.Socket.
    *
    * @type {() => boolean}
    */
@@ -236,7 +230,7 @@ class Socket extends withReactor(LazySocket) {
     this.emit('end');
   }
 
-  /** The connection is gone. The owner calls it. */
+  /** The connection has closed. The owner calls it. */
   _onClosed() {
     if (this._closed) return;
     // The counters stay as they are now.

@@ -7,23 +7,21 @@ const { addon } = require('../reactor/addon');
 const COMPRESSORS = ['dedicated', 'shared'];
 
 /**
- * The options of memory, which are not checked yet.
+ * Not checked yet.
  *
  * @typedef {object} MemoryOptions
- * @property {unknown} [budget] Bytes that the contexts of the process may take in each direction
+ * @property {unknown} [budget] Bytes for the contexts of the process in each direction
  * @property {string} [compressor] One of COMPRESSORS
  * @property {unknown} [serverNoContextTakeover] False: contradicts `compressor: 'shared'`
  * @property {unknown} [clientNoContextTakeover] The same
  */
 
 /**
- * The `perMessageDeflate` of a server or a client in the terms of ws: the settings that
- * `compressor` stands for are negotiated. Sets the budget of the process, if there is one.
+ * Translates `compressor` to options of ws, and sets the budget of the process.
  *
  * @template T
- * @param {T} options The value of the option, of any type and not checked yet; a false one turns
- *   compression off
- * @returns {T} The same; for `compressor: 'shared'` a copy that takes over no context
+ * @param {T} options `perMessageDeflate`, of any type and not checked yet
+ * @returns {T} The same; a copy for `compressor: 'shared'`, which takes over no context
  * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`
  */
 function applyMemoryOptions(options) {
@@ -55,7 +53,7 @@ function setBudget(bytes) {
   addon().setDeflateBudget(bytes);
 }
 
-/** Whether clients are to be asked not to refer to earlier messages. */
+/** If it is full, clients are asked not to refer to earlier messages. */
 function isBudgetFull() {
   return addon().deflateBudgetIsFull();
 }

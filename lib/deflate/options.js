@@ -5,7 +5,7 @@ const zlib = require('node:zlib');
 const { LONGEST_DELAY, checkNumbers, checkValue } = require('../checks');
 const { reportUnknown } = require('../log');
 
-/** Names of the options that there are. */
+/** The names of all options. */
 const KNOWN = [
   'budget',
   'clientMaxWindowBits',
@@ -22,17 +22,14 @@ const KNOWN = [
   'zlibInflateOptions',
 ];
 
-/** Bytes below which a message is not compressed where this end has no context takeover. */
+/** A shorter message, in bytes, is not compressed without context takeover. */
 const THRESHOLD = 1024;
 
-/**
- * zlib's own default is 6. With 4, messages are larger by some percent and take two thirds of the
- * time.
- */
+/** zlib's default is 6. With 4, messages are some percent larger and take two thirds of the time. */
 const LEVEL = 4;
 const MEM_LEVEL = 8;
 
-/** Windows: whatever the client offers is accepted, and no offer is. */
+/** Windows: every offer is accepted, or none. */
 const AS_OFFERED = 0;
 const REFUSED = -1;
 
@@ -49,11 +46,10 @@ const REFUSED = -1;
  *
  * @typedef {object} Deflate
  * @property {ReturnType<typeof settingsOf>} settings How this end compresses
- * @property {boolean | undefined} serverNoContextTakeover Whether messages of the server do not
- *   refer to earlier ones; undefined for whatever the client offers
- * @property {boolean} clientNoContextTakeover Whether messages of the client do not
+ * @property {boolean | undefined} serverNoContextTakeover Undefined: as the client offers
+ * @property {boolean} clientNoContextTakeover
  * @property {number} serverMaxWindowBits 8 to 15, AS_OFFERED or REFUSED
- * @property {number} clientMaxWindowBits As `serverMaxWindowBits`
+ * @property {number} clientMaxWindowBits The same
  */
 
 /**
@@ -77,7 +73,7 @@ function deflateOptions(options) {
 }
 
 /**
- * permessage-deflate on a connection whose handshake was answered here, for its engine.
+ * permessage-deflate of a handshake that JavaScript answered, for the engine.
  *
  * @type {(carrier: { _extensions: import('../connection/state').Extensions }) => import('../native/binding').NegotiatedDeflate | undefined}
  */
@@ -94,7 +90,7 @@ function negotiatedDeflate(carrier) {
 }
 
 /**
- * Throws what zlib throws in ws when the first message is compressed, for numbers out of range.
+ * Throws for numbers out of range what zlib throws in ws for the first message.
  *
  * @type {(options: Options) => void}
  * @throws {RangeError | TypeError}
@@ -112,8 +108,7 @@ function check(options) {
 }
 
 /**
- * How messages are compressed, by options that have been checked. An option that has become wrong
- * since is left out.
+ * Of checked options. One that the program has spoiled since is left out.
  *
  * @type {(options: Options) => import('../native/binding').DeflateSettings}
  */
@@ -129,7 +124,7 @@ function settingsOf(options) {
 }
 
 /**
- * False only for false itself: ws takes other falsy values for no wish.
+ * Returns false only for false itself: to ws other falsy values are no wish.
  *
  * @type {(value: unknown) => boolean | undefined}
  */
@@ -155,12 +150,12 @@ function zlibWindowBits(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 
-/** 8 to 15; 15 where it was not negotiated. @type {(bits: unknown) => number} */
+/** 8 to 15; 15 if it was not negotiated. @type {(bits: unknown) => number} */
 function agreed(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 
-/** A length that is not below it is one that `>=` of ws says yes to. @type {(bytes: unknown) => number} */
+/** An integer for which `length >= threshold` is the same as in ws. @type {(bytes: unknown) => number} */
 function threshold(bytes) {
   if (bytes === undefined) return THRESHOLD;
   const number = Math.ceil(Number(bytes));

@@ -3,13 +3,13 @@
 /** @import { DeflateOptions } from '../../types/tools' */
 
 /**
- * Parameters of a connection, by the names that they have in the header (RFC 7692, 7.1).
+ * Parameters of a connection, by their names in the header (RFC 7692, 7.1).
  *
  * @typedef {object} Params
  * @property {boolean} [client_no_context_takeover]
  * @property {boolean} [server_no_context_takeover]
- * @property {number | boolean} [client_max_window_bits] 8 to 15; true where a client only says
- *   that it knows the parameter
+ * @property {number | boolean} [client_max_window_bits] 8 to 15; true if a client only knows the
+ *   parameter
  * @property {number | boolean} [server_max_window_bits] 8 to 15
  */
 
@@ -31,11 +31,11 @@ function offer(options) {
 }
 
 /**
- * Turns the parsed parameters of every offer into single values.
+ * Replaces the list of values of each parameter by its one value.
  *
  * @param {Record<string, Array<string | true> | number | true>[]} configurations
  * @param {boolean} isServer Whether they are offers; else they are an answer
- * @throws {Error | TypeError} For a parameter that is unknown, given twice or of a wrong value
+ * @throws {Error | TypeError} For a parameter that is unknown, given twice or wrong
  */
 function normalize(configurations, isServer) {
   for (const params of configurations) {
@@ -47,7 +47,7 @@ function normalize(configurations, isServer) {
 }
 
 /**
- * 8 to 15 for a window; true for a flag, and for a window that an offer leaves open.
+ * Returns 8 to 15 for a window; true for a flag, or a window that an offer leaves open.
  *
  * @type {(name: string, value: string | number | true, isServer: boolean) => number | true}
  */
@@ -70,8 +70,8 @@ function single(name, value, isServer) {
  *
  * @param {Params[]} offers
  * @param {DeflateOptions} options
- * @returns {Params} The first offer that can be accepted, with the server's own parameters
- * @throws {Error} When there is none
+ * @returns {Params} The first acceptable offer, with the server's own parameters
+ * @throws {Error} If there is none
  */
 function acceptOffer(offers, options) {
   const accepted = offers.find((params) => isAcceptable(params, options));
@@ -110,7 +110,7 @@ function isAbove(wanted, bits) {
  * Checks and completes the answer, for a client.
  *
  * @type {(params: Params, options: DeflateOptions) => Params}
- * @throws {Error} When the answer is none to the offer
+ * @throws {Error} If the answer does not match the offer
  */
 function acceptAnswer(params, options) {
   const { clientMaxWindowBits } = options;

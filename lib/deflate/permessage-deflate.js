@@ -20,14 +20,12 @@ const { limit } = require('../checks');
 
 const kFlow = Symbol('kFlow');
 
-/** What a sender leaves out at the end of a message, in bytes (RFC 7692, 7.2.1). */
+/** A sender leaves this out at the end of a message (RFC 7692, 7.2.1). */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
 const CONCURRENCY = 10;
 
-/**
- * Calls to zlib that run, and those that wait. The first PerMessageDeflate says how many may run.
- */
+/** Calls to zlib. The first PerMessageDeflate says how many may run at once. */
 const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([]) };
 
 /**
@@ -62,7 +60,7 @@ class PerMessageDeflate {
 
   /**
    * @type {(configurations: Record<string, Array<string | true>>[]) => Params}
-   * @throws {Error | TypeError} When they cannot be accepted
+   * @throws {Error | TypeError} If they cannot be accepted
    */
   accept(configurations) {
     params.normalize(configurations, this._isServer);
@@ -155,7 +153,7 @@ class PerMessageDeflate {
     return Object.assign(stream, { [kFlow]: flow });
   }
 
-  /** 8 to 15; 15 where it was not negotiated. @type {(side: 'server' | 'client') => number} */
+  /** 8 to 15; 15 if it was not negotiated. @type {(side: 'server' | 'client') => number} */
   _windowBits(side) {
     const bits = this.params[`${side}_max_window_bits`];
     return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;

@@ -21,8 +21,8 @@ const { setSocket } = WebSocket.prototype;
 const EVENTS = new Set(['headers', 'wsClientError']);
 
 /**
- * Methods that see handshakes, as they are in this package: where a server has others, JavaScript
- * decides all its handshakes.
+ * The methods of this package that see handshakes. If a server has others, JavaScript decides all
+ * its handshakes.
  *
  * @type {Record<string, unknown>}
  */
@@ -34,18 +34,14 @@ const OWN = {
   shouldHandle: null,
 };
 
-/**
- * To be called while the methods are those of this package: programs may replace them later.
- *
- * @type {(prototype: Server) => void}
- */
+/** Called before a program can replace the methods. @type {(prototype: Server) => void} */
 function knowHooks(prototype) {
   for (const name of /** @type {const} */ (['completeUpgrade', 'handleUpgrade', 'shouldHandle'])) OWN[name] = prototype[name];
 }
 
 /**
- * Lets servers notice when a program wants to see their handshakes. What escapes notice here is
- * noticed when a connection opens.
+ * Servers notice when a program wants to see their handshakes: here, or when the next connection
+ * opens.
  *
  * @type {(prototype: Server) => void}
  */
@@ -60,7 +56,7 @@ function updateAll() {
   for (const server of state.listeners.values()) server._updateAsk();
 }
 
-/** ASK_ bits. @type {(server: Server) => number} */
+/** The ASK_ bits of a server. @type {(server: Server) => number} */
 function wantedAsk(server) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Listeners are read where the emitter keeps them: this runs for every connection that opens.
@@ -79,7 +75,7 @@ function wantedAsk(server) {
   return drained | (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
 }
 
-/** Whether a method that sees handshakes is not the one of this package. @type {(server: Server) => boolean} */
+/** Whether the program has replaced a method that sees handshakes. @type {(server: Server) => boolean} */
 function isOverridden(server) {
   return (
     server.completeUpgrade !== OWN.completeUpgrade ||

@@ -20,15 +20,13 @@ const WebSocket = require('../websocket');
 
 const { setSocket } = WebSocket.prototype;
 
-/**
- * A socket on which a program has replaced one of these methods is not adopted: it must be called.
- */
+/** A socket is not adopted if the program has replaced one of these methods, which must be called. */
 const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
 
 /** Most bytes that the reactor may inflate in one piece: each byte can become a thousand. */
 const MOST_COMPRESSED = 8 * 1024;
 
-/** Milliseconds before a reactor that could not be started is tried again. */
+/** Milliseconds until a failed start is tried again. */
 const RETRY_MILLISECONDS = 1000;
 let retryAt = 0;
 
@@ -45,7 +43,7 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
  */
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
-  // A `setSocket()` of the program's gets the socket as it is, with the 101 on its way.
+  // A `setSocket()` of the program gets the socket itself, after the 101.
   if (ws.setSocket !== setSocket) {
     socket.write(response);
     ws.setSocket(socket, head, socketOptions(options));
@@ -57,8 +55,8 @@ function attach(ws, socket, head, response, options) {
 }
 
 /**
- * Whether a socket is nothing but a descriptor: the kernel has all bytes written to it, nothing but
- * the WebSocket reads it, and its bytes are those on the wire.
+ * Whether a socket is nothing but a descriptor: the kernel has all that was written, nobody else
+ * reads it, and nothing, such as TLS, changes its bytes.
  *
  * @type {(socket: AnySocket) => boolean}
  */
@@ -82,7 +80,7 @@ function isAdoptable(socket) {
 }
 
 /**
- * Whether more bytes have come behind the request than the reactor may inflate in one piece.
+ * Whether more bytes follow the request than the reactor may inflate in one piece.
  *
  * @type {(ws: Connection, socket: import('node:stream').Duplex, head: Buffer) => boolean}
  */
@@ -91,7 +89,7 @@ function isBomb(ws, socket, head) {
 }
 
 /**
- * The native reactors; null: the process has no descriptors or threads left.
+ * Returns null if the process has no descriptors or threads left.
  *
  * @type {(options: ServerOptions) => typeof state.native | null}
  */
@@ -106,7 +104,7 @@ function startReactor(options) {
 }
 
 /**
- * False: nothing has changed.
+ * Returns false if nothing has changed.
  *
  * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, options: ServerOptions) => boolean}
  */
@@ -126,7 +124,7 @@ function adopt(ws, socket, head, response, options) {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
     native.adopt(socket._handle.fd, { slot, generation }, response, early, served, ws._owner?._rates?.native);
   } catch {
-    // Out of descriptors: the one that the socket has can still be served here.
+    // Out of descriptors: this thread can still serve the socket.
     forget(slot);
     for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
     return false;

@@ -7,8 +7,8 @@ const { isToken } = require('./token');
  * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).
  *
  * @param {string} header
- * @returns {Record<string, Array<Record<string, Array<string | true>>>>} For each extension its
- *   offers, for each parameter its values; true is a parameter without a value
+ * @returns {Record<string, Array<Record<string, Array<string | true>>>>} The offers of each
+ *   extension, with the values of each parameter: true if it has none
  * @throws {SyntaxError}
  */
 function parse(header) {
@@ -28,11 +28,7 @@ function parse(header) {
   return offers;
 }
 
-/**
- * The value of a parameter: a token, or a quoted string whose content is one.
- *
- * @type {(scanner: InstanceType<typeof Scanner>) => string}
- */
+/** A token, or a quoted string that contains one. @type {(scanner: InstanceType<typeof Scanner>) => string} */
 function value(scanner) {
   if (!scanner.skip('"')) return scanner.token();
   let text = '';
@@ -51,8 +47,7 @@ function add(lists, name, element) {
 }
 
 /**
- * The `Sec-WebSocket-Extensions` header for extensions in the form that `parse` returns. Where
- * there is one offer or value, it need not be in an array.
+ * The inverse of `parse`. A single offer or value need not be in an array.
  *
  * @type {(extensions: import('../connection/state').Extensions) => string}
  */

@@ -12,11 +12,11 @@ const subprotocol = require('./subprotocol');
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
 
 /**
- * The hooks of a handshake, whose signature depends on the program.
+ * Hooks of the program.
  *
  * @typedef {object} Hooks
- * @property {Function} verifyClient Accepts or refuses a client
- * @property {Function} [handleProtocols] Chooses the subprotocol
+ * @property {Function} verifyClient
+ * @property {Function} [handleProtocols]
  */
 
 /** 16 bytes in base64 (RFC 6455, 4.1). */
@@ -183,7 +183,7 @@ class Handshake {
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
   }
 
-  /** Whether the server is drained, or full: answered, or dropped. */
+  /** Turns a client away if the server is draining (503) or full (no answer). */
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
     if (listener?.drops(/** @type {import('node:net').Socket} */ (/** @type {unknown} */ (this.socket)))) return true;
@@ -192,7 +192,7 @@ class Handshake {
     return true;
   }
 
-  /** Whether the client may not connect: answered. */
+  /** Refuses a client that is over a limit, or has an origin that is not allowed. */
   isDenied() {
     const { _admission: admission } = this.server;
     if (admission === null) return false;

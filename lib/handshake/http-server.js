@@ -3,11 +3,7 @@
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Server } from '../connection/state' */
 
-/**
- * The WebSocketServers of each HTTP server, in the order in which they came.
- *
- * @type {WeakMap<object, Set<Server>>}
- */
+/** The WebSocketServers of each HTTP server, oldest first. @type {WeakMap<object, Set<Server>>} */
 const attached = new WeakMap();
 
 /**
@@ -36,9 +32,8 @@ function attachTo(wss, server) {
 }
 
 /**
- * Whether this one of several WebSocketServers gets a request. Those that handle the request do;
- * the first refuses a request that none of them handles. In ws each refuses the requests of the
- * others.
+ * Whether a server gets a request: each gets its own, and the first also gets, and refuses, what
+ * none of them handles. In ws each refuses the requests of the others.
  *
  * @type {(wss: Server, request: IncomingMessage, siblings: Set<Server>) => boolean}
  */

@@ -13,7 +13,7 @@ const { delay } = require('../checks');
 
 /** @import { WebSocket } from '../connection/state' */
 
-/** A handshake whose request an HTTP server of Node has read: `server` and `noServer`. */
+/** A handshake with `server` or `noServer`: an HTTP server of Node has read the request. */
 class HttpUpgrade extends Handshake {
   /** @param {InstanceType<typeof import('../running/admission').Admission>} admission */
   enter(admission) {
@@ -23,8 +23,8 @@ class HttpUpgrade extends Handshake {
   }
 
   /**
-   * The client has ended its side while JavaScript decides. A request that is not answered within
-   * `closeTimeout` gives its place back, as the reactor's handshakes do.
+   * The client has ended its side while JavaScript decides. Without an answer within `closeTimeout`
+   * the socket is destroyed, as by the reactor.
    */
   ended() {
     if (this.isAnswered() || this.socket.destroyed) return;
@@ -45,7 +45,7 @@ class HttpUpgrade extends Handshake {
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, server.options);
     server._came();
-    // The table of the connections that a listening server has accepted does not know this one.
+    // The table of the reactors does not know this connection.
     list(server);
     server._opened(ws);
     diagnostics.opened(ws, request);

@@ -8,14 +8,14 @@ const { PerMessageDeflate } = require('../deflate/permessage-deflate');
 /** @typedef {InstanceType<typeof PerMessageDeflate>} Deflate */
 /** @import { ServerOptions } from '../options' */
 
-/** The name of the one extension there is. */
+/** The only extension. */
 const DEFLATE = PerMessageDeflate.extensionName;
 
 /**
  * The offer of a client.
  *
  * @param {{ maxPayload?: number, perMessageDeflate?: unknown }} options
- * @returns {Deflate | null} What offers, and takes the answer; null without `perMessageDeflate`
+ * @returns {Deflate | null} Makes the offer and takes the answer; null without `perMessageDeflate`
  */
 function offerOf(options) {
   const { maxPayload } = options;
@@ -24,11 +24,10 @@ function offerOf(options) {
 }
 
 /**
- * The extensions that a server accepts of the offers in a `Sec-WebSocket-Extensions` header.
+ * The extensions that a server accepts from a `Sec-WebSocket-Extensions` header.
  *
  * @type {(header: string | undefined, options: ServerOptions) => Record<string, Deflate>}
- * @throws {Error} For a header of a wrong form, or when no offer of permessage-deflate is
- *   acceptable
+ * @throws {Error} For a malformed header, or if no offer of permessage-deflate is acceptable
  */
 function acceptOffers(header, options) {
   const { maxPayload } = options;
@@ -73,7 +72,7 @@ function acceptAnswer(header, offered) {
 }
 
 /**
- * The value of the header for the extensions of a client's offer or of a server's answer.
+ * The header of a client's offer or a server's answer; '' without extensions.
  *
  * @type {(extensions: import('../connection/state').Extensions) => string}
  */

@@ -54,10 +54,10 @@ function listen(server, place, address) {
   }
   enlist(server._listenerId, server);
   server._listener?._onBound();
-  // Accepting starts when the listeners that this turn attaches are known.
+  // Accept after this turn, which attaches listeners.
   process.nextTick(() => {
     if (!server._isRunning()) return;
-    // The fields of a subclass did not exist yet, and nothing reports their definition.
+    // A subclass has defined its fields by now, which nothing reports.
     server._updateAsk();
     native.accept(server._listenerId);
     server._emit('listening');
@@ -66,8 +66,8 @@ function listen(server, place, address) {
 }
 
 /**
- * Checks what Node checks before its own servers listen: --permission does not restrict an addon
- * that it allows.
+ * Node checks this for its own servers only: --permission does not restrict an addon that it
+ * allows.
  *
  * @throws {Error} ERR_ACCESS_DENIED, as from `net.Server`
  */

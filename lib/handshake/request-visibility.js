@@ -1,10 +1,8 @@
 'use strict';
 
-// Whether a listener could see the request of 'connection': where none could, it is not made. A
-// request is an IncomingMessage of Node, 800 bytes with its text. Were it always made, a handshake
-// would take 1.11 to 1.25 times the CPU time of the JavaScript thread, and each of 10,000 idle
-// connections 1,117 bytes instead of 733, as V8's young generation grows with it
-// (benchmark/NOTES.md).
+// The request of 'connection' is made only if a listener could see it: an IncomingMessage takes 800
+// bytes. If it were always made, a handshake would take 1.11 to 1.25 times the CPU time of this
+// thread, and each of 10,000 idle connections 1,117 bytes instead of 733 (benchmark/NOTES.md).
 
 const { isProxy } = require('node:util').types;
 
@@ -16,10 +14,7 @@ const { UpgradeRequest, requestText } = require('./request');
 
 const { toString } = Function.prototype;
 
-/**
- * The source of a function of exactly one parameter, an identifier without default: an arrow
- * function or another, async or not.
- */
+/** The source of a function with exactly one parameter: an identifier without a default. */
 const ONE_PARAMETER =
   /^(?:async\s+)?(?:(?:[A-Za-z_$][\w$]*|\(\s*[A-Za-z_$][\w$]*\s*,?\s*\))\s*=>|function(?:\s+[A-Za-z_$][\w$]*)?\s*\(\s*[A-Za-z_$][\w$]*\s*,?\s*\)\s*\{)/;
 
@@ -56,7 +51,7 @@ function isPlain(server) {
 /** @type {(server: Server) => boolean} */
 function isRequestSeen(server) {
   if (!isPlain(server)) return true;
-  // Not `rawListeners()`: its array would be garbage of every connection that opens.
+  // Not `rawListeners()`, which makes an array.
   const { connection: listeners } = /** @type {Emitting} */ (server)._events;
   if (listeners === undefined) return false;
   return typeof listeners === 'function' ? seesSecond(listeners) : listeners.some(seesSecond);

@@ -14,7 +14,7 @@ const {
 /** @typedef {IncomingMessage['headersDistinct']} Distinct */
 
 /**
- * An IncomingMessage, as far as the class overrides it: accessors of Node that are fields for tsc.
+ * What the class overrides: accessors that tsc takes for fields.
  *
  * @typedef {{ get headers(): Headers, set headers(given: Headers),
  *   get headersDistinct(): Distinct, set headersDistinct(given: Distinct),
@@ -120,7 +120,7 @@ function extensionsText(bytes, start) {
   return bytes.toString('latin1', at, at + length);
 }
 
-/** A copy of the bytes read behind the request. @type {(bytes: Buffer, start: number) => Buffer} */
+/** A copy of the bytes after the request. @type {(bytes: Buffer, start: number) => Buffer} */
 function headOf(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
   if (length === 0) return EMPTY_BUFFER;

@@ -6,15 +6,10 @@ const { sharedListenOptions } = require('../options');
 
 /** @import { Server } from '../connection/state' */
 
-/** Most milliseconds between two looks for requests that take too long. */
+/** At most so many milliseconds between two checks for slow requests. */
 const CHECK_INTERVAL = 1000;
 
-/**
- * Whether this process is a worker of a cluster: its ports are its primary's, which hands
- * connections to the workers.
- *
- * @type {() => boolean}
- */
+/** Whether this is a worker of a cluster, to which the primary hands connections. @type {() => boolean} */
 function isShared() {
   return require('node:cluster').isWorker;
 }

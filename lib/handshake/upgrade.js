@@ -41,9 +41,8 @@ const {
 const kUpgrade = Symbol('kUpgrade');
 
 /**
- * A connection of a listener of the reactor whose handshake JavaScript decides. The handshake holds
- * the slot in the table until there is a WebSocket or the connection is gone. `handleUpgrade()`
- * gets its socket.
+ * A connection that the reactor has accepted and JavaScript decides on. It holds the slot in the
+ * table until there is a WebSocket or the connection is closed. `handleUpgrade()` gets its socket.
  *
  * @implements {Connection}
  */
@@ -53,8 +52,8 @@ class Upgrade {
    * @param {number} slot
    * @param {Buffer} bytes
    * @param {number} start
-   * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask, so
-   *   that the record is an OPEN record
+   * @param {boolean} isLate Whether the reactor answered before it knew that it had to ask: the
+   *   record is an OPEN record
    */
   constructor(server, slot, bytes, start, isLate) {
     this.server = server;
@@ -131,8 +130,8 @@ class Upgrade {
   }
 
   /**
-   * Emits 'upgrade', whose listener is the server. Without a listener, the request is answered like
-   * any other that asks for no upgrade.
+   * Emits 'upgrade', to which the server listens. Without a listener the answer is 426, as for a
+   * request without an upgrade.
    */
   ask() {
     const { head, request, server, socket } = this;
@@ -170,8 +169,8 @@ class Upgrade {
 }
 
 /**
- * A connection that the reactor has opened before JavaScript could be asked: the answer of the
- * reactor, and the records that are delivered if the connection may stay.
+ * A connection that the reactor opened before JavaScript could be asked: its answer, and the
+ * records to deliver if it may stay.
  */
 class Late {
   /**
@@ -192,7 +191,7 @@ class Late {
   }
 }
 
-/** The handshake of such a connection with the server whose `handleUpgrade()` was called. */
+/** The handshake of an `Upgrade`, in the `handleUpgrade()` of some server. */
 class ReactorHandshake extends Handshake {
   get upgrade() {
     return this.socket[kUpgrade];
@@ -260,7 +259,7 @@ class ReactorHandshake extends Handshake {
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     ws.setSocket(socket, head, socketOptions(server.options));
-    // Where `setSocket()` has kept the socket, the table of connections does not know this client.
+    // If `setSocket()` has kept the socket, the table does not know this client.
     if (ws._owner !== server) list(server);
     server._opened(ws);
     diagnostics.opened(ws, this.request);

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Calls a function when a method of an instance or of the class is assigned to. The assignment
- * itself has its usual effect; `Object.defineProperty` is not noticed.
+ * Calls `changed` after an assignment to a method, own or inherited, with the object that was
+ * assigned to: an instance or a prototype. `Object.defineProperty` is not noticed.
  *
  * @template {object} T
  * @param {T} prototype

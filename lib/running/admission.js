@@ -10,7 +10,7 @@ const { DENIALS } = require('../reactor/layout');
 /** @import { AnySocket } from '../connection/state' */
 /** @import { AdmissionLimits } from '../native/binding' */
 
-/** At most this many refused origins cause a warning that says how to allow them. */
+/** At most so many refused origins cause a warning. */
 const MOST_SHOWN = 10;
 
 /** Most characters of an origin in such a warning. */
@@ -32,10 +32,7 @@ const ORIGIN = numberOf('origin');
 
 /** @typedef {AdmissionLimits & { maxHeaderBytes: number, maxHeaders: number }} Limits */
 
-/**
- * The limits of a server. They are counted by the native part, for the reactors and for upgrades
- * that JavaScript decides.
- */
+/** The limits of a server. The native part counts, for the reactors and for JavaScript. */
 class Admission {
   /**
    * @param {Limits} limits
@@ -57,7 +54,7 @@ class Admission {
   }
 
   /**
-   * Counts a connection whose request an HTTP server of Node has read, until its socket is closed.
+   * Counts a connection with an HTTP server of Node, until its socket closes.
    *
    * @type {(request: IncomingMessage, socket: AnySocket) => Denial | null}
    */
@@ -89,8 +86,7 @@ class Admission {
   }
 
   /**
-   * Whether one of the rules allows it. Without an origin only functions are rules; a Promise of
-   * one allows nothing.
+   * Only functions judge a request without an origin. A Promise allows nothing.
    *
    * @type {(origin: string | undefined, request: IncomingMessage) => boolean}
    */
@@ -123,7 +119,7 @@ function isFunction(judge) {
 function warn(shown, origin) {
   shown.add(origin);
   if (origin.length > MOST_CHARACTERS) origin = `${origin.slice(0, MOST_CHARACTERS)}...`;
-  // Every site can make a page with this origin: to allow it is nobody's need.
+  // Every site can make a page with this origin: nobody should allow it.
   const text =
     origin === 'null'
       ? 'A WebSocket of a file, or of a sandboxed page, was refused: such pages have no origin'
@@ -132,7 +128,7 @@ function warn(shown, origin) {
 }
 
 /**
- * `patterns` is undefined where every origin is allowed.
+ * Without `patterns` every origin is allowed.
  *
  * @type {(allowed: unknown) => { patterns: string[] | undefined, judges: Array<RegExp | Judge> }}
  * @throws {TypeError}

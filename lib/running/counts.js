@@ -9,43 +9,42 @@ const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../rea
 /** @import { WebSocket } from '../connection/state' */
 
 /**
- * A WebSocket, or the handshake of one, as far as it is counted.
+ * What is counted of a WebSocket, or of its handshake.
  *
  * @typedef {object} Counted
- * @property {number} [_order] Its number among the connections of listeners, counted as they open;
- *   0 or undefined: none of them
- * @property {number} _bits See bits.js
- * @property {{ callbacks: unknown, closeCode?: number } | null} _extra `closeCode`: the code of
- *   'close'
+ * @property {number} [_order] Its number among the WebSockets of servers, as they open; 0 or
+ *   undefined: none
+ * @property {number} _bits
+ * @property {{ callbacks: unknown, closeCode?: number } | null} _extra
  */
 
 /** The first of the codes that programs choose (RFC 6455, 7.4.2). */
 const PRIVATE = 3000;
 
-/** What a 'close' without a close frame, or without a code in it, reports (RFC 6455, 7.4.1). */
+/** The code of 'close' without a code, or without a close frame (RFC 6455, 7.4.1). */
 const WITHOUT_CODE = [1005, ABNORMAL];
 
 /** The usual answers to handshakes. */
 const STATUSES = [400, 401, 403, 404, 405, 426, 429, 431, 503];
 
-/** Topics whose losses are counted by name: peers may choose the names. */
+/** At most so many topics are counted by name: peers may choose the names. */
 const MOST_TOPICS = 20;
 
 const CODES = Array.from({ length: PRIVATE }, (_, code) => code).filter((code) => isValidStatusCode(code) || WITHOUT_CODE.includes(code));
 
-/** Counts of a server's connections, for `metrics()`: all keys are there from the beginning. */
+/** Counts for `metrics()`. All keys are there from the beginning. */
 class Counts {
   constructor() {
     this.open = this.opened = 0;
-    /** Connections that have ended, by the code of 'close'; a peer may choose any other. */
+    /** Ended connections by the code of 'close'; a peer may choose any other. */
     this.closed = zeros([...CODES, 'other']);
     /** The same by `closeCause`. */
     this.ended = /** @type {Record<CloseCause, number>} */ (zeros(/** @type {CloseCause[]} */ (CAUSES.slice(1))));
-    /** Connections that have failed, by the code of 'error'. */
+    /** Failed connections by the code of 'error'. */
     this.failed = zeros(PROTOCOL_ERRORS.flatMap((row) => row?.code ?? []));
-    /** Handshakes that JavaScript has refused, by status; a program may choose any other. */
+    /** Handshakes that JavaScript refused, by status; a program may choose any other. */
     this.refused = zeros(STATUSES);
-    /** Connections that were closed as they came: the process had no descriptors left. */
+    /** Connections closed at once, as no descriptors were left. */
     this.exhausted = 0;
     /** Messages that slow members did not get, by topic. @type {Record<string, number>} */
     this.dropped = Object.create(null);

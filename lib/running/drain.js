@@ -27,17 +27,10 @@ const STEP = 5;
 /** Least milliseconds between two calls of `onProgress`. */
 const REPORT_INTERVAL = 100;
 
-/**
- * Milliseconds after which a connection that was cut off counts as gone; a stream may never report
- * it.
- */
+/** Milliseconds after which a terminated connection counts as closed; a stream may never report it. */
 const CUT_TIMEOUT = 1000;
 
-/**
- * Closes the clients that a server has, spread over a time; new ones are refused from then on.
- *
- * Each client is in `open` until it is gone, and in `closing` once its close frame is sent.
- */
+/** Closes the clients of a server, spread over a time, and refuses new ones. */
 class Drain {
   /**
    * @param {Server} server
@@ -47,7 +40,7 @@ class Drain {
   constructor(server, options) {
     const { code, duration, handOver, onProgress, reason, signal } = checked(options);
     this.server = server;
-    /** No client is refused when another process listens on the same socket. */
+    /** False if another process listens on the same socket. */
     this.refuses = !handOver;
     this.code = code;
     this.reason = reason;
@@ -60,13 +53,9 @@ class Drain {
     this.clients = [.../** @type {{ clients: Set<WebSocket> }} */ (/** @type {unknown} */ (server)).clients];
     /** @type {Set<Counted>} */
     this.open = new Set(this.clients);
-    /**
-     * The deadline of each client that was closed, the first one first.
-     *
-     * @type {Map<WebSocket, number>}
-     */
+    /** Clients whose close frame is sent, with their deadlines, in order. @type {Map<WebSocket, number>} */
     this.closing = new Map();
-    /** Clients of `closing` that were cut off. @type {Set<Counted>} */
+    /** Clients that were terminated. @type {Set<Counted>} */
     this.cut = new Set();
     this.pace = new Pace(this.clients.length, duration, now);
     /** The number of clients to close now. */
@@ -88,15 +77,13 @@ class Drain {
     else this.wait(now);
   }
 
-  /** Whether no client is left, and none can come any more. */
+  /** No client is left, and none can come. */
   isDone() {
     const { _connections: count, _listenerId: listener } = this.server;
     return this.open.size === 0 && (this.refuses || (listener === -1 && count === 0));
   }
 
-  /**
-   * Seconds after which a refused client may come back: other processes serve it by then.
-   */
+  /** Seconds until other processes serve a refused client. */
   get retryAfter() {
     return Math.max(1, Math.ceil((this.end - performance.now()) / 1000));
   }
@@ -108,7 +95,7 @@ class Drain {
   }
 
   /**
-   * A connection that had been accepted before is open: it is closed like the others.
+   * A connection that was accepted before has opened: it is closed like the others.
    *
    * @type {(ws: WebSocket) => void}
    */
@@ -123,7 +110,7 @@ class Drain {
     this.changed();
   }
 
-  /** A connection of the server is gone. @param {Counted} ws */
+  /** A connection of the server has ended. @param {Counted} ws */
   gone(ws) {
     if (this.isOver) return;
     if (!this.open.delete(ws)) return this.refuses ? undefined : this.changed();
@@ -133,7 +120,7 @@ class Drain {
     this.changed();
   }
 
-  /** Makes the drain the cause of an end that it has brought about. @type {(ws: WebSocket) => void} */
+  /** Names the drain as the cause of an end that it caused. @type {(ws: WebSocket) => void} */
   explain(ws) {
     let cause = causeOf(ws);
     if (cause === CAUSE.CLOSED && this.closing.has(ws)) cause = CAUSE.DRAIN;
@@ -188,7 +175,7 @@ class Drain {
   }
 
   /**
-   * `closeTimeout` is over: the client is cut off, and must be gone soon.
+   * `closeTimeout` is over: terminates the client.
    *
    * @param {WebSocket} ws
    * @param {number} now Milliseconds, as `performance.now()`
@@ -241,7 +228,7 @@ function checked(options = {}) {
 }
 
 /**
- * Resolved with the outcome for its clients when all are gone or `signal` is aborted.
+ * Resolves when all clients have ended or `signal` is aborted.
  *
  * @type {(server: Server, options?: DrainOptions) => Promise<DrainProgress>}
  */

@@ -6,19 +6,18 @@ const { setInterval } = require('node:timers');
 
 const { root } = require('../async-context');
 
-/** Milliseconds between two looks. */
+/** Milliseconds. */
 const INTERVAL = 100;
 
-/** Buckets up to 1 us, 2 us, 4 us and so on, the last without a bound: those of the reactors. */
+/** Buckets up to 1 us, 2 us, 4 us and so on, the last without a bound, as in the reactors. */
 const buckets = new Array(25).fill(0);
 
-/** Seconds, of all looks. */
+/** Seconds. */
 let sum = 0;
 
 /** When the next look is due, in milliseconds; NaN before the first. */
 let due = NaN;
 
-/** Notes by how much the event loop is late. */
 function look() {
   const now = performance.now();
   const late = Math.max(now - due, 0) / 1000;

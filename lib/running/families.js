@@ -10,16 +10,16 @@
  * @typedef {object} Sample
  * @property {string} suffix After the name of its family: '' or, of a histogram, `_bucket`, `_sum`
  *   or `_count`
- * @property {Record<string, string>} labels What distinguishes it from the others of its family
- * @property {number} value What it is now
+ * @property {Record<string, string>} labels Distinguish it from others of its family
+ * @property {number} value
  */
 
 /**
  * All numbers of one name.
  *
  * @typedef {object} Family
- * @property {string} name Of letters and underscores
- * @property {string} help What it is, for readers
+ * @property {string} name
+ * @property {string} help For readers
  * @property {'counter' | 'gauge' | 'histogram'} type A counter only grows
  * @property {boolean} isShared Whether they are the same for all servers of the thread
  * @property {Sample[]} samples None while there are no reactors

@@ -16,7 +16,7 @@ const { state } = require('../reactor/table');
 /** The first bound of the ratio of compression. */
 const LEAST_RATIO = 1 / 1024;
 
-/** A power of two, above which no batch has records. */
+/** A power of two: no batch has more records. */
 const LARGEST_BATCH = 2 ** Math.ceil(Math.log2(MAX_RECORDS));
 
 /** @type {(server: Server) => Metrics} */
@@ -49,8 +49,6 @@ function metricsOf(server) {
 }
 
 /**
- * The clients for which most bytes wait, and which may cost others memory.
- *
  * @param {Server} server
  * @param {number} count
  * @returns {Waiting[]} The one with most bytes first
@@ -61,7 +59,7 @@ function slowest(server, count) {
   return most.slice(0, count).map(({ client, bytesWaiting }) => ({ client, ...peerOf(client), bytesWaiting, seconds: secondsOf(client) }));
 }
 
-/** For how long there have been some; null for a stream. @type {(ws: WebSocket) => number | null} */
+/** For how long bytes have waited; null for a stream. @type {(ws: WebSocket) => number | null} */
 function secondsOf({ _bits: bits, _slot: slot }) {
   return (bits & (STREAM | GONE)) === 0 ? state.native.fullFor(slot) : null;
 }
@@ -97,9 +95,9 @@ function times(native) {
 
 /**
  * @typedef {object} Counted
- * @property {number[]} buckets How many are up to a bound, to twice as much, and so on; the last
- *   one has no bound
- * @property {number} sum The sum of all
+ * @property {number[]} buckets How many are up to a bound, to twice the bound, and so on; the last
+ *   has none
+ * @property {number} sum
  */
 
 /**

@@ -9,27 +9,20 @@ const { version } = require('../../package.json');
 
 /** What shows the numbers of one name. @typedef {object} Instrument */
 
-/**
- * Takes a number of an instrument when metrics are collected.
- *
- * @typedef {{ observe(instrument: Instrument, value: number, attributes: Record<string, string>):
- *   void }} Result
- */
+/** @typedef {{ observe(instrument: Instrument, value: number, attributes: Record<string, string>): void }} Result */
 
 /** @typedef {{ description: string, unit: string | undefined }} InstrumentOptions */
 
 /**
- * The Meter of `@opentelemetry/api`, as far as it is used here.
+ * What is used of a Meter of `@opentelemetry/api`.
  *
  * @typedef {object} Meter
  * @property {(name: string, options: InstrumentOptions) => Instrument} createObservableCounter
- *   Makes one that only grows
- * @property {Meter['createObservableCounter']} createObservableUpDownCounter Makes one
- *   that goes up and down
+ * @property {Meter['createObservableCounter']} createObservableUpDownCounter
  * @property {(report: (result: Result) => void, observed: Instrument[]) => void}
- *   addBatchObservableCallback Has a function called that reports several
+ *   addBatchObservableCallback
  * @property {(report: (result: Result) => void, observed: Instrument[]) => void}
- *   removeBatchObservableCallback Ends that
+ *   removeBatchObservableCallback
  */
 
 /** @typedef {{ getMeter(name: string, version?: string): Meter }} MeterProvider */
@@ -61,12 +54,12 @@ function observe(server, { attributes = {}, meterProvider = globalProvider() } =
 }
 
 function globalProvider() {
-  // Only programs that use it have it installed.
+  // An optional dependency.
   return /** @type {(name: string) => { metrics: MeterProvider }} */ (require)('@opentelemetry/api').metrics;
 }
 
 /**
- * There is no histogram that is observed: its counts are counters.
+ * No histogram can be observed: its counts are counters.
  *
  * @type {(meter: Meter, family: Family) => Array<[string, Instrument]>}
  */

@@ -1,18 +1,14 @@
 'use strict';
 
-/**
- * The factor by which steps may come faster than planned, to make up for time lost by a busy
- * thread.
- */
+/** Steps may come faster by this factor, to make up for a busy thread. */
 const HASTE = 1.15;
 
-/** The most milliseconds of lost time that are made up for at once. */
+/** At most so many lost milliseconds are made up for at once. */
 const GRACE = 50;
 
 /**
- * Spreads steps evenly over a time: each has a slot of its own, in which its moment is chosen at
- * random. Late steps do not come all at once: no second has more steps than 1.21 times the mean
- * plus two.
+ * Spreads steps evenly over a time: each at a random moment of its own slot. Late steps do not come
+ * all at once: no second has more than 1.21 times the mean plus two.
  */
 class Pace {
   /**
@@ -27,7 +23,7 @@ class Pace {
     this.random = random;
     this.start = now;
     this.taken = 0;
-    /** The time at which the next step is due. */
+    /** When the next step is due. */
     this.next = now + this.slot * random();
   }
 

@@ -16,8 +16,7 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 /** @typedef {Record<string, string>} Labels */
 
 /**
- * The servers that registries show, with their labels, and what they were in this turn of the event
- * loop.
+ * The servers of a registry with their labels, and their metrics in this turn of the event loop.
  *
  * @typedef {{ servers: Map<Server, Labels>, current: Map<string, Family> | null }} Shown
  */
@@ -31,7 +30,7 @@ const registries = new WeakMap();
  * @param {Server | Iterable<[Server, Labels]>} servers
  * @param {Labels} [labels] Labels of every sample, such as `{ server: 'chat' }`
  * @returns {string} Lines, to be sent with `contentType`
- * @throws {RangeError} For a label that is not allowed, or the same labels twice
+ * @throws {RangeError} For a wrong label, or the same labels twice
  */
 function prometheus(servers, labels = {}) {
   check(labels);
@@ -47,13 +46,13 @@ function prometheus(servers, labels = {}) {
 }
 
 /**
- * Shows the metrics of a server in a registry of prom-client, beside what is there.
+ * Adds the metrics of a server to a registry of prom-client.
  *
  * @param {Server} server
  * @param {Registry} registry
  * @param {Labels} [labels] Labels of the server's own samples: they tell servers apart
- * @returns {() => void} Takes them out again
- * @throws {RangeError} For a label that is not allowed, or the labels of another server
+ * @returns {() => void} Removes them
+ * @throws {RangeError} For a wrong label, or the labels of another server
  */
 function register(server, registry, labels = {}) {
   const shown = registries.get(registry) ?? { servers: new Map(), current: null };
@@ -72,21 +71,21 @@ function register(server, registry, labels = {}) {
 }
 
 /**
- * A metric for prom-client, which takes `_total` away from its name where the format adds that.
+ * prom-client removes `_total` from its name if the format adds it.
  *
  * @type {(family: Family, shown: Shown) => object}
  */
 function metricOf({ name, help, type }, shown) {
   const get = async () => {
     const values = look(shown).get(name)?.samples.map(({ suffix, labels, value }) => (suffix === '' ? { labels, value } : { metricName: name + suffix, labels, value }));
-    // prom-client names a counter by itself, as the format asks for.
+    // Named anew: prom-client may have changed it.
     return { name: metric.name, help, type, values, aggregator: 'sum' };
   };
   const metric = { name, help, type, reset: () => {}, get };
   return metric;
 }
 
-/** Their metrics by name. A scrape asks for all of them in one turn. @type {(shown: Shown) => Map<string, Family>} */
+/** A scrape asks for all metrics in one turn. @type {(shown: Shown) => Map<string, Family>} */
 function look(shown) {
   if (shown.current === null) {
     shown.current = collect(shown.servers, {});
@@ -96,7 +95,7 @@ function look(shown) {
 }
 
 /**
- * Their metrics by name. What they share is there once.
+ * By name. What the servers share is there once.
  *
  * @type {(servers: Iterable<[Server, Labels]>, labels: Labels) => Map<string, Family>}
  */
@@ -126,7 +125,7 @@ function check(labels) {
 
 /**
  * @type {(labels: Labels, others: Labels[]) => Labels}
- * @throws {RangeError} For a label that is not allowed, or the labels of another server
+ * @throws {RangeError} For a wrong label, or the labels of another server
  */
 function checkNew(labels, others) {
   check(labels);

@@ -2,15 +2,12 @@
 
 const { addon } = require('../reactor/addon');
 
-/**
- * The rates at which each connection of a server may send. The reactors and streams count in one
- * place.
- */
+/** How fast each client may send. The reactors and streams count in one place. */
 class Rates {
   /**
-   * @param {number} messages Messages, pings and pongs in a second; 0 is no limit
-   * @param {number} bytes Bytes of the socket in a second; 0 is no limit
-   * @param {boolean} closes Whether a client that sends more is closed, and not only read later
+   * @param {number} messages With pings and pongs, in a second; 0 is no limit
+   * @param {number} bytes Of the socket in a second; 0 is no limit
+   * @param {boolean} closes Whether a faster client is closed, instead of read later
    */
   constructor(messages, bytes, closes) {
     this.messages = messages;
