@@ -1,5 +1,9 @@
 // A model of the messages that subscribers must get.
 
+import { createRequire } from 'node:module';
+
+const { SENDS_WAIT } = createRequire(import.meta.url)('../../lib/bits.js');
+
 /** Topics by name, with their settings. */
 export const TOPICS = {
   plain: {},
@@ -13,8 +17,9 @@ export const TOPICS = {
 export const NAMES = Object.keys(TOPICS);
 export const SLOW_NAMES = NAMES.filter((name) => TOPICS[name].slow !== undefined);
 
-/** In place of a topic: the messages of `send()`. */
+/** In place of a topic: the messages of `send()`, and of `broadcast()`. */
 const SENT = '';
+const EVERYONE = '*';
 
 /**
  * One connection: the messages that it should get, those that it gets, and those reported as not
@@ -22,13 +27,31 @@ const SENT = '';
  */
 export class Listener {
   constructor() {
+    this.begin();
+    /** Once the connection has ended: whether all its messages come before the end. */
+    this.ending = null;
+  }
+
+  /** What is looked at together begins. */
+  begin() {
     /** Names of topics and numbers of messages. */
     this.wanted = [];
     this.heard = [];
     this.dropped = new Map();
     this.gaps = new Map();
-    /** Once the connection has ended: whether all its messages come before the end. */
-    this.ending = null;
+    /** How many messages are wanted of `publish()` and of `send()`. */
+    this.counts = [0, 0];
+    /** Messages of `send()` that cannot be passed by one that is published: no Blob is read before them. */
+    this.settled = 0;
+  }
+
+  /** One more message: it comes after as many of the other kind. */
+  want(name, n) {
+    const isSend = name === SENT;
+    if ((this.ws._bits & SENDS_WAIT) === 0) this.settled = this.counts[1];
+    const after = isSend ? this.counts[0] : this.settled;
+    if (isOrdered({ name })) this.counts[Number(isSend)]++;
+    this.wanted.push({ name, n, after });
   }
 
   onDropped(name, count) {
@@ -46,11 +69,15 @@ export class Listener {
   look(model) {
     this.missing = 0;
     this.shortage = '';
-    const ordered = ({ name }) => !SLOW_NAMES.includes(name);
-    const [wanted, heard] = [this.wanted.filter(ordered), this.heard.filter(ordered)];
-    const at = heard.findIndex(({ n }, index) => n !== wanted[index]?.n);
-    if (at !== -1) return `heard ${heard[at].n} of ${heard[at].name}, not ${wanted[at]?.n} of ${wanted[at]?.name}`;
-    if (this.ending !== 'cut') this.lack(wanted.length - heard.length, wanted[heard.length]);
+    const wanted = [false, true].map((isSend) => this.wanted.filter((one) => isOrdered(one) && (one.name === SENT) === isSend));
+    const counts = [0, 0];
+    for (const { n, name } of this.heard.filter(isOrdered)) {
+      const kind = Number(name === SENT);
+      const next = wanted[kind][counts[kind]++];
+      if (next?.n !== n) return `heard ${n} of '${name}', not ${next?.n} of '${next?.name}'`;
+      if (counts[1 - kind] < next.after) return `heard ${n} of '${name}' before ${wanted[1 - kind][next.after - 1].n}`;
+    }
+    if (this.ending !== 'cut') wanted.forEach((all, kind) => this.lack(all.length - counts[kind], all[counts[kind]]));
     return SLOW_NAMES.map((name) => this.lookAt(model, name)).find((wrong) => wrong !== '') ?? '';
   }
 
@@ -81,6 +108,10 @@ export class Listener {
   }
 }
 
+function isOrdered({ name }) {
+  return !SLOW_NAMES.includes(name);
+}
+
 /** The messages that each connection should get. */
 export class Model {
   constructor() {
@@ -92,12 +123,16 @@ export class Model {
   }
 
   want(one, name, n) {
-    one.wanted.push({ name, n });
+    one.want(name, n);
     this.copies.set(n, (this.copies.get(n) ?? 0) + 1);
   }
 
   send(one, n) {
     this.want(one, SENT, n);
+  }
+
+  broadcast(one, n) {
+    this.want(one, EVERYONE, n);
   }
 
   /** Returns the number of recipients. */

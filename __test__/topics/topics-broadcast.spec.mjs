@@ -45,7 +45,12 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     t.deepEqual([[...server.topics()], a.ws.subscriptions, server.subscriberCount('')], [[], [], 0]);
     a.ws.subscribe('');
     t.is(server.publish('', '5'), 1);
-    t.deepEqual(await heardBy(a, b, c), [[Buffer.from('blob'), '1', '2', '3', '4', '5'], ['1', '3'], ['4']]);
+    const [heard, ...others] = await heardBy(a, b, c);
+    const isSent = (one) => typeof one !== 'string' || one === '2';
+    // What is published may pass a Blob, and what waits for it.
+    t.deepEqual(heard.filter(isSent), [Buffer.from('blob'), '2']);
+    t.deepEqual(heard.filter((one) => !isSent(one)), ['1', '3', '4', '5']);
+    t.deepEqual(others, [['1', '3'], ['4']]);
     const closed = [a, b, c].map(({ ws }) => once(ws, 'close'));
     for (const { ws } of [a, b, c]) ws.terminate();
     t.is(server.broadcast('to nobody'), 0);
@@ -93,7 +98,7 @@ for (const [how, say] of Object.entries(SAID)) {
         say(server, 'last');
         // Messages that were published before the connection leaves are on their way.
         a.ws.unsubscribe('room');
-        for (const heard of await heardBy(a, b, c)) t.is(heard.at(-1), 'last');
+        for (const heard of await heardBy(a, b, c)) t.is(heard.findLast((one) => typeof one === 'string'), 'last');
         a.ws.subscribe('room');
         // The callback of a send that follows: the kernel has all before it.
         for (const { ws } of all) await new Promise((resolve) => ws.send('', resolve));

@@ -169,14 +169,14 @@ class Program {
     publishFrom: (one, name) => this.publish(name, one),
     send: (one) => {
       const { n, data, text, isBinary } = this.message('');
-      one.ws.send(this.random(6) === 0 ? new SlowBlob([text]) : data, { binary: isBinary });
       this.model.send(one, n);
+      one.ws.send(this.random(6) === 0 ? new SlowBlob([text]) : data, { binary: isBinary });
     },
     broadcast: (one) => {
-      const { n, data } = this.message('');
+      const { n, data } = this.message('*');
       const open = this.all.filter(({ ws }) => ws.readyState === ws.OPEN);
       const others = this.random(2) === 0 ? open : open.filter((other) => other !== one);
-      for (const other of others) this.model.send(other, n);
+      for (const other of others) this.model.broadcast(other, n);
       const except = others === open ? [] : [one.ws];
       this.expect(this.server.broadcast(data, { except }), others.length, 'all');
     },
@@ -254,8 +254,7 @@ class Program {
     for (const one of await Promise.all(this.answers.splice(0))) this.lookAtAnswer(one);
     for (const one of await Promise.all(this.receipts.splice(0))) this.lookAtReceipt(one);
     for (const name of NAMES) this.expect(this.server.subscriberCount(name), this.model.topics.get(name).members.size, name);
-    for (const one of this.all) one.wanted.length = one.heard.length = 0;
-    for (const one of this.all) [one.dropped, one.gaps] = [new Map(), new Map()];
+    for (const one of this.all) one.begin();
     this.gone.length = 0;
     this.arrived.clear();
     this.model.copies.clear();

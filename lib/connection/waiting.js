@@ -4,7 +4,7 @@
 // being compressed. They wait in `extra.waiting`, and only while SENDS_WAIT is set. That is until
 // `arrived` or `abandon` is called, so no send is forgotten.
 
-const { ERROR_EMITTED, GONE, SENDS_WAIT, STREAM } = require('../bits');
+const { ERROR_EMITTED, GONE, SENDS_WAIT } = require('../bits');
 const { OPEN } = require('../constants');
 const { failed } = require('../reactor/diagnostics');
 const { streamDestroyed } = require('../errors');
@@ -18,14 +18,6 @@ const { startClosing } = require('./state');
 const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
 
 /**
- * Connections of the reactors with SENDS_WAIT: messages of others that go by way of the reactors
- * would overtake their waiting sends.
- *
- * @type {Set<WebSocket>}
- */
-const late = new Set();
-
-/**
  * Makes sends wait for some bytes from now on.
  *
  * @param {WebSocket} ws The WebSocket that sends
@@ -34,7 +26,6 @@ const late = new Set();
 function expect(ws, size) {
   ws._ensureExtra().lateBytes += size;
   ws._bits |= SENDS_WAIT;
-  if ((ws._bits & STREAM) === 0) late.add(ws);
 }
 
 /**
@@ -46,7 +37,6 @@ function expect(ws, size) {
 function arrived(ws, size) {
   ws._ensureExtra().lateBytes -= size;
   ws._bits &= ~SENDS_WAIT;
-  late.delete(ws);
 }
 
 /**
@@ -142,7 +132,6 @@ function abandon(ws, size, callback, error) {
   const waiting = extra.waiting ?? [];
   extra.waiting = ABANDONED;
   extra.lateBytes -= size;
-  late.delete(ws);
   const sends = [];
   if (typeof callback === 'function') sends.push(callback);
   for (const one of waiting) {
@@ -186,4 +175,4 @@ function end(ws, error) {
   ws.emit('error', error);
 }
 
-module.exports = { abandon, arrived, attempt, expect, giveUp, late, sendFirst, sendLater, sendWaiting };
+module.exports = { abandon, arrived, attempt, expect, giveUp, sendFirst, sendLater, sendWaiting };

@@ -349,7 +349,7 @@ module.exports = {
   OUT_UNSUBSCRIBE: 20,
   /**
    * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: `TARGET_`, then slot and
-   * generation of each connection that it names, then the key.
+   * generation of each connection that does not get it, then the key.
    */
   OUT_TARGET: 21,
   /**
@@ -393,7 +393,7 @@ module.exports = {
   SUBSCRIBE_TOPIC: 0,
   /**
    * A number for the answer, 0 when none is wanted. In `OUT_HISTORY` this word and the next
-   * ones come one earlier. With `SINCE_BEHIND`: how many messages were asked for.
+   * ones come one earlier.
    */
   SUBSCRIBE_REQUEST: 1,
   /** The beginning of the wanted messages, one of `SINCE_`. */
@@ -405,25 +405,13 @@ module.exports = {
   SINCE_NOW: 0,
   SINCE_OFFSET: 1,
   SINCE_OLDEST: 2,
-  /**
-   * After an offset, for a member that catches up. The history had all of them when that was
-   * asked; what it has lost since is a gap.
-   */
-  SINCE_BEHIND: 3,
   /** A number for the receipt, 0 when none is wanted. */
   TARGET_REQUEST: 0,
-  /** The number of connections that it names. */
-  TARGET_NAMED: 1,
+  /** The number of connections that do not get it. */
+  TARGET_EXCEPT: 1,
   /** Bytes of the key. */
   TARGET_KEY: 2,
-  /**
-   * 0: the named connections do not get the message. 1: only they do, for it was published
-   * before, while their sends still waited in JavaScript.
-   */
-  TARGET_IS_LATE: 3,
-  /** The offset of a late message in the history, 0 without one; the next word is the upper half. */
-  TARGET_OFFSET: 4,
-  TARGET_WORDS: 6,
+  TARGET_WORDS: 3,
   /** Aux of `OUT_PUBLISH`, and flag of a message of `IN_HISTORY`. */
   PUBLISH_TEXT: 1,
 

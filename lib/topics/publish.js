@@ -1,14 +1,11 @@
 'use strict';
 
 const { STREAM } = require('../bits');
-const { post } = require('../connection/post');
-const { late, sendLater } = require('../connection/waiting');
 const { frameBytes } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 const { lengthOf } = require('../views');
 const { checkOptions, checkTopic, wrong } = require('./arguments');
 const { messageOf, stamped } = require('./message');
-const { owned } = require('./post');
 const records = require('./records');
 const { askReceipt } = require('./requests');
 const { topicsOf } = require('./server-topics');
@@ -65,9 +62,7 @@ function publishTo(topic, given, target) {
   const excepted = membersAmong(topic, target.except);
   const matched = topic.size - excepted.length;
   const receipt = target.receipt ? new Tally() : null;
-  const isAnyLate = late.size !== 0;
-  const others = isAnyLate ? [...excepted, ...toLate(topic, message, offset, excepted, target.key, receipt)] : excepted;
-  toReactors(topic, message, others, target.key, receipt);
+  toReactors(topic, message, excepted, target.key, receipt);
   topic.published++;
   if (ring !== null) {
     ring.offset = offset;
@@ -157,47 +152,6 @@ function membersAmong(topic, connections) {
 }
 
 /**
- * Publishes to members with sends that wait for a Blob: the message waits too, and then goes to
- * each member by itself.
- *
- * @param {AnyTopic} topic The topic
- * @param {Message} message The message
- * @param {number} offset 0 without history
- * @param {WebSocket[]} excepted Members that do not get it
- * @param {string} key The message replaces an earlier one of the same key; '' for none
- * @param {Tally | null} receipt Counts the outcomes; null without a receipt
- * @returns {WebSocket[]} Members to which the reactors must not send it yet
- */
-function toLate(topic, message, offset, excepted, key, receipt) {
-  const members = membersAmong(topic, late).filter((ws) => !excepted.includes(ws));
-  if (members.length === 0) return members;
-  const [kept, size] = [owned(message), sizeOf(message)];
-  const used = keyFor(topic, key);
-  for (const ws of members) {
-    receipt?.count(OUTCOME.KEPT, size);
-    sendLater(ws, lengthOfData(kept), (error) => {
-      if (error !== undefined) return;
-      if (topic.number === 0) {
-        post(ws, kept.tag, kept.data);
-      } else {
-        records.targetLate(topic, ws, used, offset);
-        subscriptionsOf(ws).gave(frameBytes(records.publish(topic, kept)));
-      }
-    });
-  }
-  return members;
-}
-
-/**
- * @param {AnyTopic} topic The topic
- * @param {string} key The one that the program has given
- * @returns {string} '' where it has no effect
- */
-function keyFor({ settings }, key) {
-  return settings.slow === SLOW.latest ? key : '';
-}
-
-/**
  * @param {AnyTopic} topic The topic
  * @param {Message} message The message
  * @param {WebSocket[]} excepted Members that do not get it
@@ -207,7 +161,7 @@ function keyFor({ settings }, key) {
 function toReactors(topic, message, excepted, key, receipt) {
   if (topic.number === 0 || (topic.members === 0 && topic.ring === null) || state.failure !== null) return;
   const others = excepted.length === 0 ? excepted : excepted.filter((ws) => (ws._bits & STREAM) === 0);
-  const used = keyFor(topic, key);
+  const used = topic.settings.slow === SLOW.latest ? key : '';
   const isSpecial = receipt !== null || others.length !== 0 || used !== '';
   if (isSpecial) records.target(topic, receipt === null ? 0 : receipt.ask(), others, used);
   topic.gave(frameBytes(records.publish(topic, message)), others);
@@ -242,15 +196,7 @@ function toStreams(members, message, offset, excepted, key, receipt) {
  * @returns {number} Bytes of its frame
  */
 function sizeOf({ data }) {
-  return frameBytes(lengthOfData({ data }));
-}
-
-/**
- * @param {Pick<Message, 'data'>} message The message
- * @returns {number} Bytes of its payload
- */
-function lengthOfData({ data }) {
-  return typeof data === 'string' ? Buffer.byteLength(data) : lengthOf.call(data);
+  return frameBytes(typeof data === 'string' ? Buffer.byteLength(data) : lengthOf.call(data));
 }
 
 /** @returns {Receipt} The receipt of a message without subscribers */

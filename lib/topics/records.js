@@ -23,7 +23,6 @@ const {
   OUT_TOPIC_END,
   OUT_UNSUBSCRIBE,
   PUBLISH_TEXT,
-  SINCE_BEHIND,
   SINCE_NOW,
   SINCE_OFFSET,
   SINCE_OLDEST,
@@ -36,7 +35,7 @@ const {
 /** @import { AnyTopic } from './topic' */
 
 /** Where a replay begins. */
-const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST, BEHIND: SINCE_BEHIND };
+const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST };
 
 /** The number of values of a word. */
 const WORD = 2 ** 32;
@@ -61,8 +60,7 @@ function end(topic) {
 /**
  * @param {WebSocket} ws A connection of the reactor
  * @param {AnyTopic} topic The topic
- * @param {number} request Number of the answer; 0: none is wanted; with BEHIND: how many messages
- *   were asked for
+ * @param {number} request Number of the answer; 0: none is wanted
  * @param {number} mode One of FROM
  * @param {number} since Offset after which it begins
  */
@@ -84,13 +82,21 @@ function unsubscribe(ws, number) {
 /**
  * Makes the publish that follows differ from a plain message for all.
  *
- * @param {AnyTopic} topic The topic
+ * @param {Pick<AnyTopic, 'number'>} topic The topic
  * @param {number} receipt Its number; 0: none is wanted
  * @param {WebSocket[]} excepted Connections of the reactors
  * @param {string} key The message replaces an earlier one of the same key; '' for none
  */
 function target(topic, receipt, excepted, key) {
-  pushTarget(topic, excepted, key, [receipt, 0, 0, 0]);
+  // In UTF-8 all lone surrogates would be the same key.
+  const name = key === '' ? EMPTY_BUFFER : Buffer.from(key, 'utf16le');
+  const words = new Uint32Array(TARGET_WORDS + 2 * excepted.length);
+  words.set([receipt, excepted.length, name.length]);
+  for (const [index, { _generation, _slot }] of excepted.entries()) {
+    words.set([_slot, _generation], TARGET_WORDS + 2 * index);
+  }
+  const bytes = Buffer.from(words.buffer);
+  outbox.pushBytes(TOPIC_SLOT, topic.number, OUT_TARGET, name.length === 0 ? bytes : Buffer.concat([bytes, name]));
 }
 
 /**
@@ -100,40 +106,9 @@ function target(topic, receipt, excepted, key) {
  * @param {number} receipt Number of the receipt
  */
 function ask(number, receipt) {
-  pushTarget({ number }, [], '', [receipt, 0, 0, 0]);
+  target({ number }, receipt, [], '');
   outbox.pushBytes(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN, EMPTY_BUFFER);
   outbox.handOver();
-}
-
-/**
- * The publish that follows is of a message that all other members have had already.
- *
- * @param {AnyTopic} topic The topic
- * @param {WebSocket} ws A connection of the reactors
- * @param {string} key The message replaces an earlier one of the same key; '' for none
- * @param {number} offset Offset of the message; 0 without history
- */
-function targetLate(topic, ws, key, offset) {
-  pushTarget(topic, [ws], key, [0, 1, offset % WORD, Math.floor(offset / WORD)]);
-}
-
-/**
- * @param {Pick<AnyTopic, 'number'>} topic The topic
- * @param {WebSocket[]} named Connections of the reactors
- * @param {string} key The message replaces an earlier one of the same key; '' for none
- * @param {[receipt: number, isLate: number, low: number, high: number]} about The other words, in
- *   their order
- */
-function pushTarget(topic, named, key, [receipt, ...late]) {
-  // In UTF-8 all lone surrogates would be the same key.
-  const name = key === '' ? EMPTY_BUFFER : Buffer.from(key, 'utf16le');
-  const words = new Uint32Array(TARGET_WORDS + 2 * named.length);
-  words.set([receipt, named.length, name.length, ...late]);
-  for (const [index, { _generation, _slot }] of named.entries()) {
-    words.set([_slot, _generation], TARGET_WORDS + 2 * index);
-  }
-  const bytes = Buffer.from(words.buffer);
-  outbox.pushBytes(TOPIC_SLOT, topic.number, OUT_TARGET, name.length === 0 ? bytes : Buffer.concat([bytes, name]));
 }
 
 /**
@@ -208,7 +183,6 @@ module.exports = {
   publish,
   subscribe,
   target,
-  targetLate,
   unsubscribe,
   wordOf,
 };

@@ -381,4 +381,4 @@ function reportGap(ws, topic, { from, to }) {
   if ((ws._bits & TERMINATED) === 0) ws._extra?.topics?.passed(topic, from, to);
 }
 
-module.exports = { OUTCOME, PIECE, StreamMember, reportLost };
+module.exports = { OUTCOME, PIECE, StreamMember };

@@ -1,20 +1,17 @@
 'use strict';
 
-const { GONE, SENDS_WAIT, STREAM } = require('../bits');
+const { GONE, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
 const { published } = require('../connection/pressure');
-const { sendLater } = require('../connection/waiting');
-const { ofEntry, postTo } = require('./post');
 const { FROM, subscribe, unsubscribe } = require('./records');
 const { replay } = require('./replay');
 const { nextRequest } = require('./requests');
-const { StreamMember, reportLost } = require('./stream-member');
+const { StreamMember } = require('./stream-member');
 const { topicsOf } = require('./server-topics');
 const { SLOW } = require('./settings');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
-/** @import { Past } from './requests' */
 /** @import { Topics } from './server-topics' */
 /** @import { AnyMember } from './stream-member' */
 /** @import { AnyTopic } from './topic' */
@@ -44,12 +41,6 @@ class Subscriptions {
     this.pending = null;
     /** Members of topics that have been slow, over a stream. @type {Set<AnyMember> | null} */
     this.behind = null;
-    /**
-     * Memberships that began with messages of the past while sends waited.
-     *
-     * @type {Map<AnyTopic, object> | null}
-     */
-    this.stays = null;
     /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
     /**
@@ -122,10 +113,6 @@ class Subscriptions {
    */
   joinOnReactor(topic, isNew, mode, offset, callback) {
     if (isNew) topic.members++;
-    if ((this.ws._bits & SENDS_WAIT) !== 0) {
-      this.joinLater(topic, mode, offset, callback);
-      return;
-    }
     const request = callback === undefined ? 0 : nextRequest();
     if (callback !== undefined) {
       this.pending ??= new Map();
@@ -134,65 +121,6 @@ class Subscriptions {
     // How much is sent again is known to the reactor.
     if (mode !== FROM.NOW) this.askAt = 0;
     subscribe(this.ws, topic, request, mode, offset);
-  }
-
-  /**
-   * Earlier sends of the connection wait for a Blob, and so does this call. Messages published
-   * until then are sent from here.
-   *
-   * @param {AnyTopic} topic The topic
-   * @param {number} mode One of FROM
-   * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
-   *   never will be
-   */
-  joinLater(topic, mode, offset, callback) {
-    const { ws } = this;
-    const catchesUp = mode !== FROM.NOW && topic.settings.slow === SLOW['catch-up'];
-    const stay = catchesUp ? this.stayIn(topic) : {};
-    this.replay(topic, mode, offset, callback, catchesUp ? { start: (past) => this.startLate(topic, past, stay) } : null);
-    sendLater(ws, 0, (error) => {
-      if (error === undefined && this.joined.has(topic)) subscribe(ws, topic, 0, FROM.NOW, 0);
-    });
-  }
-
-  /**
-   * @param {AnyTopic} topic The topic
-   * @returns {object} Its membership, which is another one when it leaves and comes back
-   */
-  stayIn(topic) {
-    this.stays ??= new Map();
-    const stay = this.stays.get(topic) ?? {};
-    this.stays.set(topic, stay);
-    return stay;
-  }
-
-  /**
-   * The turn of a call that has waited: the reactor sends the messages, as many as may wait, and
-   * those that were published meanwhile come from here.
-   *
-   * @param {AnyTopic} topic The topic
-   * @param {Past} past The answer about the messages that were asked for
-   * @param {object} stay Its membership then
-   */
-  startLate(topic, { entries, recovered, top }, stay) {
-    const [first] = entries;
-    if (!recovered || first === undefined) return;
-    const { ws } = this;
-    const count = top + 1 - first.offset;
-    if (this.stays?.get(topic) === stay) {
-      this.askAt = 0;
-      subscribe(ws, topic, count, FROM.BEHIND, first.offset - 1);
-      return;
-    }
-    // It has left: the history has messages that are not for it.
-    const next = entries.findIndex((entry, index) => {
-      if (index !== 0 && ws.bufferedAmount > topic.settings.limit) return true;
-      postTo(ws, ofEntry(entry));
-      return false;
-    });
-    const missed = next === -1 ? count - entries.length : count - next;
-    if (missed !== 0) process.nextTick(reportLost, ws, topic, missed);
   }
 
   /**
@@ -237,7 +165,6 @@ class Subscriptions {
     const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
     const topic = topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
-    this.stays?.delete(topic);
     if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic.number);
     else topic.streams?.get(this.ws)?.quit();
     this.part(topic);
@@ -261,7 +188,6 @@ class Subscriptions {
     }
     if (joined.size === 0) return;
     this.joined = new Set();
-    this.stays = null;
     if ((ws._bits & (GONE | STREAM)) === 0) unsubscribe(ws, 0);
     this.partAll(joined.values());
   }

@@ -87,7 +87,7 @@ layout! {
     /// connection that joins none any more.
     OUT_UNSUBSCRIBE: u8 = 20;
     /// More about the next [`OUT_PUBLISH`]. Slot: [`TOPIC_SLOT`]. Payload: `TARGET_`, then slot and
-    /// generation of each connection that it names, then the key.
+    /// generation of each connection that does not get it, then the key.
     OUT_TARGET: u8 = 21;
     /// Send a whole message to the members. Slot: [`TOPIC_SLOT`]. Flags: `OUT_FLAG_FIN`,
     /// `OUT_FLAG_COMPRESS` and where the payload is; aux: [`PUBLISH_TEXT`] or 0.
@@ -126,7 +126,7 @@ layout! {
 
     SUBSCRIBE_TOPIC: usize = 0;
     /// A number for the answer, 0 when none is wanted. In [`OUT_HISTORY`] this word and the next
-    /// ones come one earlier. With [`SINCE_BEHIND`]: how many messages were asked for.
+    /// ones come one earlier.
     SUBSCRIBE_REQUEST: usize = 1;
     /// The beginning of the wanted messages, one of `SINCE_`.
     SUBSCRIBE_SINCE: usize = 2;
@@ -138,22 +138,14 @@ layout! {
     SINCE_NOW: u32 = 0;
     SINCE_OFFSET: u32 = 1;
     SINCE_OLDEST: u32 = 2;
-    /// After an offset, for a member that catches up. The history had all of them when that was
-    /// asked; what it has lost since is a gap.
-    SINCE_BEHIND: u32 = 3;
 
     /// A number for the receipt, 0 when none is wanted.
     TARGET_REQUEST: usize = 0;
-    /// The number of connections that it names.
-    TARGET_NAMED: usize = 1;
+    /// The number of connections that do not get it.
+    TARGET_EXCEPT: usize = 1;
     /// Bytes of the key.
     TARGET_KEY: usize = 2;
-    /// 0: the named connections do not get the message. 1: only they do, for it was published
-    /// before, while their sends still waited in JavaScript.
-    TARGET_IS_LATE: usize = 3;
-    /// The offset of a late message in the history, 0 without one; the next word is the upper half.
-    TARGET_OFFSET: usize = 4;
-    TARGET_WORDS: usize = 6;
+    TARGET_WORDS: usize = 3;
 
     /// Aux of [`OUT_PUBLISH`], and flag of a message of [`IN_HISTORY`].
     PUBLISH_TEXT: u16 = 1;

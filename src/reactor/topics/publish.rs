@@ -12,7 +12,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::topics::history::ring::Kept;
-use crate::reactor::topics::publishing::{Publishing, Recipients};
+use crate::reactor::topics::publishing::Publishing;
 use crate::reactor::topics::receipt::{Outcome, Receipt};
 use crate::reactor::topics::topic::{Member, Slow};
 
@@ -34,35 +34,18 @@ impl<C: Consumer> Reactor<C> {
             self.topics.receipts.extend(receipt);
             return;
         };
-        let (except, late, offset) = match target.recipients {
-            Recipients::AllBut(except) => (except, None, topic.ring.as_ref().map(|ring| ring.top() + 1)),
-            Recipients::Late(members, offset) => (Box::default(), Some(members), offset),
-        };
-        let publishing = Box::new(Publishing {
+        self.topics.publishing = Some(Box::new(Publishing {
             topic: number,
             patience: topic.patience,
             message,
             prepared,
-            offset,
+            offset: topic.ring.as_ref().map(|ring| ring.top() + 1),
             next: 0,
-            except,
+            except: target.except,
             key: target.key,
             receipt,
-            is_late: late.is_some(),
             postponed: Vec::new(),
-        });
-        match late {
-            None => self.topics.publishing = Some(publishing),
-            Some(members) => self.publish_late(*publishing, &members),
-        }
-    }
-
-    /// A message that all other members have got.
-    fn publish_late(&mut self, mut publishing: Publishing, members: &[ConnectionId]) {
-        for &id in members {
-            self.guarded(id.slot, |reactor| reactor.publish_to(id, &mut publishing, COST_OF_CALL));
-        }
-        self.topics.receipts.extend(publishing.receipt);
+        }));
     }
 
     /// Goes on with the message under way, as far as the budget allows. True: all members have had
@@ -107,8 +90,7 @@ impl<C: Consumer> Reactor<C> {
         if publishing.excepts(id) {
             return;
         }
-        let has_left = connection.following == Following::Left && !publishing.is_late;
-        if has_left || !connection.takes_frames() {
+        if connection.following == Following::Left || !connection.takes_frames() {
             self.consumer.on_withheld(id, publishing.bytes());
             return;
         }

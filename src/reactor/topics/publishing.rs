@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::bridge::layout::{
-    TARGET_IS_LATE, TARGET_KEY, TARGET_NAMED, TARGET_OFFSET, TARGET_REQUEST, TARGET_WORDS,
-};
+use crate::bridge::layout::{TARGET_EXCEPT, TARGET_KEY, TARGET_REQUEST, TARGET_WORDS};
 use crate::engine::Prepared;
 use crate::engine::frame::wire_len;
 
@@ -17,24 +15,10 @@ use crate::reactor::topics::topic::Patience;
 pub(in crate::reactor) struct Target {
     /// The number of the receipt, 0 for none.
     pub(in crate::reactor) request: u32,
-    pub(in crate::reactor) recipients: Recipients,
+    /// Connections that do not get it, sorted.
+    pub(in crate::reactor) except: Box<[ConnectionId]>,
     /// Its key, where only the latest message of each key is kept.
     pub(in crate::reactor) key: Arc<[u8]>,
-}
-
-/// The connections that a message is for.
-pub(in crate::reactor) enum Recipients {
-    /// All members but these connections, which are sorted.
-    AllBut(Box<[ConnectionId]>),
-    /// These connections alone. The others have had it: it was published before, with this offset
-    /// if there is a history, while sends to these still waited in JavaScript.
-    Late(Box<[ConnectionId]>, Option<u64>),
-}
-
-impl Default for Recipients {
-    fn default() -> Self {
-        Self::AllBut(Box::default())
-    }
 }
 
 impl Target {
@@ -43,17 +27,11 @@ impl Target {
         let (words, rest) = payload.split_first_chunk::<{ 4 * TARGET_WORDS }>()?;
         let words: Vec<u32> = words.as_chunks().0.iter().map(|&word| u32::from_ne_bytes(word)).collect();
         let word = |index: usize| words.get(index).map_or(0, |&word| word as usize);
-        let (names, rest) = rest.split_at_checked(word(TARGET_NAMED).checked_mul(8)?)?;
+        let (names, rest) = rest.split_at_checked(word(TARGET_EXCEPT).checked_mul(8)?)?;
         let key = rest.get(..word(TARGET_KEY))?;
-        let mut named: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
-        named.sort_unstable_by_key(|id| (id.slot, id.generation));
-        let recipients = if word(TARGET_IS_LATE) == 0 {
-            Recipients::AllBut(named)
-        } else {
-            let offset = (word(TARGET_OFFSET + 1) as u64) << 32 | word(TARGET_OFFSET) as u64;
-            Recipients::Late(named, (offset > 0).then_some(offset))
-        };
-        Some(Self { request: word(TARGET_REQUEST) as u32, recipients, key: Arc::from(key) })
+        let mut except: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
+        except.sort_unstable_by_key(|id| (id.slot, id.generation));
+        Some(Self { request: word(TARGET_REQUEST) as u32, except, key: Arc::from(key) })
     }
 }
 
@@ -76,8 +54,6 @@ pub(in crate::reactor) struct Publishing {
     pub(in crate::reactor) except: Box<[ConnectionId]>,
     pub(in crate::reactor) key: Arc<[u8]>,
     pub(in crate::reactor) receipt: Option<Box<Receipt>>,
-    /// It was published before, see [`Recipients::Late`].
-    pub(in crate::reactor) is_late: bool,
     /// Members for which a write has made room meanwhile: the messages that they have missed are
     /// known when this is done.
     pub(in crate::reactor) postponed: Vec<ConnectionId>,

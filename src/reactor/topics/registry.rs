@@ -235,7 +235,6 @@ mod tests {
             except: Box::default(),
             key: Arc::from([]),
             receipt: None,
-            is_late: false,
             postponed: Vec::new(),
         })
     }

@@ -40,12 +40,7 @@ impl<C: Consumer> Reactor<C> {
                 return Some(Outcome::Dropped);
             }
             Slow::Drop | Slow::Close => return None,
-            Slow::Latest | Slow::CatchUp => {
-                let joined = self.topics.joined_mut(id)?;
-                // A connection that has left the topic may still get an earlier message, late.
-                joined.position(topic)?;
-                &mut joined.behind
-            }
+            Slow::Latest | Slow::CatchUp => &mut self.topics.joined_mut(id)?.behind,
         };
         if !is_slow && !behind.as_ref().is_some_and(|behind| behind.contains_key(&topic)) {
             return None;
@@ -54,13 +49,7 @@ impl<C: Consumer> Reactor<C> {
         let replaced = match publishing.offset {
             Some(offset) if publishing.patience.slow == Slow::CatchUp => {
                 let cursor = Behind::CatchUp(Cursor { next: offset, again: 0 });
-                if let Behind::CatchUp(cursor) = behinds.entry(topic).or_insert(cursor) {
-                    // The message may have overtaken a late one.
-                    cursor.next = cursor.next.min(offset);
-                }
-                if let Some(ring) = self.topics.get_mut(topic).and_then(|topic| topic.ring.as_deref_mut()) {
-                    ring.admit(offset, id);
-                }
+                behinds.entry(topic).or_insert(cursor);
                 false
             }
             _ => match behinds.entry(topic).or_insert_with(|| Behind::Latest(Latest::default())) {

@@ -25,12 +25,7 @@ impl<C: Consumer> Reactor<C> {
         }
         let is_there = self.topics.join(number, id);
         let since = Since::new(since, u64::from(high) << 32 | u64::from(low));
-        // JavaScript has answered the request of a member that is behind.
-        let (request, again) = match since {
-            Since::Behind(offset) => (0, Some(offset.saturating_add(request.into()))),
-            _ => (request, None),
-        };
-        let (replayed, top) = if is_there { self.replay(id, number, since, again) } else { (None, 0) };
+        let (replayed, top) = if is_there { self.replay(id, number, since) } else { (None, 0) };
         if request != 0 {
             let [low, high] = halves(top);
             let answer = encode(&[request, u32::from(replayed.is_some()), replayed.unwrap_or(0), low, high]);
@@ -39,14 +34,8 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Returns how many messages are sent again, unless some are missing, and the offset of the
-    /// topic's last one. `again`: the last one that was asked for, unless that is all.
-    fn replay(
-        &mut self,
-        id: ConnectionId,
-        number: u32,
-        since: Since,
-        again: Option<u64>,
-    ) -> (Option<u32>, u64) {
+    /// topic's last one.
+    fn replay(&mut self, id: ConnectionId, number: u32, since: Since) -> (Option<u32>, u64) {
         self.topics.expire_one(number, self.work.now);
         let Some(topic) = self.topics.get_mut(number) else { return (None, 0) };
         let (slow, Some(ring)) = (topic.patience.slow, topic.ring.as_deref_mut()) else { return (None, 0) };
@@ -54,12 +43,11 @@ impl<C: Consumer> Reactor<C> {
         let Some(first) = first else { return (None, top) };
         if slow == Slow::CatchUp {
             // It is behind, like a member that was slow.
-            let again = again.unwrap_or(top);
             if let Some(joined) = self.topics.joined_mut(id) {
                 joined
                     .behind
                     .get_or_insert_default()
-                    .insert(number, Behind::CatchUp(Cursor { next: first, again }));
+                    .insert(number, Behind::CatchUp(Cursor { next: first, again: top }));
             }
             if let Some(connection) = self.connections.get(id) {
                 connection.following = Following::Behind;

@@ -106,32 +106,6 @@ fn a_member_that_catches_up_from_the_beginning_goes_on_live() {
     assert_eq!(numbers(&mut stage, &mut client, 1), [20_011]);
 }
 
-/// Messages that a member has asked for while its sends waited, and others that were published
-/// until their turn came.
-#[test]
-fn a_member_that_comes_late_is_behind() {
-    for (history, asked, got) in [(100, 1, vec![2, 3, 4, 5, 7, 8]), (4, 0, vec![4, 5, 7, 8])] {
-        let (mut stage, mut client, id) = stage(1, [SLOW_CATCH_UP, 5000, history, 0, 0]);
-        publish(&mut stage, 1..=4);
-        for n in 5..=7 {
-            stage.target(1, 0, &[id], b"");
-            publish(&mut stage, n..=n);
-        }
-        // It asked when the fourth was the last one, and the sixth is not for it.
-        stage.join_since(id, 1, 4 - asked, SINCE_BEHIND, asked);
-        for n in [5, 7] {
-            stage.target_late(1, id, n, b"");
-            publish(&mut stage, n..=n);
-        }
-        publish(&mut stage, 8..=8);
-        stage.settle();
-        assert_eq!(numbers(&mut stage, &mut client, got.len()), got);
-        assert!(stage.take(IN_SUBSCRIBED).is_empty());
-        let gaps: Vec<_> = stage.take(IN_GAP).into_iter().map(|(_, words)| (words[1], words[3])).collect();
-        assert_eq!(gaps, if history == 4 { vec![(1, 3)] } else { vec![] });
-    }
-}
-
 #[test]
 fn a_history_is_reported_with_its_offsets() {
     let (mut stage, _client, _) = stage(3, KEEPS_FIVE);

@@ -158,17 +158,8 @@ impl Stage {
     }
 
     pub(super) fn target(&mut self, topic: u32, request: u32, except: &[ConnectionId], key: &[u8]) {
-        self.target_of(topic, &[request, except.len() as u32, key.len() as u32, 0, 0, 0], except, key);
-    }
-
-    /// The next message was published before, but not for this connection.
-    pub(super) fn target_late(&mut self, topic: u32, id: ConnectionId, offset: u32, key: &[u8]) {
-        self.target_of(topic, &[0, 1, key.len() as u32, 1, offset, 0], &[id], key);
-    }
-
-    fn target_of(&mut self, topic: u32, about: &[u32; TARGET_WORDS], named: &[ConnectionId], key: &[u8]) {
-        let mut all = about.to_vec();
-        all.extend(named.iter().flat_map(|id| [id.slot, id.generation]));
+        let mut all = vec![request, except.len() as u32, key.len() as u32];
+        all.extend(except.iter().flat_map(|id| [id.slot, id.generation]));
         let mut payload = words(&all);
         payload.extend_from_slice(key);
         self.about(OUT_TARGET, topic, 0, 0, &payload);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::bridge::layout::{SINCE_BEHIND, SINCE_OFFSET, SINCE_OLDEST};
+use crate::bridge::layout::{SINCE_OFFSET, SINCE_OLDEST};
 use crate::engine::Prepared;
 
 use crate::reactor::connection::id::ConnectionId;
@@ -44,8 +44,6 @@ pub(in crate::reactor) enum Since {
     Now,
     Offset(u64),
     Oldest,
-    /// After an offset, whether or not the messages are still there.
-    Behind(u64),
 }
 
 impl Since {
@@ -54,7 +52,6 @@ impl Since {
         match since {
             SINCE_OFFSET => Self::Offset(offset),
             SINCE_OLDEST => Self::Oldest,
-            SINCE_BEHIND => Self::Behind(offset),
             _ => Self::Now,
         }
     }
@@ -167,14 +164,6 @@ impl Ring {
         self.kept.get_mut(usize::try_from(place).ok()?)
     }
 
-    /// Lets a connection have a message that it was excepted from because it gets it late.
-    pub(in crate::reactor) fn admit(&mut self, offset: u64, id: ConnectionId) {
-        let Some(kept) = self.get_mut(offset) else { return };
-        let Some(except) = kept.except.take() else { return };
-        let others: Box<[_]> = except.into_iter().filter(|&other| other != id).collect();
-        kept.except = (!others.is_empty()).then_some(others);
-    }
-
     /// Puts the same message, compressed in more ways, in the place of one.
     pub(in crate::reactor) fn replace(&mut self, offset: u64, message: Prepared) {
         let Some(kept) = self.get_mut(offset) else { return };
@@ -201,7 +190,6 @@ impl Ring {
                 let next = offset.checked_add(1)?;
                 (self.oldest()..=self.top + 1).contains(&next).then_some(next)
             }
-            Since::Behind(offset) => offset.checked_add(1).filter(|&next| next <= self.top + 1),
         }
     }
 }
