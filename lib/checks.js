@@ -22,15 +22,11 @@ function checkValue({ type, least = 0, most = 0, values }, value, label) {
     throw wrongType(label, values.map((one) => `'${one}'`).join(' or '), value);
   }
   if (typeof value !== type) throw wrongType(label, `a ${type}`, value);
-  if (type === 'number' && !isIntegerFrom(least, most, /** @type {number} */ (value))) {
+  const number = /** @type {number} */ (value);
+  if (type === 'number' && !(Number.isInteger(number) && number >= least && number <= most)) {
     throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value)}`);
   }
   return value;
-}
-
-/** @type {(least: number, most: number, value: number) => boolean} */
-function isIntegerFrom(least, most, value) {
-  return Number.isInteger(value) && value >= least && value <= most;
 }
 
 /**
@@ -89,7 +85,7 @@ function limit(value = 0) {
  * @returns {number} Milliseconds, at least 1
  */
 function delay(value) {
-  const number = Number(value);
+  const number = /** @type {number} */ (value);
   return number >= 1 ? Math.trunc(Math.min(number, LONGEST_DELAY)) : 1;
 }
 

@@ -8,7 +8,7 @@ const { capture, setContext } = require('./async-context');
 const { HALTED } = require('./bits');
 const { checkValue } = require('./checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
-const { attachTo } = require('./handshake/http-server');
+const { takeUpgrades } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
@@ -99,7 +99,7 @@ class WebSocketServer extends EventEmitter {
       startListening(this, place);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this, callback);
-      this._removeListeners = attachTo(this, this._server);
+      this._removeListeners = takeUpgrades(this, this._server);
     }
   }
 

@@ -36,7 +36,7 @@ const { log } = require('./log');
 const { lendsMessages } = require('./reactor/batch');
 const { currentBatch } = require('./reactor/dispatch');
 const { JUST_NOW } = require('./reactor/turns');
-const { Emitter, settle } = require('./compat/emitter');
+const { Emitter, fixCapture } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
@@ -373,7 +373,7 @@ eventTarget.install(WebSocket.prototype);
 privateFields.install(WebSocket.prototype);
 common.install(WebSocket.prototype);
 topics.install(WebSocket.prototype);
-settle(WebSocket.prototype);
+fixCapture(WebSocket.prototype);
 
 /** Delivers the held records without a resume(), after the socket has closed. @type {(ws: WebSocket) => void} */
 function releaseHeld(ws) {

@@ -16,7 +16,7 @@ const { CAUSE } = require('../reactor/layout');
 const { applyMemoryOptions } = require('../deflate/budget');
 const { check } = require('../deflate/options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
-const { isToken } = require('../handshake/token');
+const { isToken } = require('../handshake/scanner');
 
 /** @import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http' */
 /** @import { Options as DeflateOptions } from '../deflate/options' */

@@ -56,8 +56,8 @@ Object.defineProperty(Emitter, 'name', { value: EventEmitter.name });
  *
  * @type {(prototype: object) => void}
  */
-function settle(prototype) {
+function fixCapture(prototype) {
   if (kCapture !== undefined) Object.defineProperty(prototype, kCapture, { value: false, writable: true });
 }
 
-module.exports = { Emitter: /** @type {typeof EventEmitter} */ (/** @type {unknown} */ (Emitter)), settle };
+module.exports = { Emitter: /** @type {typeof EventEmitter} */ (/** @type {unknown} */ (Emitter)), fixCapture };

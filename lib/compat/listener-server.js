@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const { hold, release } = require('../reactor/lifetime');
-const { watchListeners } = require('../handshake/watched-listeners');
+const { watchListeners } = require('../handshake/watch');
 const { warn } = require('../log');
 
 /** @import { IncomingMessage } from 'node:http' */

@@ -84,8 +84,8 @@ function negotiatedDeflate(carrier) {
     settings: settingsOf(options),
     serverNoContextTakeover: !!params.server_no_context_takeover,
     clientNoContextTakeover: !!params.client_no_context_takeover,
-    serverMaxWindowBits: agreed(params.server_max_window_bits),
-    clientMaxWindowBits: agreed(params.client_max_window_bits),
+    serverMaxWindowBits: zlibWindowBits(params.server_max_window_bits),
+    clientMaxWindowBits: zlibWindowBits(params.client_max_window_bits),
   };
 }
 
@@ -142,16 +142,8 @@ function windowBits(bits) {
   return bits === false ? REFUSED : AS_OFFERED;
 }
 
-/**
- * @param {unknown} bits A window of the options: 8 to 15, or a boolean
- * @returns {number} 8 to 15; 15 where the option is no number
- */
+/** 8 to 15; 15 if an option is a boolean, or nothing was negotiated. @type {(bits: unknown) => number} */
 function zlibWindowBits(bits) {
-  return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
-}
-
-/** 8 to 15; 15 if it was not negotiated. @type {(bits: unknown) => number} */
-function agreed(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 

@@ -92,18 +92,10 @@ function isAcceptable(params, options) {
   const { clientMaxWindowBits, serverMaxWindowBits, serverNoContextTakeover } = options;
   const { client_max_window_bits: client, server_max_window_bits: server } = params;
   if (serverNoContextTakeover === false && params.server_no_context_takeover) return false;
-  if (server && (serverMaxWindowBits === false || isAbove(serverMaxWindowBits, Number(server)))) return false;
+  if (server && serverMaxWindowBits === false) return false;
+  if (server && typeof serverMaxWindowBits === 'number' && serverMaxWindowBits > Number(server)) return false;
   if (typeof clientMaxWindowBits !== 'number') return true;
   return typeof client === 'number' ? clientMaxWindowBits <= client : !!client;
-}
-
-/**
- * @param {unknown} wanted
- * @param {number} bits The window of the offer, 8 to 15
- * @returns {boolean}
- */
-function isAbove(wanted, bits) {
-  return typeof wanted === 'number' && wanted > bits;
 }
 
 /**

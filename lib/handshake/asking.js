@@ -9,8 +9,7 @@ const { nodeEmit } = require('../node-emit');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../reactor/layout');
 const { state } = require('../reactor/table');
-const { watchListeners } = require('./watched-listeners');
-const { watchMethods } = require('./watched-methods');
+const { watchListeners, watchMethods } = require('./watch');
 const WebSocket = require('../websocket');
 
 /** @import { Emitting, Server } from '../connection/state' */

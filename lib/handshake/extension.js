@@ -1,7 +1,6 @@
 'use strict';
 
-const { Scanner } = require('./scanner');
-const { isToken } = require('./token');
+const { Scanner, isToken } = require('./scanner');
 
 /**
  * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).

@@ -13,7 +13,7 @@ const attached = new WeakMap();
  * @param {import('node:events').EventEmitter} server
  * @returns {() => void} Ends it
  */
-function attachTo(wss, server) {
+function takeUpgrades(wss, server) {
   const siblings = attached.get(server) || new Set();
   attached.set(server, siblings.add(wss));
   const emitConnection = wss.emit.bind(wss, 'connection');
@@ -43,4 +43,4 @@ function isFor(wss, request, siblings) {
   return wss === first && ![...siblings].some((other) => other !== wss && other.shouldHandle(request));
 }
 
-module.exports = { attachTo };
+module.exports = { takeUpgrades };

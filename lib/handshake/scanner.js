@@ -1,8 +1,10 @@
 'use strict';
 
-const { TOKEN } = require('./token');
+/** Characters of a token (RFC 9110, 5.6.2), for use in a regular expression. */
+const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 
 const token = new RegExp(TOKEN, 'y');
+const whole = new RegExp(`^${TOKEN}$`);
 const space = /[ \t]*/y;
 
 /** Reads a header field piece by piece. Its errors name the place in the words of ws. */
@@ -68,4 +70,9 @@ class Scanner {
   }
 }
 
-module.exports = { Scanner };
+/** @type {(value: unknown) => boolean} */
+function isToken(value) {
+  return typeof value === 'string' && whole.test(value);
+}
+
+module.exports = { Scanner, isToken };
