@@ -4,7 +4,7 @@
 // make it again: WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
 //
 // A tag is the word of a record that carries its kind, flags and aux. The flags are here as they
-// are in a tag.
+// are in a tag. A number of 64 bits is two words, the lower half first.
 
 /**
  * Bytes of a frame of a server: header and payload.
@@ -30,15 +30,15 @@ function isValidStatusCode(code) {
 }
 
 module.exports = {
-  /** `u32` words of a record, inbound or outbound. */
+  /** In `u32`. */
   RECORD_WORDS: 4,
-  /** Most records in one inbound batch. */
+  /** In an inbound batch. */
   MAX_RECORDS: 16384,
   /** Word after the records: payload bytes of the drained batch. */
   DRAINED_BYTES: 65536,
   /**
-   * Next word: 1 + the number of the lent memory that they are in; 0 when it is the reactor's
-   * own, and more should be lent.
+   * Next word: 1 + the number of the lent memory that has them; 0: the reactor's own has, and
+   * more should be lent.
    */
   DRAINED_LENT: 65537,
   /**
@@ -49,8 +49,8 @@ module.exports = {
   /** Next word, by JavaScript: bytes of the arena to be flushed. */
   FLUSHED_BYTES: 65539,
   /**
-   * Next word, by flush and drain: 1 + the number of the arena to be filled next; 0 for the same
-   * one again, after a flush because the reactor has all others.
+   * Next word, by flush and drain: 1 + the number of the next arena to fill; 0: the same one
+   * again, after a flush because the reactor has all others.
    */
   FLUSHED_NEXT: 65540,
   /** Next word, by JavaScript: slot of the connection whose sent bytes it asks for. */
@@ -59,7 +59,7 @@ module.exports = {
   ASKED_GENERATION: 65542,
   /** Next word, by JavaScript: number of the memory that it lends. */
   LENT_ID: 65543,
-  /** Next word, by JavaScript: records of the drained batch that it has dealt with. */
+  /** Next word, by JavaScript: records of the drained batch that it is done with. */
   DELIVERED_RECORDS: 65544,
   /**
    * Next word: the turn of the event loop in which the batch was drained, 30 bits. It changes
@@ -84,50 +84,47 @@ module.exports = {
   STREAM_WORDS: 1029,
   /** Least bytes of memory to be lent. */
   LENT_BYTES: 327680,
-  /**
-   * Slots from here on are adopted sockets, numbered by JavaScript; lower ones are the
-   * reactor's.
-   */
+  /** From here on adopted sockets, numbered by JavaScript; lower slots are the reactor's. */
   ADOPTED_SLOTS: 1073741824,
-  /** Mask of the kind in the word of kind, flags and aux. */
+  /** In the word of kind, flags and aux. */
   KIND_MASK: 255,
-  /** Position of the flags (8 bits) in it. */
+  /** Eight bits. */
   FLAGS_SHIFT: 8,
-  /** Position of the aux (16 bits) in it. */
+  /** Sixteen bits. */
   AUX_SHIFT: 16,
-  /** The connection's slot, or the listener's id. */
+  /** Or the listener's id. */
   IN_WORD_SLOT: 0,
   IN_WORD_KIND: 1,
-  /** Offset of the payload in the batch, or its index among the large payloads. */
+  /** In the batch, or an index among the large payloads. */
   IN_WORD_OFFSET: 2,
-  /** Payload length in bytes, or a count. */
+  /** In bytes, or a count. */
   IN_WORD_LENGTH: 3,
-  /** A connection is open. Payload: `Opened`. */
+  /** Payload: `Opened`. */
   IN_OPEN: 1,
   IN_TEXT: 2,
   IN_BINARY: 3,
   IN_PING: 4,
   IN_PONG: 5,
-  /** The peer's close frame. aux: status code, 1005 for an empty frame. Payload: the reason. */
+  /** aux: status code, 1005 for an empty frame. Payload: the reason. */
   IN_CLOSE: 6,
-  /** The peer broke the protocol. flags: number of the error kind, aux: its detail. */
+  /** flags: number of the error kind, aux: its detail. */
   IN_ERROR: 7,
   /** Last record of a connection. flags: number of the `Cause`. */
   IN_CLOSED: 8,
   /** The kernel has the bytes of the `length` oldest sends that asked for this record. */
   IN_SENT: 9,
-  /** A connection that had no room has room again, see `LOW_WATER_MARK`. */
+  /** There is room again, see `LOW_WATER_MARK`. */
   IN_DRAIN: 10,
-  /** A handshake that JavaScript checks and answers. Payload: `Opened`. */
+  /** A handshake that JavaScript answers. Payload: `Opened`. */
   IN_REQUEST: 11,
   /** slot: listener id. */
   IN_LISTENER_CLOSED: 12,
-  /** The reactor died. Payload: the reason, in UTF-8. */
+  /** The reactor died. Payload: why. */
   IN_FAILURE: 13,
   /**
    * The peer ended its side without a close frame; JavaScript answers with `OUT_END`. Length:
-   * 1 while JavaScript decides about the handshake (if it accepts, the end is reported again
-   * after everything that came before it), else 0.
+   * 1 while JavaScript decides about the handshake (if it accepts, the end comes once more,
+   * after everything before it), else 0.
    */
   IN_END: 14,
   /** Streams only. Bytes of a message that is not all in one chunk; more follow. */
@@ -143,36 +140,33 @@ module.exports = {
   IN_FLAG_OWNED: 32768,
   /** Flag of a message of a stream: these are its last bytes, the others came with `IN_PART`. */
   IN_FLAG_LAST_PART: 16384,
-  /** Byte offsets in `Opened`; the first eight are of `u32`, little-endian. */
+  /** Byte offsets; the first eight are of `u32`, little-endian. */
   OPENED_GENERATION: 0,
   OPENED_LISTENER: 4,
   /** 0 when unknown. */
   OPENED_LOCAL_PORT: 8,
   /** 0 when unknown. */
   OPENED_REMOTE_PORT: 12,
-  /** 4, 6, or 0 when neither address is known. */
+  /** 4, 6, or 0 when no address is known. */
   OPENED_FAMILY: 16,
   OPENED_REQUEST_LENGTH: 20,
   OPENED_PROTOCOL_LENGTH: 24,
   OPENED_TAIL_LENGTH: 28,
-  /** 16 bytes, IPv4 in the first 4. */
+  /** IPv4 in the first 4 of 16 bytes. */
   OPENED_LOCAL_ADDRESS: 32,
-  /** 16 bytes, IPv4 in the first 4. */
+  /** IPv4 in the first 4 of 16 bytes. */
   OPENED_REMOTE_ADDRESS: 48,
-  /** The request in normal form, latin1; subprotocol and tail follow it. */
+  /** Latin1; subprotocol and tail follow. */
   OPENED_REQUEST: 64,
-  /** Bytes of an outbound record before its payload. */
   OUT_HEADER_BYTES: 16,
-  /** Outbound records begin at multiples of this many bytes. */
+  /** Records begin at multiples of this. */
   OUT_ALIGN: 16,
   OUT_WORD_SLOT: 0,
   OUT_WORD_GENERATION: 1,
   OUT_WORD_KIND: 2,
-  /** Payload length in bytes; with `OUT_FLAG_SAME` offset of the payload in the chunk. */
+  /** In bytes; with `OUT_FLAG_SAME` offset of the payload in the chunk. */
   OUT_WORD_LENGTH: 3,
-  /** A message or a fragment of one. */
   OUT_TEXT: 1,
-  /** A message or a fragment of one. */
   OUT_BINARY: 2,
   OUT_PING: 3,
   OUT_PONG: 4,
@@ -186,29 +180,25 @@ module.exports = {
    */
   OUT_PAUSE: 7,
   OUT_RESUME: 8,
-  /** Answer the handshake with the 101 response in the payload; the connection is open from here. */
+  /** Answer the handshake with the 101 response in the payload; the connection is open. */
   OUT_ACCEPT: 9,
-  /**
-   * Refuse the handshake: write the payload, then end. If its 101 has left, the socket is
-   * destroyed.
-   */
+  /** Refuse the handshake: write the payload, then end; destroy the socket if its 101 has left. */
   OUT_RESPOND: 10,
-  /** Write the payload as it is. */
   OUT_WRITE: 11,
-  /** Shut down our side after everything that was written. */
+  /** Shut down our side after everything written. */
   OUT_END: 12,
   /** TCP_NODELAY: aux 1 on, 0 off. */
   OUT_NO_DELAY: 13,
   /**
-   * SO_KEEPALIVE: `OUT_FLAG_FIN` on, else off; aux: seconds of silence before the first probe,
-   * 0 = the system's default.
+   * On with `OUT_FLAG_FIN`; aux: seconds of silence before the first probe, 0 = the system's
+   * default.
    */
   OUT_KEEP_ALIVE: 14,
-  /** Send a prepared message. Payload: its number, `u32` in the byte order of the machine. */
+  /** Payload: number of the prepared message, `u32` in the byte order of the machine. */
   OUT_PREPARED: 15,
   /**
-   * The bytes that `IN_REQUEST` brought after the request. They are read when `OUT_ACCEPT`
-   * follows, before those of the socket.
+   * The bytes that `IN_REQUEST` brought after the request, to be read before the socket's when
+   * `OUT_ACCEPT` follows.
    */
   OUT_HEAD: 16,
   /**
@@ -216,90 +206,73 @@ module.exports = {
    * The kinds between are about topics.
    */
   OUT_ASK_END: 26,
-  /** Last fragment of its message. */
   OUT_FLAG_FIN: 256,
-  /** Count this in `IN_SENT` when its bytes are in the kernel. */
+  /** Count this in `IN_SENT`. */
   OUT_FLAG_WANT_SENT: 512,
   /** The payload is the next of the chunk's large ones. */
   OUT_FLAG_LARGE: 1024,
-  /** Compress, if the extension was negotiated. */
+  /** If the extension was negotiated. */
   OUT_FLAG_COMPRESS: 2048,
   /**
-   * The payload is an earlier record's, and the length word its offset in the chunk. With
-   * `OUT_FLAG_LARGE`: it is the last large payload with `OUT_FLAG_SHARED`, and this is a
-   * message like that one.
+   * The payload is an earlier record's: one for many connections is there once. With
+   * `OUT_FLAG_LARGE`: it is the last with `OUT_FLAG_SHARED`, and this is a message like that
+   * one.
    */
   OUT_FLAG_SAME: 4096,
   /** With `OUT_FLAG_LARGE`, of a whole message: later records have the same payload. */
   OUT_FLAG_SHARED: 8192,
-  /** The payload of this frame begins with the masking key. */
+  /** The payload begins with the masking key. */
   OUT_FLAG_KEY: 16384,
   /** Aux of a message, ping or pong: masked by a server, not by a client. */
   MASK_AGAINST: 1,
   /** JavaScript decides about handshakes that pass the native checks: a hook is set. */
   ASK_ACCEPTED: 1,
-  /**
-   * JavaScript decides about handshakes that the native checks refuse: `wsClientError` has a
-   * listener.
-   */
+  /** JavaScript decides about handshakes that they refuse: `wsClientError` has a listener. */
   ASK_REFUSED: 2,
-  /** The server is drained: its health check is answered with 503. */
+  /** A health check is answered with 503. */
   ASK_DRAINED: 4,
   /** From this many unsent bytes on a connection has no room: `send()` returns false. */
   HIGH_WATER_MARK: 1048576,
   /** Unsent bytes at which it has room again. */
   LOW_WATER_MARK: 524288,
-  /** Bytes left free for a header before a payload that is framed where it is. */
+  /** Left free for a header before a payload that is framed where it is. */
   HEADROOM: 14,
-  /** Most payload bytes of a control frame (RFC 6455, section 5.5). */
+  /** Most in a control frame (RFC 6455, section 5.5). */
   CONTROL_BYTES: 125,
-  /** Most bytes in the reason of a close frame, after its status code. */
+  /** Most in a close frame, after its status code. */
   REASON_BYTES: 123,
-  /** Close code of a close frame without one (RFC 6455, section 7.4.1). */
+  /** For a close frame without a code (RFC 6455, section 7.4.1). */
   NO_STATUS: 1005,
-  /** Close code of a connection that ended without a close frame. */
+  /** For a connection that ended without a close frame. */
   ABNORMAL: 1006,
-  /**
-   * A connection is a member, and the messages that it asked to have again are queued. Payload:
-   * `SUBSCRIBED_`.
-   */
+  /** A connection is a member, and the messages that it asked to have again are queued. */
   IN_SUBSCRIBED: 16,
-  /** Messages that a connection is not sent, because it is slow. Payload: `DROPPED_`. */
+  /** A connection is not sent these messages, because it is slow. */
   IN_DROPPED: 17,
-  /**
-   * Messages that a connection cannot be sent any more: the history has lost them. Payload:
-   * `GAP_`.
-   */
+  /** A connection cannot be sent these messages any more: the history has lost them. */
   IN_GAP: 18,
-  /**
-   * The outcome of a message with a receipt (`OUT_TARGET`) on one reactor; slot:
-   * `TOPIC_SLOT`. Payload: `RECEIPT_`.
-   */
+  /** The outcome of a message with a receipt, on one reactor; slot: `TOPIC_SLOT`. */
   IN_RECEIPT: 19,
-  /** The answer to `OUT_HISTORY`; slot: `TOPIC_SLOT`. Payload: `HISTORY_`. */
+  /** The answer to `OUT_HISTORY`; slot: `TOPIC_SLOT`. */
   IN_HISTORY: 20,
-  /** The number of the request. Words are `u32`, little-endian in all inbound payloads. */
+  /** `u32`, little-endian, as all words of inbound payloads. */
   SUBSCRIBED_REQUEST: 0,
-  /** 1 when nothing is missing after the requested position, 0 when nothing was replayed. */
+  /** 1: nothing is missing after the requested position; 0: nothing was replayed. */
   SUBSCRIBED_RECOVERED: 1,
   SUBSCRIBED_REPLAYED: 2,
-  /**
-   * Of the last message that the connection has or has been queued; the next word is the upper
-   * half.
-   */
+  /** Of the last message that the connection has or has been queued; 64 bits. */
   SUBSCRIBED_OFFSET: 3,
   SUBSCRIBED_WORDS: 5,
   DROPPED_TOPIC: 0,
-  /** Messages since the last such record. */
+  /** Since the last such record. */
   DROPPED_COUNT: 1,
   DROPPED_WORDS: 2,
   GAP_TOPIC: 0,
-  /** The first missing offset; the next word is the upper half. */
+  /** The first missing offset; 64 bits. */
   GAP_FROM: 1,
-  /** The last missing offset; the next word is the upper half. */
+  /** The last missing offset; 64 bits. */
   GAP_TO: 3,
   GAP_WORDS: 5,
-  /** The number in `OUT_TARGET`. */
   RECEIPT_REQUEST: 0,
   /** Members that the message was for. */
   RECEIPT_MATCHED: 1,
@@ -309,80 +282,72 @@ module.exports = {
   RECEIPT_QUEUED: 3,
   /** Members that do not get it. */
   RECEIPT_DROPPED: 4,
-  /** Bytes of the frames sent and queued; the next word is the upper half. */
+  /** Of the frames sent and queued; 64 bits. */
   RECEIPT_BYTES: 5,
   RECEIPT_WORDS: 7,
-  /** The number of the request. */
   HISTORY_REQUEST: 0,
-  /** 1 when nothing is missing after the requested position, else 0. */
+  /** 1: nothing is missing after the requested position. */
   HISTORY_RECOVERED: 1,
-  /** The number of messages that follow, each after its `ENTRY_` words. */
+  /** Messages that follow, each after its `ENTRY_` words. */
   HISTORY_COUNT: 2,
-  /** Offset of the topic's last message; the next word is the upper half. */
+  /** Offset of the topic's last message; 64 bits. */
   HISTORY_TOP: 3,
   HISTORY_WORDS: 5,
-  /** The next word is the upper half. */
+  /** 64 bits. */
   ENTRY_OFFSET: 0,
   /** `PUBLISH_TEXT` or 0. */
   ENTRY_FLAGS: 2,
-  /** In bytes. The message is padded to a multiple of 4. */
+  /** In bytes. Padding follows, to a multiple of 4. */
   ENTRY_LENGTH: 3,
   ENTRY_WORDS: 4,
   /**
-   * The slot of records about topics, which each reactor gets. The generation is the number of
-   * the topic, which JavaScript counts up.
+   * The slot of records for all reactors. The generation is the number of the topic, which
+   * JavaScript counts up.
    */
   TOPIC_SLOT: 4294967295,
-  /** A topic begins. Slot: `TOPIC_SLOT`. Payload: `TOPIC_`. */
+  /** Slot: `TOPIC_SLOT`. */
   OUT_TOPIC: 17,
-  /** A topic ends, with its members and its history. Slot: `TOPIC_SLOT`. */
+  /** With its members and its history. Slot: `TOPIC_SLOT`. */
   OUT_TOPIC_END: 18,
-  /**
-   * A connection becomes a member, after the messages that it asks to have again. Payload:
-   * `SUBSCRIBE_`.
-   */
+  /** A connection becomes a member, after the messages that it asks to have again. */
   OUT_SUBSCRIBE: 19,
-  /**
-   * A connection is no longer a member. Payload: the number of the topic; 0 for all topics, of a
-   * connection that joins none any more.
-   */
+  /** Payload: the number of the topic; 0: all, and the connection joins none any more. */
   OUT_UNSUBSCRIBE: 20,
   /**
-   * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: `TARGET_`, then slot and
+   * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. After the words: slot and
    * generation of each connection that does not get it, then the key.
    */
   OUT_TARGET: 21,
   /**
-   * Send a whole message to the members. Slot: `TOPIC_SLOT`. Flags: `OUT_FLAG_FIN`,
-   * `OUT_FLAG_COMPRESS` and where the payload is; aux: `PUBLISH_TEXT` or 0.
+   * A whole message. Slot: `TOPIC_SLOT`. Flags: `OUT_FLAG_FIN`, `OUT_FLAG_COMPRESS` and where
+   * the payload is; aux: `PUBLISH_TEXT` or 0.
    */
   OUT_PUBLISH: 22,
-  /** The same with a prepared message. Slot: `TOPIC_SLOT`. Payload: its number. */
+  /** Slot: `TOPIC_SLOT`. Payload: number of the prepared message. */
   OUT_PUBLISH_PREPARED: 23,
   /**
-   * Ask for the history of a topic, on the first reactor only. Slot: `TOPIC_SLOT`. Payload:
-   * `SUBSCRIBE_` without the topic, then the most messages wanted.
+   * For the first reactor only. Slot: `TOPIC_SLOT`. Payload: `SUBSCRIBE_` without the topic,
+   * then the most messages wanted.
    */
   OUT_HISTORY: 24,
   /**
    * Bytes that all histories may take on all reactors together. Slot: `TOPIC_SLOT`. Payload:
-   * two words, the lower half first.
+   * 64 bits.
    */
   OUT_HISTORY_BUDGET: 25,
-  /** What happens to a slow member, one of `SLOW_`. */
+  /** One of `SLOW_`. */
   TOPIC_SLOW: 0,
   /** Unsent bytes above which a member is slow. */
   TOPIC_LIMIT: 1,
-  /** Most messages in the history, 0 for none. */
+  /** Most messages, 0 for none. */
   TOPIC_HISTORY: 2,
-  /** Milliseconds for which a message stays in it, 0 for ever. */
+  /** Milliseconds for which a message stays, 0 for ever. */
   TOPIC_TTL: 3,
-  /** Most bytes of payload in it, 0 without bound. */
+  /** Most bytes of payload, 0 without bound. */
   TOPIC_MAX_BYTES: 4,
   TOPIC_WORDS: 5,
   /** The message is queued all the same. */
   SLOW_QUEUE: 0,
-  /** The member does not get it. */
   SLOW_DROP: 1,
   /** The last message of each key is sent when the member is no longer slow. */
   SLOW_LATEST: 2,
@@ -393,21 +358,20 @@ module.exports = {
   SUBSCRIBE_TOPIC: 0,
   /**
    * A number for the answer, 0 when none is wanted. In `OUT_HISTORY` this word and the next
-   * ones come one earlier.
+   * come one earlier.
    */
   SUBSCRIBE_REQUEST: 1,
-  /** The beginning of the wanted messages, one of `SINCE_`. */
+  /** One of `SINCE_`. */
   SUBSCRIBE_SINCE: 2,
-  /** For `SINCE_OFFSET`; the next word is the upper half. */
+  /** For `SINCE_OFFSET`; 64 bits. */
   SUBSCRIBE_OFFSET: 3,
-  /** Words of `OUT_SUBSCRIBE`, and of `OUT_HISTORY`. */
   SUBSCRIBE_WORDS: 5,
   SINCE_NOW: 0,
   SINCE_OFFSET: 1,
   SINCE_OLDEST: 2,
-  /** A number for the receipt, 0 when none is wanted. */
+  /** For the receipt, 0 when none is wanted. */
   TARGET_REQUEST: 0,
-  /** The number of connections that do not get it. */
+  /** Connections that do not get it. */
   TARGET_EXCEPT: 1,
   /** Bytes of the key. */
   TARGET_KEY: 2,

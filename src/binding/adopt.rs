@@ -1,5 +1,5 @@
-//! Sockets of Node's own servers and of other processes: the only place of this layer that
-//! duplicates a descriptor.
+//! Sockets of Node's own servers and of other processes: only here this layer duplicates a
+//! descriptor.
 #![cfg_attr(unix, expect(unsafe_code, reason = "a descriptor comes from JavaScript as a number"))]
 #![expect(clippy::disallowed_types, reason = "on its way to the reactor")]
 
@@ -8,8 +8,8 @@ use std::net::TcpStream;
 
 use crate::reactor::BoundListener;
 
-/// The socket behind a descriptor, under a descriptor of its own that is closed on exec: Node
-/// closes its own.
+/// The socket of a descriptor, under a descriptor of its own that is closed on exec: Node closes
+/// its own.
 ///
 /// # Errors
 /// The system's: `fd` is not open, or there are no descriptors left.
@@ -18,7 +18,7 @@ pub(super) fn duplicate(fd: i32) -> io::Result<TcpStream> {
     owned(fd).map(TcpStream::from)
 }
 
-/// The same for a socket that listens, or is bound.
+/// For a socket that listens, or is bound.
 ///
 /// # Errors
 /// As `duplicate`; `InvalidInput` for a socket that cannot listen.
@@ -38,7 +38,7 @@ fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
     borrowed.try_clone_to_owned()
 }
 
-/// A socket of libuv is bound to its completion port for good, so there is nothing to duplicate.
+/// libuv binds a socket to its completion port for good, so there is nothing to duplicate.
 ///
 /// # Errors
 /// Always.
@@ -47,8 +47,6 @@ pub(super) fn duplicate(_fd: i32) -> io::Result<TcpStream> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// As on POSIX.
-///
 /// # Errors
 /// Always.
 #[cfg(not(unix))]

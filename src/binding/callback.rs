@@ -9,46 +9,44 @@ use std::ptr;
 use napi::bindgen_prelude::{Function, JsObjectValue, Object, Unknown};
 use napi::{Env, Error, JsValue, Result, Status, sys};
 
-/// A JavaScript function that the event loop's callbacks may call. It belongs to its environment's
-/// thread.
+/// A JavaScript function that the event loop may call, on its environment's thread.
 pub(super) struct Callback {
     function: Reference,
     context: sys::napi_async_context,
 }
 
 impl Callback {
-    /// `name` is the type that async_hooks shows. The function stays for as long as `hold` says.
+    /// `name` is the type that async_hooks shows. See [`hold`](Self::hold) for how long the
+    /// function stays.
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, name: &str) -> Result<Self> {
         let raw = env.raw();
         let function = Reference::new(env, function, false)?;
         let mut context = ptr::null_mut();
-        // Tools that look for causes of a process that stays alive ask the resources of
-        // async_hooks.
+        // Tools that look for what keeps a process alive ask the resources of async_hooks.
         let mut resource = Object::new(env)?;
         resource.set_named_property(
             "hasRef",
             env.create_function_from_closure::<(), _, _>("hasRef", |_| Ok(false))?,
         )?;
         let name = env.create_string(name)?;
-        // SAFETY: the environment and both values belong to the call that is running; the result is
-        // a live local.
+        // SAFETY: the environment and both values belong to the running call; the result is a live
+        // local.
         check(unsafe { sys::napi_async_init(raw, resource.raw(), name.raw(), &mut context) })?;
         Ok(Self { function, context })
     }
 
-    /// Keeps the function although nothing else refers to it, or not.
+    /// Whether the function stays although nothing else refers to it.
     pub(super) fn hold(&self, does: bool) {
         self.function.hold(does);
     }
 
-    /// Calls it. An exception goes to 'uncaughtException', and nothing happens when the environment
-    /// is going away or the function is gone.
+    /// An exception goes to 'uncaughtException'. Nothing happens when the environment is ending or
+    /// the function has been collected.
     pub(super) fn call(&self) {
         let (env, context) = (self.function.env, self.context);
         let (mut handles, mut scope) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the environment lives, for its cleanup hook drops this; the loop calls on its
-        // thread, with no JavaScript on the stack. Scopes are closed in the order opposite to that
-        // of opening.
+        // thread, with no JavaScript on the stack. Scopes are closed in reverse order.
         unsafe {
             if sys::napi_open_handle_scope(env, &mut handles) != OK {
                 return;
@@ -75,8 +73,7 @@ impl Drop for Callback {
     }
 }
 
-/// A JavaScript value. It belongs to its environment's thread, and is dropped by its cleanup hook
-/// at the latest.
+/// A JavaScript value, for its environment's thread; dropped by the cleanup hook at the latest.
 pub(super) struct Reference {
     env: sys::napi_env,
     raw: sys::napi_ref,
@@ -87,13 +84,12 @@ impl Reference {
     /// `held`: whether the value stays although nothing else refers to it.
     pub(super) fn new<'env>(env: &Env, value: &impl JsValue<'env>, held: bool) -> Result<Self> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the environment and the value belong to the call that is running; the result is a
-        // live local.
+        // SAFETY: the environment and the value belong to the running call; the result is a live
+        // local.
         check(unsafe { sys::napi_create_reference(env.raw(), value.raw(), u32::from(held), &mut raw) })?;
         Ok(Self { env: env.raw(), raw, held: Cell::new(held) })
     }
 
-    /// Keeps the value from now on, or not.
     fn hold(&self, does: bool) {
         if self.held.replace(does) == does {
             return;
@@ -109,7 +105,7 @@ impl Reference {
         }
     }
 
-    /// The value, for the handle scope that is open; `None` when it is gone.
+    /// For the open handle scope; `None` when it has been collected.
     fn value(&self) -> Option<sys::napi_value> {
         let mut value = ptr::null_mut();
         // SAFETY: made in this environment, which lives.
@@ -125,7 +121,7 @@ impl Drop for Reference {
     }
 }
 
-/// Calls `hook` before the environment goes away, which waits for its argument to be dropped.
+/// Calls `hook` before the environment ends, which waits for its argument to be dropped.
 pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Result<CleanupHook> {
     let hook: Box<Hook> = Box::new(Box::new(hook));
     let (hook, mut handle) = (Box::into_raw(hook), ptr::null_mut());
@@ -138,17 +134,15 @@ pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Res
     Ok(CleanupHook { handle, hook })
 }
 
-/// A hook that was not called yet; its owner drops it when the hook is called.
+/// A hook that was not called yet; its owner drops it when it is called.
 pub(super) struct CleanupHook {
     handle: sys::napi_async_cleanup_hook_handle,
     hook: *mut Hook,
 }
 
 impl CleanupHook {
-    /// Removes the hook, which is not called any more.
     pub(super) fn remove(self) {
-        // SAFETY: as it was not called, the handle has not been given back and the box has not been
-        // taken.
+        // SAFETY: it was not called, so neither handle nor box has been given back.
         unsafe {
             sys::napi_remove_async_cleanup_hook(self.handle);
             drop(Box::from_raw(self.hook));
@@ -158,7 +152,6 @@ impl CleanupHook {
 
 type Hook = Box<dyn FnOnce(Cleanup)>;
 
-/// The clean-up under way.
 pub(super) struct Cleanup(sys::napi_async_cleanup_hook_handle);
 
 impl Drop for Cleanup {
@@ -178,11 +171,11 @@ unsafe extern "C" fn run(handle: sys::napi_async_cleanup_hook_handle, hook: *mut
 const OK: sys::napi_status = sys::Status::napi_ok;
 const PENDING: sys::napi_status = sys::Status::napi_pending_exception;
 
-/// Reports an exception at once, as Node does with one that nobody caught: to 'uncaughtException',
-/// or it ends the process. With the report Node clears the async stack.
+/// Reports an exception at once, as Node does with an uncaught one: to 'uncaughtException', or it
+/// ends the process. With the report Node clears the async stack.
 pub(super) fn report_exception(env: &Env, error: &Unknown<'_>) {
-    // SAFETY: the environment and the value belong to the call that is running. Node refuses where
-    // no JavaScript may run any more.
+    // SAFETY: the environment and the value belong to the running call. Node refuses where no
+    // JavaScript may run any more.
     unsafe { sys::napi_fatal_exception(env.raw(), error.raw()) };
 }
 

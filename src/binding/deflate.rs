@@ -11,9 +11,8 @@ use crate::reactor::DeflateConfig;
 /// The `perMessageDeflate` of a listener; numbers out of range count as the nearest in range.
 #[napi(object)]
 pub struct DeflateOptions {
-    /// How this end compresses.
     pub settings: DeflateSettings,
-    /// true: always, false: an offer that asks for it is declined, undefined: as the client offers.
+    /// true: always, false: an offer with it is declined, undefined: as the client offers.
     pub server_no_context_takeover: Option<bool>,
     /// Always in the answer.
     pub client_no_context_takeover: bool,
@@ -26,11 +25,11 @@ pub struct DeflateOptions {
 /// How this end compresses; numbers out of range count as the nearest in range.
 #[napi(object)]
 pub struct DeflateSettings {
-    /// zlib's level, -1 to 9.
+    /// -1 to 9.
     pub level: i32,
-    /// zlib's memLevel, 1 to 9.
+    /// 1 to 9.
     pub mem_level: i32,
-    /// zlib's strategy, 0 to 4.
+    /// 0 to 4, as zlib's.
     pub strategy: i32,
     /// Bytes; shorter messages are not compressed where this end has no context takeover.
     pub threshold: f64,
@@ -38,18 +37,15 @@ pub struct DeflateSettings {
     pub release_after: f64,
 }
 
-/// permessage-deflate on a connection whose handshake JavaScript has answered.
+/// As JavaScript has negotiated it.
 #[napi(object)]
 pub struct NegotiatedDeflate {
-    /// How this end compresses.
     pub settings: DeflateSettings,
-    /// The server's messages do not refer to earlier ones.
     pub server_no_context_takeover: bool,
-    /// The client's messages do not refer to earlier ones.
     pub client_no_context_takeover: bool,
-    /// Window of the server's messages, 8 to 15.
+    /// 8 to 15.
     pub server_max_window_bits: i32,
-    /// Window of the client's messages, 8 to 15.
+    /// 8 to 15.
     pub client_max_window_bits: i32,
 }
 
@@ -107,9 +103,8 @@ fn window_bits(bits: i32) -> u8 {
     bits.clamp(8, 15) as u8
 }
 
-/// An option that is a time in milliseconds.
 pub(super) fn millis(millis: f64) -> Duration {
-    /// The longest delay of Node's timers; about 24 days.
+    /// Of Node's timers; about 24 days.
     const LONGEST: f64 = 2_147_483_647.0;
     Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)
 }

@@ -1,8 +1,8 @@
-//! The time of JavaScript's thread between a delivery and its sleep: after a short delivery it
-//! looks for more, for as long as the reactor does.
+//! JavaScript's thread between a delivery and its sleep: after a short delivery it looks for more,
+//! for as long as the reactor does.
 //!
 //! A peer that has its answer often asks again at once. Waking a thread on an idle CPU costs more
-//! than all the rest of such a message, and a thread that looks need not be woken.
+//! than the rest of such a message, and a thread that looks need not be woken.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,25 +15,22 @@ use super::wake::Wake;
 
 /// Deliveries in a row before others on the loop have their turn.
 const MOST_DELIVERIES: u32 = 16;
-/// Records of a delivery that is worth it. With more of them, the next come whether a thread looks
-/// or not.
+/// Most records of a delivery that is worth it; after more the next come whether a thread looks or
+/// not.
 const LITTLE: usize = 4;
-/// Longest look, in microseconds, whatever the reactor is allowed: the other work of the loop waits
-/// meanwhile.
+/// Microseconds, whatever the reactor may do: the other work of the loop waits meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
-/// The records that JavaScript has taken since the last look.
+/// What JavaScript has taken since the last look.
 #[derive(Default)]
 pub(super) struct Delivered {
-    /// The number of records.
     pub(super) records: Cell<usize>,
-    /// Whether the last look has found nothing more.
+    /// The last look found nothing more.
     pub(super) all: Cell<bool>,
 }
 
-/// Waits for more, awake.
 pub(super) struct Lingering {
-    /// One link of each reactor; they share one bell.
+    /// One for each reactor; they share one bell.
     links: Vec<Arc<Link>>,
     delivered: Rc<Delivered>,
     spinner: RefCell<Spinner>,
@@ -48,7 +45,7 @@ impl Lingering {
         Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
     }
 
-    /// The bell was rung: calls JavaScript, which takes all batches, and again for those that come
+    /// The bell rang: calls JavaScript, which takes all batches, and again for batches that come
     /// soon after, unless the loop has something else to do.
     pub(super) fn deliver(&self, wake: &Wake, event_loop: EventLoop) {
         for deliveries in 1.. {
@@ -61,13 +58,13 @@ impl Lingering {
         }
     }
 
-    /// Looks until a batch comes or it takes too long. A batch that comes meanwhile does not ring:
-    /// the bell counts as rung.
+    /// Looks until a batch comes or it takes too long. Such a batch does not ring: the bell counts
+    /// as rung.
     fn comes_soon(&self) -> bool {
         let Some(bell) = self.links.first().map(|link| link.inbox.bell()) else { return false };
         let looked = Cell::new(false);
         let begin = || {
-            // If the bell was rung since the last look, the loop is about to call.
+            // If the bell rang since the last look, the loop is about to call.
             looked.set(bell.ring());
             looked.get()
         };
@@ -76,7 +73,7 @@ impl Lingering {
             return false;
         }
         bell.answer();
-        // Behind the answer: a batch that comes from now on rings.
+        // After the answer: a batch that comes from now on rings.
         self.is_waiting()
     }
 

@@ -1,4 +1,4 @@
-//! `listen`: options from JavaScript, errors as Node's own servers raise them.
+//! Options from JavaScript, errors as Node's own servers raise them.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
@@ -17,64 +17,56 @@ use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions};
 
-/// The options of `Reactor.listen`. Times are in milliseconds, 0 = never.
+/// Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
 pub struct ListenOptions {
     /// An IP literal; null: all addresses.
     pub host: Option<String>,
-    /// The port; 0 = any free one.
+    /// 0 = any free one.
     pub port: u32,
-    /// Path in the file system instead; null: listen at that address.
+    /// Instead of host and port; null: listen there.
     pub socket_path: Option<String>,
     /// Permissions of the file at that path; null: as the process makes files.
     pub mode: Option<u32>,
-    /// A socket that another process has bound, instead of both; null: a new one.
+    /// A socket that another process has bound, instead of an address; null: a new one.
     pub fd: Option<i32>,
-    /// Connections that may wait to be accepted.
     pub backlog: i32,
-    /// Share the port with other processes that do the same.
+    /// With other processes that do the same.
     pub reuse_port: bool,
-    /// Small writes leave at once.
     pub no_delay: bool,
-    /// Silence before the system probes a peer, 0 = as long as the system says; below 0: it does
-    /// not.
+    /// Silence before the system probes a peer, 0 = as the system says; below 0: it does not.
     pub keep_alive: f64,
-    /// Refuse IPv4 on an IPv6 address.
     pub ipv6_only: bool,
-    /// The only path served; null: every path.
+    /// null: every path.
     pub path: Option<String>,
-    /// The path on which a GET is answered with 200; null: none.
+    /// A GET there is answered with 200; null: none.
     pub health_check: Option<String>,
     /// Answer handshakes that do not need JavaScript before it has seen them.
     pub early_handshake: bool,
     /// From accept to the complete request.
     pub handshake_timeout: f64,
-    /// Bytes of a request head that are read.
     pub max_header_bytes: u32,
-    /// Header fields of a request that are read; at most 256.
+    /// At most 256.
     pub max_headers: u32,
     /// Networks of peers that must begin with a header of the PROXY protocol.
     pub proxies: Vec<String>,
-    /// The handshakes that need JavaScript.
+    /// The handshakes that need JavaScript, `ASK_`.
     pub ask: u32,
-    /// permessage-deflate; null: off.
+    /// null: off.
     pub per_message_deflate: Option<DeflateOptions>,
-    /// How its connections are served.
     pub connection: ConnectionOptions,
 }
 
-/// How a connection is served. Times are in milliseconds, 0 = never.
+/// Times are in milliseconds, 0 = never.
 #[napi(object)]
 pub struct ConnectionOptions {
     /// Bytes, 0 = no limit.
     pub max_payload: f64,
     /// Frames, 0 = no limit.
     pub max_fragments: u32,
-    /// Do not check text for UTF-8.
     pub skip_utf8_validation: bool,
-    /// Answer pings.
     pub auto_pong: bool,
-    /// Pongs that may wait for a peer that does not read, 0 = no limit.
+    /// For a peer that does not read; 0 = no limit.
     pub max_pending_auto_pongs: u32,
     /// From close frame to closed socket.
     pub close_timeout: f64,
@@ -82,28 +74,24 @@ pub struct ConnectionOptions {
     pub ping_interval: f64,
     /// Silence before the connection is ended.
     pub idle_timeout: f64,
-    /// permessage-deflate, where JavaScript has answered the handshake.
+    /// Where JavaScript has answered the handshake.
     pub deflate: Option<NegotiatedDeflate>,
 }
 
-/// A listener that has been bound.
 #[napi(object)]
 pub struct Listening {
-    /// Its number.
     pub id: u32,
-    /// The address it is bound to, or its path; empty for a socket without a name.
+    /// Or the path; empty for a socket without a name.
     pub address: String,
-    /// The port it is bound to.
     pub port: u32,
     /// `IPv4`, `IPv6`, or empty for a socket of the file system.
     pub family: String,
-    /// Its descriptor; null where sockets have none.
+    /// null where sockets have none.
     pub descriptor: Option<i32>,
-    /// The descriptor that it was given is that of another listener, and must stay open.
+    /// The given descriptor belongs to another listener, and must stay open.
     pub is_borrowed: bool,
 }
 
-/// The form that JavaScript sees.
 pub(super) fn listening(id: u32, listener: &BoundListener, given: Option<i32>) -> Listening {
     let at = listener.address();
     let (address, family) = match (listener.is_tcp(), at.is_ipv4()) {
@@ -121,7 +109,6 @@ pub(super) fn listening(id: u32, listener: &BoundListener, given: Option<i32>) -
     }
 }
 
-/// Binds as `options` say.
 pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> {
     let backlog = options.backlog.max(1);
     if let Some(fd) = options.fd {
@@ -153,7 +140,6 @@ fn tcp_options(options: &ListenOptions) -> TcpOptions {
     TcpOptions { no_delay: options.no_delay, keep_alive }
 }
 
-/// How connections of the listener are served.
 pub(super) fn config(
     options: &ListenOptions,
     admission: Option<Arc<Admission>>,
@@ -174,7 +160,6 @@ pub(super) fn config(
     })
 }
 
-/// How one connection is served.
 pub(super) fn connection_config(options: &ConnectionOptions) -> ListenerConfig {
     ListenerConfig {
         engine: engine::Config {
@@ -198,12 +183,12 @@ fn latin1(c: char) -> u8 {
     u8::try_from(u32::from(c)).unwrap_or(0)
 }
 
-/// These numbers are the same on every POSIX system that we build for.
+/// The same on every POSIX system that we build for.
 const EACCES: i32 = 13;
 const EINVAL: i32 = 22;
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
-/// That of libuv on Windows.
+/// On Windows libuv's.
 const ENOTSUP: i32 = if cfg!(windows) {
     4049
 } else if cfg!(target_os = "linux") {
@@ -212,25 +197,24 @@ const ENOTSUP: i32 = if cfg!(windows) {
     45
 };
 
-/// The place that was asked for, as errors show it.
+/// What was asked for, as errors show it.
 #[derive(Clone, Copy)]
 enum Place<'a> {
-    /// As in Node, a port that was left to the system is not shown.
+    /// As in Node, a port that the system chose is not shown.
     Address(&'a str, u16),
     Path(&'a str),
-    /// By its descriptor.
     Given,
 }
 
 impl Place<'_> {
-    /// Code, sentence and number of the error that Node reports there.
+    /// Code, sentence and number as Node reports them.
     fn cause(self, error: &io::Error) -> (&'static str, String, i32) {
         let number = error.raw_os_error();
         let (code, sentence, number) = match (error.kind(), self) {
             (ErrorKind::AddrInUse, _) => ("EADDRINUSE", "address already in use", number),
             (ErrorKind::AddrNotAvailable, _) => ("EADDRNOTAVAIL", "address not available", number),
             (ErrorKind::PermissionDenied, _) => ("EACCES", "permission denied", number),
-            // libuv reports a missing folder in this way.
+            // As libuv reports a missing folder.
             (ErrorKind::NotFound, Place::Path(_)) => ("EACCES", "permission denied", Some(EACCES)),
             (ErrorKind::NotADirectory, _) => ("ENOTDIR", "not a directory", number),
             (ErrorKind::ReadOnlyFilesystem, _) => ("EROFS", "read-only file system", number),
@@ -247,8 +231,7 @@ impl Place<'_> {
     }
 }
 
-/// Throws the error that `net.Server` would emit: `listen EADDRINUSE: address already in use
-/// 127.0.0.1:80`.
+/// As `net.Server` would emit it: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
 fn listen_error(env: &Env, error: &io::Error, place: Place<'_>) -> Error {
     let (code, sentence, errno) = place.cause(error);
     let (shown, address, port) = match place {
@@ -275,7 +258,6 @@ fn listen_error(env: &Env, error: &io::Error, place: Place<'_>) -> Error {
     }
 }
 
-/// The system's error as an exception.
 pub(super) fn system_error(error: &io::Error) -> Error {
     Error::new(Status::GenericFailure, error.to_string())
 }

@@ -3,6 +3,7 @@
 //! This layer knows what a JavaScript value is and nothing of frames, sockets or timers.
 
 #![deny(unsafe_code)]
+#![expect(missing_docs, reason = "a name that says all needs no sentence")]
 
 mod adopt;
 mod allocator;

@@ -14,13 +14,12 @@ pub(super) struct LentMemory {
     len: usize,
 }
 
-// SAFETY: the memory is not bound to a thread, and until it is handed back this value is the
-// only way to it: lib keeps the ArrayBuffer, which no other code can reach, in a list until then.
+// SAFETY: the memory is not bound to a thread, and until it is handed back this value is the only
+// way to it: lib keeps the ArrayBuffer, which no other code can reach, in a list until then.
 unsafe impl Send for LentMemory {}
 
 impl LentMemory {
-    /// `view` is an ArrayBuffer's whole memory that nothing but lib's list of lent memory refers
-    /// to.
+    /// `view` is an ArrayBuffer's whole memory that only lib's list of lent memory refers to.
     pub(super) fn new(id: u32, view: &mut Uint8ArraySlice<'_>) -> Self {
         let bytes = bytes_mut(view);
         Self { id, len: bytes.len(), start: NonNull::from(bytes).cast() }
@@ -46,21 +45,20 @@ impl Lent for LentMemory {
     }
 }
 
-/// The array of records, and the words behind it that both sides of a crossing read and write.
+/// The array of records and the words after it, which both sides of a crossing read and write.
 pub(super) struct LentWords {
     start: NonNull<u32>,
     len: usize,
 }
 
 impl LentWords {
-    /// `view` is an ArrayBuffer's whole memory that lib keeps, out of reach of other code, for as
-    /// long as it has a reactor.
+    /// `view` is an ArrayBuffer's whole memory that lib keeps, out of reach of other code, as long
+    /// as it has a reactor.
     pub(super) fn new(view: &mut Uint32ArraySlice<'_>) -> Self {
         let words = words_mut(view);
         Self { len: words.len(), start: NonNull::from(words).cast() }
     }
 
-    /// All words.
     pub(super) fn all(&mut self) -> &mut [u32] {
         // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that lib keeps alive
         // and attached. Only calls from JavaScript come here, on its thread: no JavaScript runs
@@ -68,21 +66,21 @@ impl LentWords {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
-    /// Sets a word and returns its old value; 0 if there is no such word.
+    /// Returns the old value; 0 if there is no such word.
     pub(super) fn replace(&mut self, index: usize, value: u32) -> u32 {
         self.all().get_mut(index).map_or(0, |word| std::mem::replace(word, value))
     }
 }
 
-/// The bytes of a view, to be written before this call returns to JavaScript.
+/// To be written before this call returns to JavaScript.
 pub(super) fn bytes_mut<'a>(view: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
-    // SAFETY: the view was taken from the arguments of the call that is running on the JavaScript
-    // thread, so its buffer is attached and no JavaScript runs while the slice lives; lib passes no
-    // two arguments over the same memory, and memory of a SharedArrayBuffer is never passed.
+    // SAFETY: the view is an argument of the call that is running on the JavaScript thread, so its
+    // buffer is attached and no JavaScript runs while the slice lives; lib passes no two arguments
+    // over the same memory, and never memory of a SharedArrayBuffer.
     unsafe { view.as_mut() }
 }
 
-/// The words of a view, to be written before this call returns to JavaScript.
+/// To be written before this call returns to JavaScript.
 pub(super) fn words_mut<'a>(view: &'a mut Uint32ArraySlice<'_>) -> &'a mut [u32] {
     // SAFETY: as for `bytes_mut`; a Uint32Array is aligned to four bytes.
     unsafe { view.as_mut() }

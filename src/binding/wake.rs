@@ -1,6 +1,5 @@
 //! The way from the reactors to JavaScript: the bell that their threads ring, and the function that
-//! the event loop then calls. The function goes away with the environment or with the reactors,
-//! whichever is first.
+//! the event loop then calls, until the environment or the reactors end.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,24 +14,22 @@ use super::uv::EventLoop;
 use super::uv::signal::{Ringer, Signal};
 use super::uv::turns::Turns;
 
-/// JavaScript's end. Belongs to its environment's thread.
+/// JavaScript's end, on its environment's thread.
 pub(super) struct Wake {
-    /// Not borrowed while the function is called: the call may cut it off, or run the event loop,
-    /// which calls again.
+    /// Not borrowed during the call, which may cut it off, or run the event loop, which calls
+    /// again.
     function: RefCell<Option<Rc<Callback>>>,
-    /// Lists of all memory that the reactors have been lent. The reactors may write there until
-    /// they have ended, whatever else is gone.
+    /// Lists of all memory lent to the reactors, which may write there until they have ended.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
     /// The bell of the threads; a reactor without a thread needs none.
     signal: RefCell<Option<Signal>>,
-    /// Counts in `turn`, until it is cut.
     turns: RefCell<Option<Turns>>,
     turn: Rc<Cell<u32>>,
 }
 
 impl Wake {
-    /// A wake calls `function`, which it does not hold.
+    /// Does not hold `function`.
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, memory: &Array<'_>) -> Result<Rc<Self>> {
         Ok(Rc::new(Self {
             function: RefCell::new(Some(Rc::new(Callback::new(env, function, "REACTOR_WS")?))),
@@ -44,9 +41,9 @@ impl Wake {
         }))
     }
 
-    /// Makes a bell whose rings make the event loop call `on_ring`, until it is cut. The bell takes
-    /// no lock that the loop takes, as a threadsafe function does: on one CPU the loop would block
-    /// on that lock at once. `None` where there is no libuv.
+    /// Rings make the event loop call `on_ring`, until this is cut. `None` where there is no libuv.
+    /// Unlike a threadsafe function the bell takes no lock that the loop takes: on one CPU the loop
+    /// would block on that lock at once.
     pub(super) fn bell(&self, env: &Env, on_ring: impl Fn(EventLoop) + 'static) -> Option<Ring> {
         let signal = Signal::start(env, Box::new(on_ring))?;
         let ring = Ring::Signal(signal.ringer());
@@ -54,9 +51,8 @@ impl Wake {
         Some(ring)
     }
 
-    /// Registers `hook` to be called before the environment goes away, unless it is cut before
-    /// that. The hook ends the reactors and cuts; the environment waits for its second argument to
-    /// be dropped.
+    /// Calls `hook` before the environment ends, unless this is cut before. The hook ends the
+    /// reactors and cuts; the environment waits for its second argument to be dropped.
     pub(super) fn on_cleanup(
         self: &Rc<Self>,
         env: &Env,
@@ -73,13 +69,12 @@ impl Wake {
         Ok(())
     }
 
-    /// Calls JavaScript in the event loop's next turn, before that reads any socket. False: the
-    /// wake has been cut.
+    /// Calls JavaScript in the event loop's next turn, before that reads any socket. False: this
+    /// has been cut.
     pub(super) fn call_next(&self) -> bool {
         self.turns.borrow().as_ref().inspect(|turns| turns.call_next()).is_some()
     }
 
-    /// Number of the event loop's turn.
     pub(super) fn loop_turn(&self) -> u32 {
         self.turn.get()
     }
@@ -91,7 +86,6 @@ impl Wake {
         }
     }
 
-    /// Calls JavaScript.
     pub(super) fn call(&self) {
         let function = self.function.borrow().clone();
         if let Some(function) = function {
@@ -99,8 +93,7 @@ impl Wake {
         }
     }
 
-    /// The reactors have ended. `until_closed` is dropped when the loop has closed
-    /// their handles.
+    /// The reactors have ended. `until_closed` is dropped when the loop has closed their handles.
     pub(super) fn cut<T: 'static>(&self, until_closed: T) {
         self.function.take();
         self.memory.take();
@@ -121,26 +114,22 @@ impl Wake {
 /// The reactors' end, for each thread.
 #[derive(Clone)]
 pub(super) enum Ring {
-    /// A bell of libuv's own.
     Signal(Ringer),
-    /// The bell of Node-API, which exists everywhere. It holds its function for as long as the
+    /// The bell of Node-API, which exists everywhere. It holds its function as long as the
     /// environment lives.
     Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
 }
 
 impl Ring {
-    /// The bell of Node-API, which calls `function`.
     pub(super) fn threadsafe_function(function: &Function<'_, (), ()>) -> Result<Self> {
         let bell = function.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
         Ok(Self::Function(Arc::new(bell)))
     }
 
-    /// Makes the event loop call.
     pub(super) fn ring(&self) {
         match self {
             Self::Signal(ringer) => ringer.ring(),
-            // Refused only when the environment is going away, and then nothing is left to be
-            // called.
+            // Refused only when the environment is ending, and then nothing is left to be called.
             Self::Function(bell) => {
                 let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
             }

@@ -16,15 +16,11 @@ use super::origins::Origins;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Denial {
-    /// There are `maxConnections` connections.
     Connections = 1,
-    /// There are `maxConnectionsPerAddress` connections of the peer's address.
     Address = 2,
-    /// There have been `handshakesPerSecond` handshakes.
     Rate = 3,
-    /// The head of the request is longer, or has more fields, than is read.
+    /// The head of a request is longer, or has more fields, than is read.
     Head = 4,
-    /// The page is none of `allowedOrigins`.
     Origin = 5,
 }
 
@@ -36,7 +32,6 @@ impl Denial {
         self as u8
     }
 
-    /// The HTTP status of the answer.
     pub fn status(self) -> u16 {
         match self {
             Self::Connections | Self::Rate => 503,
@@ -46,7 +41,7 @@ impl Denial {
         }
     }
 
-    /// `Retry-After` of the answer in seconds; empty for none.
+    /// In seconds; empty for none.
     pub fn retry_after(self) -> &'static str {
         match self {
             Self::Connections | Self::Address => "10",
@@ -62,7 +57,7 @@ pub struct Limits {
     pub connections: u32,
     /// Of one IPv4 address, or of one /64 of IPv6.
     pub connections_per_address: u32,
-    /// Upgrade requests per second; as many at once after a second without any.
+    /// Per second; as many at once after a second without any.
     pub handshakes_per_second: u32,
     pub origins: Origins,
 }
@@ -77,15 +72,14 @@ pub struct Admission {
 #[derive(Debug, Default)]
 struct State {
     connections: u32,
-    /// Of each network that has any; bounded by their number.
+    /// Of networks that have any: bounded by their number.
     networks: HashMap<Network, u32>,
     /// When the next handshake would be due, were they evenly spread.
     next_handshake: Option<Instant>,
-    /// Origins that JavaScript was shown, so that it can say how to allow them.
+    /// Reported to JavaScript, so that it can say how to allow them.
     shown_origins: u8,
 }
 
-/// Most of them.
 const MOST_SHOWN: u8 = 10;
 
 /// What counts as one address: with IPv6 a /64, for a host has at least that many.
@@ -117,13 +111,11 @@ impl Admission {
         Self { limits, state: Mutex::default(), denied: Default::default() }
     }
 
-    /// Whether connections count.
     pub fn counts(&self) -> bool {
         self.limits.connections > 0 || self.limits.connections_per_address > 0
     }
 
-    /// Counts a connection; if it is admitted, the caller must call [`leave`](Self::leave) when it
-    /// is gone.
+    /// Counts a connection; if it is admitted, the caller must call `leave` when it is gone.
     ///
     /// # Errors
     /// The reason of the denial.
@@ -162,7 +154,7 @@ impl Admission {
         }
     }
 
-    /// As [`enter`](Self::enter), until the result is dropped.
+    /// As `enter`, until the result is dropped.
     ///
     /// # Errors
     /// The reason of the denial.
@@ -207,7 +199,7 @@ impl Admission {
         denial
     }
 
-    /// Denials by kind, as in [`Denial::ALL`].
+    /// As in [`Denial::ALL`].
     pub fn denied(&self) -> impl Iterator<Item = u64> {
         self.denied.iter().map(|count| count.load(Ordering::Relaxed))
     }
@@ -224,7 +216,7 @@ impl PartialEq for Admission {
     }
 }
 
-/// An admitted connection: it counts until this is dropped.
+/// It counts until this is dropped.
 #[derive(Debug)]
 pub struct Ticket {
     admission: Arc<Admission>,

@@ -11,13 +11,13 @@ use super::layout::{
 use super::limits::{MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
 use super::room::Room;
 
-/// One inbound record, in the words of [`layout`](super::layout).
+/// In the words of [`layout`](super::layout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record(pub [u32; RECORD_WORDS]);
 
 impl Record {
-    /// `offset` is where the payload begins in the batch, 0 without one; `length` is its bytes, or
-    /// the count of the kind.
+    /// `offset`: of the payload in the batch, 0 without one. `length`: its bytes, or the count of
+    /// the kind.
     pub const fn new(slot: u32, kind: u8, flags: u8, aux: u16, offset: u32, length: u32) -> Self {
         let mut words = [0; RECORD_WORDS];
         words[IN_WORD_SLOT] = slot;
@@ -27,7 +27,7 @@ impl Record {
         Self(words)
     }
 
-    /// The record of a payload that stays where it was read.
+    /// The payload stays where it was read.
     pub fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Self {
         // The place of an empty payload may be given to the next read.
         let offset = if range.is_empty() { 0 } else { range.start as u32 };
@@ -38,7 +38,7 @@ impl Record {
         unpack(self.0[IN_WORD_KIND])
     }
 
-    /// The record in a batch that held `bytes` and `large` payloads before.
+    /// In a batch that held `bytes` and `large` payloads before.
     const fn shifted(mut self, bytes: u32, large: u32) -> Self {
         let by = if self.kind().1 & IN_FLAG_OWNED != 0 { large } else { bytes };
         self.0[IN_WORD_OFFSET] += by;
@@ -59,18 +59,17 @@ pub struct Credit {
 
 /// Records and their payloads. One side owns it at any time: see the [bridge](super).
 ///
-/// The reactor reads sockets straight into [`spare`](Self::spare), has the engine unmask in place,
-/// and records where the payloads are; bytes that it does not record only waste room.
+/// The reactor reads sockets straight into `spare`, has the engine unmask in place, and records
+/// where the payloads are; bytes that it does not record only waste room.
 pub struct Batch {
     /// [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
     pub bytes: Room,
     pub used: usize,
-    /// In the order in which JavaScript handles them; at most [`MAX_RECORDS`].
+    /// At most [`MAX_RECORDS`].
     pub records: Vec<Record>,
     /// Payloads with an allocation of their own.
     pub large: Vec<Vec<u8>>,
     pub credits: Vec<Credit>,
-    /// Sum of the lengths of `large`.
     large_bytes: usize,
     /// Bytes of records about connections that open or ask to, payloads included.
     openings: usize,
@@ -105,20 +104,18 @@ impl Batch {
         }
     }
 
-    /// The free bytes. After reading into them raise `used`.
+    /// After reading into the free bytes raise `used`.
     pub fn spare(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.used..).unwrap_or_default()
     }
 
-    /// Bytes of [`spare`](Self::spare) that may be read at once so that the records stay within
-    /// [`MAX_RECORDS`], if every frame is as short as can be: 6 bytes from clients, 2 from servers
-    /// (RFC 6455, 5.2).
+    /// Bytes that may be read at once so that the records stay within [`MAX_RECORDS`], if every
+    /// frame is as short as can be: 6 bytes from clients, 2 from servers (RFC 6455, 5.2).
     pub fn read_room(&self, shortest_frame: usize) -> usize {
         let records = MAX_RECORDS.saturating_sub(self.records.len() + SPARE_RECORDS);
         (records * shortest_frame).min(self.bytes.len().saturating_sub(self.used))
     }
 
-    /// Whether to publish before reading on.
     pub fn is_full(&self) -> bool {
         self.read_room(SHORTEST_MASKED_FRAME) < MIN_READ || self.large_bytes >= TURN_BYTES
     }
@@ -138,7 +135,6 @@ impl Batch {
         true
     }
 
-    /// Whether publishing it would report nothing.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.credits.is_empty()
     }
@@ -179,7 +175,7 @@ impl Batch {
         self.push(Record::new(slot, kind, flags | IN_FLAG_OWNED, aux, index, length));
     }
 
-    /// For a record about a connection that opens or asks to.
+    /// About a connection that opens or asks to.
     pub fn push_opening(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
         self.push_copy(slot, kind, flags, aux, payload);
         self.openings += size_of::<Record>() + payload.len();
@@ -189,7 +185,7 @@ impl Batch {
         self.openings
     }
 
-    /// Charges a connection; adds to the last charge if that is its own.
+    /// Adds to the last charge if that is the connection's own.
     pub fn charge(&mut self, slot: u32, generation: u32, bytes: u32, records: u32) {
         match self.credits.last_mut() {
             Some(last) if (last.slot, last.generation) == (slot, generation) => {
@@ -200,12 +196,12 @@ impl Batch {
         }
     }
 
-    /// Bytes that the batch holds, records and credits included.
+    /// Bytes that it holds, records and credits included.
     pub fn weight(&self) -> usize {
         self.used + self.added_weight()
     }
 
-    /// Bytes of memory that it keeps busy while it waits: its whole room, however little is taken.
+    /// Bytes that it keeps busy while it waits: its whole room, however little is taken.
     pub(super) fn footprint(&self) -> usize {
         self.bytes.len() + self.added_weight()
     }
@@ -215,7 +211,7 @@ impl Batch {
         size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
     }
 
-    /// Copies as many as fit, and returns their number.
+    /// As many as fit; returns their number.
     pub fn copy_records(&self, words: &mut [u32]) -> usize {
         let targets = words.as_chunks_mut::<RECORD_WORDS>().0;
         for (target, record) in targets.iter_mut().zip(&self.records) {
@@ -240,13 +236,12 @@ impl Batch {
         self.large_bytes = 0;
     }
 
-    /// Takes everything but the credits.
     pub(super) fn strip(&mut self) -> Self {
         let credits = mem::take(&mut self.credits);
         mem::replace(self, Self { credits, ..Self::hollow() })
     }
 
-    /// Whether [`append`](Self::append) may add `other`, copying at most `limit` bytes.
+    /// Whether `other` may be appended, copying at most `limit` bytes.
     pub(super) fn accepts(&self, other: &Self, limit: usize) -> bool {
         other.used <= limit
             && other.used <= self.bytes.len().saturating_sub(self.used)
@@ -254,7 +249,6 @@ impl Batch {
             && self.large_bytes + other.large_bytes <= TURN_BYTES
     }
 
-    /// [`accepts`](Self::accepts) must have allowed it.
     pub(super) fn append(&mut self, other: &mut Self) {
         let (bytes, large) = (self.used as u32, self.large.len() as u32);
         if let (Some(room), Some(taken)) = (self.spare().get_mut(..other.used), other.bytes.get(..other.used))

@@ -12,10 +12,10 @@ use super::queue::Queue;
 use super::room::Lent;
 use super::sync::Mutex;
 
-/// Outbound records with their payloads, as [`layout`](super::layout) describes them.
+/// Outbound records with their payloads, see [`layout`](super::layout).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// The records, each with its payload unless that is large.
+    /// Each with its payload, unless that is large.
     pub bytes: Vec<u8>,
     /// Payloads of the records with [`OUT_FLAG_LARGE`], in order.
     pub large: Vec<Large>,
@@ -45,7 +45,7 @@ impl Chunk {
         self.bytes.resize(self.bytes.len().next_multiple_of(OUT_ALIGN), 0);
     }
 
-    /// Appends a record whose payload stays where it is.
+    /// The payload stays where it is.
     pub fn push_large(
         &mut self,
         (slot, generation): (u32, u32),
@@ -60,7 +60,7 @@ impl Chunk {
         self.large.push(payload);
     }
 
-    /// Appends a record whose payload begins at `start` of the bytes.
+    /// The payload begins at `start` of the bytes.
     pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, start: usize) {
         // No chunk has a start that does not fit.
         let start = u32::try_from(start).unwrap_or(u32::MAX);
@@ -111,8 +111,8 @@ impl OutRecord {
         self.flags & OUT_FLAG_SAME != 0
     }
 
-    /// The record that has the payload, with header and padding, in the chunk's bytes. The padding
-    /// may be missing at the very end.
+    /// The record that has the payload, with header and padding. The padding may be missing at the
+    /// very end.
     pub fn whole(&self) -> Range<usize> {
         self.range.start - OUT_HEADER_BYTES..self.range.end.next_multiple_of(OUT_ALIGN)
     }
@@ -121,12 +121,11 @@ impl OutRecord {
 #[derive(Clone, Debug)]
 pub struct OutRecords<'a> {
     bytes: &'a [u8],
-    /// Where the next record begins.
     position: usize,
 }
 
 impl<'a> OutRecords<'a> {
-    /// For a reactor that has taken the large payloads out of the chunk; else [`Chunk::records`].
+    /// For a reactor that has taken the large payloads out; else [`Chunk::records`].
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self::from(bytes, 0)
     }
@@ -200,8 +199,7 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
     Some(words.map(u32::from_ne_bytes))
 }
 
-/// The way to one reactor: its commands, whether it sleeps, and buffers that come back for the next
-/// chunk.
+/// The way to one reactor: its commands, whether it sleeps, and buffers that come back.
 ///
 /// `C` is the reactor's own type of command; a [`Chunk`] is one of them.
 pub struct Outbox<C: Send> {
@@ -228,13 +226,12 @@ impl<C: Send> Outbox<C> {
         self.sleep.should_wake()
     }
 
-    /// Producer: an empty buffer for the next chunk, a used one if there is one.
+    /// Producer: for the next chunk, used before if possible.
     pub fn buffer(&self) -> Vec<u8> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// Producer: memory for the next [`Arena`], the last that was used. `None` when the reactor has
-    /// all.
+    /// Producer: for the next [`Arena`], the memory used last. `None` when the reactor has all.
     pub fn arena(&self) -> Option<Box<dyn Lent>> {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
@@ -248,13 +245,12 @@ impl<C: Send> Outbox<C> {
         }
     }
 
-    /// Gives the memory of an [`Arena`] to its producer: from the reactor when it is done, or from
-    /// the lender.
+    /// The memory of an [`Arena`], from the reactor when it is done, or from the lender.
     pub fn give_back(&self, memory: Box<dyn Lent>) {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 
-    /// Reactor: gives the buffer of a finished chunk back.
+    /// Reactor: the buffer of a finished chunk.
     pub fn recycle(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         if buffer.capacity() == 0 || buffer.capacity() > SPARE_CHUNK_BYTES {

@@ -7,8 +7,7 @@
 
 use super::sync::{AtomicBool, Ordering};
 
-/// The way to JavaScript: a ring is outstanding from [`ring`](Self::ring) to
-/// [`answer`](Self::answer), and there is at most one.
+/// The way to JavaScript: a ring is outstanding from `ring` to `answer`, and there is at most one.
 pub struct Bell {
     rung: AtomicBool,
 }

@@ -1,5 +1,5 @@
-//! Bytes of each connection that the kernel took and gave: written by the reactor, read by
-//! JavaScript for `bufferedAmount` and the counters of a socket.
+//! Bytes of each connection that the kernel took and gave, for `bufferedAmount` and the counters of
+//! a socket.
 //!
 //! Nothing is freed or moved before the end, so a reader needs no lock; its value may be a moment
 //! old.
@@ -33,7 +33,7 @@ struct Gauge {
     taken: AtomicU64,
     given: AtomicU64,
     /// Bytes published to topics of the connection that are none of its sends, such as dropped
-    /// ones, minus bytes sent to it again. In two's complement.
+    /// ones, minus bytes sent to it again. Two's complement.
     withheld: AtomicU64,
 }
 
@@ -85,8 +85,7 @@ impl Gauges {
         }
     }
 
-    /// Reactor: `n` more published bytes are not sent to the connection; below 0: they are sent
-    /// after all, or again.
+    /// Reactor: `n` more published bytes are not sent; below 0: they are sent after all, or again.
     pub fn add_withheld(&self, slot: u32, n: i64) {
         if let Some(gauge) = self.gauge(slot) {
             let withheld = gauge.withheld.load(Ordering::Relaxed).wrapping_add_signed(n);
@@ -94,19 +93,17 @@ impl Gauges {
         }
     }
 
-    /// Any thread: published bytes that were not sent to this connection; `None` as from
-    /// [`read`](Self::read).
+    /// Any thread: published bytes that were not sent; `None` as from `read`.
     pub fn read_withheld(&self, slot: u32, generation: u32) -> Option<i64> {
         self.read_one(slot, generation, |gauge| &gauge.withheld).map(u64::cast_signed)
     }
 
-    /// Any thread: bytes that the kernel took, or `None` if the slot is not (or no longer) this
-    /// connection's.
+    /// Any thread: bytes that the kernel took, or `None` if the slot is not this connection's.
     pub fn read(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.taken)
     }
 
-    /// Any thread: bytes that the kernel gave; `None` as from [`read`](Self::read).
+    /// Any thread: bytes that the kernel gave; `None` as from `read`.
     pub fn read_given(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.given)
     }

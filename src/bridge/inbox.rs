@@ -10,7 +10,6 @@ use super::limits::{APPEND_BYTES, BATCH_BYTES, BATCHES_BEHIND, FREE_BATCHES};
 use super::room::{Lent, Room};
 use super::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
-/// The way from one reactor thread to one JavaScript thread.
 pub struct Inbox {
     state: Mutex<State>,
     bell: Arc<Bell>,
@@ -33,11 +32,9 @@ struct State {
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
     starving: bool,
-    /// Without a batch.
     lent: Vec<Room>,
-    /// Without a batch.
     own: Vec<Room>,
-    /// Sum of the `openings` of batches published and not given back.
+    /// Sum over batches published and not given back.
     openings: usize,
 }
 
@@ -46,7 +43,7 @@ impl Inbox {
         Self::with_bell(Arc::new(Bell::new()))
     }
 
-    /// With a bell for several inboxes: a thread that answers it looks into all of them.
+    /// With a bell for several inboxes: its answer is to look into all of them.
     pub fn with_bell(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -133,7 +130,7 @@ impl Inbox {
     /// JavaScript thread: gives a drained batch back. True: the reactor asked to be woken, and no
     /// other call reports it.
     ///
-    /// Its memory beyond the reusable room is freed here, for the reactor may sleep for long.
+    /// Memory beyond the reusable room is freed here, for the reactor may sleep for long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.clear_large();
@@ -162,8 +159,8 @@ impl Inbox {
         wake
     }
 
-    /// JavaScript thread: has dealt with the first `records` of a batch that it has taken, and goes
-    /// on later. True: as from [`give_back`](Self::give_back).
+    /// JavaScript thread: is done with the first `records` of a batch, and goes on later. True: as
+    /// from `give_back`.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
@@ -172,27 +169,26 @@ impl Inbox {
         mem::take(&mut state.starving)
     }
 
-    /// JavaScript thread: lends memory, which comes back as the bytes of a batch.
+    /// JavaScript thread: memory for a batch.
     pub fn lend(&self, memory: Box<dyn Lent>) {
         self.lock().lent.push(Room::Lent(memory));
     }
 
-    /// Bytes of memory that published batches keep busy until they are given back.
+    /// Bytes that published batches keep busy until they are given back.
     pub fn weight(&self) -> usize {
         self.weight.load(Ordering::Relaxed)
     }
 
-    /// Bytes of it for records about connections that open or ask to.
+    /// Of these, records about connections that open or ask to.
     pub fn openings(&self) -> usize {
         self.lock().openings
     }
 
-    /// Reactor: whether the next [`give_back`](Self::give_back) or [`deliver`](Self::deliver) is to
-    /// wake it: it stopped reading, or holds a change back until a record is delivered.
+    /// Reactor: whether the next `give_back` or `deliver` is to wake it: it stopped reading, or
+    /// holds a change back until a record is delivered.
     ///
-    /// After setting this it must [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight)
-    /// and [`delivered`](Self::delivered) once more: a batch given back before wakes no thread. A
-    /// wake takes the request back.
+    /// After setting this it must `reclaim` and look at `weight` and `delivered` once more: a batch
+    /// given back before wakes no thread. A wake takes the request back.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }

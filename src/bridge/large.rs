@@ -14,7 +14,6 @@ pub struct Large {
 }
 
 impl Large {
-    /// For a payload of `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut memory = Vec::with_capacity(bytes.saturating_add(HEADROOM));
         memory.resize(HEADROOM, 0);
@@ -36,12 +35,11 @@ impl Large {
         self.memory.get_mut(HEADROOM..).unwrap_or_default()
     }
 
-    /// The memory, and where the payload begins in it.
     pub fn into_memory(self) -> (Vec<u8>, usize) {
         (self.memory, HEADROOM)
     }
 
-    /// The memory with `header` directly before the payload, and where the header begins in it.
+    /// With `header` directly before the payload, and where the header begins.
     pub fn into_frame(mut self, header: &EncodedHeader) -> (Vec<u8>, usize) {
         let start = HEADROOM.saturating_sub(header.len());
         if let Some(room) = self.memory.get_mut(start..HEADROOM) {

@@ -1,7 +1,7 @@
 //! The only memory that the reactor's thread and the JavaScript thread both touch.
 //!
-//! This layer opens no socket, starts no thread, blocks on nothing but short locks, and neither
-//! rings the real bell nor wakes the reactor: it reports when to.
+//! It opens no socket, starts no thread, blocks on short locks only, and reports when to ring the
+//! real bell and when to wake the reactor.
 //!
 //! ```text
 //!  reactor: Batch --publish--> Inbox --take--> JavaScript      Bell:  ring once until answered
@@ -33,20 +33,19 @@
 //! and then exchanged, and a consumer that exchanges and then looks:
 //!
 //! - the producer's exchange came first: the consumer's look finds the work;
-//! - the consumer's came first: the producer reads what the consumer wrote. Of the
-//!   [`Bell`](doorbell::Bell) that is
-//!   "answered": it rings. Of [`Sleep`](doorbell::Sleep) that is "asleep": it wakes the reactor.
+//! - the consumer's came first: the producer reads what the consumer wrote. In the
+//!   [`Bell`](doorbell::Bell) that is "answered": it rings. In [`Sleep`](doorbell::Sleep) it is
+//!   "asleep": it wakes the reactor.
 //!
-//! If another producer's exchange is between the two, that producer rings or wakes in its stead;
-//! the consumer's next exchange comes after both. So no work is lost, and between two answers there
-//! is one ring. The argument needs no total order over several variables, hence no `SeqCst`.
+//! If another producer's exchange is between the two, that producer rings or wakes instead; the
+//! consumer's next exchange comes after both. So no work is lost, and between two answers there is
+//! one ring. No total order over several variables is needed, hence no `SeqCst`.
 //!
 //! The inbox's `starving` flag follows the same rule with the lock as the exchange. A thread that
 //! finds it set wakes the reactor as a producer does, if it sleeps; so the reactor announces its
 //! sleep before it sets the flag, and looks after both.
 //!
-//! A producer that is to ring or wake and is interrupted before it does delays the others'
-//! work until it goes on; it cannot lose it.
+//! A producer that is interrupted before it rings or wakes delays the work; it cannot lose it.
 //!
 //! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the
 //! queue's unsafe.

@@ -5,8 +5,8 @@ use super::sync::{AtomicU64, Ordering};
 /// Written by the reactor's thread alone.
 ///
 /// Odd from when the system reports something until its records are published. So data that a
-/// socket had at [`goal`](Self::goal) is published when [`has_reached`](Self::has_reached) says so,
-/// or, if the system has nothing to report, when [`is_at_work`](Self::is_at_work) says no.
+/// socket had at `goal` is published when `has_reached` says so, or, if the system has nothing to
+/// report, when `is_at_work` says no.
 pub struct Pace {
     steps: AtomicU64,
 }
@@ -34,8 +34,7 @@ impl Pace {
         }
     }
 
-    /// Whether something reported is not published. Ask the system first: its reports until then
-    /// count.
+    /// Whether something reported is not published. Ask the system first.
     pub fn is_at_work(&self) -> bool {
         self.steps.load(Ordering::Acquire) & 1 == 1
     }

@@ -1,5 +1,4 @@
-//! The rates at which the peers of a server may send, and the breaches, for all reactors and for
-//! streams.
+//! The rates at which peers may send, and the breaches, for all reactors and for streams.
 
 // Not through `sync`: no number depends on another.
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
 //! The memory that sockets are read into: our own, or memory that the consumer has lent and gets
-//! back filled. Sends come in lent memory too, see [`Arena`](super::chunk::Arena).
+//! back filled. Its sends come in lent memory too ([`Arena`](super::chunk::Arena)).
 //!
 //! A small batch is copied out of its room, which goes back to the reactor. Of a large one in lent
 //! memory the consumer takes the room itself, and lends another.

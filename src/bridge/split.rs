@@ -10,7 +10,6 @@ struct Part {
     chunk: Chunk,
     /// Offset of the last payload in all bytes, and in the bytes of the chunk.
     payload: Option<(usize, usize)>,
-    /// Whether the chunk has the last shared large payload.
     has_shared: bool,
 }
 

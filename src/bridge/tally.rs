@@ -15,7 +15,6 @@ macro_rules! tally {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
-        /// The numbers, published.
         #[derive(Debug, Default)]
         pub struct Totals {
             $($name: AtomicU64,)*
@@ -25,7 +24,6 @@ macro_rules! tally {
             #[cfg(all(test, not(loom)))]
             pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
 
-            /// In the order of their names.
             pub fn numbers(&self) -> Vec<u64> {
                 vec![$(self.$name),*]
             }
@@ -36,7 +34,7 @@ macro_rules! tally {
                 $(self.$name.store(tally.$name, Ordering::Relaxed);)*
             }
 
-            /// Any thread: adds these to the numbers of other reactors.
+            /// Any thread.
             pub fn add_to(&self, sum: &mut Tally) {
                 $(sum.$name += self.$name.load(Ordering::Relaxed);)*
             }
@@ -71,9 +69,7 @@ tally! {
     over_budget,
     /// Refused connections given no time to read why.
     cut_refusals,
-    /// Memory of unfinished messages.
     unfinished_bytes,
-    /// Memory of the histories of topics.
     history_bytes,
     history_budget,
 }
@@ -87,17 +83,16 @@ impl Tally {
 /// Entries for which an empty table keeps its memory.
 const KEPT: usize = 1024;
 
-/// How the numbers of a reactor are spread. It writes them when something happens, any thread reads
-/// them.
+/// Durations and sizes of a reactor, written when something happens, read by any thread.
 #[derive(Debug, Default)]
 pub struct Meters {
-    /// Time that the reactor works between two waits.
+    /// Work between two waits.
     pub turns: Histogram,
-    /// Time from accepting a socket until its upgrade is accepted.
+    /// From accepting a socket until its upgrade is accepted.
     pub handshakes: Histogram,
-    /// Time from a ping until its pong.
+    /// From a ping until its pong.
     pub round_trips: Histogram,
-    /// Time that connections were not read, by [`Pause`].
+    /// Connections that were not read, by [`Pause`].
     pub pauses: [Histogram; 3],
     /// Bytes of a compressed message by its bytes before.
     pub ratios: Histogram,
@@ -129,7 +124,7 @@ impl Meters {
         }
     }
 
-    /// Any thread: how long bytes have waited for the connection.
+    /// Any thread: how long they have waited.
     pub fn full_for(&self, slot: u32) -> Duration {
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         full.get(&slot).map_or(Duration::ZERO, Instant::elapsed)
@@ -172,7 +167,7 @@ impl Histogram {
         self.add(count, count);
     }
 
-    /// `part` became of `whole`, as bytes that are compressed.
+    /// `whole` became `part`, such as by compression.
     pub fn record_ratio(&self, part: u64, whole: u64) {
         let of = |unit: u64| part.saturating_mul(unit).div_ceil(whole.max(1));
         self.add(of(PARTS), of(MILLIONTHS));
@@ -189,7 +184,7 @@ impl Histogram {
         add(&self.sum, amount);
     }
 
-    /// Any thread: adds the buckets to those of other histograms, and returns the sum.
+    /// Any thread. Returns the sum.
     pub fn add_to(&self, buckets: &mut [u64; BUCKETS]) -> u64 {
         for (sum, bucket) in buckets.iter_mut().zip(&self.buckets) {
             *sum += bucket.load(Ordering::Relaxed);

@@ -47,8 +47,8 @@ use receive::Whole;
 
 /// The protocol state of one connection after its handshake, for both directions.
 ///
-/// In: give every input to [`poll`](Self::poll) until it returns `None`. Out: ask
-/// [`encode`](Self::encode) for the header of each frame. Between messages it owns no heap.
+/// In: give every input to `poll` until it returns `None`. Out: ask `encode` for the header of each
+/// frame. Between messages it owns no heap.
 #[derive(Debug)]
 pub struct Engine {
     stage: Stage,
@@ -226,8 +226,8 @@ impl Engine {
             && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
     }
 
-    /// Whether the next [`poll`](Self::poll) for `input` from `pos` on may inflate something. One
-    /// byte can become a thousand: to bound the work of a call, show it a piece.
+    /// Whether the next `poll` for `input` from `pos` on may inflate something. One byte can become
+    /// a thousand: to bound the work of a call, show it a piece.
     pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
         self.has_deflate()
             && match self.stage {
@@ -241,10 +241,9 @@ impl Engine {
             }
     }
 
-    /// Whether the payload of the next data frame, of `len` bytes, has to go through
-    /// [`compress`](Self::compress) before [`encode`](Self::encode). As in ws the first frame of a
-    /// message decides, whose length is compared with the threshold. To be called once for each
-    /// data frame.
+    /// Whether the payload of the next data frame, of `len` bytes, has to go through `compress`
+    /// before `encode`. As in ws the first frame of a message decides, whose length is compared
+    /// with the threshold. To be called once for each data frame.
     pub fn will_compress(&mut self, wanted: bool, len: usize) -> bool {
         let first = !self.sending_message;
         self.extension.as_mut().is_some_and(|extension| extension.wants(wanted, first, len))

@@ -1,4 +1,4 @@
-//! Admission: the limits of a server, for upgrades that JavaScript decides.
+//! The limits of a server, for upgrades that JavaScript decides.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,20 +8,17 @@ use napi_derive::napi;
 use crate::bridge::admission::{Admission, Denial, Limits};
 use crate::bridge::origins::Origins;
 
-/// Limits of a server; 0 = none.
+/// 0 = none.
 #[napi(object)]
 pub struct AdmissionLimits {
-    /// Connections.
     pub max_connections: u32,
-    /// Connections of one IPv4 address, or of one /64 of IPv6.
+    /// Of one IPv4 address, or of one /64 of IPv6.
     pub max_connections_per_address: u32,
-    /// Upgrade requests.
     pub handshakes_per_second: u32,
-    /// Patterns of origins; undefined: every origin.
+    /// Patterns; undefined: every origin.
     pub origins: Option<Vec<String>>,
 }
 
-/// The limits of a server, and the amounts used up.
 #[napi(js_name = "Admission")]
 pub struct JsAdmission {
     pub(in crate::binding) shared: Arc<Admission>,
@@ -29,7 +26,6 @@ pub struct JsAdmission {
 
 #[napi]
 impl JsAdmission {
-    /// No connection has come yet.
     #[napi(constructor, catch_unwind)]
     pub fn new(limits: AdmissionLimits) -> Self {
         let limits = Limits {
@@ -41,9 +37,9 @@ impl JsAdmission {
         Self { shared: Arc::new(Admission::new(limits)) }
     }
 
-    /// Counts an upgrade request and its connection. Returns 0, and `leave` is to be called when
-    /// the connection is gone; else the number of the denial. `address`: an IP literal, or anything
-    /// else for no address.
+    /// Counts an upgrade request and its connection. Returns 0, and `leave` is due when the
+    /// connection is closed; else the number of the denial. `address`: an IP literal, or anything
+    /// else for none.
     #[napi(catch_unwind)]
     pub fn enter(&self, address: String) -> u32 {
         #[expect(clippy::disallowed_methods, reason = "when a request comes that a server of Node has read")]
@@ -52,21 +48,18 @@ impl JsAdmission {
         entered.err().map_or(0, |denial| denial.number().into())
     }
 
-    /// A connection that was let in is gone.
     #[napi(catch_unwind)]
     pub fn leave(&self, address: String) {
         self.shared.leave(ip(&address));
     }
 
-    /// Whether a page may connect.
     #[napi(catch_unwind)]
     pub fn allows(&self, origin: String) -> bool {
-        // Fields of a request are bytes, which JavaScript sees as latin1; others than ASCII match
-        // nothing.
+        // JavaScript sees the bytes of fields as latin1; what is not ASCII matches nothing.
         self.shared.allows(Some(origin.as_bytes()))
     }
 
-    /// Counts a denial of JavaScript's by its number.
+    /// Counts a denial of JavaScript's.
     #[napi(catch_unwind)]
     pub fn deny(&self, number: u32) {
         if let Some(&denial) = Denial::ALL.iter().find(|denial| u32::from(denial.number()) == number) {
@@ -74,15 +67,14 @@ impl JsAdmission {
         }
     }
 
-    /// The number of denials of each kind.
+    /// By kind.
     #[napi(catch_unwind)]
     pub fn denied(&self) -> Vec<f64> {
         self.shared.denied().map(|count| count as f64).collect()
     }
 }
 
-/// The address of an IP literal, to which Node adds the interface of a link-local one:
-/// `fe80::1%eth0`.
+/// Node adds the interface to a link-local literal: `fe80::1%eth0`.
 fn ip(address: &str) -> Option<IpAddr> {
     address.split('%').next()?.parse().ok()
 }

@@ -1,5 +1,3 @@
-//! The metrics of the reactors, as JavaScript sees them.
-
 use std::sync::Arc;
 
 use napi_derive::napi;
@@ -9,52 +7,51 @@ use crate::bridge::tally::{BUCKETS, Histogram, MILLIONTHS, Meters, Pause, Tally}
 use crate::engine::deflate::Budget;
 use crate::reactor::Link;
 
-/// All reactors together.
+/// Of all reactors together.
 #[napi(object)]
 pub struct ReactorMetrics {
-    /// The numbers of all reactors, in the order of `TALLY` of layout.js.
+    /// In the order of `TALLY` of layout.js.
     pub totals: Vec<f64>,
-    /// Bytes of compression contexts of the process: for outgoing messages, for incoming ones, and
-    /// those that there may be of each.
+    /// Bytes of compression contexts of the process: outgoing, incoming, and the most there may be
+    /// of each.
     pub contexts: Vec<f64>,
-    /// How often something came that may have been ahead of bytes which had come before it.
+    /// Records that may have come ahead of bytes that had come before them.
     pub unsettled: f64,
-    /// Batches that JavaScript has taken.
+    /// Taken by JavaScript.
     pub batches: f64,
-    /// Records that JavaScript has dealt with.
+    /// That JavaScript has dealt with.
     pub records: f64,
     /// Bytes of batches that JavaScript has yet to deal with.
     pub undelivered: f64,
     /// From the report of the system until a batch is taken.
     pub delay: HistogramCounts,
-    /// Times that a reactor works between two waits.
+    /// Between two waits.
     pub turn: HistogramCounts,
     /// From accepting a socket until its upgrade is accepted.
     pub handshake: HistogramCounts,
     /// From a ping until its pong.
     pub round_trip: HistogramCounts,
-    /// Time that connections were not read: the program's wish, their rates, too much undelivered.
+    /// Connections that were not read: the program's wish, their rates, too much undelivered.
     pub pauses: Vec<HistogramCounts>,
     /// Records of a batch.
     pub batch: HistogramCounts,
-    /// Bytes of a compressed message by those before.
+    /// Bytes of a compressed message by its bytes before.
     pub ratio: HistogramCounts,
 }
 
-/// How often something took how long, or was how large.
+/// Durations or sizes by magnitude.
 #[napi(object)]
 pub struct HistogramCounts {
     /// The first up to 1 us, a count of 1, or a ratio of 1 / 1024; each of the others up to twice
     /// as much, the last without end.
     pub buckets: Vec<f64>,
-    /// Seconds, or as it is.
+    /// In seconds, or as it is.
     pub sum: f64,
 }
 
-/// Nanoseconds of a second.
+/// In a second.
 const NANOS: u64 = 1_000_000_000;
 
-/// The metrics of the reactors behind `links`, and of the batches that were taken of them.
 pub(in crate::binding) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> ReactorMetrics {
     let mut tally = Tally::default();
     links.iter().for_each(|link| link.totals.add_to(&mut tally));
@@ -83,7 +80,7 @@ pub(in crate::binding) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> R
     }
 }
 
-/// `unit`: as many of what the sums are in are 1.
+/// `unit` is what 1 is in the histograms' sums, such as 10^9 nanoseconds.
 fn counts<'a>(histograms: impl IntoIterator<Item = &'a Histogram>, unit: u64) -> HistogramCounts {
     let mut buckets = [0; BUCKETS];
     let sum: f64 = histograms.into_iter().map(|histogram| histogram.add_to(&mut buckets) as f64).sum();

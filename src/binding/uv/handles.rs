@@ -10,7 +10,7 @@ use napi::Env;
 
 use super::{Api, EventLoop, Handle, Loop};
 
-/// `N` handles of a loop, none of which keeps it alive, and the state that their callbacks need.
+/// `N` handles of a loop, none of which keeps it alive, and the state of their callbacks.
 ///
 /// Must be closed: the loop refers to it until then, so dropping it frees nothing.
 pub(super) struct Handles<T, const N: usize> {
@@ -28,7 +28,7 @@ pub(super) struct Found<T, const N: usize> {
     open: Cell<usize>,
 }
 
-/// Memory for one handle, which must not move while it is open.
+/// For one handle; must not move while that is open.
 struct HandleMemory(Box<[UnsafeCell<u128>]>);
 
 impl HandleMemory {
@@ -44,8 +44,8 @@ impl HandleMemory {
 }
 
 impl<T, const N: usize> Handles<T, N> {
-    /// Handles of these types on the loop of `env`. `init` initialises all of them, or returns
-    /// false and has initialised none. `None`: `init` returned false, or this process has no libuv.
+    /// Handles of these types on the loop of `env`. `init` initialises all of them, or none and
+    /// returns false. `None`: `init` returned false, or this process has no libuv.
     ///
     /// # Safety
     /// `init` keeps that promise.
@@ -62,8 +62,8 @@ impl<T, const N: usize> Handles<T, N> {
         let shared = Found { api, own, event_loop, memory, on_closed: Cell::new(None), open: Cell::new(N) };
         let handles = Self { shared: NonNull::from(Box::leak(Box::new(shared))) };
         let all = handles.get().handles();
-        // The loop is that of the thread that the environment runs on and outlives the handles,
-        // whose memory is as large as it should be and stays where it is until they are closed.
+        // The loop belongs to the environment's thread and outlives the handles, whose memory is
+        // large enough and stays where it is until they are closed.
         if !init(api, event_loop, all) {
             // SAFETY: just made, and no handle refers to it.
             drop(unsafe { Box::from_raw(handles.shared.as_ptr()) });
@@ -80,18 +80,16 @@ impl<T, const N: usize> Handles<T, N> {
     }
 
     pub(super) fn get(&self) -> &Found<T, N> {
-        // SAFETY: the memory is freed when the loop has closed all handles, after `close` has taken
-        // `self`.
+        // SAFETY: freed when the loop has closed all handles, after `close` has taken `self`.
         unsafe { self.shared.as_ref() }
     }
 
-    /// No callback is called any more; `on_closed` is called by the loop when the handles are given
-    /// back.
+    /// Ends the callbacks; the loop calls `on_closed` when the handles are given back.
     pub(super) fn close(self, on_closed: Box<dyn FnOnce()>) {
         let shared = self.get();
         shared.on_closed.set(Some(on_closed));
         for handle in shared.handles() {
-            // SAFETY: the handle is initialised, and this is the only call for it, which takes the
+            // SAFETY: the handle is initialised, and `close` is called once, as it takes the
             // handles.
             unsafe { (shared.api.close)(handle, Some(on_handle_closed::<T, N>)) };
         }
@@ -115,21 +113,21 @@ impl<T, const N: usize> Found<T, N> {
 /// The loop is calling for `handle`, which is one of a `Handles<T, N>`.
 pub(super) unsafe fn called<T, const N: usize>(handle: Handle, step: impl FnOnce(&Found<T, N>)) {
     let Some(shared) = data_of::<Found<T, N>>(handle) else { return };
-    // SAFETY: of that type, as the caller promises. It is freed when the loop has closed the
-    // handle, and the loop does not do so while it calls.
+    // SAFETY: of that type, as the caller promises, and not freed while the loop calls for the
+    // handle.
     let shared = unsafe { shared.as_ref() };
     contained(|| step(shared));
 }
 
 extern "C" fn on_handle_closed<T, const N: usize>(handle: Handle) {
     let Some(shared) = data_of::<Found<T, N>>(handle) else { return };
-    // SAFETY: still there, for this handle was not closed until now.
+    // SAFETY: not freed, for this handle was not closed until now.
     let open = unsafe { &shared.as_ref().open };
     open.set(open.get() - 1);
     if open.get() != 0 {
         return;
     }
-    // SAFETY: it came from a Box, all handles are closed, and their owner is gone: nothing else
+    // SAFETY: it came from a Box, all handles are closed and their owner was consumed: nothing else
     // refers to it.
     let shared = unsafe { Box::from_raw(shared.as_ptr()) };
     contained(|| {
@@ -146,7 +144,6 @@ fn contained(step: impl FnOnce()) {
     let _contained = catch_unwind(AssertUnwindSafe(step));
 }
 
-/// The pointer that was left with the handle.
 fn data_of<T>(handle: Handle) -> Option<NonNull<T>> {
     // SAFETY: libuv passes handles that it was given, and does so before their memory is freed.
     NonNull::new(unsafe { (Api::get()?.handle_get_data)(handle) }.cast())

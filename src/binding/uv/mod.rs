@@ -1,10 +1,10 @@
 //! libuv as Node exports it, on the event loop of an environment: a watch on a descriptor
-//! (`watch.rs`), the signal from other threads (`signal.rs`), the count of its turns (`turns.rs`).
-//! The common part of their handles is in `handles.rs`.
+//! (`watch.rs`), the signal from other threads (`signal.rs`), the count of its turns (`turns.rs`),
+//! and what their handles share (`handles.rs`).
 //!
 //! The functions are looked up when they are first wanted: a program that embeds this crate without
 //! libuv, such as `cargo test`, has none. None of this needs the layout of libuv's structures, only
-//! functions that libuv has had since 1.19.
+//! functions since libuv 1.19.
 #![expect(unsafe_code, reason = "a C library, declared by hand")]
 
 mod handles;
@@ -23,8 +23,7 @@ type Handle = *mut c_void;
 type Callback = extern "C" fn(Handle);
 type PollCallback = extern "C" fn(Handle, c_int, c_int);
 
-/// `UV_ASYNC`, `UV_CHECK`, `UV_IDLE`, `UV_POLL` and `UV_TIMER` of `uv_handle_type`, `UV_READABLE`
-/// of `uv_poll_event`: part of libuv's ABI.
+/// Of `uv_handle_type` and `uv_poll_event`: part of libuv's ABI.
 const ASYNC: c_int = 1;
 const CHECK: c_int = 2;
 const IDLE: c_int = 6;
@@ -62,8 +61,8 @@ impl Api {
     }
 
     fn find() -> Option<Self> {
-        // SAFETY: these are libuv's declarations of the functions of these names, pointers spelled
-        // as `void*`.
+        // SAFETY: libuv's declarations of the functions of these names, pointers spelled as
+        // `void*`.
         unsafe {
             Some(Self {
                 handle_size: function(c"uv_handle_size")?,
@@ -90,10 +89,8 @@ impl Api {
     }
 }
 
-/// The function of this name in the process.
-///
 /// # Safety
-/// `F` is its type.
+/// `F` is the type of the function of this name.
 unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>(), "a function pointer") };
     let found = symbol(name)?;
@@ -107,13 +104,12 @@ fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
-/// Elsewhere the system has no descriptor that stands for all sockets, so this is not called.
+/// Elsewhere no descriptor stands for all sockets, so this is not called.
 #[cfg(not(unix))]
 fn symbol(_name: &CStr) -> Option<NonNull<c_void>> {
     None
 }
 
-/// The event loop of an environment.
 #[derive(Clone, Copy)]
 pub(super) struct EventLoop {
     api: &'static Api,
@@ -121,8 +117,8 @@ pub(super) struct EventLoop {
 }
 
 impl EventLoop {
-    /// Whether the loop has work that it need not wait for, such as `setImmediate`. Events
-    /// of other handles are not known before it polls.
+    /// Whether the loop has work that it need not wait for, such as `setImmediate`. Events of other
+    /// handles are not known before it polls.
     pub(super) fn is_busy(self) -> bool {
         // SAFETY: a function that gets this is called by the loop or has a handle of it.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }

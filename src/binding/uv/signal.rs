@@ -15,24 +15,24 @@ pub(in crate::binding) struct Signal {
     ringer: Ringer,
 }
 
-/// The other threads' end of a [`Signal`].
+/// For other threads.
 #[derive(Clone)]
 pub(in crate::binding) struct Ringer(Arc<Mutex<Option<Open>>>);
 
-/// The handle of a signal, until it is closed.
+/// Until the signal is closed.
 struct Open(Handles<OnCall, 1>);
 
 type OnCall = Box<dyn Fn(EventLoop)>;
 
-// SAFETY: other threads use it for `uv_async_send` alone, which libuv allows them, and for what
-// that needs, which nobody changes.
+// SAFETY: other threads only call `uv_async_send`, which libuv allows on any thread, and read the
+// fields that it needs, which are never written after `start`.
 unsafe impl Send for Open {}
 
 impl Signal {
     /// Calls `on_call`, on the loop's thread, some time after each ring; once for several. `None`:
     /// this process has no libuv.
     pub(in crate::binding) fn start(env: &Env, on_call: OnCall) -> Option<Self> {
-        // SAFETY: one function, which has initialised the handle or not. Its arguments are as
+        // SAFETY: the one function initialises the handle or returns an error. Its arguments are as
         // `Handles` says.
         let handles = unsafe {
             Handles::start(env, [ASYNC], on_call, |api, event_loop, [handle]| {
@@ -42,13 +42,11 @@ impl Signal {
         Some(Self { ringer: Ringer(Arc::new(Mutex::new(Some(Open(handles))))) })
     }
 
-    /// The other threads' end.
     pub(in crate::binding) fn ringer(&self) -> Ringer {
         self.ringer.clone()
     }
 
-    /// Calls no more; `on_closed` is called by the loop when the handle is given back. A ring
-    /// from now on has no effect.
+    /// Rings have no effect from now on; the loop calls `on_closed` when the handle is given back.
     pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
         let Some(Open(handles)) = self.ringer.lock().take() else { return };
         handles.close(on_closed);
@@ -56,13 +54,12 @@ impl Signal {
 }
 
 impl Ringer {
-    /// Makes the loop call, unless the signal is closed.
     pub(in crate::binding) fn ring(&self) {
         if let Some(Open(handles)) = &*self.lock() {
             let shared = handles.get();
             let [handle] = shared.handles();
-            // Fails only for a handle that is no signal.
-            // SAFETY: not closed, nor can it be before the lock is free.
+            // Fails only for a handle that is no signal. SAFETY: not closed, nor can it be before
+            // the lock is free.
             let _rung = unsafe { (shared.api.async_send)(handle) };
         }
     }

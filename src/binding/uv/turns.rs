@@ -9,12 +9,12 @@ use napi::Env;
 use super::handles::{Handles, called};
 use super::{CHECK, Handle, IDLE};
 
-/// Bits of the number of a turn: as many as JavaScript keeps in a field without memory of its own.
+/// As many as JavaScript keeps in a field without memory of its own.
 const BITS: u32 = 30;
 
-/// Counts a turn when the loop has read its sockets, before it calls what was given to
-/// `setImmediate`, and then the timers that are due. Work that a callback has put off is then done
-/// when the next turn begins with another number. It does not keep the loop alive.
+/// Counts a turn when the loop has read its sockets, before the callbacks of `setImmediate` and the
+/// timers that are due: what a callback postpones runs under another number. It does not keep the
+/// loop alive.
 ///
 /// Must be closed, as its handles.
 pub(in crate::binding) struct Turns(Handles<Counter, 2>);
@@ -37,13 +37,13 @@ impl Turns {
         }?;
         let shared = handles.get();
         let [check, _] = shared.handles();
-        // Ahead of Node's own handle, which calls the callbacks of `setImmediate`: the last to be
+        // Before Node's own handle, which calls the callbacks of `setImmediate`: the last to be
         // started comes first. SAFETY: the handle is initialised and not closing.
         unsafe { (shared.api.check_start)(check, on_check) };
         Some(Self(handles))
     }
 
-    /// Calls at the beginning of the next turn, before the loop reads any socket, once.
+    /// Calls once, at the beginning of the next turn, before the loop reads any socket.
     pub(in crate::binding) fn call_next(&self) {
         let shared = self.0.get();
         let [_, idle] = shared.handles();
@@ -51,7 +51,7 @@ impl Turns {
         unsafe { (shared.api.idle_start)(idle, on_idle) };
     }
 
-    /// Counts and calls no more; `on_closed` is called by the loop when the handles are given back.
+    /// The loop calls `on_closed` when the handles are given back.
     pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
         self.0.close(on_closed);
     }
@@ -71,7 +71,7 @@ extern "C" fn on_idle(handle: Handle) {
     // SAFETY: started by `Turns`.
     unsafe {
         called::<Counter, 2>(handle, |shared| {
-            // The call below may start the handle again, for the turn after this.
+            // The call may start the handle again, for the turn after this.
             (shared.api.idle_stop)(handle);
             (shared.own.on_next)();
         });

@@ -10,17 +10,13 @@ use napi::Env;
 use super::handles::{Handles, called};
 use super::{EventLoop, Handle, IDLE, POLL, READABLE, TIMER};
 
-/// The reason for which the loop calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::binding) enum Reason {
-    /// The descriptor is readable.
     Readable,
-    /// The time has come.
     Time,
 }
 
-/// A watched descriptor, a timer and a call in the next turn of the loop, none of which keeps the
-/// loop alive.
+/// A watched descriptor, a timer and a call in the next turn, none of which keeps the loop alive.
 ///
 /// Must be closed, as its handles.
 pub(in crate::binding) struct Watch(Handles<OnCall, 3>);
@@ -28,12 +24,12 @@ pub(in crate::binding) struct Watch(Handles<OnCall, 3>);
 type OnCall = Box<dyn Fn(Reason)>;
 
 impl Watch {
-    /// Calls `on_call`, on the loop's thread, whenever `descriptor` is readable or the time asked
-    /// for has come. The descriptor may be closed after `stop` or `close`. `None`: this process has
-    /// no libuv, or it cannot watch this.
+    /// Calls `on_call`, on the loop's thread, whenever `descriptor` is readable or the time has
+    /// come. The descriptor may be closed after `stop` or `close`. `None`: this process has no
+    /// libuv, or it cannot watch this.
     pub(in crate::binding) fn start(env: &Env, descriptor: i32, on_call: OnCall) -> Option<Self> {
-        // SAFETY: the first function may fail, and then the others, which cannot fail, are not
-        // called. Their arguments are as `Handles` says.
+        // SAFETY: if the first function fails, the others, which cannot fail, are not called. Their
+        // arguments are as `Handles` says.
         let handles = unsafe {
             Handles::start(env, [POLL, TIMER, IDLE], on_call, |api, event_loop, [poll, timer, idle]| {
                 (api.poll_init)(event_loop, poll, descriptor) == 0
@@ -51,10 +47,8 @@ impl Watch {
         Some(Self(handles))
     }
 
-    /// Calls in the next turn of the loop, once. A timer of 0 ms would not do: a timer that is
-    /// started again by its callback runs again before the loop has looked at any descriptor (libuv
-    /// before
-    /// 1.48).
+    /// Calls once in the next turn. A timer of 0 ms would not do: when its callback starts it
+    /// again, it runs again before the loop has looked at any descriptor (libuv before 1.48).
     pub(in crate::binding) fn call_next(&self) {
         let shared = self.0.get();
         let [.., idle] = shared.handles();
@@ -62,8 +56,7 @@ impl Watch {
         unsafe { (shared.api.idle_start)(idle, on_idle) };
     }
 
-    /// Calls after this time, instead of at the time set before. Whole milliseconds, rounded
-    /// up.
+    /// Calls after this time, instead of the time set before. Whole milliseconds, rounded up.
     pub(in crate::binding) fn start_timer(&self, after: Duration) {
         let millis = u64::try_from(after.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let shared = self.0.get();
@@ -72,7 +65,6 @@ impl Watch {
         unsafe { (shared.api.timer_start)(timer, on_time, millis, 0) };
     }
 
-    /// The loop that watches.
     pub(in crate::binding) fn event_loop(&self) -> EventLoop {
         self.0.get().event_loop()
     }
@@ -89,8 +81,7 @@ impl Watch {
         }
     }
 
-    /// Calls no more, and gives the handles back; `on_closed` is called by the loop when that is
-    /// done.
+    /// The loop calls `on_closed` when the handles are given back.
     pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
         self.0.close(on_closed);
     }
@@ -105,7 +96,7 @@ extern "C" fn on_idle(handle: Handle) {
     // SAFETY: started by a `Watch`.
     unsafe {
         called::<OnCall, 3>(handle, |shared| {
-            // The call below may start the handle again, for the turn after this.
+            // The call may start the handle again, for the turn after this.
             (shared.api.idle_stop)(handle);
             (shared.own)(Reason::Time);
         });

@@ -1,23 +1,20 @@
 //! The layout that Rust and JavaScript both read and write: the only place where these numbers
-//! exist. A test generates `lib/reactor/layout.js` from it, with everything else that JavaScript
-//! has to agree on with the lower layers.
+//! exist. A test generates `lib/reactor/layout.js` from it, with the other things that JavaScript
+//! has to agree on.
 //!
-//! An inbound record (reactor to JavaScript) is four `u32`, and `offset..offset + length` is its
+//! An inbound record (reactor to JavaScript) is four `u32`, and `offset..offset + length` its
 //! payload in the batch:
 //!
 //! ```text
 //! [slot, kind | flags << 8 | aux << 16, offset, length]
 //! ```
 //!
-//! An outbound record is four `u32` in the byte order of the machine (JavaScript writes them
-//! through a `Uint32Array`), then the payload, then padding to a multiple of 16:
+//! An outbound record is four `u32` in the byte order of the machine (JavaScript writes a
+//! `Uint32Array`), then the payload, padded to a multiple of 16:
 //!
 //! ```text
 //! [slot, generation, kind | flags << 8 | aux << 16, length] payload padding
 //! ```
-//!
-//! A record with [`OUT_FLAG_SAME`] has the payload of an earlier record in the same chunk: a
-//! payload for many connections is there once.
 //!
 //! A slot is the number of a connection while it lives; a generation distinguishes the connections
 //! that have it one after the other.
@@ -30,7 +27,7 @@ use crate::engine::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN};
 pub use cause::Cause;
 pub use topics::*;
 
-/// Declares the constants, and `constants` from the same list, so that JavaScript gets every one.
+/// Declares the constants, and a list of them for JavaScript.
 macro_rules! layout {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*) => {
         $($(#[doc = $doc])* pub const $name: $type = $value;)*
@@ -47,23 +44,23 @@ mod cause;
 mod topics;
 
 layout! {
-    /// `u32` words of a record, inbound or outbound.
+    /// In `u32`.
     RECORD_WORDS: usize = 4;
-    /// Most records in one inbound batch.
+    /// In an inbound batch.
     MAX_RECORDS: usize = 16_384;
 
     /// Word after the records: payload bytes of the drained batch.
     DRAINED_BYTES: usize = MAX_RECORDS * RECORD_WORDS;
-    /// Next word: 1 + the number of the lent memory that they are in; 0 when it is the reactor's
-    /// own, and more should be lent.
+    /// Next word: 1 + the number of the lent memory that has them; 0: the reactor's own has, and
+    /// more should be lent.
     DRAINED_LENT: usize = MAX_RECORDS * RECORD_WORDS + 1;
     /// Next word: 1 when that memory is handed over, and other memory should be lent; 0 when it
     /// goes back with the next drain, and payloads that are kept must be copied.
     DRAINED_HANDED: usize = MAX_RECORDS * RECORD_WORDS + 2;
     /// Next word, by JavaScript: bytes of the arena to be flushed.
     FLUSHED_BYTES: usize = MAX_RECORDS * RECORD_WORDS + 3;
-    /// Next word, by flush and drain: 1 + the number of the arena to be filled next; 0 for the same
-    /// one again, after a flush because the reactor has all others.
+    /// Next word, by flush and drain: 1 + the number of the next arena to fill; 0: the same one
+    /// again, after a flush because the reactor has all others.
     FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
     /// Next word, by JavaScript: slot of the connection whose sent bytes it asks for.
     ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
@@ -71,7 +68,7 @@ layout! {
     ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
     /// Next word, by JavaScript: number of the memory that it lends.
     LENT_ID: usize = MAX_RECORDS * RECORD_WORDS + 7;
-    /// Next word, by JavaScript: records of the drained batch that it has dealt with.
+    /// Next word, by JavaScript: records of the drained batch that it is done with.
     DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Next word: the turn of the event loop in which the batch was drained, 30 bits. It changes
     /// after the loop has read sockets and before the callbacks of `setImmediate`.
@@ -91,50 +88,49 @@ layout! {
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
-    /// Slots from here on are adopted sockets, numbered by JavaScript; lower ones are the
-    /// reactor's.
+    /// From here on adopted sockets, numbered by JavaScript; lower slots are the reactor's.
     ADOPTED_SLOTS: u32 = 1 << 30;
 
-    /// Mask of the kind in the word of kind, flags and aux.
+    /// In the word of kind, flags and aux.
     KIND_MASK: u32 = 0xff;
-    /// Position of the flags (8 bits) in it.
+    /// Eight bits.
     FLAGS_SHIFT: u32 = 8;
-    /// Position of the aux (16 bits) in it.
+    /// Sixteen bits.
     AUX_SHIFT: u32 = 16;
 
-    /// The connection's slot, or the listener's id.
+    /// Or the listener's id.
     IN_WORD_SLOT: usize = 0;
     IN_WORD_KIND: usize = 1;
-    /// Offset of the payload in the batch, or its index among the large payloads.
+    /// In the batch, or an index among the large payloads.
     IN_WORD_OFFSET: usize = 2;
-    /// Payload length in bytes, or a count.
+    /// In bytes, or a count.
     IN_WORD_LENGTH: usize = 3;
 
-    /// A connection is open. Payload: [`Opened`].
+    /// Payload: [`Opened`].
     IN_OPEN: u8 = 1;
     IN_TEXT: u8 = 2;
     IN_BINARY: u8 = 3;
     IN_PING: u8 = 4;
     IN_PONG: u8 = 5;
-    /// The peer's close frame. aux: status code, 1005 for an empty frame. Payload: the reason.
+    /// aux: status code, 1005 for an empty frame. Payload: the reason.
     IN_CLOSE: u8 = 6;
-    /// The peer broke the protocol. flags: number of the error kind, aux: its detail.
+    /// flags: number of the error kind, aux: its detail.
     IN_ERROR: u8 = 7;
     /// Last record of a connection. flags: number of the [`Cause`].
     IN_CLOSED: u8 = 8;
     /// The kernel has the bytes of the `length` oldest sends that asked for this record.
     IN_SENT: u8 = 9;
-    /// A connection that had no room has room again, see [`LOW_WATER_MARK`].
+    /// There is room again, see [`LOW_WATER_MARK`].
     IN_DRAIN: u8 = 10;
-    /// A handshake that JavaScript checks and answers. Payload: [`Opened`].
+    /// A handshake that JavaScript answers. Payload: [`Opened`].
     IN_REQUEST: u8 = 11;
     /// slot: listener id.
     IN_LISTENER_CLOSED: u8 = 12;
-    /// The reactor died. Payload: the reason, in UTF-8.
+    /// The reactor died. Payload: why.
     IN_FAILURE: u8 = 13;
     /// The peer ended its side without a close frame; JavaScript answers with [`OUT_END`]. Length:
-    /// 1 while JavaScript decides about the handshake (if it accepts, the end is reported again
-    /// after everything that came before it), else 0.
+    /// 1 while JavaScript decides about the handshake (if it accepts, the end comes once more,
+    /// after everything before it), else 0.
     IN_END: u8 = 14;
     /// Streams only. Bytes of a message that is not all in one chunk; more follow.
     IN_PART: u8 = 15;
@@ -149,39 +145,36 @@ layout! {
     /// Flag of a message of a stream: these are its last bytes, the others came with [`IN_PART`].
     IN_FLAG_LAST_PART: u8 = 0x40;
 
-    /// Byte offsets in [`Opened`]; the first eight are of `u32`, little-endian.
+    /// Byte offsets; the first eight are of `u32`, little-endian.
     OPENED_GENERATION: usize = 0;
     OPENED_LISTENER: usize = 4;
     /// 0 when unknown.
     OPENED_LOCAL_PORT: usize = 8;
     /// 0 when unknown.
     OPENED_REMOTE_PORT: usize = 12;
-    /// 4, 6, or 0 when neither address is known.
+    /// 4, 6, or 0 when no address is known.
     OPENED_FAMILY: usize = 16;
     OPENED_REQUEST_LENGTH: usize = 20;
     OPENED_PROTOCOL_LENGTH: usize = 24;
     OPENED_TAIL_LENGTH: usize = 28;
-    /// 16 bytes, IPv4 in the first 4.
+    /// IPv4 in the first 4 of 16 bytes.
     OPENED_LOCAL_ADDRESS: usize = 32;
-    /// 16 bytes, IPv4 in the first 4.
+    /// IPv4 in the first 4 of 16 bytes.
     OPENED_REMOTE_ADDRESS: usize = 48;
-    /// The request in normal form, latin1; subprotocol and tail follow it.
+    /// Latin1; subprotocol and tail follow.
     OPENED_REQUEST: usize = 64;
 
-    /// Bytes of an outbound record before its payload.
     OUT_HEADER_BYTES: usize = 16;
-    /// Outbound records begin at multiples of this many bytes.
+    /// Records begin at multiples of this.
     OUT_ALIGN: usize = 16;
 
     OUT_WORD_SLOT: usize = 0;
     OUT_WORD_GENERATION: usize = 1;
     OUT_WORD_KIND: usize = 2;
-    /// Payload length in bytes; with [`OUT_FLAG_SAME`] offset of the payload in the chunk.
+    /// In bytes; with [`OUT_FLAG_SAME`] offset of the payload in the chunk.
     OUT_WORD_LENGTH: usize = 3;
 
-    /// A message or a fragment of one.
     OUT_TEXT: u8 = 1;
-    /// A message or a fragment of one.
     OUT_BINARY: u8 = 2;
     OUT_PING: u8 = 3;
     OUT_PONG: u8 = 4;
@@ -193,55 +186,51 @@ layout! {
     /// ends or writes.
     OUT_PAUSE: u8 = 7;
     OUT_RESUME: u8 = 8;
-    /// Answer the handshake with the 101 response in the payload; the connection is open from here.
+    /// Answer the handshake with the 101 response in the payload; the connection is open.
     OUT_ACCEPT: u8 = 9;
-    /// Refuse the handshake: write the payload, then end. If its 101 has left, the socket is
-    /// destroyed.
+    /// Refuse the handshake: write the payload, then end; destroy the socket if its 101 has left.
     OUT_RESPOND: u8 = 10;
-    /// Write the payload as it is.
     OUT_WRITE: u8 = 11;
-    /// Shut down our side after everything that was written.
+    /// Shut down our side after everything written.
     OUT_END: u8 = 12;
     /// TCP_NODELAY: aux 1 on, 0 off.
     OUT_NO_DELAY: u8 = 13;
-    /// SO_KEEPALIVE: [`OUT_FLAG_FIN`] on, else off; aux: seconds of silence before the first probe,
-    /// 0 = the system's default.
+    /// On with [`OUT_FLAG_FIN`]; aux: seconds of silence before the first probe, 0 = the system's
+    /// default.
     OUT_KEEP_ALIVE: u8 = 14;
 
-    /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
+    /// Payload: number of the prepared message, `u32` in the byte order of the machine.
     OUT_PREPARED: u8 = 15;
-    /// The bytes that [`IN_REQUEST`] brought after the request. They are read when [`OUT_ACCEPT`]
-    /// follows, before those of the socket.
+    /// The bytes that [`IN_REQUEST`] brought after the request, to be read before the socket's when
+    /// [`OUT_ACCEPT`] follows.
     OUT_HEAD: u8 = 16;
     /// Report the peer's end once more, after [`IN_SENT`] for the bytes that the kernel takes now.
     /// The kinds between are about topics.
     OUT_ASK_END: u8 = 26;
 
-    /// Last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;
-    /// Count this in [`IN_SENT`] when its bytes are in the kernel.
+    /// Count this in [`IN_SENT`].
     OUT_FLAG_WANT_SENT: u8 = 0x02;
     /// The payload is the next of the chunk's large ones.
     OUT_FLAG_LARGE: u8 = 0x04;
-    /// Compress, if the extension was negotiated.
+    /// If the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// The payload is an earlier record's, and the length word its offset in the chunk. With
-    /// [`OUT_FLAG_LARGE`]: it is the last large payload with [`OUT_FLAG_SHARED`], and this is a
-    /// message like that one.
+    /// The payload is an earlier record's: one for many connections is there once. With
+    /// [`OUT_FLAG_LARGE`]: it is the last with [`OUT_FLAG_SHARED`], and this is a message like that
+    /// one.
     OUT_FLAG_SAME: u8 = 0x10;
     /// With [`OUT_FLAG_LARGE`], of a whole message: later records have the same payload.
     OUT_FLAG_SHARED: u8 = 0x20;
-    /// The payload of this frame begins with the masking key.
+    /// The payload begins with the masking key.
     OUT_FLAG_KEY: u8 = 0x40;
     /// Aux of a message, ping or pong: masked by a server, not by a client.
     MASK_AGAINST: u16 = 1;
 
     /// JavaScript decides about handshakes that pass the native checks: a hook is set.
     ASK_ACCEPTED: u32 = 1;
-    /// JavaScript decides about handshakes that the native checks refuse: `wsClientError` has a
-    /// listener.
+    /// JavaScript decides about handshakes that they refuse: `wsClientError` has a listener.
     ASK_REFUSED: u32 = 2;
-    /// The server is drained: its health check is answered with 503.
+    /// A health check is answered with 503.
     ASK_DRAINED: u32 = 4;
 
     /// From this many unsent bytes on a connection has no room: `send()` returns false.
@@ -249,15 +238,15 @@ layout! {
     /// Unsent bytes at which it has room again.
     LOW_WATER_MARK: usize = low_water_mark(HIGH_WATER_MARK);
 
-    /// Bytes left free for a header before a payload that is framed where it is.
+    /// Left free for a header before a payload that is framed where it is.
     HEADROOM: usize = MAX_HEADER_LEN;
-    /// Most payload bytes of a control frame (RFC 6455, section 5.5).
+    /// Most in a control frame (RFC 6455, section 5.5).
     CONTROL_BYTES: usize = MAX_CONTROL_LEN;
-    /// Most bytes in the reason of a close frame, after its status code.
+    /// Most in a close frame, after its status code.
     REASON_BYTES: usize = CONTROL_BYTES - 2;
-    /// Close code of a close frame without one (RFC 6455, section 7.4.1).
+    /// For a close frame without a code (RFC 6455, section 7.4.1).
     NO_STATUS: u16 = CloseCode::NO_STATUS_RECEIVED;
-    /// Close code of a connection that ended without a close frame.
+    /// For a connection that ended without a close frame.
     ABNORMAL: u16 = CloseCode::ABNORMAL_CLOSURE;
 }
 
@@ -266,7 +255,7 @@ pub(super) fn all_constants() -> Vec<(&'static str, u32, Vec<&'static str>)> {
     [constants(), topics::constants()].concat()
 }
 
-/// Unsent bytes at which a connection that lost its room at `high` has room again.
+/// From `high` bytes on there was no room.
 pub const fn low_water_mark(high: usize) -> usize {
     high / 2
 }
@@ -279,22 +268,20 @@ pub const fn unpack(word: u32) -> (u8, u8, u16) {
     ((word & KIND_MASK) as u8, (word >> FLAGS_SHIFT) as u8, (word >> AUX_SHIFT) as u16)
 }
 
-/// A new connection, as JavaScript gets it: the payload of [`IN_OPEN`] and [`IN_REQUEST`].
+/// The payload of [`IN_OPEN`] and [`IN_REQUEST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
     /// Every outbound record names it.
     pub generation: u32,
     pub listener: u32,
-    /// `None` when it has no IP address or it could not be asked for.
+    /// `None` without an IP address, or if it could not be asked for.
     pub local: Option<SocketAddr>,
-    /// `None` likewise.
     pub remote: Option<SocketAddr>,
-    /// The request in normal form:
     /// `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`, latin1.
     pub request: &'a [u8],
     /// Empty for none, latin1.
     pub protocol: &'a [u8],
-    /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1. [`IN_REQUEST`]: the bytes that were read after the request.
+    /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1. [`IN_REQUEST`]: the bytes read after the request.
     pub tail: &'a [u8],
 }
 
@@ -303,7 +290,7 @@ impl Opened<'_> {
         OPENED_REQUEST + self.request.len() + self.protocol.len() + self.tail.len()
     }
 
-    /// Appends it in the layout of the `OPENED_` constants.
+    /// Appends it as the `OPENED_` constants say.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let (family, local, remote) = address_parts(self.local, self.remote);
         let words = [

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 // make it again: WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
 //
 // A tag is the word of a record that carries its kind, flags and aux. The flags are here as they
-// are in a tag.
+// are in a tag. A number of 64 bits is two words, the lower half first.
 
 ";
 
