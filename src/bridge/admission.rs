@@ -115,7 +115,7 @@ impl Admission {
         self.limits.connections > 0 || self.limits.connections_per_address > 0
     }
 
-    /// Counts a connection; if it is admitted, the caller must call `leave` when it is gone.
+    /// Counts a connection; if it is admitted, the caller must call `leave` when it is closed.
     ///
     /// # Errors
     /// The reason of the denial.

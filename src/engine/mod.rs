@@ -20,11 +20,9 @@ pub mod handshake;
 pub mod mask;
 pub mod proxy;
 
-mod kept;
 mod message;
 mod prepared;
 mod receive;
-mod send;
 mod utf8;
 
 #[cfg(test)]
@@ -37,13 +35,13 @@ pub use event::{Event, MessageKind, Payload};
 pub use frame::{EncodedHeader, FrameKind};
 pub use prepared::{Frame, Prepared, PreparedFrame};
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use deflate::Extension;
 use frame::{Header, OpCode};
-use kept::Kept;
 use message::Message;
-use receive::Whole;
+use receive::{Kept, Whole};
 
 /// The protocol state of one connection after its handshake, for both directions.
 ///
@@ -181,6 +179,31 @@ impl Engine {
         }
         self.close_sent |= opcode == OpCode::Close;
         EncodedHeader::encode(opcode, (fin || opcode.is_control(), compressed), len, mask)
+    }
+
+    /// Makes a frame of the payload at `range` of `buffer`: masks it in place if there is a key,
+    /// and writes the header directly before it. Returns the range of the frame.
+    ///
+    /// `None`, and nothing is written or counted as sent, unless `range` is inside `buffer` and has
+    /// room for the longest header before it ([`MAX_HEADER_LEN`](frame::MAX_HEADER_LEN)).
+    pub fn frame_in_place(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        buffer: &mut [u8],
+        range: Range<usize>,
+        key: Option<[u8; 4]>,
+    ) -> Option<Range<usize>> {
+        if range.start < frame::MAX_HEADER_LEN {
+            return None;
+        }
+        let payload = buffer.get_mut(range.clone())?;
+        if let Some(key) = key {
+            mask::unmask(key, 0, payload);
+        }
+        let headroom = range.start;
+        let header = self.encode(kind, fin, range.len(), key);
+        frame::write_before(buffer, range, headroom, &header)
     }
 
     /// Turns permessage-deflate on (RFC 7692), before the first frame of either side.

@@ -18,7 +18,7 @@ const PRE_ORDER: [usize; PRE] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3,
 /// Symbols after which a block ends: far enough for its code to be worth its header, near enough to
 /// follow the data.
 const SYMBOLS: usize = 12 << 10;
-/// Bytes after which it ends. With those of one more match they fit the length of a stored block.
+/// Bytes after which it ends. With one more match they fit the length of a stored block.
 const BYTES: usize = 48 << 10;
 
 /// Marks a symbol that is a match: `MATCH | length - 3 << 16 | distance - 1`.
@@ -88,7 +88,7 @@ impl Block {
         self.bytes = 0;
     }
 
-    /// Bits behind the codes of lengths and distances, whatever the codes are.
+    /// Bits after the codes of lengths and distances, whatever the codes are.
     fn extra_bits(&self) -> u64 {
         let lengths = self.literals[END + 1..].iter().enumerate();
         let lengths = lengths.map(|(code, often)| u64::from(*often) * u64::from(length_bits(code)));
@@ -219,7 +219,7 @@ fn length_symbol(length: u32) -> usize {
     END + 1 + usize::from(LENGTH_CODES[(length & 0xff) as usize])
 }
 
-/// Extra bits of a length code, the first being that of length 3.
+/// Extra bits of a length code, from length 3 on.
 #[inline(always)]
 fn length_bits(code: usize) -> u32 {
     if !(8..28).contains(&code) { 0 } else { code as u32 / 4 - 1 }

@@ -1,8 +1,8 @@
 //! A DEFLATE encoder (RFC 1951) for messages that refer to nothing before them.
 //!
 //! A general compressor has to be cleared for each message, keeps history for later ones,
-//! and may be interrupted anywhere. This one clears nothing and compresses in one go. Its output is
-//! that of zlib with Z_SYNC_FLUSH: blocks without BFINAL and an empty stored one, which every
+//! and may be interrupted anywhere. This one clears nothing and compresses in one go. Its output has
+//! the form of zlib with Z_SYNC_FLUSH: blocks without BFINAL and an empty stored one, which every
 //! peer takes.
 //!
 //! Why it is here, beside zlib-rs: a JSON message at level 4, best of 150 rounds

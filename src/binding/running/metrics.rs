@@ -15,7 +15,7 @@ pub struct ReactorMetrics {
     /// Bytes of compression contexts of the process: outgoing, incoming, and the most there may be
     /// of each.
     pub contexts: Vec<f64>,
-    /// Records that may have come ahead of bytes that had come before them.
+    /// Records that may have overtaken bytes that came before them.
     pub unsettled: f64,
     /// Taken by JavaScript.
     pub batches: f64,

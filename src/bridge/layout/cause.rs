@@ -9,13 +9,13 @@ use crate::engine::ErrorKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
-    /// The closing handshake of RFC 6455: the peer's close frame has come.
+    /// The closing handshake of RFC 6455: the peer's close frame came.
     Closed = 1,
     /// A side was ended without a close frame.
     Fin = 2,
     /// A reset, or the system gave up sending.
     Reset = 3,
-    /// The program ended it: `terminate()`, or by way of its socket.
+    /// The program ended it: `terminate()`, or through its socket.
     Terminate = 4,
     /// Nothing came after a ping of `pingInterval`.
     PingTimeout = 5,

@@ -5,7 +5,6 @@ use crate::engine::utf8::Validator;
 
 use super::INFLATER_BYTES;
 use super::budget::Budget;
-use super::held::{Held, MOST_HELD};
 use super::inflater::{Inflater, Sink};
 use super::pool::Pool;
 
@@ -182,5 +181,43 @@ impl Inflater {
             }
         }
         Ok(())
+    }
+}
+
+/// A longer message is worth a context.
+const MOST_HELD: usize = 4 << 10;
+
+/// The beginning of a message as it came, while there is no context to inflate it.
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    /// The ends of frames in `bytes`, ascending: one that ends its stream with BFINAL makes the
+    /// next begin anew.
+    ends: Vec<u16>,
+}
+
+impl Held {
+    fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn push(&mut self, bytes: &[u8], frame_end: bool) {
+        self.bytes.extend_from_slice(bytes);
+        let end = self.bytes.len() as u16;
+        if frame_end && self.ends.last() != Some(&end) {
+            self.ends.push(end);
+        }
+    }
+
+    /// All but the last are complete.
+    fn frames(&self) -> impl Iterator<Item = (&[u8], bool)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|&end| usize::from(end)));
+        let ends = self.ends.iter().map(|&end| usize::from(end)).chain([self.bytes.len()]);
+        let pieces = starts.zip(ends).map(|(start, end)| self.bytes.get(start..end).unwrap_or_default());
+        pieces.zip(self.ends.iter().map(|_| true).chain([false]))
+    }
+
+    fn buffered(&self) -> usize {
+        size_of::<Self>() + self.bytes.capacity() + size_of::<u16>() * self.ends.capacity()
     }
 }

@@ -34,7 +34,6 @@
 mod budget;
 mod deflater;
 mod extension;
-mod held;
 mod incoming;
 mod inflater;
 mod pool;

@@ -1,12 +1,12 @@
 //! Frames: their types, headers and the body of close frames (RFC 6455, section 5).
 
-mod close;
 mod header;
 
-pub(in crate::engine) use close::{CODE_LEN, decode_code};
 pub use header::{EncodedHeader, MAX_CONTROL_LEN, MAX_HEADER_LEN, wire_len, write_before};
 pub(in crate::engine) use header::{Expected, Header, is_compressed};
 
+use super::close_code::CloseCode;
+use super::error::{ErrorKind, ProtocolError};
 use super::event::MessageKind;
 
 /// A frame to send. The engine makes continuation frames of fragments.
@@ -48,5 +48,18 @@ impl OpCode {
             Self::Binary => Some(MessageKind::Binary),
             _ => None,
         }
+    }
+}
+
+/// Bytes of the status code in the body of a close frame (RFC 6455, section 5.5.1).
+pub(in crate::engine) const CODE_LEN: usize = 2;
+
+/// `None` if the unmasked body is empty. A body of one byte never gets here: its header is refused.
+pub(in crate::engine) fn decode_code(body: &[u8]) -> Result<Option<CloseCode>, ProtocolError> {
+    let Some(code) = body.first_chunk::<CODE_LEN>() else { return Ok(None) };
+    let number = u16::from_be_bytes(*code);
+    match CloseCode::new(number) {
+        None => Err(ProtocolError::with_detail(ErrorKind::InvalidCloseCode, number)),
+        code => Ok(code),
     }
 }

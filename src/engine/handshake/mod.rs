@@ -9,7 +9,7 @@
 //!                                                               write_header_too_large
 //! ```
 //!
-//! Checks, their order and the answers are those of `ws`. Where Node's HTTP parser is more lenient
+//! Checks, their order and the answers are as in `ws`. Where Node's HTTP parser is more lenient
 //! than RFC 9112, this one is not: a bare line feed before the request line, several spaces in the
 //! request line, any version but HTTP/1.0 and HTTP/1.1, and more than [`MAX_HEADERS`] fields are
 //! refused.
