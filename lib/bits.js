@@ -1,14 +1,13 @@
 'use strict';
 
-// The state of a connection, as bits of its `_bits`: one number, because an idle connection is its
-// memory, and because the dispatch tests all of the first group at once.
+// The state of a connection, as bits of its `_bits`: one number saves memory of idle connections,
+// and the dispatch tests all of the first group at once.
 
-// With any of these bits a message of the connection cannot just be emitted. Together they are
-// NOT_PLAIN.
+// With any of these bits, together NOT_PLAIN, a message cannot just be emitted.
 
 /** `pause()` was called: what arrives waits for `resume()`. */
 const PAUSED = 0x01;
-/** Records wait in `_extra.held`; later ones queue up behind them. */
+/** Records wait in `_extra.held`; later ones queue up after them. */
 const HOLDING = 0x02;
 /** Nothing but 'close' is emitted any more. */
 const TERMINATED = 0x04;
@@ -33,11 +32,11 @@ const ERROR_EMITTED = 0x400;
 const SENDS_WAIT = 0x800;
 /** The peer has ended its side, which is reported later. */
 const END_WAITS = 0x1000;
-/** The reactor reports the end of the peer once more, behind the reports of sends. */
+/** The reactor reports the end of the peer once more, after its reports of sends. */
 const END_ASKED = 0x10_0000;
 /** The peer has sent its last frame: a close frame, or one that breaks the protocol. */
 const PEER_DONE = 0x2000;
-/** The socket is gone; 'close' may still wait for `resume()`. */
+/** The socket has closed; 'close' may still wait for `resume()`. */
 const GONE = 0x4000;
 
 // The kind of connection.

@@ -322,7 +322,7 @@ class WebSocketServer extends EventEmitter {
 
   /** Whether the reactor accepts by itself from now on. */
   _updateAsk() {
-    // Only a server that listens by itself asks JavaScript.
+    // JavaScript is not asked before the server listens, or if it does not.
     if (this._listener === null) return true;
     const ask = wantedAsk(this);
     if (ask !== this._ask) {

@@ -32,9 +32,9 @@ const { init, usingDomains } = /** @type {Emitting} */ (/** @type {unknown} */ (
 const plainInit = usingDomains ? null : init;
 
 /**
- * EventEmitter, for a class with many instances. Node's constructor is called only if it would
- * record something special: that takes 24 bytes. It leaves `_events` alone, so its dictionary of
- * 250 bytes is never made.
+ * EventEmitter, for a class with many instances. Node's constructor is not called if it would only
+ * record, in 24 bytes, that nothing is special. It keeps the `_events` that it finds, so its
+ * dictionary of 250 bytes is never made.
  *
  * @this {any}
  */

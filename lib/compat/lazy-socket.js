@@ -37,7 +37,7 @@ for (const name of ['_readableState', '_writableState']) {
   });
 }
 
-// Those of a stream would make its state.
+// The methods of a stream would make its state.
 for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
   const value = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });

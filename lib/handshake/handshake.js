@@ -129,7 +129,7 @@ class Handshake {
   }
 
   /**
-   * Answers with 101, unless the connection is gone or answered by now.
+   * Answers with 101, unless the connection has ended or was answered.
    *
    * @param {Extensions} extensions
    * @param {string} key

@@ -98,6 +98,8 @@ class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @typ
   }
 }
 
+// `start` is the offset of the payload of an OPEN or REQUEST record in the memory of its batch.
+
 /** @type {(bytes: Buffer, start: number) => string} */
 function requestText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);

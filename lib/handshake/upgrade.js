@@ -74,7 +74,7 @@ class Upgrade {
     this.late = isLate ? new Late(protocolText(bytes, start), extensionsText(bytes, start)) : null;
     this.answered = false;
     this.gone = false;
-    /** Whether the peer has ended its side, which is reported later. */
+    /** The peer has ended its side, which is reported later. */
     this._endWaits = false;
     this.isPaused = false;
     this.bufferedAmount = 0;
