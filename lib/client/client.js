@@ -297,7 +297,11 @@ function abort(ws) {
   abortHandshake(client, /** @type {ClientRequest} */ (client.request), NEVER_CONNECTED);
 }
 
-/** @type {(client: Client, stream: ClientRequest | AnySocket, message: string) => void} */
+/**
+ * Fails a handshake: `stream` is the request, or the socket of its answer.
+ *
+ * @type {(client: Client, stream: ClientRequest | AnySocket, message: string) => void}
+ */
 function abortHandshake(client, stream, message) {
   const { ws } = client;
   ws._readyState = CLOSING;

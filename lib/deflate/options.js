@@ -53,7 +53,7 @@ const REFUSED = -1;
  */
 
 /**
- * The `perMessageDeflate` of a server, for the reactor.
+ * The `perMessageDeflate` of a server, for the reactor; true stands for the defaults.
  *
  * @type {(options: Options | boolean | null | undefined) => Deflate | null}
  * @throws {RangeError | TypeError} As `check`

@@ -211,7 +211,8 @@ class Handshake {
   }
 
   /**
-   * Answers with an HTTP status and ends the connection.
+   * Answers with an HTTP status and ends the connection. The default body is the phrase of the
+   * status.
    *
    * @type {(code: number, message?: string, extra?: Record<string, string | number>) => void}
    */

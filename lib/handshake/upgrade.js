@@ -141,7 +141,11 @@ class Upgrade {
     this.respond([`HTTP/1.1 426 ${body}`, ...lines, '', body].join('\r\n'));
   }
 
-  /** @type {(response: string, server: Server, extensions: Extensions, head: Buffer) => void} */
+  /**
+   * Answers with the 101. `head` is read first, as if put back into a stream.
+   *
+   * @type {(response: string, server: Server, extensions: Extensions, head: Buffer) => void}
+   */
   accept(response, server, extensions, head) {
     const { options } = server;
     const deflate = negotiatedDeflate({ _extensions: extensions });
@@ -154,7 +158,7 @@ class Upgrade {
     this.socket._answered = Buffer.byteLength(response);
   }
 
-  /** @type {(response: string) => void} */
+  /** Answers with a refusal, after which the connection ends. @type {(response: string) => void} */
   respond(response) {
     this.push(OUT_RESPOND, response);
     // A second answer comes too late, as with a stream that was ended.
