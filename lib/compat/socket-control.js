@@ -11,7 +11,8 @@ const { push } = require('../connection/post');
 const {
   AUX_SHIFT,
   OUT_END,
-  OUT_FLAG_FIN,
+  OUT_FLAG_ON,
+  OUT_FLAG_RESET,
   OUT_KEEP_ALIVE,
   OUT_NO_DELAY,
   OUT_TERMINATE,
@@ -66,7 +67,7 @@ function end(owner, callback) {
 
 /** Closes the connection with a reset. @type {(owner: Connection) => void} */
 function reset(owner) {
-  outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | OUT_FLAG_FIN);
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | OUT_FLAG_RESET);
 }
 
 /**
@@ -86,7 +87,7 @@ function setNoDelay(owner, on) {
  */
 function setKeepAlive(owner, on, milliseconds) {
   const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
-  const flag = on ? OUT_FLAG_FIN : 0;
+  const flag = on ? OUT_FLAG_ON : 0;
   outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | flag | (seconds << AUX_SHIFT));
 }
 

@@ -172,7 +172,7 @@ module.exports = {
   OUT_PONG: 4,
   /** aux: status code, 0 for an empty frame. Payload: the reason. */
   OUT_CLOSE: 5,
-  /** Destroy the socket. `OUT_FLAG_FIN`: with a reset, and without the bytes that wait. */
+  /** Destroy the socket. `OUT_FLAG_RESET`: with a reset, and without the bytes that wait. */
   OUT_TERMINATE: 6,
   /**
    * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`, or for a record that
@@ -189,10 +189,7 @@ module.exports = {
   OUT_END: 12,
   /** TCP_NODELAY: aux 1 on, 0 off. */
   OUT_NO_DELAY: 13,
-  /**
-   * On with `OUT_FLAG_FIN`; aux: seconds of silence before the first probe, 0 = the system's
-   * default.
-   */
+  /** With `OUT_FLAG_ON`, aux: seconds of silence before the first probe, 0 = the system's default. */
   OUT_KEEP_ALIVE: 14,
   /** Payload: number of the prepared message, `u32` in the byte order of the machine. */
   OUT_PREPARED: 15,
@@ -207,6 +204,10 @@ module.exports = {
    */
   OUT_ASK_END: 26,
   OUT_FLAG_FIN: 256,
+  /** Of `OUT_TERMINATE`. */
+  OUT_FLAG_RESET: 256,
+  /** Of `OUT_KEEP_ALIVE`; else it is turned off. */
+  OUT_FLAG_ON: 256,
   /** Count this in `IN_SENT`. */
   OUT_FLAG_WANT_SENT: 512,
   /** The payload is the next of the chunk's large ones. */

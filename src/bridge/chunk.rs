@@ -110,12 +110,6 @@ impl OutRecord {
     pub const fn is_same(&self) -> bool {
         self.flags & OUT_FLAG_SAME != 0
     }
-
-    /// The record that has the payload, with header and padding. The padding may be missing at the
-    /// very end.
-    pub fn whole(&self) -> Range<usize> {
-        self.range.start - OUT_HEADER_BYTES..self.range.end.next_multiple_of(OUT_ALIGN)
-    }
 }
 
 #[derive(Clone, Debug)]

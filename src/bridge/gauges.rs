@@ -62,15 +62,6 @@ impl Gauges {
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
 
-    /// Reactor: the kernel took `n` more bytes.
-    pub fn add(&self, slot: u32, n: u64) {
-        if let Some(gauge) = self.gauge(slot) {
-            // One writer: no exchange is needed.
-            let taken = gauge.taken.load(Ordering::Relaxed).wrapping_add(n);
-            gauge.taken.store(taken, Ordering::Release);
-        }
-    }
-
     /// Reactor: the kernel took `n` bytes since the connection opened.
     pub fn set(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
@@ -88,6 +79,7 @@ impl Gauges {
     /// Reactor: `n` more published bytes are not sent; below 0: they are sent after all, or again.
     pub fn add_withheld(&self, slot: u32, n: i64) {
         if let Some(gauge) = self.gauge(slot) {
+            // One writer: no exchange is needed.
             let withheld = gauge.withheld.load(Ordering::Relaxed).wrapping_add_signed(n);
             gauge.withheld.store(withheld, Ordering::Release);
         }

@@ -180,7 +180,7 @@ layout! {
     OUT_PONG: u8 = 4;
     /// aux: status code, 0 for an empty frame. Payload: the reason.
     OUT_CLOSE: u8 = 5;
-    /// Destroy the socket. [`OUT_FLAG_FIN`]: with a reset, and without the bytes that wait.
+    /// Destroy the socket. [`OUT_FLAG_RESET`]: with a reset, and without the bytes that wait.
     OUT_TERMINATE: u8 = 6;
     /// Stop reading. aux 1: a 101 that has not left waits for [`OUT_RESUME`], or for a record that
     /// ends or writes.
@@ -195,8 +195,7 @@ layout! {
     OUT_END: u8 = 12;
     /// TCP_NODELAY: aux 1 on, 0 off.
     OUT_NO_DELAY: u8 = 13;
-    /// On with [`OUT_FLAG_FIN`]; aux: seconds of silence before the first probe, 0 = the system's
-    /// default.
+    /// With [`OUT_FLAG_ON`], aux: seconds of silence before the first probe, 0 = the system's default.
     OUT_KEEP_ALIVE: u8 = 14;
 
     /// Payload: number of the prepared message, `u32` in the byte order of the machine.
@@ -209,6 +208,10 @@ layout! {
     OUT_ASK_END: u8 = 26;
 
     OUT_FLAG_FIN: u8 = 0x01;
+    /// Of [`OUT_TERMINATE`].
+    OUT_FLAG_RESET: u8 = OUT_FLAG_FIN;
+    /// Of [`OUT_KEEP_ALIVE`]; else it is turned off.
+    OUT_FLAG_ON: u8 = OUT_FLAG_FIN;
     /// Count this in [`IN_SENT`].
     OUT_FLAG_WANT_SENT: u8 = 0x02;
     /// The payload is the next of the chunk's large ones.

@@ -150,18 +150,18 @@ fn batches_flow_through_an_inbox_with_back_pressure() {
 fn gauges_belong_to_one_generation() {
     let gauges = Gauges::new();
     assert_eq!(gauges.read(5, 0), None);
-    gauges.add(5, 1);
+    gauges.set(5, 1);
     gauges.open(5, 0);
     assert_eq!(gauges.read(5, 0), Some(0));
-    gauges.add(5, 3);
-    gauges.add(5, 4);
+    gauges.set(5, 3);
+    gauges.set(5, 7);
     assert_eq!(gauges.read(5, 0), Some(7));
     assert_eq!(gauges.read(4, 0), None);
     gauges.open(5, u32::MAX);
     assert_eq!((gauges.read(5, 0), gauges.read(5, u32::MAX)), (None, Some(0)));
     gauges.open(MAX_SLOTS - 1, 1);
     gauges.open(MAX_SLOTS, 1);
-    gauges.add(MAX_SLOTS, 1);
+    gauges.set(MAX_SLOTS, 1);
     assert_eq!((gauges.read(MAX_SLOTS - 1, 1), gauges.read(MAX_SLOTS, 1)), (Some(0), None));
 }
 
@@ -175,8 +175,8 @@ fn gauges_never_show_another_generations_bytes() {
         scope.spawn(|| {
             for generation in 1..=COUNT {
                 gauges.open(0, generation);
-                gauges.add(0, STEP + u64::from(generation));
-                gauges.add(0, STEP);
+                gauges.set(0, STEP + u64::from(generation));
+                gauges.set(0, 2 * STEP + u64::from(generation));
             }
         });
         let mut generation = 0;

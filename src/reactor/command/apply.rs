@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
-    OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
-    OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE, OUT_WRITE,
+    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_ON,
+    OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING,
+    OUT_PONG, OUT_PREPARED, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
+    OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
@@ -242,7 +243,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
             let (masking, reason) = payload.masking(head.flags, 0);
             session.close_with(CloseCode::new(head.aux), &reason, masking);
         }
-        OUT_TERMINATE if fin => session.reset(),
+        OUT_TERMINATE if head.flags & OUT_FLAG_RESET != 0 => session.reset(),
         OUT_TERMINATE => {
             session.decide(false);
             session.is_known();
@@ -270,7 +271,10 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_ASK_END => session.ask_end(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(session, &payload),
-        OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
+        OUT_KEEP_ALIVE => {
+            let silence = Duration::from_secs(head.aux.into());
+            session.set_keep_alive(head.flags & OUT_FLAG_ON != 0, silence);
+        }
         _ => {}
     }
     mark(session, head.kind, head.flags);
