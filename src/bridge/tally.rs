@@ -124,7 +124,7 @@ impl Meters {
         }
     }
 
-    /// Any thread: how long they have waited.
+    /// Any thread: how long bytes have waited for the connection.
     pub fn full_for(&self, slot: u32) -> Duration {
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         full.get(&slot).map_or(Duration::ZERO, Instant::elapsed)

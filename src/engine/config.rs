@@ -5,8 +5,7 @@ pub enum Role {
     Client,
 }
 
-/// The most bytes of a message, whatever its receiver allows, as its length must fit 32 bits: 4 GiB
-/// - 1.
+/// The most bytes of a message, whatever its receiver allows: its length must fit 32 bits.
 pub const LONGEST_MESSAGE: u64 = u32::MAX as u64;
 
 /// One `Config` may serve any number of engines; an engine needs equal settings at every call.
@@ -14,8 +13,8 @@ pub const LONGEST_MESSAGE: u64 = u32::MAX as u64;
 pub struct Config {
     /// Default: [`Role::Server`].
     pub role: Role,
-    /// Largest message in bytes, all fragments together; 0 is [`LONGEST_MESSAGE`], and nothing is
-    /// more. Default: 100 MiB.
+    /// Largest message in bytes, all fragments together; 0, and what is more than
+    /// [`LONGEST_MESSAGE`], is that length. Default: 100 MiB.
     ///
     /// It is compared with the declared lengths, so that an oversized message is refused before its
     /// payload comes.

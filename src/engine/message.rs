@@ -39,7 +39,7 @@ impl Message {
         self.0.as_ref().is_some_and(|unfinished| unfinished.compressed)
     }
 
-    /// The bytes that a data frame may have that begins now.
+    /// Most bytes of a data frame that begins now.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
         config.longest_message().saturating_sub(self.declared())

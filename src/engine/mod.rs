@@ -232,7 +232,7 @@ impl Engine {
         self.message.small_fragments()
     }
 
-    /// At least the bytes that the frame under way lacks; 0 between frames.
+    /// Bytes that the frame under way lacks at least; 0 between frames.
     pub fn missing(&self) -> u64 {
         match (self.stage, &self.kept) {
             (Stage::Payload(frame), _) => frame.remaining,

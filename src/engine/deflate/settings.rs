@@ -28,7 +28,7 @@ impl Default for Params {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, whose output is some
-    /// percent longer than 6 and takes two thirds of the time.
+    /// percent longer than at 6 and takes two thirds of the time.
     pub level: i8,
     /// 1 to 9. Default: 8.
     pub mem_level: u8,

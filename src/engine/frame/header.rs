@@ -88,8 +88,8 @@ impl Header {
         Ok(Some(Self { fin, opcode, compressed, key, size, payload_len }))
     }
 
-    /// The least number of bytes that the masked frame which begins with `bytes` lacks, less than
-    /// its header and the first byte of its payload.
+    /// The least number of bytes that a masked frame lacks; `bytes` begin it, and end before the
+    /// first byte of its payload.
     pub(in crate::engine) fn missing(bytes: &[u8]) -> u64 {
         const KEY: u64 = 4;
         let [_, second, rest @ ..] = bytes else { return 2 + KEY - bytes.len() as u64 };

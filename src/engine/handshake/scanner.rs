@@ -9,7 +9,7 @@ pub const MAX_HEAD: usize = 16 * 1024;
 pub struct HeadLimits {
     /// Bytes, the empty line included. Default: [`MAX_HEAD`].
     pub bytes: usize,
-    /// Default, and most: [`MAX_HEADERS`].
+    /// At most [`MAX_HEADERS`], which is the default.
     pub fields: usize,
 }
 
