@@ -52,4 +52,4 @@ function isDone(ws) {
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 
-module.exports = { afterTwoTurns, isDone, reportEnd };
+module.exports = { isDone, reportEnd };

@@ -53,7 +53,7 @@ const {
 } = require('../reactor/layout');
 const { log } = require('../log');
 const { abandonSends, command, sent } = require('./post');
-const { afterTwoTurns, isDone, reportEnd } = require('./peer-end');
+const { isDone, reportEnd } = require('./peer-end');
 const { pinged } = require('./pongs');
 const { drained } = require('./pressure');
 const { leaveTopics, startClosing, streamOf } = require('./state');
@@ -262,22 +262,6 @@ function peerDone(ws) {
   ws._bits |= PEER_DONE;
   if ((ws._bits & STREAM) !== 0) streamOf(ws).stopReading();
   else if ((ws._bits & (PAUSED | GONE)) === PAUSED) command(ws, OUT_RESUME);
-  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
-}
-
-/**
- * Both close frames were sent, and the kernel has ours: the connection ends. The reactor does that
- * as soon as the peer has ended its side, as the client of ws does at once. Others wait for us.
- *
- * @param {WebSocket} ws A connection whose close frames have come and gone
- */
-function endSoon(ws) {
-  if ((ws._bits & STREAM) === 0) afterTwoTurns(endOurSide, ws);
-}
-
-/** @param {WebSocket} ws As for `endConnection` */
-function endOurSide(ws) {
-  if ((ws._bits & (GONE | TERMINATED)) === 0) command(ws, OUT_END);
 }
 
 /**
@@ -409,7 +393,6 @@ module.exports = {
   arrived,
   closed,
   convert,
-  endSoon,
   finish,
   hold,
   record,

@@ -3,13 +3,12 @@
 // Not the global one: a test may have put another in its place.
 const { setTimeout } = require('node:timers');
 
-const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
+const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
 const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../constants');
 const { delay } = require('../checks');
 const { streamDestroyed } = require('../errors');
 const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_WRITE } = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
-const { endSoon } = require('./receive');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
 const { endsBy } = require('./cause');
 const { post, push } = require('./post');
@@ -172,10 +171,9 @@ function closeNow(ws, code, reason) {
     return;
   }
   ws._bits |= CLOSE_SENT;
-  const isLast = (ws._bits & PEER_DONE) !== 0;
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
   // Counted neither here nor by the reactor: ws has handed the frame to the kernel by now.
-  push(ws, tag, reason, isLast ? (error) => error === null && endSoon(ws) : undefined);
+  push(ws, tag, reason);
   outbox.handOver();
 }
 

@@ -6,8 +6,8 @@
 //! record of that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the
 //! socket behind CLOSED.
 //!
-//! An end that both sides know of by their close frames waits only until CLOSED is handed over: the
-//! peer, which has ended its own side, would learn of its end after what its next connections get.
+//! An end that both sides know of by their close frames waits only until CLOSED is handed over, or the
+//! peer would learn of it after what its next connections get.
 //!
 //! ```text
 //! a turn: 101 queued, OPEN recorded as the nth record -> withhold

@@ -150,7 +150,7 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         match connection.transport.look_ahead() {
-            Ahead::More => {}
+            Ahead::Bytes | Ahead::Nothing => {}
             Ahead::End => self.on_eof(slot),
             Ahead::Dead => self.doom(slot, Cause::Reset),
         }

@@ -54,8 +54,10 @@ pub(in crate::reactor) enum Received {
 /// What a read would find, see [`Transport::look_ahead`].
 #[derive(PartialEq, Eq)]
 pub(in crate::reactor) enum Ahead {
-    /// Bytes, or nothing yet.
-    More,
+    /// Bytes.
+    Bytes,
+    /// Nothing yet, as far as the system says.
+    Nothing,
     /// The end of the peer's side, and no bytes before it.
     End,
     /// A transport that is dead.
@@ -117,10 +119,10 @@ impl Transport {
         match self {
             Self::Tcp(socket) => match socket.peek(&mut [0]) {
                 Ok(0) => Ahead::End,
-                Ok(_) => Ahead::More,
+                Ok(_) => Ahead::Bytes,
                 Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::More,
-                    _ if is_short(&error) => Ahead::More,
+                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::Nothing,
+                    _ if is_short(&error) => Ahead::Nothing,
                     _ => Ahead::Dead,
                 },
             },

@@ -7,7 +7,6 @@
 use crate::bridge::layout::{Cause, low_water_mark};
 use crate::reactor::Reactor;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
-use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::queue::Mark;
 use crate::reactor::connection::table::Connections;
@@ -80,9 +79,7 @@ impl<C: Consumer> Reactor<C> {
         let sent = connection.take_sent();
         let drained = connection.write.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.write.high &= !drained;
-        // A consumer on another thread ends the connection itself, see `gates.rs`.
-        let ends = connection.close_complete() && self.consumer.progress().is_none();
-        let done = queued == 0 && (connection.write.state.is_ending() || ends);
+        let done = queued == 0 && (connection.write.state.is_ending() || connection.close_complete());
         let settled = connection.write.settled();
         let asked = std::mem::take(&mut connection.end_asked);
         if connection.life.is_reported() {
@@ -104,12 +101,17 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// All is written and nothing may follow: ends our side, and the connection if the peer has
-    /// ended its own.
+    /// ended its own, or has sent its close frame, after which nothing comes (RFC 6455 section 5.5.1).
     fn finish(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
-        // The answer to a close frame may have the peer's end behind it, unread.
-        let has_ended = |connection: &Connection| connection.transport.look_ahead() == Ahead::End;
-        if connection.read.peer == PeerSide::Ended || (connection.close_complete() && has_ended(connection)) {
+        let is_over = connection.close_complete()
+            && match connection.transport.look_ahead() {
+                Ahead::End => true,
+                // To close a socket with unread bytes resets it, and the peer may lose our last frames.
+                Ahead::Nothing => connection.engine.close_received(),
+                Ahead::Bytes | Ahead::Dead => false,
+            };
+        if connection.read.peer == PeerSide::Ended || is_over {
             return self.work.doomed.push(id, connection, Cause::Fin);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
