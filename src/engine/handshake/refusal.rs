@@ -34,10 +34,6 @@ impl Refusal {
         Self::Extensions,
     ];
 
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-
     pub fn status(self) -> u16 {
         if self == Self::Method { 405 } else { 400 }
     }
