@@ -57,7 +57,7 @@ fn answer(request: &Request<'_>, options: &Options<'_>) -> Outcome {
             write_accept(&mut response, &upgrade.accept, upgrade.protocol, upgrade.deflate.as_ref().map(|deflate| &*deflate.answer));
         }
         Err(refusal) => {
-            assert_eq!(Refusal::ALL[usize::from(refusal.number()) - 1], refusal);
+            assert_eq!(Refusal::ALL[usize::from(refusal as u8) - 1], refusal);
             write_refusal(&mut response, refusal);
         }
     }
