@@ -63,11 +63,18 @@ let count = 0;
 let batchNumber = 0;
 let delivering = false;
 let immediate = false;
+/** Ends since `wake` was called. An opening waits for them, but only one: the next do not wait for later ends. */
+const NO_END = 0;
+const ENDED = 1;
+const WAITED = 2;
+let endings = NO_END;
 
 /** Called when records wait, or to go on with a turn that was cut short. */
 function wake() {
   callDue();
-  if (!immediate) turn();
+  if (immediate) return;
+  endings = NO_END;
+  turn();
 }
 
 function continueTurn() {
@@ -202,8 +209,9 @@ function deliver(deadline) {
         connection.emit('message', data, kind === IN_BINARY);
       }
     } else {
-      if (isOpening(kind) && ends.unreported !== 0 && mayWait()) {
-        // The connection comes behind those that have ended before.
+      if (isOpening(kind) && (endings === ENDED || (ends.unreported !== 0 && mayWait()))) {
+        // A client that has closed a connection sees its end before another one opens.
+        if (endings === ENDED) endings = WAITED;
         cursor--;
         return false;
       }
@@ -221,6 +229,7 @@ function deliver(deadline) {
       if (kind === IN_OPEN) {
         previous = OPENED_JUST_NOW;
       } else if (isEnding(kind)) {
+        if (kind === IN_CLOSED && endings === NO_END) endings = ENDED;
         nextLook = next;
         latest = deadline - TURN_MILLISECONDS + ENDING_MILLISECONDS;
       }
