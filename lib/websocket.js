@@ -45,7 +45,7 @@ const { command, hasConnection, post } = require('./connection/post');
 const { causeOf } = require('./connection/cause');
 const { hasRoom } = require('./connection/pressure');
 const { Extra, startClosing } = require('./connection/state');
-const { bytesTaken } = require('./reactor/crossing');
+const { bytesSettled } = require('./reactor/crossing');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
 const common = require('./connection/common');
@@ -128,9 +128,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     // Node subtracts a failed write twice, in the callback of another failed write.
     if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
-    const taken = bytesTaken(this);
-    if (taken < 0) return late;
-    return Math.max(this._accepted + topics.bytesPublished(this) - taken, 0) + late;
+    return Math.max(this._accepted - bytesSettled(this), 0) + late;
   }
 
   /** @returns {import('../types/events').CloseCause | null} null before 'close' */

@@ -22,8 +22,7 @@ import { Listener, Model, NAMES, SLOW_NAMES, TOPICS } from '../helpers/topics-mo
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
 const require = createRequire(import.meta.url);
-const { bytesTaken } = require('../../lib/reactor/crossing.js');
-const { bytesPublished } = require('../../lib/topics/install.js');
+const { bytesSettled } = require('../../lib/reactor/crossing.js');
 
 const STEPS = Number(process.env.TOPICS_STEPS ?? 10_000);
 const SLICE = Number(process.env.TOPICS_SLICE ?? 2500);
@@ -278,8 +277,8 @@ class Program {
   /** All bytes of sends and of topics that one was given have left, or are known not to. */
   async lookAtBytes(ws, kind) {
     const since = Date.now();
-    while (ws.bufferedAmount !== 0 || (ws._extra?.stream ? 0 : ws._accepted + bytesPublished(ws) - bytesTaken(ws)) !== 0) {
-      if (Date.now() - since > PATIENCE) this.fail(`bufferedAmount, ${kind}: ${ws.bufferedAmount}, ${ws._accepted}, ${bytesPublished(ws)}`);
+    while (ws.bufferedAmount !== 0 || (ws._extra?.stream ? 0 : ws._accepted - bytesSettled(ws)) !== 0) {
+      if (Date.now() - since > PATIENCE) this.fail(`bufferedAmount, ${kind}: ${ws.bufferedAmount}, ${ws._accepted}`);
       await turn();
     }
   }

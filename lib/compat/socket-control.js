@@ -19,7 +19,6 @@ const {
   OUT_WRITE,
 } = require('../reactor/layout');
 const { hold, release } = require('../reactor/lifetime');
-const { bytesTaken } = require('../reactor/crossing');
 const { state } = require('../reactor/table');
 
 /** @import { EventEmitter } from 'node:events' */
@@ -102,7 +101,7 @@ function bytesRead(owner) {
  * @type {(owner: Connection) => number}
  */
 function bytesWritten(owner) {
-  return bytesTaken(owner);
+  return state.native.bytesTaken(owner._slot, owner._generation);
 }
 
 /** @typedef {EventEmitter & { bytesRead: number, bytesWritten: number }} Watched */

@@ -49,6 +49,8 @@ function reportEnd(report, connection) {
  */
 function isDone(ws) {
   if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
+  // The reactor may not have seen what is published to it.
+  if (ws._extra?.topics) return false;
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 

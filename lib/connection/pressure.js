@@ -5,18 +5,14 @@ const { EMPTY_BUFFER } = require('../constants');
 const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../reactor/layout');
 const { push } = require('./post');
 const { streamOf } = require('./state');
-const { bytesTaken } = require('../reactor/crossing');
 
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * Bytes given to a subscriber between two queries of how many wait for it: a query takes longer
- * than a short send, and messages from a history are in no other count. 16 KiB.
+ * Bytes that a subscriber sends between two queries of how many wait for it, as its topics are in
+ * no count here: a query takes longer than a short send. 16 KiB.
  */
 const ASKED_EVERY = 16 * 1024;
-
-/** Bytes of frames that the reactors were given so far for members of topics. */
-const published = { bytes: 0 };
 
 /**
  * Whether a WebSocket has room for more.
@@ -28,16 +24,10 @@ function hasRoom(ws) {
   const extra = ws._ensureExtra();
   if ((ws._bits & STREAM) !== 0) return !streamOf(ws).socket.writableNeedDrain;
   const given = ws._accepted + extra.lateBytes;
-  const { topics } = extra;
-  if (topics === null) {
-    if (given < extra.roomUntil) return true;
-    extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
-  } else if (given + published.bytes < topics.askAt) {
-    return true;
-  }
+  if (given < extra.roomUntil) return true;
   const waiting = ws.bufferedAmount;
-  // All that is published from now on may be for this subscriber.
-  if (topics !== null) topics.askAt = given + published.bytes + Math.min(HIGH_WATER_MARK - waiting, ASKED_EVERY);
+  const room = Math.max(HIGH_WATER_MARK - waiting, 0);
+  extra.roomUntil = given + (extra.topics === null ? room : Math.min(room, ASKED_EVERY));
   if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);
@@ -74,4 +64,4 @@ function drained(ws) {
   ws.emit('drain');
 }
 
-module.exports = { drained, hasRoom, published };
+module.exports = { drained, hasRoom };

@@ -104,9 +104,6 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * The part of a connection in topics.
  *
  * @typedef {object} Membership
- * @property {number} published Bytes of frames that the reactors were given for the connection
- * @property {number} heard The same, minus the bytes that its present topics count
- * @property {number} askAt See `hasRoom` of pressure.js
  * @property {() => void} leave Leaves all topics, and joins no other
  * @property {(member: AnyMember) => void} wait A member waits for `drained`
  * @property {() => void} drained The bytes that waited for its stream have left, or are compressed

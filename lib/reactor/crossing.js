@@ -98,7 +98,7 @@ let flushWithNative = null;
 let drainNative = () => 0;
 let deliverNative = () => {};
 let lendNative = (/** @type {Buffer} */ _memory) => {};
-let takenNative = () => -1;
+let settledNative = () => Infinity;
 let settleNative = () => false;
 let loopTurnNative = () => 0;
 let callNextNative = () => false;
@@ -117,7 +117,7 @@ function attach(reactors, records, list) {
   drainNative = native.drain();
   deliverNative = native.deliver();
   lendNative = native.lend();
-  takenNative = native.taken();
+  settledNative = native.bytesSettled();
   settleNative = native.settle();
   loopTurnNative = native.loopTurn();
   callNextNative = native.callNext();
@@ -249,21 +249,22 @@ function lend(id, memory) {
 }
 
 /**
- * The number of bytes of a connection's sends that the kernel has.
+ * The number of bytes of a connection's sends that the kernel has, minus bytes of its topics that
+ * wait: those are in no count here.
  *
  * @param {{ _slot: number, _generation: number }} connection A WebSocket, or its handshake
- * @returns {number} -1 when the connection is gone
+ * @returns {number} Infinity when the connection is gone
  */
-function bytesTaken({ _slot, _generation }) {
+function bytesSettled({ _slot, _generation }) {
   said[ASKED_SLOT] = _slot;
   said[ASKED_GENERATION] = _generation;
-  return takenNative();
+  return settledNative();
 }
 
 module.exports = {
   ARENA_BYTES,
   attach,
-  bytesTaken,
+  bytesSettled,
   callNext,
   delivered,
   drain,

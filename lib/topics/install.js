@@ -21,7 +21,6 @@ const {
   SUBSCRIBED_REPLAYED,
   SUBSCRIBED_REQUEST,
 } = require('../reactor/layout');
-const { state } = require('../reactor/table');
 const { checkCallback, checkOptions, checkTopic, sinceOf } = require('./arguments');
 const { broadcast } = require('./broadcast');
 const { history } = require('./history');
@@ -254,16 +253,6 @@ function onRecord(ws, kind, bytes) {
 }
 
 /**
- * @param {WebSocket} ws A connection of the reactor
- * @returns {number} Bytes of frames that topics gave to it and that it is to send
- */
-function bytesPublished(ws) {
-  if (ws._extra === null || ws._extra.topics === null) return 0;
-  // A publish counts at once, as a send does: the reactor may not have seen the record yet.
-  return ws._extra.topics.published - state.native.bytesWithheld(ws._slot, ws._generation);
-}
-
-/**
  * @param {object} prototype Prototype of a class
  * @param {object} methods Methods that it gets
  */
@@ -283,4 +272,4 @@ function installServer(prototype) {
   define(prototype, ofServer);
 }
 
-module.exports = { bytesPublished, install, installServer, record };
+module.exports = { install, installServer, record };

@@ -164,7 +164,7 @@ function toReactors(topic, message, excepted, key, receipt) {
   const used = topic.settings.slow === SLOW.latest ? key : '';
   const isSpecial = receipt !== null || others.length !== 0 || used !== '';
   if (isSpecial) records.target(topic, receipt === null ? 0 : receipt.ask(), others, used);
-  topic.gave(frameBytes(records.publish(topic, message)), others);
+  records.publish(topic, message);
 }
 
 /**

@@ -114,14 +114,13 @@ function ask(number, receipt) {
 /**
  * @param {AnyTopic} topic The topic
  * @param {Message} message The message
- * @returns {number} Bytes of its payload
  */
 function publish(topic, message) {
   const { data, prepared, tag } = message;
   if (prepared !== null) {
     outbox.pushPrepared(TOPIC_SLOT, topic.number, OUT_PUBLISH_PREPARED, PreparedMessage.numberOf(prepared));
     outbox.handOver();
-    return prepared.length;
+    return;
   }
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
@@ -130,7 +129,6 @@ function publish(topic, message) {
       ? outbox.pushText(TOPIC_SLOT, topic.number, kind, data)
       : outbox.pushBytes(TOPIC_SLOT, topic.number, kind, data);
   if (length < SAME_BYTES) outbox.handOver();
-  return length;
 }
 
 /**

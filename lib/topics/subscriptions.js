@@ -2,7 +2,6 @@
 
 const { GONE, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
-const { published } = require('../connection/pressure');
 const { FROM, subscribe, unsubscribe } = require('./records');
 const { replay } = require('./replay');
 const { nextRequest } = require('./requests');
@@ -43,26 +42,6 @@ class Subscriptions {
     this.behind = null;
     /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
-    /**
-     * Bytes of frames that the reactors were given for the connection, minus those that its present
-     * topics count.
-     */
-    this.heard = 0;
-    /** See `hasRoom` of pressure.js. */
-    this.askAt = 0;
-  }
-
-  /** @returns {number} Bytes of frames that the reactors were given for it */
-  get published() {
-    let bytes = this.heard;
-    for (const topic of this.joined) bytes += topic.bytes;
-    return bytes;
-  }
-
-  /** @param {number} bytes Length of a frame that the reactors were given for it alone */
-  gave(bytes) {
-    this.heard += bytes;
-    published.bytes += bytes;
   }
 
   /**
@@ -99,7 +78,6 @@ class Subscriptions {
     }
     if (!isNew) return;
     this.joined.add(topic);
-    this.heard -= topic.bytes;
     if (topic.size === 1) topics.woke(topic);
   }
 
@@ -118,8 +96,6 @@ class Subscriptions {
       this.pending ??= new Map();
       this.pending.set(request, { topic, callback });
     }
-    // How much is sent again is known to the reactor.
-    if (mode !== FROM.NOW) this.askAt = 0;
     subscribe(this.ws, topic, request, mode, offset);
   }
 
@@ -174,7 +150,6 @@ class Subscriptions {
 
   /** @param {AnyTopic} topic A topic that it was a member of */
   part(topic) {
-    this.heard += topic.bytes;
     if ((this.ws._bits & STREAM) === 0) topic.members--;
     else topic.streams?.delete(this.ws);
   }

@@ -1,6 +1,5 @@
 'use strict';
 
-const { published } = require('../connection/pressure');
 const { Ring } = require('./ring');
 const { SLOW } = require('./settings');
 
@@ -34,8 +33,6 @@ class Topic {
     /** The other subscribers. @type {Map<WebSocket, AnyMember> | null} */
     this.streams = null;
     this.ring = settings.history === 0 ? null : new Ring(settings);
-    /** Bytes of frames that the reactors have been given so far, for each member. */
-    this.bytes = 0;
     /** Messages so far; of their copies, how many were dropped, and how many were in gaps. */
     this.published = 0;
     this.dropped = 0;
@@ -52,16 +49,6 @@ class Topic {
    */
   get reports() {
     return this.settings.slow !== SLOW.queue;
-  }
-
-  /**
-   * @param {number} bytes Length of the frame that the reactors were given
-   * @param {WebSocket[]} others Members that the frame is not for
-   */
-  gave(bytes, others) {
-    this.bytes += bytes;
-    published.bytes += bytes;
-    for (const ws of others) if (ws._extra?.topics) ws._extra.topics.heard -= bytes;
   }
 
   /** Gives it a number. */

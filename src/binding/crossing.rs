@@ -207,13 +207,14 @@ impl Crossing {
         Ok(self.drive.wake().is_some_and(Wake::call_next))
     }
 
-    /// Bytes of the connection's sends that the kernel has, or -1 when the connection is gone.
-    pub(super) fn taken(&mut self) -> Result<f64> {
+    /// See `settled` of [`Gauges`](crate::bridge::gauges::Gauges::read_settled); infinite when the
+    /// connection is gone.
+    pub(super) fn settled(&mut self) -> Result<f64> {
         let words = self.words.all();
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
         let (slot, generation) = (word(ASKED_SLOT), word(ASKED_GENERATION));
-        let taken = self.links.first().and_then(|link| link.gauges.read(slot, generation));
-        Ok(taken.map_or(-1.0, |bytes| bytes as f64))
+        let settled = self.links.first().and_then(|link| link.gauges.read_settled(slot, generation));
+        Ok(settled.map_or(f64::INFINITY, |bytes| bytes as f64))
     }
 
     fn next_batch(&mut self) -> Option<Box<Batch>> {

@@ -314,11 +314,11 @@ impl JsReactor {
         crossing.large.last().is_some_and(|payload| **payload == *data)
     }
 
-    /// The function that returns the number of bytes of the sends of the connection in the `ASKED_`
-    /// words that the kernel has, or -1 when that connection is gone.
+    /// The function that returns, for the connection in the `ASKED_` words, the bytes of its sends
+    /// that the kernel has, minus bytes of its topics that wait; infinite when it is gone.
     #[napi(catch_unwind)]
-    pub fn taken<'env>(&self, env: &'env Env) -> Result<Function<'env, (), f64>> {
-        function(env, "taken", &self.crossing, Crossing::taken)
+    pub fn bytes_settled<'env>(&self, env: &'env Env) -> Result<Function<'env, (), f64>> {
+        function(env, "bytesSettled", &self.crossing, Crossing::settled)
     }
 
     /// Bytes that were read from the connection, or -1 when it is gone.
@@ -329,12 +329,11 @@ impl JsReactor {
             .map_or(-1.0, |bytes| bytes as f64)
     }
 
-    /// Bytes that topics withhold from the connection, see `on_withheld`; 0 when it is gone.
+    /// Bytes that the kernel has of the connection, those of its topics included, or -1 when it is
+    /// gone.
     #[napi(catch_unwind)]
-    pub fn bytes_withheld(&self, slot: u32, generation: u32) -> f64 {
-        self.gauges()
-            .and_then(|gauges| gauges.read_withheld(slot, generation))
-            .map_or(0.0, |bytes| bytes as f64)
+    pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
+        self.gauges().and_then(|gauges| gauges.read(slot, generation)).map_or(-1.0, |bytes| bytes as f64)
     }
 
     /// Seconds for which bytes have waited that the kernel does not take; the slot is taken.

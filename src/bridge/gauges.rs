@@ -32,9 +32,9 @@ struct Gauge {
     owner: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
-    /// Bytes published to topics of the connection that are none of its sends, such as dropped
-    /// ones, minus bytes sent to it again. Two's complement.
-    withheld: AtomicU64,
+    /// `taken`, minus all bytes that its topics gave to the connection: below zero when these wait.
+    /// In two's complement.
+    settled: AtomicU64,
 }
 
 impl Gauges {
@@ -57,15 +57,17 @@ impl Gauges {
         // Release: a thread that reads these numbers, or later ones, finds the old owner gone.
         gauge.given.store(0, Ordering::Release);
         gauge.taken.store(0, Ordering::Release);
-        gauge.withheld.store(0, Ordering::Release);
+        gauge.settled.store(0, Ordering::Release);
         // Release: a thread that reads this owner does not find the old number.
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
 
-    /// Reactor: the kernel took `n` bytes since the connection opened.
-    pub fn set(&self, slot: u32, n: u64) {
+    /// Reactor: the kernel took `n` bytes since the connection opened, whose topics gave it
+    /// `published` bytes.
+    pub fn set(&self, slot: u32, n: u64, published: u64) {
         if let Some(gauge) = self.gauge(slot) {
             gauge.taken.store(n, Ordering::Release);
+            gauge.settled.store(n.wrapping_sub(published), Ordering::Release);
         }
     }
 
@@ -76,18 +78,10 @@ impl Gauges {
         }
     }
 
-    /// Reactor: `n` more published bytes are not sent; below 0: they are sent after all, or again.
-    pub fn add_withheld(&self, slot: u32, n: i64) {
-        if let Some(gauge) = self.gauge(slot) {
-            // One writer: no exchange is needed.
-            let withheld = gauge.withheld.load(Ordering::Relaxed).wrapping_add_signed(n);
-            gauge.withheld.store(withheld, Ordering::Release);
-        }
-    }
-
-    /// Any thread: published bytes that were not sent; `None` as from `read`.
-    pub fn read_withheld(&self, slot: u32, generation: u32) -> Option<i64> {
-        self.read_one(slot, generation, |gauge| &gauge.withheld).map(u64::cast_signed)
+    /// Any thread: bytes that the kernel took minus those that topics gave, so that all bytes that
+    /// wait are missing in it; `None` as from [`read`](Self::read).
+    pub fn read_settled(&self, slot: u32, generation: u32) -> Option<i64> {
+        self.read_one(slot, generation, |gauge| &gauge.settled).map(u64::cast_signed)
     }
 
     /// Any thread: bytes that the kernel took, or `None` if the slot is not this connection's.

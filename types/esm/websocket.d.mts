@@ -65,8 +65,8 @@ export class WebSocket extends EventEmitter {
   binaryType: BinaryType;
   /**
    * Bytes of frames, headers included, that were sent and are not in the kernel yet; close
-   * frames do not count. After the connection left OPEN, the value grows by the bytes given to
-   * `send()`, `ping()` and `pong()`.
+   * frames do not count. Messages of topics count once the reactor has queued them. After the
+   * connection left OPEN, the value grows by the bytes given to `send()`, `ping()` and `pong()`.
    */
   readonly bufferedAmount: number;
   /** Why the connection has ended; null before 'close'. Not in ws. */

@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 const folder = new URL('..', import.meta.url);
 
 const { WebSocket, WebSocketServer } = require('../../../lib/index.js');
-const { bytesTaken } = require('../../../lib/reactor/crossing.js');
+const { bytesSettled } = require('../../../lib/reactor/crossing.js');
 const table = require('../../../lib/reactor/table.js');
 
 /** The `ws` of npm, of which the clients are made. */
@@ -37,7 +37,7 @@ export async function assertOnReactor(count) {
   const all = () => [...connections, ...adopted].filter((connection) => connection instanceof WebSocket);
   while (all().length !== count) await setImmediate();
   const served = all();
-  for (const connection of served) while (bytesTaken(connection) === 0) await setImmediate();
+  for (const connection of served) while (bytesSettled(connection) === 0) await setImmediate();
   return served;
 }
 

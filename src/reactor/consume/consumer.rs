@@ -101,13 +101,11 @@ pub trait Consumer {
     fn on_drain(&mut self, id: ConnectionId);
     /// A close frame was sent that the consumer has not asked for.
     fn on_closing(&mut self, _id: ConnectionId) {}
-    /// `bytes` of the connection's sends wait no more.
-    fn on_settled(&mut self, id: ConnectionId, bytes: u64);
+    /// `bytes` of what the connection is sent wait no more, all in all. Its topics have given it
+    /// `published` bytes, waiting ones included.
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64, published: u64);
     /// `bytes` have been read from the connection, all in all.
     fn on_received(&mut self, id: ConnectionId, bytes: u64);
-    /// The connection is not sent `bytes` more that were published to its topics; less than 0: it
-    /// is sent them after all, or again.
-    fn on_withheld(&mut self, id: ConnectionId, bytes: i64);
     /// A report about a topic: a record of one of the `IN_` kinds of
     /// [`layout`](crate::bridge::layout) for topics, with its slot.
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>);

@@ -275,16 +275,12 @@ impl Consumer for Forward {
         self.report(id.slot, IN_DRAIN, 0);
     }
 
-    fn on_settled(&mut self, id: ConnectionId, bytes: u64) {
-        self.link.gauges.set(id.slot, bytes);
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64, published: u64) {
+        self.link.gauges.set(id.slot, bytes, published);
     }
 
     fn on_received(&mut self, id: ConnectionId, bytes: u64) {
         self.link.gauges.set_given(id.slot, bytes);
-    }
-
-    fn on_withheld(&mut self, id: ConnectionId, bytes: i64) {
-        self.link.gauges.add_withheld(id.slot, bytes);
     }
 
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {

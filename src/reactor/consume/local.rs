@@ -154,11 +154,9 @@ impl<H: Handler> Consumer for Local<H> {
         self.handler.on_drain(id);
     }
 
-    fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
+    fn on_settled(&mut self, _id: ConnectionId, _bytes: u64, _published: u64) {}
 
     fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
-
-    fn on_withheld(&mut self, _id: ConnectionId, _bytes: i64) {}
 
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {
         self.handler.on_topic(slot, kind, payload);

@@ -2,7 +2,6 @@
 
 use crate::bridge::layout::IN_GAP;
 use crate::engine::Prepared;
-use crate::engine::frame::wire_len;
 
 use crate::reactor::Reactor;
 use crate::reactor::config::COST_OF_CALL;
@@ -106,7 +105,6 @@ impl<C: Consumer> Reactor<C> {
 
     /// Sends a message that was withheld, or that was published before the connection was a member.
     fn send_after_all(&mut self, id: ConnectionId, message: &mut Prepared) {
-        self.consumer.on_withheld(id, -(wire_len(message.payload().len(), false) as i64));
         // Others may be many: what this turn has no time to compress waits, and is for this one alone.
         let longest = self.work.compression.at_once();
         self.send_of_topic(id, message, COST_OF_CALL, longest);

@@ -91,7 +91,6 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         if connection.following == Following::Left || !connection.takes_frames() {
-            self.consumer.on_withheld(id, publishing.bytes());
             return;
         }
         let is_patient = publishing.patience.slow == Slow::Queue;
@@ -99,10 +98,7 @@ impl<C: Consumer> Reactor<C> {
             && (connection.following == Following::Behind
                 || connection.write.waiting() > publishing.patience.limit);
         let outcome = match is_slow.then(|| self.on_slow(id, publishing)).flatten() {
-            Some(outcome) => {
-                self.consumer.on_withheld(id, publishing.bytes());
-                outcome
-            }
+            Some(outcome) => outcome,
             None => self.send_of_topic(id, &mut publishing.message, cost, COMPRESS_BUDGET),
         };
         if let Some(receipt) = &mut publishing.receipt {
@@ -122,6 +118,7 @@ impl<C: Consumer> Reactor<C> {
     ) -> Outcome {
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let bytes = wire_len(message.payload().len(), false);
+        connection.write.published += bytes as u64;
         let before = connection.write.outgoing.pushed();
         let mut session = Session { id, connection, work: &mut self.work };
         send_prepared(&mut session, message, 0, false, longest);

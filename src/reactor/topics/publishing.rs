@@ -61,8 +61,8 @@ pub(in crate::reactor) struct Publishing {
 
 impl Publishing {
     /// Bytes of its frame without compression.
-    pub(in crate::reactor) fn bytes(&self) -> i64 {
-        wire_len(self.message.payload().len(), false) as i64
+    pub(in crate::reactor) fn bytes(&self) -> u64 {
+        wire_len(self.message.payload().len(), false) as u64
     }
 
     /// Whether the connection does not get it.

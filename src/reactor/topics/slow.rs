@@ -23,7 +23,7 @@ impl<C: Consumer> Reactor<C> {
         publishing: &mut Publishing,
     ) -> Option<Outcome> {
         let is_slow = self.has_much(id, publishing.patience.limit);
-        let bytes = publishing.bytes().cast_unsigned();
+        let bytes = publishing.bytes();
         let topic = publishing.topic;
         let behind = match publishing.patience.slow {
             Slow::Queue => return None,
