@@ -252,7 +252,7 @@ test('TLS: frames of the handlers of a chunk leave in one write', async (t) => {
 // P03.
 test('TLS: what a handler has sent leaves before process.exit()', async (t) => {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
-  const certificate = new URL('helpers/certificate.mjs', import.meta.url).href;
+  const certificate = new URL('../helpers/certificate.mjs', import.meta.url).href;
   const child = spawn(process.execPath, [
     '-e',
     `import(${JSON.stringify(certificate)}).then(({ cert, key }) => {
