@@ -35,7 +35,7 @@ async function start(t, options, [way, reactors, count]) {
     await delay(3 * TIMEOUT);
     child.process.kill('SIGCONT');
   };
-  return { raws, stop };
+  return { child, raws, stop };
 }
 
 /** Upgrades; those that are open go on sending. */
@@ -81,6 +81,16 @@ const ACTS = {
     await stop((raw) => raw.send(PONG));
     await areServed(t, raws, mode);
   },
+  async 'closeTimeout, the process is stopped before it has read the answers'(t, mode) {
+    const { child, raws, stop } = await start(t, { closeTimeout: TIMEOUT }, mode);
+    clearInterval(await upgrade(t, raws));
+    for (const raw of raws) raw.send(frame(1, 'close'));
+    await Promise.all(raws.map((raw) => raw.until((text) => text.includes('\x88\x02\x0f\xa0'))));
+    await stop((raw) => raw.send(frame(8, Buffer.from([0x0f, 0xa0]))));
+    const codes = [];
+    while (codes.length < raws.length) codes.push(await child.line(codes.length + 1));
+    t.true(codes.every((code) => code === '4000'), `${mode.join(' ')}: ${codes}`);
+  },
   async 'handshakeTimeout, whole requests come while the process is stopped'(t, mode) {
     const { raws, stop } = await start(t, { handshakeTimeout: 2 * TIMEOUT }, mode);
     await stop((raw) => raw.send(upgradeRequest()));
@@ -95,7 +105,7 @@ for (const [title, act] of Object.entries(ACTS)) {
   ownOnly(`${title}: 20 clients`, async (t) => void (await Promise.all(few.map((mode) => act(t, mode)))));
   for (const mode of MANY) {
     const [, reactors, count] = mode;
-    if (title.startsWith('ping') && count > 400) continue;
+    if (/^(ping|close)/.test(title) && count > 400) continue;
     if (title.startsWith('handshake') && (count === 400 || reactors === 3)) continue;
     if (title.endsWith('busy') && reactors !== 0) continue;
     ownOnly(`${title}: ${count} clients, ${reactors} reactors`, act, mode);

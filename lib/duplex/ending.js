@@ -18,7 +18,8 @@ const { CAUSE, FLAGS_SHIFT, IN_CLOSED } = require('../reactor/layout');
  *   the time that has begun counts
  */
 function startCloseTimer(connection) {
-  connection.closeTimer ??= setTimeout(cut, delay(connection.ws._closeTimeout), connection);
+  // As in silence.js, what has come by then is read first.
+  connection.closeTimer ??= setTimeout(setImmediate, delay(connection.ws._closeTimeout), cut, connection);
 }
 
 /**
@@ -26,7 +27,8 @@ function startCloseTimer(connection) {
  *
  * @param {StreamConnection} connection A connection that has been closing for too long
  */
-function cut({ gate, hasEnded, socket, ws }) {
+function cut({ gate, hasEnded, isFinished, socket, ws }) {
+  if (isFinished) return;
   endsBy(ws, causeOfEnd(ws, hasEnded || socket._readableState.ended, CAUSE.CLOSE_TIMEOUT));
   gate?.shut();
   socket.destroy();
