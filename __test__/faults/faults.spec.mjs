@@ -158,7 +158,7 @@ onLinux('the network goes down and comes back: connections and the listener go o
   if (spawnSync(namespace[0], [...namespace.slice(1), 'ip', 'link', 'set', 'lo', 'up']).status !== 0) {
     return t.pass('needs the right to make a network namespace, and ip');
   }
-  const fixture = fileURLToPath(new URL('fixtures/squeezed.mjs', import.meta.url));
+  const fixture = fileURLToPath(new URL('../fixtures/squeezed.mjs', import.meta.url));
   const words = [...namespace.slice(1), process.execPath, fixture];
   const { stdout, stderr } = await promisify(execFile)(namespace[0], words, { timeout: 60_000 });
   t.deepEqual([stdout, stderr], ['while it is down\na new one comes in\n', '']);

@@ -23,7 +23,7 @@ function nestedLoop() {
   if (process.platform === 'win32') return null;
   const folder = mkdtempSync(join(tmpdir(), 'nested-loop-'));
   const addon = join(folder, 'addon.node');
-  const source = fileURLToPath(new URL('fixtures/nested-loop.c', import.meta.url));
+  const source = fileURLToPath(new URL('../fixtures/nested-loop.c', import.meta.url));
   const undefinedSymbols = process.platform === 'darwin' ? ['-undefined', 'dynamic_lookup'] : [];
   const { status } = spawnSync('cc', ['-shared', '-fPIC', ...undefinedSymbols, '-o', addon, source], { stdio: 'ignore' });
   try {
