@@ -62,12 +62,20 @@ impl Gauges {
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
 
-    /// Reactor: the kernel took `n` bytes since the connection opened, whose topics gave it
-    /// `published` bytes.
-    pub fn set(&self, slot: u32, n: u64, published: u64) {
+    /// Reactor: the kernel took `n` bytes since the connection opened.
+    pub fn set(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
+            // One writer: no exchange is needed.
+            let more = n.wrapping_sub(gauge.taken.load(Ordering::Relaxed));
             gauge.taken.store(n, Ordering::Release);
-            gauge.settled.store(n.wrapping_sub(published), Ordering::Release);
+            gauge.settled.store(gauge.settled.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
+        }
+    }
+
+    /// Reactor: topics gave the connection `n` more bytes.
+    pub fn add_published(&self, slot: u32, n: u64) {
+        if let Some(gauge) = self.gauge(slot) {
+            gauge.settled.store(gauge.settled.load(Ordering::Relaxed).wrapping_sub(n), Ordering::Release);
         }
     }
 

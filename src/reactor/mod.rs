@@ -341,7 +341,7 @@ impl<C: Consumer> Reactor<C> {
             // A panic must not go beyond the connection, which is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 // Bytes that the kernel has taken count as sent, even if the connection ends here.
-                self.consumer.on_settled(id, connection.write.settled(), connection.write.published);
+                self.consumer.on_settled(id, connection.write.settled());
                 match connection.take_sent() {
                     0 => {}
                     sent => self.consumer.on_sent(id, sent),

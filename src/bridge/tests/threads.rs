@@ -150,18 +150,18 @@ fn batches_flow_through_an_inbox_with_back_pressure() {
 fn gauges_belong_to_one_generation() {
     let gauges = Gauges::new();
     assert_eq!(gauges.read(5, 0), None);
-    gauges.set(5, 1, 0);
+    gauges.set(5, 1);
     gauges.open(5, 0);
     assert_eq!(gauges.read(5, 0), Some(0));
-    gauges.set(5, 3, 0);
-    gauges.set(5, 7, 0);
+    gauges.set(5, 3);
+    gauges.set(5, 7);
     assert_eq!(gauges.read(5, 0), Some(7));
     assert_eq!(gauges.read(4, 0), None);
     gauges.open(5, u32::MAX);
     assert_eq!((gauges.read(5, 0), gauges.read(5, u32::MAX)), (None, Some(0)));
     gauges.open(MAX_SLOTS - 1, 1);
     gauges.open(MAX_SLOTS, 1);
-    gauges.set(MAX_SLOTS, 1, 0);
+    gauges.set(MAX_SLOTS, 1);
     assert_eq!((gauges.read(MAX_SLOTS - 1, 1), gauges.read(MAX_SLOTS, 1)), (Some(0), None));
 }
 
@@ -175,8 +175,8 @@ fn gauges_never_show_another_generations_bytes() {
         scope.spawn(|| {
             for generation in 1..=COUNT {
                 gauges.open(0, generation);
-                gauges.set(0, STEP + u64::from(generation), 0);
-                gauges.set(0, 2 * STEP + u64::from(generation), 0);
+                gauges.set(0, STEP + u64::from(generation));
+                gauges.set(0, 2 * STEP + u64::from(generation));
             }
         });
         let mut generation = 0;
@@ -198,7 +198,8 @@ fn adopted_slots_have_gauges_of_their_own() {
     let gauges = Gauges::new();
     gauges.open(5, 1);
     gauges.open(ADOPTED_SLOTS + 5, 2);
-    gauges.set(ADOPTED_SLOTS + 5, 70, 100);
+    gauges.add_published(ADOPTED_SLOTS + 5, 100);
+    gauges.set(ADOPTED_SLOTS + 5, 70);
     gauges.set_given(ADOPTED_SLOTS + 5, 80);
     assert_eq!((gauges.read(5, 1), gauges.read_given(5, 1)), (Some(0), Some(0)));
     assert_eq!(gauges.read(ADOPTED_SLOTS + 5, 2), Some(70));

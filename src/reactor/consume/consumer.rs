@@ -101,9 +101,10 @@ pub trait Consumer {
     fn on_drain(&mut self, id: ConnectionId);
     /// A close frame was sent that the consumer has not asked for.
     fn on_closing(&mut self, _id: ConnectionId) {}
-    /// `bytes` of what the connection is sent wait no more, all in all. Its topics have given it
-    /// `published` bytes, waiting ones included.
-    fn on_settled(&mut self, id: ConnectionId, bytes: u64, published: u64);
+    /// `bytes` of what the connection is sent wait no more, all in all.
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64);
+    /// The connection is given `bytes` of its topics, which `on_settled` will count too.
+    fn on_published(&mut self, id: ConnectionId, bytes: u64);
     /// `bytes` have been read from the connection, all in all.
     fn on_received(&mut self, id: ConnectionId, bytes: u64);
     /// A report about a topic: a record of one of the `IN_` kinds of

@@ -275,8 +275,12 @@ impl Consumer for Forward {
         self.report(id.slot, IN_DRAIN, 0);
     }
 
-    fn on_settled(&mut self, id: ConnectionId, bytes: u64, published: u64) {
-        self.link.gauges.set(id.slot, bytes, published);
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.set(id.slot, bytes);
+    }
+
+    fn on_published(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.add_published(id.slot, bytes);
     }
 
     fn on_received(&mut self, id: ConnectionId, bytes: u64) {

@@ -154,7 +154,9 @@ impl<H: Handler> Consumer for Local<H> {
         self.handler.on_drain(id);
     }
 
-    fn on_settled(&mut self, _id: ConnectionId, _bytes: u64, _published: u64) {}
+    fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
+
+    fn on_published(&mut self, _id: ConnectionId, _bytes: u64) {}
 
     fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
 

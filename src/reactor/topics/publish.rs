@@ -118,7 +118,7 @@ impl<C: Consumer> Reactor<C> {
     ) -> Outcome {
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let bytes = wire_len(message.payload().len(), false);
-        connection.write.published += bytes as u64;
+        self.consumer.on_published(id, bytes as u64);
         let before = connection.write.outgoing.pushed();
         let mut session = Session { id, connection, work: &mut self.work };
         send_prepared(&mut session, message, 0, false, longest);

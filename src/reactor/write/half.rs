@@ -23,8 +23,6 @@ pub(in crate::reactor) struct WriteHalf {
     pub(in crate::reactor) pending_pongs: u32,
     /// Bytes queued by the consumer's sends since the connection opened.
     pub(in crate::reactor) accepted: u64,
-    /// How many of these bytes, and of those that wait to be compressed, are of its topics.
-    pub(in crate::reactor) published: u64,
     /// Sends that wait for a message that is being compressed.
     pub(in crate::reactor) deferred: Option<Box<Deferred>>,
 }

@@ -80,10 +80,10 @@ impl<C: Consumer> Reactor<C> {
         let drained = connection.write.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.write.high &= !drained;
         let done = queued == 0 && (connection.write.state.is_ending() || connection.close_complete());
-        let (settled, published) = (connection.write.settled(), connection.write.published);
+        let settled = connection.write.settled();
         let asked = std::mem::take(&mut connection.end_asked);
         if connection.life.is_reported() {
-            self.consumer.on_settled(id, settled, published);
+            self.consumer.on_settled(id, settled);
             if sent > 0 {
                 self.consumer.on_sent(id, sent);
             }
