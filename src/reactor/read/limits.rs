@@ -181,7 +181,7 @@ impl<C: Consumer> Reactor<C> {
             return Excess::None;
         }
         let (bytes, is_own) = self.seat.unfinished();
-        if bytes <= unfinished.budget {
+        if bytes <= unfinished.budget || unfinished.is_alone(bytes) {
             Excess::None
         } else if is_own {
             Excess::Own

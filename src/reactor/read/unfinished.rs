@@ -42,6 +42,11 @@ impl Unfinished {
         Self { budget, begun, bytes: 0, messages: HashMap::new(), ranks: BTreeSet::new() }
     }
 
+    /// Whether a single message takes all of the `bytes` of the group: it makes room for nobody.
+    pub(in crate::reactor) fn is_alone(&self, bytes: usize) -> bool {
+        self.messages.len() == 1 && self.bytes == bytes
+    }
+
     /// Bytes of all unfinished messages together.
     pub(in crate::reactor) fn bytes(&self) -> usize {
         self.bytes
