@@ -30,6 +30,9 @@ const STATUSES = [400, 401, 403, 404, 405, 426, 429, 431, 503];
 /** At most so many topics are counted by name: peers may choose the names. */
 const MOST_TOPICS = 20;
 
+/** Most characters of the name of such a topic. */
+const LONGEST_NAME = 200;
+
 const CODES = Array.from({ length: PRIVATE }, (_, code) => code).filter((code) => isValidStatusCode(code) || WITHOUT_CODE.includes(code));
 
 /** Counts for `metrics()`. All keys are there from the beginning. */
@@ -77,7 +80,8 @@ class Counts {
   /** @type {(topic: string, count: number) => void} */
   lost(topic, count) {
     const isNew = !(topic in this.dropped);
-    const key = isNew && Object.keys(this.dropped).length >= MOST_TOPICS ? 'other' : topic;
+    const isOther = isNew && (topic.length > LONGEST_NAME || Object.keys(this.dropped).length >= MOST_TOPICS);
+    const key = isOther ? 'other' : topic;
     this.dropped[key] = (this.dropped[key] ?? 0) + count;
   }
 

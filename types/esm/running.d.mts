@@ -150,8 +150,8 @@ export interface Metrics {
   /** Whether `drain()` is under way. */
   draining: boolean;
   /**
-   * How many messages slow members did not get, by topic: the first 20 topics that lost some, the
-   * rest are `other`.
+   * How many messages slow members did not get, by topic: the first 20 topics that lost some. The
+   * rest, and topics whose names are longer than 200 characters, are `other`.
    */
   dropped: Record<string, number>;
   /** The versions of this package and of Node. */
