@@ -307,27 +307,30 @@ for (const way of Object.keys(TOPIC_WAYS)) {
 
 // uWebSockets.js ends the process when a callback subscribes while a publish runs.
 test('a subscription, an unsubscription and a publish inside a publish', async (t) => {
-  const { server, all } = await openRoom(t, 'stream', 3);
-  const [a, b, c] = all;
-  for (const { ws } of [a, b]) ws.subscribe('room');
+  const { server, all } = await openRoom(t, 'stream', 4, { topicOptions: () => ({ history: 10 }) });
+  const [a, b, c, d] = all;
+  for (const { ws } of [a, b, d]) ws.subscribe('room');
   // A stream writes inside the call: its callbacks run in the middle of the publish.
   const { socket } = a.ws._extra.stream;
   const { _write } = socket;
   let writes = 0;
+  let inside;
   socket._write = function write(...args) {
     if (writes++ === 0) {
       t.true(c.ws.subscribe('room'));
       t.true(b.ws.unsubscribe('room'));
-      t.is(server.publish('room', 'inside'), 2);
+      inside = server.publish('room', 'inside', { receipt: true });
     }
     return _write.apply(this, args);
   };
-  t.is(server.publish('room', 'outside'), 2);
+  const outside = server.publish('room', 'outside', { receipt: true });
   while (writes === 0) await once(a.client, 'message');
-  t.deepEqual([...server.topics()], [['room', 2]]);
-  t.is(server.publish('room', 'behind'), 2);
-  const [first, second, third] = await heardBy(a, b, c);
-  t.deepEqual([first, second, third], [['outside', 'inside', 'behind'], ['outside'], ['inside', 'behind']]);
+  t.deepEqual([...server.topics()], [['room', 3]]);
+  const receipts = await Promise.all([outside, inside]);
+  t.deepEqual(receipts.map(({ matched, position }) => [matched, position.offset]), [[3, 1], [3, 2]]);
+  t.is(server.publish('room', 'behind'), 3);
+  const wanted = ['outside', 'inside', 'behind'];
+  t.deepEqual(await heardBy(a, b, c, d), [wanted, ['outside'], ['inside', 'behind'], wanted]);
 });
 
 const READER = `
