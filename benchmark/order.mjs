@@ -162,7 +162,7 @@ async function count(mode, row, rounds) {
     return client;
   };
   const refused = async () => {
-    const client = new WebSocket(`ws://127.0.0.1:${port}/refused`);
+    const client = new WebSocket(`ws://localhost:${port}/refused`);
     client.on('error', () => {});
     await new Promise((resolve) => client.once('close', resolve));
   };
