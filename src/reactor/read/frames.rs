@@ -65,8 +65,11 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
                 consumer.on_pong(session, payload);
             }
             Event::Close { code, reason } => {
+                let is_answer = session.connection.engine.close_sent();
                 consumer.on_close(session, code, reason);
-                finish_if_complete(session);
+                if is_answer {
+                    finish_if_complete(session);
+                }
             }
             Event::Error(error) => {
                 consumer.on_error(session, error);

@@ -101,14 +101,15 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// All is written and nothing may follow: ends our side, and the connection if the peer has
-    /// ended its own, or has sent its close frame, after which nothing comes (RFC 6455 section 5.5.1).
+    /// ended its own, or if it has closed and this was our answer: then nothing comes (RFC 6455
+    /// section 5.5.1).
     fn finish(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         let is_over = connection.close_complete()
             && match connection.transport.look_ahead() {
                 Ahead::End => true,
                 // To close a socket with unread bytes resets it, and the peer may lose our last frames.
-                Ahead::Nothing => connection.engine.close_received(),
+                Ahead::Nothing => connection.engine.close_received() && !connection.write.state.is_ending(),
                 Ahead::Bytes | Ahead::Dead => false,
             };
         if connection.read.peer == PeerSide::Ended || is_over {

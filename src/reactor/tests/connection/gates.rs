@@ -230,7 +230,7 @@ fn the_end_after_both_close_frames_waits_for_nobody() {
 
 #[test]
 fn our_side_ends_when_our_close_frame_is_answered() {
-    for (answer, last) in [("88 82 00000000 03e8", IN_CLOSED), ("83 80 00000000", IN_ERROR)] {
+    for answer in ["88 82 00000000 03e8", "83 80 00000000"] {
         let js = start();
         let mut client = js.ask();
         let id = js.opened(IN_OPEN);
@@ -239,9 +239,8 @@ fn our_side_ends_when_our_close_frame_is_answered() {
         client.expect("88 02 03e8");
         client.send(answer);
         client.expect_end();
-        // A peer that breaks the protocol may still be sending: only its own end is the end.
-        let last_record = js.records(if last == IN_CLOSED { 2 } else { 1 }).pop().unwrap();
-        assert_eq!(last_record.kind, last);
+        let kinds: Vec<_> = js.take().records.iter().map(|record| record.kind().0).collect();
+        assert!(!kinds.contains(&IN_CLOSED), "not before the peer's end: {kinds:?}");
     }
 }
 
