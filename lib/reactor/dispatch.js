@@ -63,17 +63,19 @@ let count = 0;
 let batchNumber = 0;
 let delivering = false;
 let immediate = false;
-/** Ends since `wake` was called. An opening waits for them, but only one: the next do not wait for later ends. */
-const NO_END = 0;
-const ENDED = 1;
-const WAITED = 2;
-let endings = NO_END;
+/**
+ * The turns of the event loop for which a connection that opens waits after an end: by then the client
+ * of both has seen that end. Where many connections come and go, one of each call of `wake` waits.
+ */
+const TURNS_AFTER_END = 3;
+let hasEnded = false;
+let turnsToWait = 0;
 
 /** Called when records wait, or to go on with a turn that was cut short. */
 function wake() {
   callDue();
   if (immediate) return;
-  endings = NO_END;
+  turnsToWait = TURNS_AFTER_END;
   turn();
 }
 
@@ -209,9 +211,9 @@ function deliver(deadline) {
         connection.emit('message', data, kind === IN_BINARY);
       }
     } else {
-      if (isOpening(kind) && (endings === ENDED || (ends.unreported !== 0 && mayWait()))) {
+      if (isOpening(kind) && ((hasEnded && turnsToWait > 0) || (ends.unreported !== 0 && mayWait()))) {
         // A client that has closed a connection sees its end before another one opens.
-        if (endings === ENDED) endings = WAITED;
+        if (--turnsToWait <= 0) hasEnded = false;
         cursor--;
         return false;
       }
@@ -229,7 +231,7 @@ function deliver(deadline) {
       if (kind === IN_OPEN) {
         previous = OPENED_JUST_NOW;
       } else if (isEnding(kind)) {
-        if (kind === IN_CLOSED && endings === NO_END) endings = ENDED;
+        hasEnded = true;
         nextLook = next;
         latest = deadline - TURN_MILLISECONDS + ENDING_MILLISECONDS;
       }
