@@ -28,7 +28,7 @@ async function start(t, reactors, fault) {
   const under = strace('-e', `trace=${call}`, '-e', `inject=${fault}`);
   const env = { REACTOR_WS_REACTORS: String(reactors) };
   const child = new Child(t, 'attacked.mjs', [], { stdio: ['pipe', 'pipe', 'pipe'], under, env });
-  // Its end is that of its input, as a tracer that is killed leaves it alone.
+  // It ends with its input: a tracer that is killed leaves it running.
   t.teardown(() => child.process.stdin.end());
   const port = Number(await child.line());
   let lines = 0;

@@ -16,7 +16,7 @@ const own = isReference ? test.serial.skip : test.serial;
 
 const MIB = 2 ** 20;
 
-/** The budget of a thread is that of its first server. */
+/** The first server of a thread sets the budget of the thread. */
 const SEND_BUDGET = 48 * MIB;
 
 /** More than the kernel takes for a client that does not read, and less than the budget. */

@@ -102,7 +102,7 @@ test('tRPC: keep-alive, and clients that are asked to connect again', async (t) 
   await assertOnReactor(1);
 });
 
-// A client that took the late end of its old connection for that of the new one would go on for ever.
+// A client that mistook the late end of its old connection for the end of the new one would reconnect for ever.
 test('tRPC: a subscription goes on when its client is asked to connect again, 20 times', async (t) => {
   for (let round = 0; round < 20; round++) {
     const { handler, url, wss } = await start(t, {}, 'localhost');

@@ -232,7 +232,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
       Atomics.store(word, 0, 1);
       Atomics.notify(word, 0);
       t.not(Atomics.wait(word, 0, 1, 60_000), 'timed-out');
-      // The end leaves with our answer, and is reported at once; that of the peer's answer waits for JavaScript.
+      // After our answer 'close' comes at once. After the peer's answer it waits for JavaScript.
       if (!closes) t.is(ws.readyState, ws.CLOSING);
       if (ws.readyState !== ws.CLOSED) await once(ws, 'close');
     });

@@ -59,7 +59,7 @@ for (const [name, port] of Object.entries(LISTENERS)) {
   });
 }
 
-// The counters are those of all servers of the thread.
+// The counters include all servers of the thread.
 test.serial('healthCheck: HTTP/1.0 without a Host, as HAProxy asks; no Host in HTTP/1.1 is 400', async (t) => {
   const server = await startServer(t, { healthCheck: '/healthz' });
   for (const [version, status] of [['1.0', '200 OK'], ['1.1', '400 Bad Request']]) {

@@ -64,8 +64,9 @@ let batchNumber = 0;
 let delivering = false;
 let immediate = false;
 /**
- * The turns of the event loop for which a connection that opens waits after an end: by then the client
- * of both has seen that end. Where many connections come and go, one of each call of `wake` waits.
+ * The turns of the event loop for which the next connection that opens waits after an end, so that a
+ * client of both has mostly seen that end. Where many connections come and go, the openings of one call
+ * of `wake` wait for that many turns together.
  */
 const TURNS_AFTER_END = 3;
 let hasEnded = false;
