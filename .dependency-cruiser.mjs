@@ -1,28 +1,20 @@
 // Which folder of lib may import which, as ARCHITECTURE.md has it; `npm run check` runs it.
 
-/** What every folder may use: files on top that use no folder. */
-const LEAVES = 'async-context|bits|checks|constants|errors|log|node-emit|reactor/layout|views';
-
 /**
  * @param {string} folder
- * @param {string[]} others The folders that it may import beside itself
+ * @param {string[]} others The folders that it may import beside itself and `base/`
  */
 const only = (folder, others) => ({
   name: `${folder}-imports`,
   severity: 'error',
   from: { path: `^lib/${folder}/` },
-  to: { path: '^lib/', pathNot: `^lib/(((${[folder, 'native', ...others].join('|')})/)|(${LEAVES})\\.js$)` },
+  to: { path: '^lib/', pathNot: `^lib/(${[folder, 'base', 'native', ...others].join('|')})/` },
 });
 
 export default {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
-    {
-      name: 'leaves-import-leaves',
-      severity: 'error',
-      from: { path: `^lib/(${LEAVES})\\.js$` },
-      to: { path: '^lib/', pathNot: `^lib/(${LEAVES})\\.js$` },
-    },
+    only('base', []),
     only('reactor', []),
     only('connection', ['reactor']),
     only('deflate', ['reactor']),

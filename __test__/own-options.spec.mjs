@@ -53,6 +53,9 @@ for (const [wrong, right] of [
   ['maxpayload', 'maxPayload'],
   ['maxConnection', 'maxConnections'],
   ['maxConnectionPerAddress', 'maxConnectionsPerAddress'],
+  ['maxconnectionperaddress', 'maxConnectionsPerAddress'],
+  ['messagePerSecond', 'messagesPerSecond'],
+  ['Port', 'port'],
   ['verifyclient', 'verifyClient'],
 ]) {
   test(`${wrong}, which is almost ${right}, throws`, (t) => {
@@ -67,6 +70,8 @@ test('what frameworks and programs hand on does not throw', (t) => {
   // The options of a gateway of NestJS, of Colyseus, and of Node's servers.
   const names = ['namespace', 'transports', 'cors', 'cookie', 'serveClient', 'parser', 'connectTimeout', 'pingTimeout', 'upgradeTimeout', 'maxHttpBufferSize', 'allowRequest', 'httpCompression', 'wsEngine', 'adapter'];
   names.push('pingMaxRetries', 'beforeListen', 'tracker', 'timeout', 'headersTimeout', 'requestTimeout', 'maxHeaderSize', 'keepAliveTimeout', 'key', 'cert', 'logger', 'routes', 'options', 'name');
+  // Other words than `host` and `spin`.
+  names.push('hot', 'pin');
   t.notThrows(() => new WebSocketServer({ noServer: true, ...Object.fromEntries(names.map((name) => [name, {}])) }));
 });
 

@@ -8,8 +8,8 @@ const { inspect } = require('node:util');
 /** @import { ServerOptions } from './options' */
 
 /**
- * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. The
- * object has no prototype: a polluted one must not decide where.
+ * At `port`, in the file system at `path`, or on the socket `fd`. Without a prototype: a polluted one must not decide
+ * where.
  *
  * @typedef {{ __proto__: null, port: number, host?: string, path?: string, mode?: number | null,
  *   fd?: number, backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
@@ -18,19 +18,18 @@ const { inspect } = require('node:util');
 /** Fields of `port` that a reactor knows; others, such as `readableAll`, need Node. */
 const FIELDS = new Set(['port', 'host', 'path', 'mode', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
 
-/** Begins an abstract name of Linux; only Node knows the length of such a name. */
+/** Begins an abstract name of Linux, whose length only Node knows. */
 const ABSTRACT = '\0';
 
 /** Most bytes of a path that every version of Node takes as it is. */
 const LONGEST_PATH = process.platform === 'linux' ? 107 : 103;
 
-/** On Windows a path is a pipe, and a descriptor is not a socket. */
 const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 
 /** Descriptors up to stderr stay open: something else would take their numbers. */
 const LAST_STANDARD = 2;
 
-/** Characters of a value that an error of Node shows. */
+/** Characters that an error of Node shows. */
 const SHOWN = 28;
 
 /** @type {(port: unknown) => number | undefined} */
@@ -40,8 +39,7 @@ function portNumber(port) {
 }
 
 /**
- * Whether it names a pipe, or a socket in the file system: as in Node, text that is not a number of
- * 0 or more.
+ * A pipe, or a socket in the file system: as in Node, text that is not a number of 0 or more.
  *
  * @type {(port: unknown) => port is string}
  */

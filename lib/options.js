@@ -1,13 +1,13 @@
 'use strict';
 
-const { LONGEST_DELAY, checkNumbers, checkValue, delay, limit, wrongType } = require('./checks');
+const { LONGEST_DELAY, checkNumbers, checkValue, delay, limit, wrongType } = require('./base/checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { Rates } = require('./running/rates');
 const { checkPort, nodePlace, placeOf } = require('./listening');
-const { reportUnknown } = require('./log');
+const { reportUnknown } = require('./base/log');
 const WebSocket = require('./websocket');
 const { lendsMessages } = require('./reactor/batch');
 
@@ -64,7 +64,7 @@ const DEFAULTS = {
  * The options that ws does not have. `server.options` has only those that were given, to look as in
  * ws.
  *
- * @type {Record<string, import('./checks').Range & { initial: number | boolean | string | null }>}
+ * @type {Record<string, import('./base/checks').Range & { initial: number | boolean | string | null }>}
  */
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },

@@ -2,7 +2,7 @@
 
 const { Duplex } = require('node:stream');
 
-const { BORROWED, STREAM } = require('./bits');
+const { BORROWED, STREAM } = require('./base/bits');
 
 /**
  * What a stream uses of a WebSocket, of this package or another.

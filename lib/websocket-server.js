@@ -4,14 +4,14 @@ const EventEmitter = require('node:events');
 
 const { addon } = require('./reactor/addon');
 const { knowHooks, wantedAsk } = require('./handshake/asking');
-const { capture, setContext } = require('./async-context');
-const { HALTED } = require('./bits');
-const { checkValue } = require('./checks');
+const { capture, setContext } = require('./base/async-context');
+const { PAUSED } = require('./base/bits');
+const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { takeUpgrades } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
-const { nodeEmit } = require('./node-emit');
+const { nodeEmit } = require('./base/node-emit');
 const { placeOf } = require('./listening');
 const { admissionOf, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
 const { Counts } = require('./running/counts');
@@ -21,12 +21,13 @@ const { startListening } = require('./handshake/own-listener');
 const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
 const { state } = require('./reactor/table');
+const { withhold } = require('./reactor/withhold');
 const { extensionsText, protocolText } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
 const { createListener, isShared } = require('./handshake/shared-listener');
 const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
-const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./reactor/layout');
+const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage, Server as HttpServer } from 'node:http' */
@@ -253,6 +254,7 @@ class WebSocketServer extends EventEmitter {
     readPeer(opening, slot, bytes, start);
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
     setContext(ws, this._context);
+    withhold(ws);
     // The reactor opened it before it knew that the server closes.
     if (!this._isRunning()) return ws.terminate();
     // `emit` would make an array of its arguments, mostly without a listener.
@@ -260,7 +262,7 @@ class WebSocketServer extends EventEmitter {
     this._opened(ws);
     emitConnection(this, ws, bytes, start);
     // No handler is running, so no record came with its message: everything waits for resume().
-    if ((ws._bits & HALTED) !== 0) ws._ensureExtra().pausedIn = -1;
+    if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
   /** The listener is closed. */

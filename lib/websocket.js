@@ -4,24 +4,20 @@ const EventEmitter = require('node:events');
 
 const {
   BORROWED,
-  CLIENT,
   CONVERT,
   GONE,
-  HALTED,
   ONE_BY_ONE,
   PAUSED,
   PEER_DONE,
   REJECTIONS,
   SENDS_WAIT,
   STREAM,
-  STREAM_PAUSED,
   TERMINATED,
-} = require('./bits');
-const { inContext } = require('./async-context');
+} = require('./base/bits');
+const { inContext } = require('./base/async-context');
 const {
   BINARY_TYPES,
   CLOSED,
-  CLOSING,
   CONNECTING,
   EMPTY_BUFFER,
   NO_GENERATION,
@@ -29,10 +25,10 @@ const {
   OPEN,
   READY_STATES,
   kOpen,
-} = require('./constants');
+} = require('./base/constants');
 const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
-const { log } = require('./log');
+const { log } = require('./base/log');
 const { lendsMessages } = require('./reactor/batch');
 const { currentBatch } = require('./reactor/dispatch');
 const { JUST_NOW } = require('./reactor/turns');
@@ -66,7 +62,7 @@ const {
   OUT_PONG,
   OUT_RESUME,
   OUT_TERMINATE,
-} = require('./reactor/layout');
+} = require('./base/layout');
 
 /** @import { Peer } from './compat/socket' */
 /** @import { AnySocket, Connection, Data, Extensions } from './connection/state' */
@@ -125,10 +121,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   get bufferedAmount() {
     const late = this._extra === null ? 0 : this._extra.lateBytes;
     const stream = this._extra === null ? null : this._extra.stream;
+    if (this._readyState === CONNECTING) return late;
     // Node subtracts a failed write twice, in the callback of another failed write.
-    if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
-    if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
-    return Math.max(this._accepted - bytesSettled(this), 0) + late;
+    const written = stream === null ? 0 : Math.max(stream.socket._writableState.length, 0);
+    if ((this._bits & GONE) !== 0 || this._slot === NO_SLOT) return written + late;
+    return Math.max(this._accepted - bytesSettled(this), 0) + written + late;
   }
 
   /** @returns {import('../types/events').CloseCause | null} null before 'close' */
@@ -143,7 +140,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   get isPaused() {
-    return (this._bits & HALTED) !== 0;
+    return (this._bits & PAUSED) !== 0;
   }
 
   get protocol() {
@@ -167,13 +164,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     const state = this.readyState;
     if (state === CONNECTING) return abort(this);
     if (state !== OPEN) {
-      if (state === CLOSING) this._extra?.stream?.endIfDone();
       return;
     }
     const payload = closeReason(code, reason);
     postClose(this, code, payload);
     startClosing(this);
-    this._extra?.stream?.startCloseTimer();
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
 
@@ -189,14 +184,10 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   pause() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     // A program may have paused or resumed the stream itself: this call counts, as in ws.
-    if ((this._bits & HALTED) !== 0 && (this._bits & STREAM) === 0 && hasConnection(this)) return;
+    if ((this._bits & PAUSED) !== 0 && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     if (log.enabled) log('connection %d: paused', this._order);
-    if ((this._bits & STREAM) !== 0) {
-      this._bits |= STREAM_PAUSED;
-    } else {
-      this._bits |= PAUSED;
-      this._ensureExtra().pausedIn = currentBatch();
-    }
+    this._bits |= PAUSED;
+    this._ensureExtra().pausedIn = currentBatch();
     // After the peer's last record only its end is unread.
     if ((this._bits & (PEER_DONE | STREAM)) === PEER_DONE) return;
     command(this, OUT_PAUSE);
@@ -205,8 +196,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /** @throws {TypeError} As `pause()` */
   resume() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    if ((this._bits & (HALTED | STREAM)) === 0 && hasConnection(this)) return;
-    this._bits &= ~HALTED;
+    if ((this._bits & (PAUSED | STREAM)) === 0 && hasConnection(this)) return;
+    this._bits &= ~PAUSED;
     if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
     // With too many held records reading goes on after they are delivered.
@@ -268,13 +259,13 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
       sendInTurn(this, tag, data, callback);
     }
     const roomUntil = this._extra === null ? HIGH_WATER_MARK : this._extra.roomUntil;
-    return (this._accepted < roomUntil && (this._bits & (SENDS_WAIT | STREAM)) === 0) || hasRoom(this);
+    return (this._accepted < roomUntil && (this._bits & SENDS_WAIT) === 0) || hasRoom(this);
   }
 
   /**
    * Opens this WebSocket over a stream on which the handshake has been done.
    *
-   * @type {(socket: AnySocket, head: Buffer, options: import('./duplex/connection').SocketOptions) => void}
+   * @type {(socket: AnySocket, head: Buffer, options: import('./duplex/attach').SocketOptions) => void}
    */
   setSocket(socket, head, options) {
     const open = socket[kOpen];
@@ -376,7 +367,6 @@ fixCapture(WebSocket.prototype);
 /** Delivers the held records without a resume(), after the socket has closed. @type {(ws: WebSocket) => void} */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
-  ws._extra?.stream?.gate?.shut();
   receive.scheduleNext(ws);
 }
 

@@ -28,8 +28,8 @@ const KINDS = {
 
 /** The title of each row; behind a bar the substitute for all or a part of it. */
 const ROWS = `
-H01 connections that say nothing | their deadline behind a server of Node: its \`headersTimeout\`
-H02 a header that never ends | its deadline behind a server of Node: its \`headersTimeout\`
+H01 connections that say nothing | with a server of Node, its \`headersTimeout\`
+H02 a header that never ends | with a server of Node, its \`headersTimeout\`
 H03 a header byte by byte
 H04 headers and request lines beyond the limit
 H05 wrong keys
@@ -44,7 +44,7 @@ H13 bytes from 0x80 on
 H14 offers of extensions
 H15 inputs on which regular expressions are slow
 H16 pages of other sites
-H17 the handshake cut everywhere, and much behind it
+H17 the handshake cut everywhere, and much after it
 H18 requests with a body
 H19 resets at each stage
 H20 hooks that misbehave

@@ -30,7 +30,6 @@ export const MODE_SPECS = [
   'reactor/order',
   'reactor/order-ends',
   'reactor/spin',
-  'reactor/turns',
   'reactor/unfinished',
 ].map((name) => `__test__/${name}.spec.mjs`);
 

@@ -11,7 +11,7 @@ export type CertMeta = string | string[] | Buffer | Buffer[];
 /** Called in place of `request.end()`: may add header fields, and has to end the request. */
 export type FinishRequestCallback = (request: ClientRequest, ws: WebSocket) => void;
 
-/** Options whose types are those of @types/ws, or accept the same values. */
+/** Options with the types of @types/ws, or types that accept the same values. */
 type Declared = 'agent' | 'checkServerIdentity' | 'createConnection' | 'headers' | 'host' | 'protocol';
 
 /**

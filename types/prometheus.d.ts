@@ -7,9 +7,9 @@ export const contentType: string;
 type Server = Pick<WebSocketServer, 'metrics'>;
 
 /**
- * The metrics of a server in the text format of Prometheus, or those of several servers of a thread,
+ * The metrics of a server in the text format of Prometheus, or the metrics of several servers of a thread,
  * each with labels that tell it apart: `new Map([[chat, { server: 'chat' }], [feed, { server: 'feed' }]])`.
- * Numbers that all of them share, such as those of the reactors, are there once.
+ * Numbers that all of them share, such as the numbers of the reactors, are there once.
  *
  * @param labels Labels of every sample, such as `{ server: 'chat' }`
  * @throws {RangeError} For a label that is not allowed, or the same labels for two servers

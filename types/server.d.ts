@@ -10,7 +10,7 @@ import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, R
 import { VerifyClientCallbackAsync } from './verify';
 import { WebSocket } from './websocket';
 
-/** `Class` is the class of the connections, `Request` that of the requests of `server`. */
+/** `Class` is the class of the connections, `Request` the class of the requests of `server`. */
 export interface ServerOptions<
   Class extends typeof WebSocket = typeof WebSocket,
   Request extends typeof IncomingMessage = typeof IncomingMessage,
@@ -137,8 +137,9 @@ export interface ServerOptions<
   /**
    * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
    * - 1; 0 is no limit. Above it, connections are closed with 1013: those first whose messages were
-   * left lying or trickle. The value of a thread's first server counts.
-   * Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
+   * left lying or trickle. Beside reactor threads, clients and connections over TLS and other streams
+   * have the same amount once more. The value of a thread's first server counts. Not in ws. Default: 256
+   * MiB
    */
   unfinishedBudget?: number | undefined;
   /**

@@ -58,7 +58,7 @@ export interface Receipt {
   queued: number;
   /** Connections that do not get it. */
   dropped: number;
-  /** Bytes of the frames that were sent or wait; over streams, before compression. */
+  /** Bytes of the frames that were sent or wait. */
   bytes: number;
   /** Position of the message; null without history. */
   position: Position | null;

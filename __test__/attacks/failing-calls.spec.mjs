@@ -2,15 +2,18 @@
 // again, and nobody is closed. ENOBUFS of `send` ended the connection; after ENOBUFS of `accept` the
 // next, healthy one was closed, for want of descriptors; connections that epoll could not watch
 // vanished, counted nowhere.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import test from 'ava';
 
 import { Child } from '../helpers/child.mjs';
-import { frame } from '../helpers/clients.mjs';
+import { connect, frame, urlOf, wsClient } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WAYS } from '../helpers/ways.mjs';
 
 const strace = (...args) => ['strace', '-f', '-qq', '-o', '/dev/null', ...args];
 const [command, ...rest] = strace('-e', 'inject=getppid:error=EPERM', 'true');
@@ -83,6 +86,37 @@ for (const reactors of [0, 1, 2]) {
     t.true(count > 0 && count < clients.length, `${count}`);
   });
 }
+
+/** The number of the reactor's thread. */
+function reactorThread() {
+  const isReactor = (id) => readFileSync(`/proc/self/task/${id}/comm`, 'latin1') === 'reactor-ws\n';
+  return readdirSync('/proc/self/task').find(isReactor);
+}
+
+// Where ptrace_scope allows it for a process that is no child.
+onStrace("a socket of an HTTP server that epoll cannot watch is closed, and 'exhausted' says why", async (t) => {
+  const server = await WAYS.server(t, { reactors: 1 });
+  server.on('connection', (ws) => ws.on('message', (data) => ws.send(String(data))));
+  const echo = async (client) => {
+    client.send('here');
+    return String((await once(client, 'message'))[0]);
+  };
+  const { client } = await connect(t, server);
+  t.is(await echo(client), 'here');
+  const tracer = spawn('strace', ['-p', reactorThread(), '-o', '/dev/null', '-e', 'trace=epoll_ctl', '-e', 'inject=epoll_ctl:error=ENOSPC']);
+  t.teardown(() => tracer.kill());
+  const [said] = await once(tracer.stderr, 'data');
+  if (!/attached/.test(said)) return t.pass(`${said}`);
+  const late = new wsClient(urlOf(server));
+  late.on('error', () => {});
+  const [ws] = await once(server, 'connection');
+  t.deepEqual([(await once(ws, 'close'))[0], ws.closeCause], [1006, 'exhausted']);
+  t.is(server.metrics().connections.ended.exhausted, 1);
+  t.is(await echo(client), 'here');
+  tracer.kill();
+  await once(tracer, 'close');
+  t.is(await echo((await connect(t, server)).client), 'here');
+});
 
 function longFrame() {
   const header = Buffer.from([0x81, 0xfe, LONG.length >> 8, LONG.length & 0xff, 0, 0, 0, 0]);

@@ -1,13 +1,17 @@
 // Messages that never end fill the budget for them, and more waits in the attackers' sockets:
 // uploads of other connections pass all the same.
+import { setTimeout as delay } from 'node:timers/promises';
+
 import test from 'ava';
 
 import { Attacked, attack, figures, newcomers } from '../helpers/canary.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const MIB = 2 ** 20;
 const BUDGET = 32 * MIB;
 const HELD = 4 * MIB;
 const PATIENCE = 20_000;
+const SLOW_UPLOAD = 40_000;
 
 for (const reactors of [0, 1, 3]) {
   for (const holders of [64, 100, 200]) {
@@ -21,4 +25,28 @@ for (const reactors of [0, 1, 3]) {
       t.true(Object.keys(errors).every((code) => code === 'WS_ERR_UNFINISHED_MESSAGE'));
     });
   }
+}
+
+/** Whether a message is taken of which 1,500 bytes come every 100 ms. */
+async function uploadSlowly(t, port) {
+  const raw = await RawClient.connect(t, port);
+  raw.send(upgradeRequest({ line: 'GET /ask HTTP/1.1' }));
+  await raw.until((text) => text.includes('\r\n\r\n'));
+  const ended = raw.untilClosedOr((text) => text.endsWith(String(SLOW_UPLOAD)));
+  raw.send(Buffer.from([0x82, 0xfe, SLOW_UPLOAD >> 8, SLOW_UPLOAD & 0xff, 0, 0, 0, 0]));
+  for (let sent = 0; sent < SLOW_UPLOAD; sent += 1500) {
+    raw.send(Buffer.alloc(Math.min(1500, SLOW_UPLOAD - sent)));
+    await delay(100);
+  }
+  return (await ended).endsWith(String(SLOW_UPLOAD));
+}
+
+for (const reactors of [0, 1, 3]) {
+  test.serial(`slow uploads beside 20 that begin 4 MiB again every 100 ms, reactors: ${reactors}`, async (t) => {
+    const server = await Attacked.start(t, 0, { reactors, unfinishedBudget: BUDGET });
+    await attack(t, server.port, 'renew', 20, HELD);
+    while (Object.keys((await server.report()).errors).length === 0) await delay(50);
+    const uploads = await Promise.all(Array.from({ length: 10 }, () => uploadSlowly(t, server.port)));
+    t.true(uploads.every(Boolean), `${uploads.filter(Boolean).length} of 10`);
+  });
 }

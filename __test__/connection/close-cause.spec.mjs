@@ -11,13 +11,13 @@ import { implementation, isReference } from '../helpers/impl.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
 const { WebSocket } = implementation;
-const { CAUSES } = createRequire(import.meta.url)('../../lib/reactor/layout.js');
+const { CAUSES } = createRequire(import.meta.url)('../../lib/base/layout.js');
 const own = isReference ? test.serial.skip : test.serial;
 
 const MIB = 2 ** 20;
 
-/** The first server of a thread sets the budget of the thread. */
-const SEND_BUDGET = 48 * MIB;
+/** The first server of a thread sets the budgets of the thread. */
+const BUDGETS = { sendBudget: 48 * MIB, unfinishedBudget: MIB };
 
 /** More than the kernel takes for a client that does not read, and less than the budget. */
 const stuff = ({ client, ws }) => {
@@ -25,7 +25,19 @@ const stuff = ({ client, ws }) => {
   ws.send(Buffer.alloc(16 * MIB));
 };
 
+/** The first bytes of a message of 1 MiB. */
+const begin = ({ _socket }, bytes) => {
+  _socket.write(Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0]));
+  _socket.write(Buffer.alloc(bytes));
+};
+
 const WAITING = 'a side that is ended while much waits';
+const UNFINISHED = 'too many unfinished messages';
+/**
+ * As in ws, a stream of Node waits for ever for a peer that has ended its side and does not read;
+ * `unfinishedBudget` does not count streams.
+ */
+const NOT_OF_STREAMS = [WAITING, UNFINISHED];
 
 /**
  * What ends a connection: the cause, the options of the server, what happens to `{ client, server,
@@ -67,6 +79,16 @@ const ENDS = {
     1006,
   ],
   'too much waits': ['send-budget', {}, (pair) => [1, 2, 3, 4, 5].forEach(() => stuff(pair)), 1006],
+  [UNFINISHED]: [
+    'unfinished-budget',
+    {},
+    async ({ client, server, t }) => {
+      begin(client, 700_000);
+      const other = await connect(t, server);
+      begin(other.client, 600_000);
+    },
+    1006,
+  ],
   'a slow member': [
     'slow',
     { closeTimeout: 100, topicOptions: () => ({ slow: 'close', limit: MIB }) },
@@ -88,11 +110,10 @@ const grown = (after, before) => Object.fromEntries(Object.entries(after).map(([
 
 for (const [way, start] of Object.entries(WAYS)) {
   for (const [title, [cause, options, end, code]] of Object.entries(ENDS)) {
-    // As in ws, a stream of Node waits for ever for a peer that has ended its side and does not read.
-    if (way === 'stream' && title === WAITING) continue;
+    if (way === 'stream' && NOT_OF_STREAMS.includes(title)) continue;
     own(`${way}: ${title} is '${cause}'`, async (t) => {
-      const server = await start(t, { sendBudget: SEND_BUDGET, ...options });
-      const pair = { server, ...(await connect(t, server)) };
+      const server = await start(t, { ...BUDGETS, ...options });
+      const pair = { t, server, ...(await connect(t, server)) };
       const { client, ws } = pair;
       client.on('error', () => {});
       t.is(ws.closeCause, null);

@@ -31,7 +31,7 @@ function watched(name, native) {
 // Before anything is started, because the start looks functions up once.
 if (!isReference) {
   const binding = createRequire(import.meta.url)('../../lib/reactor/addon.js').addon();
-  for (const { prototype } of [binding.Reactor, binding.Streams, binding.StreamEngine]) {
+  for (const { prototype } of [binding.Reactor, binding.FrameReader]) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
       if (typeof value === 'function' && name !== 'constructor') prototype[name] = watched(name, value);
     }

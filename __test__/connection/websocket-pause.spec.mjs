@@ -280,3 +280,33 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is(String((await last)[0]), 'b');
   });
 }
+
+for (const way of Object.keys(WAYS)) {
+  test(`${way}: pause and resume in the handler of each message, one by one`, async (t) => {
+    const server = await WAYS[way](t, { allowSynchronousEvents: false });
+    const raw = await RawClient.connect(t, server.address().port);
+    const connected = once(server, 'connection');
+    await raw.send(upgradeRequest());
+    const [ws] = await connected;
+    const seen = [];
+    const errors = [];
+    const all = new Promise((resolve) => {
+      ws.on('message', (data) => {
+        seen.push(String(data));
+        try {
+          ws.pause();
+          ws.resume();
+        } catch (error) {
+          errors.push(error);
+        }
+        if (seen.length === 6 || errors.length !== 0) resolve();
+      });
+    });
+    await raw.send(Buffer.concat(['a', 'b', 'c'].map((text) => frame(1, text))));
+    while (seen.length < 3) await new Promise(setImmediate);
+    await raw.send(Buffer.concat(['d', 'e', 'f'].map((text) => frame(1, text))));
+    await all;
+    t.deepEqual(errors, []);
+    t.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f']);
+  });
+}

@@ -58,7 +58,7 @@ const STREAMS = {
 
 const SENDS = {
   'send a string': (ws) => ws.send('abc'),
-  'send bytes': (ws) => ws.send(Buffer.alloc(70_000), () => {}),
+  'send bytes': (ws) => ws.send(Buffer.alloc(60_000), () => {}),
   ping: (ws) => ws.ping('abc'),
   pong: (ws) => ws.pong('abc'),
   sendFrame: (ws) => ws._sender.sendFrame(implementation.Sender.frame(Buffer.from('abc'), FRAME)),

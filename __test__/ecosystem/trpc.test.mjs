@@ -2,11 +2,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 
 import { createTRPCClient, createWSClient, wsLink } from '@trpc/client';
 import { initTRPC } from '@trpc/server';
 import { applyWSSHandler } from '@trpc/server/adapters/ws';
-import { WebSocketServer } from 'reactor-ws';
+import { WebSocket, WebSocketServer } from 'reactor-ws';
+import {
+  createTRPCClient as createEarlierClient,
+  createWSClient as createEarlierWSClient,
+  wsLink as earlierWsLink,
+} from 'trpc-client-11.18';
 
 import { RealWebSocket, assertOnReactor } from './helpers/on-reactor.mjs';
 
@@ -20,7 +26,7 @@ const appRouter = router({
     for (let value = 1; value <= input; value++) yield value;
   }),
   ticks: procedure.subscription(async function* ({ signal }) {
-    for (let value = 1; !signal.aborted; value++) yield await new Promise((done) => setTimeout(done, 5, value));
+    for (let value = 1; !signal.aborted; value++) yield await setTimeout(5, value);
   }),
   forever: procedure.subscription(async function* ({ signal }) {
     for (let value = 1; !signal.aborted; value++) yield await new Promise((done) => setImmediate(done, value));
@@ -102,18 +108,34 @@ test('tRPC: keep-alive, and clients that are asked to connect again', async (t) 
   await assertOnReactor(1);
 });
 
-// A client that mistook the late end of its old connection for the end of the new one would reconnect for ever.
-test('tRPC: a subscription goes on when its client is asked to connect again, 20 times', async (t) => {
+// The client of tRPC 11.18, which later ones do not, closes first and then opens anew. Where it hears of
+// its end after that, it takes it for the end of the new connection and connects once more, for ever.
+test('tRPC: a client that closes before it connects again sees its end first, 20 times', async (t) => {
+  let late = 0;
   for (let round = 0; round < 20; round++) {
     const { handler, url, wss } = await start(t, {}, 'localhost');
-    let [opened, closed, seen] = [0, 0, 0];
-    const client = connect(t, url, { onOpen: () => opened++, onClose: () => closed++, retryDelayMs: () => 5 });
+    const events = [];
+    const socket = createEarlierWSClient({
+      url,
+      WebSocket,
+      retryDelayMs: () => 50,
+      onOpen: () => events.push('open'),
+      onClose: () => events.push('close'),
+    });
+    const client = createEarlierClient({ links: [earlierWsLink({ client: socket })] });
+    let seen = 0;
     const subscription = client.ticks.subscribe(undefined, { onData: () => seen++ });
-    while (seen === 0) await new Promise(setImmediate);
+    const nextTicks = async () => {
+      for (const until = seen + 5; seen < until; ) await setTimeout(5);
+    };
+    await nextTicks();
     handler.broadcastReconnectNotification();
-    while (opened < 2 || closed < 1 || wss.clients.size > 1) await new Promise(setImmediate);
-    for (const until = seen + 5; seen < until; ) await new Promise(setImmediate);
-    assert.deepEqual([opened, closed, wss.clients.size], [2, 1, 1]);
+    while (events.length < 3 || wss.clients.size > 1) await setTimeout(5);
+    await nextTicks();
+    if (events[1] !== 'close') late++;
     subscription.unsubscribe();
+    await socket.close();
   }
+  // 13 to 17 where the end waits for JavaScript. A busy machine may still hold one or two back.
+  assert.ok(late <= 2, `${late} of 20 ends were late`);
 });

@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module';
 
-const { SENDS_WAIT } = createRequire(import.meta.url)('../../lib/bits.js');
+const { SENDS_WAIT } = createRequire(import.meta.url)('../../lib/base/bits.js');
 
 /** Topics by name, with their settings. */
 export const TOPICS = {

@@ -25,7 +25,7 @@ async function copyWithoutAddon(t, { packed, version } = {}) {
   await cp(LIB, join(folder, 'lib'), { recursive: true, filter: left });
   const manifest = packed ? mainManifest(packed === 'release') : JSON.parse(await readFile(join(LIB, '../package.json'), 'utf8'));
   if (version !== undefined) {
-    const layout = join(folder, 'lib/reactor/layout.js');
+    const layout = join(folder, 'lib/base/layout.js');
     await writeFile(layout, (await readFile(layout, 'utf8')).replace(`VERSION: '${manifest.version}'`, `VERSION: '${version}'`));
     manifest.version = version;
   }

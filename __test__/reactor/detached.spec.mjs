@@ -12,7 +12,7 @@ import { isReference } from '../helpers/impl.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
 /** Bytes of the memory that is lent for batches. */
-const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../../lib/reactor/layout.js');
+const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../../lib/base/layout.js');
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
 

@@ -1,5 +1,4 @@
 // A peer's end: 'close' comes before a later request, and behind work that handlers have put off.
-import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -7,11 +6,9 @@ import { Worker } from 'node:worker_threads';
 import test from 'ava';
 
 import { isInline, isReference } from '../helpers/impl.mjs';
-import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
+import { SERVERS, listening } from '../helpers/order.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
-// The server of ws reads a request on an earlier connection in the order of the system.
-const ownOnly = isReference ? test.skip : test.serial;
 const threadOnly = isReference || isInline ? test.skip : test.serial;
 
 /**
@@ -71,7 +68,6 @@ const PUT_OFF = {
 /** The place of the end: actions when the peer is open, and in the handler of its message. */
 const ENDS = {
   'together with the message': { opened: (peer) => peer.end(MESSAGE) },
-  'together with the message, and then a request': { opened: (peer) => peer.endBeforeRequest(MESSAGE) },
   'while its handler runs': { opened: (peer) => peer.write(MESSAGE), handled: (peer) => peer.end() },
   'in the turn of its handler': {
     opened: (peer) => peer.write(MESSAGE),
@@ -99,37 +95,10 @@ function endingPeer(t, server) {
       worker.postMessage({ name: 'end', bytes });
       t.not(Atomics.wait(word, 0, ended, 60_000), 'timed-out');
     },
-    /** Ends the peer's side; then a request comes to a server of Node. */
-    endBeforeRequest(bytes) {
-      this.end(bytes);
-      channel('net.server.socket').publish({ socket: { _handle: {} } });
-    },
   };
 }
 
 for (const [way, start] of Object.entries(SERVERS)) {
-  ownOnly(`${way}: 'close' of a peer that has ended comes before a request on a connection that was there before`, async (t) => {
-    const { server, heard } = await listening(t, start);
-    const peer = endingPeer(t, server);
-    let closes = 0;
-    const count = await missed(t, server, async () => {
-      await new Promise((resolve) => peer.open(resolve));
-      // The end comes in a later turn than the connection.
-      await nextTurn();
-      await nextTurn();
-      const isLate = await new Promise((resolve) =>
-        setImmediate(() => {
-          peer.endBeforeRequest('');
-          resolve(heard.closes !== ++closes);
-        }),
-      );
-      await peer.heard();
-      return isLate;
-    });
-    // If the end is reported in the next turn, this never happens.
-    t.true(count <= FEW, `${count} of ${ROUNDS}`);
-  });
-
   test.serial(`${way}: what handlers put off is answered, wherever the end comes`, async (t) => {
     const { server } = await listening(t, start);
     const peer = endingPeer(t, server);

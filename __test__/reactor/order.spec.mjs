@@ -153,6 +153,48 @@ for (const [way, start] of Object.entries(SERVERS)) {
     t.true(count <= FEW, `${count} of ${ROUNDS}`);
   });
 
+  // Node looks the name up in a thread of its own, which is time enough for the end.
+  test.serial(`${way}: a client that closes and opens another connection sees the end first`, async (t) => {
+    const { server, url } = await listening(t, start);
+    const open = async () => {
+      const client = new WsClient(url.replace('127.0.0.1', 'localhost'));
+      await once(client, 'open');
+      return client;
+    };
+    const count = await missed(t, server, async () => {
+      const client = await open();
+      let isOver = false;
+      const closed = once(client, 'close').then(() => (isOver = true));
+      client.close();
+      const next = await open();
+      const isLate = !isOver;
+      await closed;
+      next.terminate();
+      await emptied(server);
+      return isLate;
+    });
+    t.true(count <= FEW, `${count} of ${ROUNDS}`);
+  });
+
+  test.serial(`${way}: a peer that does not read its end keeps no other client waiting`, async (t) => {
+    const { server, url } = await listening(t, start);
+    const peer = net.connect(server.address().port, '127.0.0.1', () => peer.write(upgradeRequest()));
+    t.teardown(() => peer.destroy());
+    const [ws] = await once(server, 'connection');
+    // Our close frame waits after bytes that the peer does not read.
+    ws.send(Buffer.alloc(32 * 2 ** 20));
+    peer.write('888000000000', 'hex');
+    while (ws.readyState === ws.OPEN) await nextTurn();
+    for (let round = 0; round < 20; round++) {
+      const client = new WsClient(url);
+      await once(client, 'open');
+      client.close();
+      await once(client, 'close');
+    }
+    t.is(server.clients.size, 1);
+    ws.terminate();
+  });
+
   test.serial(`${way}: a message is handled before a request that was made later`, async (t) => {
     const { server, url } = await listening(t, start);
     let handled = 0;
@@ -168,6 +210,63 @@ for (const [way, start] of Object.entries(SERVERS)) {
       return isLate;
     });
     t.true(count <= FEW, `${count} of ${ROUNDS}`);
+  });
+
+  test.serial(`${way}: messages are handled before a request that was made later, however long that takes`, async (t) => {
+    const { server, url } = await listening(t, start);
+    let handled = 0;
+    server.on('connection', (ws) =>
+      ws.on('message', () => {
+        handled++;
+        for (const end = performance.now() + 4; performance.now() < end; );
+      }),
+    );
+    const ask = await asking(t, () => handled);
+    const client = new WsClient(url);
+    await once(client, 'open');
+    let late = 0;
+    for (let round = 1; round <= 5; round++) {
+      for (let count = 0; count < 10; count++) client.send('x');
+      late += Number((await ask()) !== String(10 * round));
+      while (handled < 10 * round) await nextTurn();
+    }
+    t.is(late, 0);
+  });
+
+  test.serial(`${way}: servers of Node read new connections while connections and servers of WebSockets come and go`, async (t) => {
+    const ask = await asking(t, () => 'answer');
+    for (let round = 0; round < 30; round++) {
+      const server = await start(t);
+      const client = new WsClient(urlOf(server));
+      client.on('error', () => {});
+      const answers = [ask(), ask()];
+      if (round % 3 !== 0) await once(server, 'connection');
+      answers.push(ask());
+      client.terminate();
+      server.close();
+      server._server?.close();
+      t.deepEqual(await Promise.all(answers), ['answer', 'answer', 'answer']);
+    }
+  });
+
+  test.serial(`${way}: a connection that a server of Node's does not read is not read`, async (t) => {
+    const { url } = await listening(t, start);
+    const client = new WsClient(url);
+    await once(client, 'open');
+    const plain = net.createServer({ pauseOnConnect: true });
+    plain.listen(0, '127.0.0.1');
+    await once(plain, 'listening');
+    t.teardown(() => plain.close());
+    const peer = net.connect(plain.address().port, '127.0.0.1', () => peer.write('text'));
+    const [socket] = await once(plain, 'connection');
+    for (let round = 0; round < 20; round++) {
+      client.ping();
+      await once(client, 'pong');
+    }
+    t.is(socket.bytesRead, 0);
+    socket.resume();
+    t.is(String((await once(socket, 'data'))[0]), 'text');
+    peer.destroy();
   });
 
   test.serial(`${way}: what a request sends leaves while its handler runs`, async (t) => {

@@ -68,7 +68,7 @@ ownOnly('200 connections each send most of 1 MiB: 8 MiB are kept, small messages
   t.true(grown < 8 * 1.25 * MIB + 32 * MIB, `${grown / MIB} MiB`);
   t.is(messages, 50);
   // By then all that is left lying is older than the message that comes.
-  await delay(1100);
+  await delay(2100);
   t.is(await ask(quiet, MIB), MIB);
   quiet.removeAllListeners('close');
   server.process.stdin.end();
@@ -87,7 +87,7 @@ ownOnly('long messages pass beside those that are left lying, which are given up
   t.is((await report()).messages, 0);
   t.deepEqual(ends, []);
   // By then the beginnings are older than the messages that come.
-  await delay(1100);
+  await delay(2100);
   for (const ws of all) t.is(await ask(ws, 3 * MIB), 3 * MIB);
   for (const ws of all) ws.removeAllListeners('close');
   const { errors } = await report();

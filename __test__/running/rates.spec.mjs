@@ -70,6 +70,22 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is((await failed)[0].code, 'WS_ERR_TOO_MANY_MESSAGES');
   });
 
+  test(`by way of ${way}: fragments of short messages count, too`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 100, limit: 'close' });
+    for (const parts of [1, 2, 10, 50]) {
+      const { raw, ws } = await open(t, server);
+      const begun = performance.now();
+      let count = 0;
+      ws.on('message', () => count++);
+      const failed = once(ws, 'error');
+      const message = [frame(2, '', parts === 1), ...Array.from({ length: parts - 1 }, (_, index) => frame(0, '', index === parts - 2))];
+      raw.send(Buffer.concat(Array.from({ length: 20_000 / parts }, () => message).flat()));
+      t.is((await failed)[0].code, 'WS_ERR_TOO_MANY_MESSAGES');
+      const most = 101 + (performance.now() - begun) / 10;
+      t.true(parts * count <= most && count >= 100 / parts - 1, `${count} messages of ${parts} fragments, ${most} frames`);
+    }
+  });
+
   // A machine that is slow delivers later, never earlier.
   test(`by way of ${way}: messagesPerSecond: a client that sends more is read later, and nothing is lost`, async (t) => {
     const server = await start(t, { messagesPerSecond: 100 });

@@ -11,7 +11,7 @@ import { implementation } from '../helpers/impl.mjs';
 
 const require = createRequire(import.meta.url);
 const reference = require('ws');
-const { NO_SLOT } = require('../../lib/constants.js');
+const { NO_SLOT } = require('../../lib/base/constants.js');
 
 const nothing = () => {};
 
@@ -175,12 +175,6 @@ async function outcomes(impl, reach) {
 
 /** The differences by state, with reasons. */
 const DIFFERENT = [
-  {
-    why: 'frames leave at the end of the tick, and bufferedAmount counts until then',
-    where: ['clients'],
-    state: /^closing$/,
-    members: ['bufferedAmount'],
-  },
   {
     why: 'pausing the socket pauses the WebSocket: the reactor reads both',
     where: ['port', 'server'],

@@ -227,9 +227,10 @@ test('a message that is published in a write of a stream comes after the one tha
   t.not(socket.write, write);
   receipts.push(null);
   receipts[0] = server.publish('room', 'first', { receipt: true });
+  await receipts[0];
+  const done = await Promise.all(receipts);
   const heard = await heardBy(...all);
   t.deepEqual(heard, [['first', 'second'], ['first', 'second'], ['first', 'second']]);
-  const done = await Promise.all(receipts);
   t.deepEqual(done.map(({ position }) => position.offset), [1, 2]);
   for (const { matched, sent, queued } of done) t.deepEqual([matched, sent + queued], [3, 3]);
 });

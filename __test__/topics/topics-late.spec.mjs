@@ -11,6 +11,8 @@ import { heardBy, join, openRoom } from '../helpers/topics.mjs';
 const SIZE = 10_000;
 const LIMIT = 64 * 1024;
 const COUNT = 1000;
+/** What a stream of Node has taken beside that. */
+const IN_STREAM = 64 * 1024;
 
 const numbers = (heard) => heard.map((text) => Number.parseInt(text, 10));
 const upTo = (count) => Array.from({ length: count }, (_, n) => n);
@@ -39,7 +41,7 @@ for (const slow of ['drop', 'latest', 'catch-up', 'since']) {
     if (slow === 'since') ws.subscribe('room', { since: 'oldest' });
     let most = 0;
     for (const until = Date.now() + 200; Date.now() < until; await turn()) most = Math.max(most, ws.bufferedAmount);
-    t.true(most <= LIMIT + SIZE + 100, `${most} bytes waited`);
+    t.true(most <= LIMIT + SIZE + IN_STREAM, `${most} bytes waited`);
     client._socket.resume();
     while (heard.length + dropped < COUNT) await turn();
     t.deepEqual(numbers(heard), numbers(heard).sort((a, b) => a - b));
@@ -47,63 +49,7 @@ for (const slow of ['drop', 'latest', 'catch-up', 'since']) {
   });
 }
 
-for (const way of ['stream']) {
-  test.serial(`${way}: no more than limit of a history waits, when it was asked for behind a Blob`, async (t) => {
-    const settings = { history: 2 * COUNT, limit: LIMIT, slow: 'catch-up' };
-    const { server, all } = await openRoom(t, way, 1, { historyBudget: 0, topicOptions: () => settings });
-    const [{ ws, client, heard }] = all;
-    client._socket.pause();
-    for (let n = 0; n < COUNT; n++) server.publish('room', `${n} `.padEnd(SIZE, 'x'));
-    ws.send(new Late(['blob']), { binary: false });
-    const answer = new Promise((resolve) => ws.subscribe('room', { since: 'oldest' }, resolve));
-    for (let n = COUNT; n < COUNT + 10; n++) {
-      server.publish('room', 'not for it', { except: ws });
-      server.publish('room', `${n} `);
-    }
-    ready.emit('ready');
-    const { recovered, replayed, position } = await answer;
-    t.deepEqual([recovered, replayed, position.offset], [true, COUNT, COUNT]);
-    // The difference of two counts is right when the reactor rests, as it does: nobody reads.
-    for (const until = Date.now() + 100; Date.now() < until; await turn());
-    t.true(ws.bufferedAmount <= LIMIT + SIZE + 1000, `${ws.bufferedAmount} bytes wait`);
-    client._socket.resume();
-    while (heard.length < COUNT + 11) await once(client, 'message');
-    t.is(heard.shift(), 'blob');
-    t.deepEqual(numbers(heard), upTo(COUNT + 10));
-  });
-
-  for (const slow of ['drop', 'latest', 'catch-up', 'close']) {
-    test.serial(`${way}: slow applies to what was published behind a Blob, ${slow}`, async (t) => {
-      const settings = { history: 2 * COUNT, limit: LIMIT, slow };
-      const { server, all } = await openRoom(t, way, 1, { historyBudget: 0, closeTimeout: 600_000, topicOptions: () => settings });
-      const [{ ws, client, heard }] = all;
-      let dropped = 0;
-      ws.on('dropped', (topic, count) => (dropped += count));
-      client._socket.pause();
-      ws.subscribe('room');
-      ws.send(new Late(['blob']), { binary: false });
-      for (let n = 0; n < COUNT; n++) {
-        const except = n % 100 === 50 ? ws : null;
-        server.publish('room', `${n} `.padEnd(SIZE, 'x'), { except });
-      }
-      ready.emit('ready');
-      while (ws.bufferedAmount > COUNT * SIZE / 2) await turn();
-      await server.publish('other', '', { receipt: true });
-      t.true(ws.bufferedAmount <= LIMIT + SIZE + 100, `${ws.bufferedAmount} bytes wait`);
-      client._socket.resume();
-      if (slow === 'close') t.is((await once(client, 'close'))[0], 1013);
-      else while (heard.length - 1 + dropped < (COUNT * 99) / 100) await turn();
-      t.is(heard.shift(), 'blob');
-      const wanted = upTo(COUNT).filter((n) => n % 100 !== 50);
-      if (slow === 'catch-up') t.deepEqual(numbers(heard), wanted);
-      else if (slow === 'close') t.deepEqual(numbers(heard), wanted.slice(0, heard.length));
-      else t.deepEqual(numbers(heard), numbers(heard).filter((n) => wanted.includes(n)).sort((a, b) => a - b));
-      t.true(heard.length !== 0 && (slow === 'catch-up' || heard.length < wanted.length));
-    });
-  }
-}
-
-for (const way of ['port', 'server']) {
+for (const way of ['port', 'server', 'stream']) {
   test.serial(`${way}: what is published passes a Blob that is being read`, async (t) => {
     const { server, all } = await openRoom(t, way, 2, { topicOptions: () => ({ history: 10 }) });
     const [{ ws, client, heard }, other] = all;
@@ -166,8 +112,8 @@ for (const way of ['port', 'stream']) {
       const [{ message: thrown }] = await uncaught;
       for (const listener of listeners) process.on('uncaughtException', listener);
       t.is(thrown, 'mine');
-      // What is published passes the Blob, except over a stream.
-      const expected = way === 'stream' ? ['blob', 'past', 'a', 'live', 'b'] : ['past', 'live', 'blob', 'a', 'b'];
+      // What is published passes the Blob.
+      const expected = ['past', 'live', 'blob', 'a', 'b'];
       t.deepEqual(await heardBy(...all), [[...expected, 'of the callback'], expected]);
     });
   }

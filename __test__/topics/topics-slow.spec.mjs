@@ -263,22 +263,6 @@ for (const way of WAYS) {
   });
 }
 
-test("over a stream, what is published while a member is catching up with an empty history is no gap", async (t) => {
-  const { server, stalled, gaps } = await openStalled(t, 'https', { slow: 'catch-up', history: 9 });
-  stalled.client._socket.resume();
-  server.publish('room', '0');
-  t.deepEqual(await heardBy(stalled), [['0']]);
-  const [member] = [...server._topics.all.get('room').streams.values()].filter(({ ws }) => ws === stalled.ws);
-  member.has = 1;
-  member.isAsking = true;
-  server.publish('room', '1');
-  // The answer was on its way.
-  member.isAsking = false;
-  member.onPast({ entries: [], recovered: true, top: 1 });
-  while (stalled.heard.length === 0) await once(stalled.client, 'message');
-  t.deepEqual([stalled.heard, gaps], [['1'], []]);
-});
-
 test('send() of a subscriber says that there is no room, when what waits was published', async (t) => {
   const { server, all } = await openRoom(t, 'port', 1);
   const [{ ws, client }] = all;

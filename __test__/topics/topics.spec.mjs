@@ -378,6 +378,8 @@ test('what was published goes on while JavaScript is blocked', async (t) => {
   const reader = new Worker(READER, { eval: true, workerData });
   t.teardown(() => reader.terminate());
   const [ws] = await once(server, 'connection');
+  // Its answer may wait for the ends of other connections, of which JavaScript hears.
+  await new Promise((resolve) => ws.ping(resolve));
   ws.subscribe('room');
   // More than the kernel takes, and from several arenas.
   for (let n = 0; n < count; n++) server.publish('room', `${n} `.padEnd(60_000, 'x'));

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use reactor_ws::engine::frame::write_before;
-use reactor_ws::engine::handshake::{HeadScanner, Options, Parsed, check, write_accept};
+use reactor_ws::engine::handshake::{HeadLimits, HeadScanner, Options, Parsed, accept, check};
 use reactor_ws::engine::{Config, Engine, Event, FrameKind, MessageKind, Payload};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
@@ -51,7 +51,7 @@ async fn serve(mut stream: TcpStream, config: Arc<Config>) -> io::Result<()> {
                 Event::Message { kind: MessageKind::Text, payload } => (FrameKind::Text, payload),
                 Event::Message { kind: MessageKind::Binary, payload } => (FrameKind::Binary, payload),
                 Event::Ping(payload) => (FrameKind::Pong, payload),
-                Event::Pong(_) | Event::Part { .. } => continue,
+                Event::Pong(_) => continue,
                 Event::Close { code, .. } => {
                     let body = code.map(|code| code.to_bytes());
                     out.extend_from_slice(&engine.encode(
@@ -92,13 +92,11 @@ async fn open(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<()> {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         length += read;
-        match scanner.parse(buffer.get(..length).unwrap_or_default()) {
+        match scanner.parse(buffer.get(..length).unwrap_or_default(), &HeadLimits::default()) {
             Parsed::Incomplete => {}
             Parsed::Request(request) => {
                 let upgrade = check(&request, &Options::default()).map_err(|_| ErrorKind::InvalidData)?;
-                let mut response = Vec::new();
-                write_accept(&mut response, &upgrade.accept, None, None);
-                return send(stream, &response).await;
+                return send(stream, &accept(&upgrade.accept, None, None)).await;
             }
             Parsed::Invalid(_) => return Err(ErrorKind::InvalidData.into()),
         }

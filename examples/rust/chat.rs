@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use reactor_ws::engine::MessageKind;
 use reactor_ws::reactor::{
-    BoundListener, Command, ConnectionId, Handle, Handler, ListenAddress, ListenerConfig, Message, Opening,
-    Reactor, ReactorConfig, Session,
+    BoundListener, Cause, Command, ConnectionId, Handle, Handler, ListenAddress, ListenerConfig, Message,
+    Opening, Reactor, ReactorConfig, Session,
 };
 
 /// The events that the broker gets.
@@ -48,7 +48,7 @@ impl Handler for Reporter {
         self.report(Event::Said(session.id(), message.kind, message.payload.as_slice().to_vec()));
     }
 
-    fn on_closed(&mut self, id: ConnectionId) {
+    fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {
         self.report(Event::Left(id));
     }
 }

@@ -20,7 +20,6 @@ struct Input<'a> {
 #[derive(Debug, PartialEq)]
 enum Seen {
     Message(MessageKind, Vec<u8>),
-    Part(MessageKind, Vec<u8>, bool),
     Ping(Vec<u8>),
     Pong(Vec<u8>),
     Close(Option<u16>, Vec<u8>),
@@ -33,13 +32,11 @@ fuzz_target!(|input: Input<'_>| {
         max_payload: u64::from(input.max_payload) * 16,
         max_fragments: u32::from(input.max_fragments),
         skip_utf8_validation: input.skip_utf8_validation,
-        parts: false,
     };
     let whole = feed(&config, input.stream, &[input.stream.len()]);
     let lengths = input.lengths.map(|length| if length == 0 { 256 } else { usize::from(length) });
     assert_eq!(feed(&config, input.stream, &lengths), whole);
     assert_eq!(feed(&config, input.stream, &[1]), whole);
-    assert_eq!(joined(feed(&Config { parts: true, ..config.clone() }, input.stream, &lengths)), whole);
     for seen in &whole {
         hold_to_limits(&config, seen);
         come_back(seen);
@@ -89,25 +86,11 @@ fn seen(event: &Event, input: &[u8]) -> Seen {
     };
     match event {
         Event::Message { kind, payload } => Seen::Message(*kind, bytes(payload)),
-        Event::Part { kind, range, last } => Seen::Part(*kind, input[range.clone()].to_vec(), *last),
         Event::Ping(payload) => Seen::Ping(bytes(payload)),
         Event::Pong(payload) => Seen::Pong(bytes(payload)),
         Event::Close { code, reason } => Seen::Close(code.map(|code| code.get()), bytes(reason)),
         Event::Error(error) => Seen::Error(*error),
     }
-}
-
-/// The events with messages in place of their parts.
-fn joined(events: Vec<Seen>) -> Vec<Seen> {
-    let mut message = Vec::new();
-    let join = |event| match event {
-        Seen::Part(kind, bytes, last) => {
-            message.extend(bytes);
-            last.then(|| Seen::Message(kind, std::mem::take(&mut message)))
-        }
-        other => Some(other),
-    };
-    events.into_iter().filter_map(join).collect()
 }
 
 fn hold_to_limits(config: &Config, seen: &Seen) {
@@ -119,7 +102,6 @@ fn hold_to_limits(config: &Config, seen: &Seen) {
         }
         Seen::Ping(bytes) | Seen::Pong(bytes) => assert!(bytes.len() <= 125),
         Seen::Close(code, reason) => assert!(reason.len() <= 123 && is_text(reason) && code != &Some(1005)),
-        Seen::Part(..) => unreachable!("nobody asked for parts"),
         Seen::Error(_) => {}
     }
 }

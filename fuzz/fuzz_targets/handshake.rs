@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use reactor_ws::engine::handshake::extensions::Acceptance;
 use reactor_ws::engine::handshake::{
-    HeadScanner, HttpError, MAX_HEAD, Options, Parsed, Refusal, Request, check, write_accept, write_refusal,
+    HeadLimits, HeadScanner, HttpError, MAX_HEAD, Options, Parsed, Refusal, Request, accept, check, refuse,
 };
 
 #[derive(Debug, PartialEq)]
@@ -29,7 +29,7 @@ fuzz_target!(|input: (u16, Option<&[u8]>, &[u8])| {
 fn feed(bytes: &[u8], path: Option<&[u8]>, cuts: impl Iterator<Item = usize>) -> Outcome {
     let mut scanner = HeadScanner::new();
     for cut in cuts {
-        match scanner.parse(&bytes[..cut]) {
+        match scanner.parse(&bytes[..cut], &HeadLimits::default()) {
             Parsed::Incomplete => assert!(cut < MAX_HEAD),
             Parsed::Invalid(error) => return Outcome::Invalid(error),
             Parsed::Request(request) => {
@@ -50,17 +50,16 @@ fn answer(request: &Request<'_>, options: &Options<'_>) -> Outcome {
     assert_eq!(parts.len() % 2, 1, "three parts and then pairs");
     assert_eq!((parts[0], parts[1]), (request.method().as_bytes(), request.target()));
 
-    let mut response = Vec::new();
-    match check(request, options) {
+    let response = match check(request, options) {
         Ok(upgrade) => {
             assert!(!request.has_body());
-            write_accept(&mut response, &upgrade.accept, upgrade.protocol, upgrade.deflate.as_ref().map(|deflate| &*deflate.answer));
+            accept(&upgrade.accept, upgrade.protocol, upgrade.deflate.as_ref().map(|deflate| &*deflate.answer))
         }
         Err(refusal) => {
             assert_eq!(Refusal::ALL[usize::from(refusal as u8) - 1], refusal);
-            write_refusal(&mut response, refusal);
+            refuse(refusal)
         }
-    }
+    };
     // Nothing that the client sent may end a line of the response early.
     let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     let lines = &response[..end.expect("a response has a head")];

@@ -4,15 +4,14 @@ const { randomBytes } = require('node:crypto');
 const http = require('node:http');
 const https = require('node:https');
 
-const { CLIENT, ERROR_EMITTED } = require('../bits');
+const { CLIENT, ERROR_EMITTED } = require('../base/bits');
 const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
 const { checkResponse } = require('./response');
-const { CLOSING, CONNECTING } = require('../constants');
-const { checkNumbers } = require('../checks');
+const { CLOSING, CONNECTING } = require('../base/constants');
+const { checkNumbers } = require('../base/checks');
 const { endsBy } = require('../connection/cause');
-const { catchUp } = require('../reactor/catch-up');
-const { CAUSE } = require('../reactor/layout');
+const { CAUSE } = require('../base/layout');
 const { applyMemoryOptions } = require('../deflate/budget');
 const { check } = require('../deflate/options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
@@ -207,8 +206,6 @@ class Client {
     });
     request.on('response', (response) => this.answered(request, response, url, settings));
     request.on('upgrade', (response, socket, head) => {
-      // A server of this process has the connection already, as in ws.
-      catchUp();
       ws.emit('upgrade', response);
       // The listener may have closed the WebSocket.
       if (ws._readyState !== CONNECTING) return;

@@ -3,7 +3,7 @@
 const { createHash } = require('node:crypto');
 
 const { acceptAnswer } = require('../handshake/negotiation');
-const { GUID } = require('../reactor/layout');
+const { GUID } = require('../base/layout');
 
 /**
  * The fields of the request that the answer must match.

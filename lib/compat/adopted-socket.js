@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 
-const { GONE, TERMINATED } = require('../bits');
+const { GONE, TERMINATED } = require('../base/bits');
 const { withReactor } = require('./reactor-socket');
 const control = require('./socket-control');
 

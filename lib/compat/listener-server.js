@@ -4,7 +4,7 @@ const EventEmitter = require('node:events');
 
 const { hold, release } = require('../reactor/lifetime');
 const { watchListeners } = require('../handshake/watch');
-const { warn } = require('../log');
+const { warn } = require('../base/log');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Server, WebSocket } from '../connection/state' */

@@ -1,10 +1,10 @@
 'use strict';
 
-const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, ERROR_EMITTED } = require('../bits');
-const { CLOSING, CONNECTING, EMPTY_BUFFER } = require('../constants');
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, ERROR_EMITTED } = require('../base/bits');
+const { CLOSING, CONNECTING, EMPTY_BUFFER } = require('../base/constants');
 const { binaryTypeOf } = require('../connection/binary-type');
 const { hasConnection } = require('../connection/post');
-const { ABNORMAL } = require('../reactor/layout');
+const { ABNORMAL } = require('../base/layout');
 const { ReceiverView } = require('./receiver-view');
 const { SenderView } = require('./sender-view');
 const { Socket } = require('./socket');
@@ -46,8 +46,6 @@ const fields = {
   },
 
   get _closeTimer() {
-    const stream = this._extra?.stream;
-    if (stream) return stream.closeTimer ?? null;
     // The reactor has the timer: this object only shows its time.
     return this._readyState === CLOSING && this._owner !== null ? { _idleTimeout: this._closeTimeout } : null;
   },

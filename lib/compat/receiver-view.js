@@ -3,8 +3,8 @@
 const EventEmitter = require('node:events');
 
 const { binaryTypeOf } = require('../connection/binary-type');
-const { kWebSocket } = require('../constants');
-const { limit } = require('../checks');
+const { kWebSocket } = require('../base/constants');
+const { limit } = require('../base/checks');
 
 /** @import { WebSocket } from '../connection/state' */
 
@@ -72,7 +72,7 @@ class ReceiverView extends EventEmitter {
   /** Never for a connection of the reactor, which reads no more than it can hand on. */
   _isBehind() {
     const { stream } = this._ws._ensureExtra();
-    return stream !== null && stream.isLagging;
+    return stream !== null && stream.isThrottled;
   }
 }
 

@@ -2,31 +2,20 @@
 
 const { Writable } = require('node:stream');
 
-const { negotiatedDeflate } = require('../deflate/options');
-const { protocolError } = require('../errors');
+const { limit } = require('../base/checks');
 const { convert } = require('../connection/receive');
-const { StreamEngine } = require('../duplex/engine');
-const {
-  AUX_SHIFT,
-  FLAGS_SHIFT,
-  IN_BINARY,
-  IN_CLOSE,
-  IN_ERROR,
-  IN_PING,
-  IN_PONG,
-  IN_TEXT,
-  KIND_MASK,
-} = require('../reactor/layout');
-const { unshared } = require('../views');
-
+const { negotiatedDeflate } = require('../deflate/options');
+const { protocolError } = require('../base/errors');
+const { addon } = require('../reactor/addon');
+const { AUX_SHIFT, FLAGS_SHIFT, IN_BINARY, IN_CLOSE, IN_ERROR, IN_PING, IN_PONG, IN_TEXT, KIND_MASK } = require('../base/layout');
+const { unshared } = require('../base/views');
 
 /**
  * @typedef {NonNullable<ConstructorParameters<typeof import('../../types/tools').Receiver>[0]>}
  *   ReceiverOptions
  */
 
-/** Bytes that may be inflated before other receivers have their turn. */
-const INFLATED_AT_ONCE = 128 * 1024;
+/** @typedef {import('../native/binding').Frame} Frame */
 
 /**
  * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude', or an 'error'
@@ -42,23 +31,25 @@ class Receiver extends Writable {
     this._extensions = options.extensions || {};
     const deflate = negotiatedDeflate(this);
     this._isDeflating = deflate !== undefined;
-    this._engine = new StreamEngine(!!options.isServer, options, deflate);
+    this._reader = new (addon().FrameReader)({
+      deflate,
+      isServer: !!options.isServer,
+      maxPayload: limit(options.maxPayload),
+      maxFragments: limit(options.maxFragments),
+      skipUtf8Validation: !!options.skipUTF8Validation,
+    });
     this._isConcluded = false;
   }
 
   /** @returns {number} */
   get _totalPayloadLength() {
-    return this._engine.native.declared();
+    return this._reader.declared();
   }
 
-  /**
-   * @param {Buffer} chunk Unmasked in place
-   * @param {BufferEncoding} _encoding
-   * @param {(error?: Error) => void} callback
-   */
+  /** @type {(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error) => void) => void} */
   _write(chunk, _encoding, callback) {
     chunk = /** @type {Buffer} */ (unshared(chunk));
-    // As in ws, where inflating takes time: chunks that are written meanwhile are parsed after it.
+    // As in ws, where inflating takes time: chunks that are written meanwhile are read after it.
     if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
     else this._parse(chunk, callback);
   }
@@ -69,34 +60,21 @@ class Receiver extends Writable {
       callback();
       return;
     }
-    const records = /** @type {Array<[number, Buffer]>} */ ([]);
-    let failure = /** @type {Error | undefined} */ (undefined);
-    let isPaused = false;
-    const take = (/** @type {number} */ tag, /** @type {Buffer} */ data) => records.push([tag, data]);
-    const broke = (/** @type {Error} */ error) => {
-      failure = error;
-    };
-    const pause = () => {
-      isPaused = true;
-    };
-    this._engine.room = INFLATED_AT_ONCE;
-    this._engine.parse(chunk, { take, takeLater: take, broke, pause });
+    let frames;
+    try {
+      frames = this._reader.read(chunk);
+    } catch (error) {
+      callback(/** @type {Error} */ (error));
+      return;
+    }
     const goOn = () => this._parse(chunk, callback);
-    if (failure !== undefined) callback(failure);
-    else if (!isPaused) this._emitAll(records, 0, callback);
-    else this._emitAll(records, 0, (error) => (error ? callback(error) : setImmediate(goOn)));
+    this._emitAll(frames, 0, this._reader.isBehind ? (error) => (error ? callback(error) : setImmediate(goOn)) : callback);
   }
 
-  /** @type {(error: Error | null, callback: (error?: Error | null) => void) => void} */
-  _destroy(error, callback) {
-    this._engine.dispose();
-    callback(error);
-  }
-
-  /** @type {(records: Array<[number, Buffer]>, next: number, callback: (error?: Error) => void) => void} */
-  _emitAll(records, next, callback) {
-    for (; next < records.length; next++) {
-      const [tag, data] = records[next];
+  /** @type {(frames: Frame[], next: number, callback: (error?: Error) => void) => void} */
+  _emitAll(frames, next, callback) {
+    for (; next < frames.length; next++) {
+      const { tag, data } = frames[next];
       const kind = tag & KIND_MASK;
       if (kind === IN_ERROR) {
         callback(protocolError((tag >>> FLAGS_SHIFT) & KIND_MASK, tag >>> AUX_SHIFT));
@@ -111,7 +89,7 @@ class Receiver extends Writable {
       } else {
         setImmediate(() => {
           this._emitOne(kind, data);
-          this._emitAll(records, next + 1, callback);
+          this._emitAll(frames, next + 1, callback);
         });
         return;
       }

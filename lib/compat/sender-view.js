@@ -1,13 +1,12 @@
 'use strict';
 
-const { SENDS_WAIT } = require('../bits');
+const { SENDS_WAIT } = require('../base/bits');
 const { sendFrame } = require('../connection/send');
 
 /** @import { SentCallback, WebSocket } from '../connection/state' */
 
 /** States of ws's Sender: the work that sends wait for. */
 const DEFAULT = 0;
-const DEFLATING = 1;
 const GET_BLOB_DATA = 2;
 
 /** `ws._sender`: `sendFrame`, and what waits to be sent. */
@@ -27,16 +26,10 @@ class SenderView {
 
   get _state() {
     if ((this._ws._bits & SENDS_WAIT) === 0) return DEFAULT;
-    return this._ws._extra?.stream?.job ? DEFLATING : GET_BLOB_DATA;
+    return GET_BLOB_DATA;
   }
 
-  /**
-   * Writes a frame of `Sender.frame`.
-   *
-   * @param {Array<string | Uint8Array>} list
-   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error if it
-   *   never will
-   */
+  /** Writes a frame of `Sender.frame`. @type {(list: Array<string | Uint8Array>, callback?: SentCallback) => void} */
   sendFrame(list, callback) {
     sendFrame(this._ws, list, callback);
   }

@@ -2,9 +2,9 @@
 
 const { isUint8Array } = require('node:util').types;
 
-const { EMPTY_BUFFER, FastBuffer } = require('../constants');
-const { streamDestroyed } = require('../errors');
-const { maskKey } = require('../duplex/mask-key');
+const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
+const { streamDestroyed } = require('../base/errors');
+const { maskKey } = require('./mask-key');
 const { closeReason, isBlob, toBytes } = require('../connection/arguments');
 const { callAll } = require('../connection/post');
 
@@ -73,21 +73,13 @@ class Sender {
     this.onerror = () => {};
   }
 
-  /**
-   * @param {string | Uint8Array} data Masked in place, unless it is `readOnly`
-   * @param {FrameOptions} options
-   * @returns {Array<string | Uint8Array>} Header and payload, or both in one piece
-   */
+  /** @type {(data: string | Uint8Array, options: FrameOptions) => Array<string | Uint8Array>} */
   static frame(data, options) {
     return makeFrame(typeof data === 'string' ? Buffer.from(data) : data, options);
   }
 
   /**
-   * @param {number | undefined} code Status code (RFC 6455, 7.4); undefined for a frame without a
-   *   body
-   * @param {string | Uint8Array | undefined} data
-   * @param {boolean} [isMasked]
-   * @param {Callback} [callback]
+   * @type {(code: number | undefined, data: string | Uint8Array | undefined, isMasked?: boolean, callback?: Callback) => void}
    */
   close(code, data, isMasked, callback) {
     const reason = closeReason(code, data);
@@ -147,11 +139,7 @@ class Sender {
     this._post(message.data, false, this._options(opcode, isMasked, message.readOnly), callback);
   }
 
-  /**
-   * @param {number} opcode
-   * @param {boolean} [isMasked]
-   * @param {boolean} [readOnly] Not to be masked in place
-   */
+  /** @type {(opcode: number, isMasked?: boolean, readOnly?: boolean) => FrameOptions} */
   _options(opcode, isMasked, readOnly = false) {
     return { fin: true, generateMask: this._generateMask, mask: isMasked, opcode, readOnly, rsv1: false };
   }
@@ -239,10 +227,7 @@ class Sender {
     }
   }
 
-  /**
-   * @param {Error} error
-   * @param {Callback | undefined} callback Of the failed send; the sends after it fail too
-   */
+  /** @type {(error: Error, callback: Callback | undefined) => void} */
   _abandon(error, callback) {
     this._isOver = true;
     const sends = this._queue.splice(0).map(({ send }) => send);
@@ -304,13 +289,7 @@ function headerBytes(length, isMasked) {
   return (isMasked ? 6 : 2) + (length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8);
 }
 
-/**
- * @param {Buffer} target
- * @param {number} size
- * @param {number} length
- * @param {FrameOptions} options
- * @param {number} key Masking key as a little-endian number
- */
+/** @type {(target: Buffer, size: number, length: number, options: FrameOptions, key: number) => void} */
 function writeHeader(target, size, length, options, key) {
   target[0] = options.opcode | (options.fin ? FIN : 0) | (options.rsv1 ? RSV1 : 0);
   if (length <= LENGTH_7) {
@@ -328,10 +307,9 @@ function writeHeader(target, size, length, options, key) {
 }
 
 /**
- * @param {Uint8Array} source
- * @param {number} key Masking key as a little-endian number
- * @param {Uint8Array} target The memory for the masked bytes; may be the source
- * @param {number} offset
+ * `target`: the memory for the masked bytes; may be the source.
+ *
+ * @type {(source: Uint8Array, key: number, target: Uint8Array, offset: number) => void}
  */
 function mask(source, key, target, offset) {
   const { length } = source;

@@ -5,7 +5,7 @@
 
 const { isUint8Array } = require('node:util').types;
 
-const { EMPTY_BUFFER } = require('../constants');
+const { EMPTY_BUFFER } = require('../base/constants');
 const outbox = require('../reactor/outbox');
 const { push } = require('../connection/post');
 const {
@@ -17,7 +17,7 @@ const {
   OUT_NO_DELAY,
   OUT_TERMINATE,
   OUT_WRITE,
-} = require('../reactor/layout');
+} = require('../base/layout');
 const { hold, release } = require('../reactor/lifetime');
 const { state } = require('../reactor/table');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { GONE, TERMINATED } = require('../bits');
+const { GONE, TERMINATED } = require('../base/bits');
 const {
   OPENED_FAMILY,
   OPENED_GENERATION,
@@ -8,7 +8,7 @@ const {
   OPENED_LOCAL_PORT,
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
-} = require('../reactor/layout');
+} = require('../base/layout');
 const { formatAddress } = require('../connection/address');
 const { withReactor } = require('./reactor-socket');
 const control = require('./socket-control');

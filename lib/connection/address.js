@@ -3,16 +3,17 @@
 // Addresses as Node and libuv write them. Other runtimes have another `net.SocketAddress`, and lists
 // of allowed addresses must not depend on that.
 
-const { ADOPTED_SLOTS } = require('../reactor/layout');
+const { ADOPTED_SLOTS } = require('../base/layout');
 
 /** @import { WebSocket } from './state' */
 
 const GROUPS = 8;
 
 /**
- * @param {string} bytes The 16 bytes of an address, one character each
- * @returns {string} Without leading zeros, the longest run of zeros as `::`, and the end of an
- *   IPv4-mapped or IPv4-compatible address as that address
+ * An IPv6 address of 16 bytes, one character each: without leading zeros, the longest run of zeros as `::`, and the
+ * end of an IPv4-mapped or IPv4-compatible address as that address.
+ *
+ * @type {(bytes: string) => string}
  */
 function formatIpv6(bytes) {
   const groups = Array.from({ length: GROUPS }, (_, at) => {
@@ -27,11 +28,7 @@ function formatIpv6(bytes) {
   return `${texts.slice(0, start).join(':')}::${texts.slice(start + length).join(':')}`;
 }
 
-/**
- * @param {number[]} groups The groups of an address that begins with the longest run of zeros
- * @param {number} zeros The length of that run
- * @returns {boolean} Whether what follows is written as an IPv4 address
- */
+/** Whether an IPv4 address comes after this number of zeros. @type {(groups: number[], zeros: number) => boolean} */
 function hasIpv4(groups, zeros) {
   return zeros === 6 || (zeros === 5 && groups[5] === 0xffff);
 }
@@ -41,10 +38,7 @@ function dotted(group) {
   return `${group >> 8}.${group & 255}`;
 }
 
-/**
- * @param {number[]} groups The eight groups of an address
- * @returns {{ start: number, length: number }} The first of the longest runs of zeros
- */
+/** The first of the longest runs of zeros. @type {(groups: number[]) => { start: number, length: number }} */
 function longestZeros(groups) {
   let best = { start: 0, length: 0 };
   for (let start = 0; start < GROUPS; start++) {
@@ -56,10 +50,7 @@ function longestZeros(groups) {
   return best;
 }
 
-/**
- * @param {number | string} address As `Peer` of compat/socket.js keeps it
- * @returns {string | undefined} As Node writes addresses
- */
+/** As Node writes addresses. @type {(address: number | string) => string | undefined} */
 function formatAddress(address) {
   if (typeof address === 'number') {
     return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
@@ -70,9 +61,7 @@ function formatAddress(address) {
 /**
  * The address of a peer, also of one that has gone.
  *
- * @param {WebSocket} ws A connection of a server
- * @returns {{ address: string | undefined, port: number | undefined }} Undefined where a stream knows
- *   none, or a socket in the file system
+ * @type {(ws: WebSocket) => { address: string | undefined, port: number | undefined }}
  */
 function peerOf(ws) {
   const { _extra: extra, _remote: remote, _remotePort: port, _slot: slot } = ws;

@@ -5,7 +5,7 @@
 
 const { isUint8Array } = require('node:util').types;
 
-const { EMPTY_BUFFER, FastBuffer, hasBlob } = require('../constants');
+const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const {
   AUX_SHIFT,
   CONTROL_BYTES,
@@ -15,9 +15,9 @@ const {
   OUT_TEXT,
   REASON_BYTES,
   isValidStatusCode,
-} = require('../reactor/layout');
-const { lastViewOf } = require('../reactor/last-sent');
-const { lengthOf } = require('../views');
+} = require('../base/layout');
+const { lastViewOf } = require('../reactor/outbox');
+const { lengthOf } = require('../base/views');
 
 /** @import { SendOptions } from '../../types/sending' */
 
@@ -28,22 +28,16 @@ const { lengthOf } = require('../views');
 const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 
-/**
- * Flag of a tag of send(), ping() or pong(): a server masks the frame, a client does not. Streams
- * only.
- */
+/** Flag of a tag of send(), ping() or pong(): a server masks the frame, a client does not. Streams only. */
 const MASK_FLIPPED = 1 << AUX_SHIFT;
 
 const PLAIN = /** @type {SendOptions} */ (Object.prototype);
 
 /**
  * The tag of a message that was sent with options. An own property that is undefined counts as
- * given, because ws spreads the options over its defaults.
+ * given, because ws spreads the options over its defaults. `binary` counts when the options do not say.
  *
- * @param {SendOptions} options Own properties `binary`, `compress` and `fin` count; null is no
- *   options
- * @param {boolean} binary Whether it is binary when the options do not say
- * @returns {number} kind | flags of the record
+ * @type {(options: SendOptions, binary: boolean) => number}
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
@@ -65,10 +59,8 @@ function tagOf(options, binary) {
 /**
  * The bytes of what `send()` takes.
  *
- * @param {unknown} data The data to send; see `Data`
- * @returns {Uint8Array} The same memory, where that is possible
- * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for memory
- * that has been detached
+ * @type {(data: unknown) => Uint8Array}
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for memory that has been detached
  */
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
@@ -92,8 +84,7 @@ function toBytes(data) {
  * A copy of all bytes: an own property `length`, which `Buffer.from` would read, must not decide
  * how many there are.
  *
- * @param {Uint8Array} bytes Memory of the caller
- * @returns {Buffer} A copy
+ * @type {(bytes: Uint8Array) => Buffer}
  */
 function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
@@ -102,14 +93,12 @@ function copyOf(bytes) {
 /** @typedef {{ [Symbol.toStringTag]?: string }} Tagged */
 
 /**
- * Whether a value is a Blob, perhaps of another realm or of a package.
+ * Whether a value is a Blob, perhaps of another realm or of a package: by its members, as in ws.
  *
- * @param {unknown} value A value of any type
- * @returns {value is Blob} By its members, as in ws
+ * @type {(value: unknown) => value is Blob}
  */
 function isBlob(value) {
   return (
-    hasBlob &&
     typeof value === 'object' &&
     value !== null &&
     typeof (/** @type {Blob} */ (value).arrayBuffer) === 'function' &&
@@ -120,12 +109,7 @@ function isBlob(value) {
   );
 }
 
-/**
- * The length of data as a message.
- *
- * @param {unknown} data The data to send; see `Data`
- * @returns {number} Bytes of the payload; of text, in UTF-8
- */
+/** The length of data as a message. @type {(data: unknown) => number} */
 function byteLength(data) {
   if (!data) return 0;
   if (typeof data === 'string') return Buffer.byteLength(data);
@@ -133,11 +117,9 @@ function byteLength(data) {
 }
 
 /**
- * Checks the arguments of `close()`.
+ * Checks the arguments of `close()`, and returns the reason as bytes.
  *
- * @param {unknown} code Status code; undefined for a close frame without a body
- * @param {string | Uint8Array | undefined} reason A string or bytes; none by default
- * @returns {Uint8Array} The reason as bytes
+ * @type {(code: unknown, reason: string | Uint8Array | undefined) => Uint8Array}
  * @throws {TypeError | RangeError}
  */
 function closeReason(code, reason) {
@@ -157,8 +139,7 @@ function closeReason(code, reason) {
 /**
  * Checks the data of `ping()` and `pong()`.
  *
- * @param {unknown} data The data to send; see `Data`
- * @returns {Uint8Array} At most CONTROL_BYTES bytes
+ * @type {(data: unknown) => Uint8Array}
  * @throws {RangeError | TypeError}
  */
 function controlPayload(data) {

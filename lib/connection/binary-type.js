@@ -1,7 +1,7 @@
 'use strict';
 
-const { CONVERT } = require('../bits');
-const { BINARY_TYPES } = require('../constants');
+const { CONVERT } = require('../base/bits');
+const { BINARY_TYPES } = require('../base/constants');
 
 /** @import { WebSocket } from './state' */
 
@@ -9,7 +9,7 @@ const { BINARY_TYPES } = require('../constants');
  * A subclass may have a `binaryType` of its own: as in ws, what that says when the connection opens
  * counts.
  *
- * @param {WebSocket} ws A WebSocket that opens
+ * @type {(ws: WebSocket) => void}
  */
 function heedBinaryType(ws) {
   const type = ws.binaryType || BINARY_TYPES[0];
@@ -18,21 +18,15 @@ function heedBinaryType(ws) {
   ws._ensureExtra().binaryType = type;
 }
 
-/**
- * @param {WebSocket} ws A WebSocket
- * @returns {string} What binary messages are converted to, whatever its class says by now
- */
+/** @type {(ws: WebSocket) => string} */
 function binaryTypeOf(ws) {
   return (ws._bits & CONVERT) === 0 ? BINARY_TYPES[0] : ws._ensureExtra().binaryType;
 }
 
 /**
- * A binary message in the form that `binaryType` names.
+ * A binary message in the form that `binaryType` names; as in ws, an unknown name is 'fragments'.
  *
- * @param {string} binaryType One of BINARY_TYPES; as in ws, any other is 'fragments'
- * @param {Buffer} data The payload
- * @param {boolean} [isBorrowed] Whether its memory is taken back; false by default
- * @returns {Buffer | ArrayBufferLike | Buffer[] | Blob} The data of 'message'
+ * @type {(binaryType: string, data: Buffer, isBorrowed?: boolean) => Buffer | ArrayBufferLike | Buffer[] | Blob}
  */
 function convert(binaryType, data, isBorrowed) {
   switch (binaryType) {

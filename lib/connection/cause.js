@@ -1,21 +1,17 @@
 'use strict';
 
-const { CAUSE_BITS, CAUSE_SHIFT } = require('../bits');
+const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 
 /**
  * The connection ends for this reason, unless another came first.
  *
- * @param {{ _bits: number }} ws The connection
- * @param {number} cause One of CAUSE
+ * @type {(ws: { _bits: number }, cause: number) => void}
  */
 function endsBy(ws, cause) {
   if ((ws._bits & CAUSE_BITS) === 0) ws._bits |= cause << CAUSE_SHIFT;
 }
 
-/**
- * @param {{ _bits: number }} ws The connection
- * @returns {number} One of CAUSE; 0 while none is known
- */
+/** One of CAUSE; 0 while none is known. @type {(ws: { _bits: number }) => number} */
 function causeOf(ws) {
   return (ws._bits & CAUSE_BITS) >>> CAUSE_SHIFT;
 }

@@ -4,7 +4,6 @@ const { state } = require('../reactor/table');
 
 /** @import { Server, WebSocket } from './state' */
 
-/** How many connections of listeners have opened so far. */
 let opened = 0;
 
 /** All connections over streams. @type {Set<WebSocket>} */
@@ -13,12 +12,7 @@ const streams = new Set();
 /** The server whose `clients` this package reads, not the program. @type {Server | null} */
 let looked = null;
 
-/**
- * Makes a connection a client of its server.
- *
- * @param {Server} server The owner of the connection
- * @param {WebSocket} ws A connection that has just opened
- */
+/** Makes a connection a client of its server. @type {(server: Server, ws: WebSocket) => void} */
 function track(server, ws) {
   ws._order = ++opened;
   clientsOf(server)?.add(ws);
@@ -26,21 +20,19 @@ function track(server, ws) {
 }
 
 /**
- * Makes a connection that has just opened a recipient of broadcasts. A `setSocket()` of the program
- * may open it long after it has become a client.
+ * It gets broadcasts from now on. A `setSocket()` of the program may open it long after it has become a client.
  *
- * @param {WebSocket} ws An open connection, or one that opens later
+ * @type {(ws: WebSocket) => void}
  */
 function welcome(ws) {
   ws._owner?._topics?.everyone?.welcome(ws);
 }
 
 /**
- * The list of a server. The program may have put a list of its own there.
+ * The list of a server, or what the program has put there. Null before the program has looked at it, undefined without
+ * `clientTracking`.
  *
- * @param {Server} server A WebSocketServer
- * @returns {Set<WebSocket> | null | undefined} null before the program has looked at it, undefined
- *   without `clientTracking`
+ * @type {(server: Server) => Set<WebSocket> | null | undefined}
  */
 function clientsOf(server) {
   looked = server;
@@ -50,11 +42,10 @@ function clientsOf(server) {
 }
 
 /**
- * Makes a server keep a list of its clients, because the program asks for it, or because a client
- * is about to leave the table of connections.
+ * A server keeps a list from now on: the program asks for it, or a client is about to leave the table. Undefined
+ * without `clientTracking`.
  *
- * @param {Server} server A WebSocketServer
- * @returns {Set<WebSocket> | undefined} undefined without `clientTracking`
+ * @type {(server: Server) => Set<WebSocket> | undefined}
  */
 function list(server) {
   if (server._clients === null) {
@@ -64,20 +55,15 @@ function list(server) {
   return server._clients;
 }
 
-/**
- * @param {Server} server A WebSocketServer
- * @returns {WebSocket[]} Its connections until 'close', also without `clientTracking`
- */
+/** The connections of a server until 'close', also without `clientTracking`. @type {(server: Server) => WebSocket[]} */
 function connectionsOf(server) {
   const tracked = clientsOf(server);
   if (tracked) return [...tracked];
-  const all = /** @type {Array<WebSocket | undefined>} */ ([...state.connections, ...state.adopted, ...streams]);
+  const all = /** @type {Array<WebSocket | undefined>} */ ([...state.connections, ...state.adopted, ...state.streams]);
   return /** @type {WebSocket[]} */ (all.filter((one) => one !== undefined && one._order > 0 && one._owner === server));
 }
 
-/**
- * The property `clients`. A list takes 70 bytes for each connection, and few programs look at it.
- */
+/** The property `clients`. A list takes 70 bytes for each connection, and few programs look at it. */
 const property = {
   __proto__: /** @type {unknown} */ (null),
   configurable: true,
@@ -88,20 +74,16 @@ const property = {
     return looked === this ? this._clients : list(this);
   },
 
-  /**
-   * @this {Server}
-   * @param {Set<WebSocket>} clients The value that the program assigns
-   */
+  /** @type {(this: Server, clients: Set<WebSocket>) => void} */
   set(clients) {
     this._clients = clients;
   },
 };
 
 /**
- * Gives a server its `clients`.
+ * Gives a server its `clients`; null where the table has its connections.
  *
- * @param {Server} server A new WebSocketServer with `clientTracking`
- * @param {Set<WebSocket> | null} clients The list; null where the table has its connections
+ * @type {(server: Server, clients: Set<WebSocket> | null) => void}
  */
 function trackClients(server, clients) {
   // A subclass may have an accessor of its own.

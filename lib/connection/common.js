@@ -1,30 +1,23 @@
 'use strict';
 
-/**
- * Most variants that are remembered: subprotocols and our addresses are few, unless a peer makes
- * some up.
- */
+/** Subprotocols and our addresses are few, unless a peer makes some up. */
 const MOST_VARIANTS = 16;
 
 /** @import { Server, WebSocket } from './state' */
 
 /**
- * The fields of a `Common` that are not defaults, or differ from another one.
- *
  * @typedef {object} Changes
- * @property {string} [extensions] The extensions of the answer; '' by default
- * @property {number | string} [local] Our address, as `Peer` keeps it; 0 by default
- * @property {number} [localPort] Our port; 0 by default
- * @property {unknown} [options] The options of the WebSocket; undefined by default
- * @property {Server | null} [owner] The server of the connection; null by default
- * @property {string} [protocol] The subprotocol; '' by default
+ * @property {string} [extensions] Of the answer
+ * @property {number | string} [local] Our address, as `Peer` keeps it
+ * @property {number} [localPort]
+ * @property {unknown} [options]
+ * @property {Server | null} [owner]
+ * @property {string} [protocol]
  */
 
 /**
- * The fields that WebSockets share: those of a server have the same options, and most of
- * them the same subprotocol and the same address at our end. It never changes, so that all of them
- * refer to one object. The fields are private: a WebSocket may be printed or made JSON of, and they
- * lead to the server and all that it has.
+ * The fields that the WebSockets of a server share: options, and mostly the subprotocol and the address at our end. It
+ * never changes. The fields are private: a WebSocket may be printed, and they lead to the server and all that it has.
  */
 class Common {
   #options;
@@ -33,12 +26,10 @@ class Common {
   #extensions;
   #local;
   #localPort;
-  /**
-   * The variants that `opened` has made of this object, the latest last. @type {Common[] | null}
-   */
+  /** Made by `opened`, the latest last. @type {Common[] | null} */
   #variants = null;
 
-  /** @param {Changes} what The fields that are not defaults */
+  /** @param {Changes} what */
   constructor({ extensions = '', local = 0, localPort = 0, options, owner = null, protocol = '' }) {
     this.#options = options;
     this.#owner = owner;
@@ -52,7 +43,7 @@ class Common {
     return this.#options;
   }
 
-  /** @returns {Server | null} The server of the connection; null for a client */
+  /** @returns {Server | null} */
   get owner() {
     return this.#owner;
   }
@@ -61,7 +52,6 @@ class Common {
     return this.#protocol;
   }
 
-  /** The extensions of the answer. */
   get extensions() {
     return this.#extensions;
   }
@@ -76,14 +66,9 @@ class Common {
   }
 
   /**
-   * The variant for a connection of a server.
+   * The variant for a connection of a server, with the subprotocol and the extensions of the answer; '' for none.
    *
-   * @param {Server} owner The server of the connection
-   * @param {string} protocol The subprotocol; '' for none
-   * @param {string} extensions The extensions of the answer; '' for none
-   * @param {number | string} local Our address, as `Peer` keeps it
-   * @param {number} localPort Our port
-   * @returns {Common} The one variant with these fields
+   * @type {(owner: Server, protocol: string, extensions: string, local: number | string, localPort: number) => Common}
    */
   opened(owner, protocol, extensions, local, localPort) {
     const variants = (this.#variants ??= []);
@@ -105,10 +90,7 @@ class Common {
     return made;
   }
 
-  /**
-   * @param {Changes} changes The fields that differ
-   * @returns {Common} A new `Common`
-   */
+  /** @type {(changes: Changes) => Common} */
   with(changes) {
     const { extensions, local, localPort, options, owner, protocol } = this;
     return new Common({ extensions, local, localPort, options, owner, protocol, ...changes });
@@ -120,10 +102,7 @@ const known = new WeakMap();
 
 const NONE = new Common({});
 
-/**
- * @param {unknown} options The options of a WebSocket, of any type
- * @returns {Common} The `Common` of WebSockets with these options
- */
+/** @type {(options: unknown) => Common} */
 function commonOf(options) {
   if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Common({ options });
   let common = known.get(options);

@@ -3,8 +3,8 @@
 // Node's own timers: the end of a connection comes also where a test has replaced the global ones.
 const { setImmediate } = require('node:timers');
 
-const { GONE, HOLDING, SENDS_WAIT, TERMINATED } = require('../bits');
-const { ends, inNextTurn, isRecent } = require('../reactor/turns');
+const { GONE, HOLDING, SENDS_WAIT, TERMINATED } = require('../base/bits');
+const { endComes, endReported, inNextTurn, isRecent } = require('../reactor/turns');
 
 /** @import { Connection, WebSocket } from './state' */
 
@@ -22,9 +22,9 @@ function afterTwoTurns(act, connection) {
 
 /**
  * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop: the
- * end comes one turn after the bytes before it, behind the work that handlers have put off with
+ * end comes one turn after the bytes before it, after the work that handlers have put off with
  * ticks, promises, `setImmediate` and timers that are due. Without such work the end is reported
- * now: what Node reports next, such as a request, comes behind it.
+ * now: what Node reports next, such as a request, comes after it.
  *
  * @template {Connection} T
  * @param {(connection: T) => void} report Reports the end
@@ -35,18 +35,15 @@ function reportEnd(report, connection) {
     report(connection);
     return;
   }
-  ends.unreported++;
+  endComes();
   const act = () => {
-    ends.unreported--;
+    endReported();
     report(connection);
   };
   if (!inNextTurn(act)) afterTwoTurns(act, connection);
 }
 
-/**
- * @param {WebSocket} ws A connection whose peer has ended its side
- * @returns {boolean} Whether the kernel has all bytes sent, and the program all that came
- */
+/** @type {(ws: WebSocket) => boolean} */
 function isDone(ws) {
   if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
   // The reactor may not have seen what is published to it.

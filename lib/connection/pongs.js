@@ -1,29 +1,21 @@
 'use strict';
 
-const { OWN_PONG, STREAM } = require('../bits');
-const { OPEN } = require('../constants');
+const { OWN_PONG } = require('../base/bits');
+const { OPEN } = require('../base/constants');
 const { endsBy } = require('./cause');
-const { limit } = require('../checks');
-const { CAUSE } = require('../reactor/layout');
+const { limit } = require('../base/checks');
+const { CAUSE } = require('../base/layout');
 
 /** @import { WebSocket } from './state' */
 
-/**
- * @param {WebSocket} ws The connection of the ping
- * @param {Buffer} data The payload
- */
+/** @type {(ws: WebSocket, data: Buffer) => void} */
 function pinged(ws, data) {
   // In all other cases the reactor has answered.
-  if ((ws._bits & (STREAM | OWN_PONG)) !== 0) answerPing(ws, data);
+  if ((ws._bits & OWN_PONG) !== 0) answerPing(ws, data);
   ws.emit('ping', data);
 }
 
-/**
- * The automatic answer to a ping, where the reactor does not give it.
- *
- * @param {WebSocket} ws The connection on which the ping came
- * @param {Buffer} data The payload
- */
+/** The automatic answer to a ping, where the reactor does not give it. @type {(ws: WebSocket, data: Buffer) => void} */
 function answerPing(ws, data) {
   if (!ws._autoPong || ws.readyState !== OPEN) return;
   const extra = ws._ensureExtra();

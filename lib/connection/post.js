@@ -1,11 +1,12 @@
 'use strict';
 
-const { GONE, STREAM } = require('../bits');
-const { NO_SLOT } = require('../constants');
-const { streamDestroyed } = require('../errors');
-const { OUT_FLAG_WANT_SENT, frameBytes } = require('../reactor/layout');
+const { CLIENT, GONE, STREAM } = require('../base/bits');
+const { capture } = require('../base/async-context');
+const { NO_SLOT } = require('../base/constants');
+const { streamDestroyed } = require('../base/errors');
+const { MASK_FLIPPED } = require('./arguments');
+const { OUT_FLAG_KEY, OUT_FLAG_WANT_SENT, OUT_TERMINATE, frameBytes } = require('../base/layout');
 const outbox = require('../reactor/outbox');
-const { SAME_BYTES } = require('../reactor/last-sent');
 const { streamOf } = require('./state');
 
 /** @import { Connection, SentCallback, WebSocket } from './state' */
@@ -13,91 +14,122 @@ const { streamOf } = require('./state');
 /**
  * Queues one frame. The data must have been checked.
  *
- * @param {WebSocket} ws A WebSocket that has a connection
- * @param {number} tag kind | flags << 8 | aux << 16
- * @param {string | Uint8Array} data The payload
- * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it
- *   never will
+ * @type {(ws: WebSocket, tag: number, data: string | Uint8Array, callback?: SentCallback) => void}
  */
 function post(ws, tag, data, callback) {
-  if ((ws._bits & STREAM) !== 0) {
-    streamOf(ws).post(tag, data, typeof callback === 'function' ? callback : undefined);
+  let more = 0;
+  if ((ws._bits & CLIENT) !== 0 || (tag & MASK_FLIPPED) !== 0) [tag, data, more] = masked(ws, tag, data);
+  // Any stream but one of Node's is written to at once, as in ws.
+  if (isOther(ws)) {
+    outbox.sendNow(() => {
+      ws._accepted += frameBytes(push(ws, tag, data, callback)) + more;
+    });
     return;
   }
   const length = push(ws, tag, data, callback);
-  ws._accepted += frameBytes(length);
+  ws._accepted += frameBytes(length) + more;
   // A long payload may be sent to other connections too. The payload is copied once if all of them
   // leave together.
-  if (length < SAME_BYTES) outbox.handOver();
+  if (length < outbox.SAME_BYTES) outbox.handOver();
+}
+
+/** @type {(ws: WebSocket) => boolean} */
+function isOther(ws) {
+  return (ws._bits & STREAM) !== 0 && !streamOf(ws).lendsMemory;
+}
+
+/** Bytes of a masking key. */
+const KEY_BYTES = 4;
+
+/**
+ * A frame that may be masked. The reactor does that, with a key of its own or, before the payload, one that the
+ * program has generated; `more` are the bytes that the frame has beside the payload.
+ *
+ * @type {(ws: WebSocket, tag: number, data: string | Uint8Array) => [tag: number, data: string | Uint8Array, more: number]}
+ */
+function masked(ws, tag, data) {
+  const isMasked = ((ws._bits & CLIENT) !== 0) !== ((tag & MASK_FLIPPED) !== 0);
+  if (!isMasked) return [tag, data, 0];
+  const generateMask = ws._extra?.stream?.generateMask;
+  return generateMask === undefined ? [tag, data, KEY_BYTES] : [tag | OUT_FLAG_KEY, keyed(generateMask, data), 0];
+}
+
+/**
+ * The same after the key of its frame.
+ *
+ * @type {(generateMask: (key: Buffer) => void, data: string | Uint8Array) => Buffer}
+ */
+function keyed(generateMask, data) {
+  const bytes = Buffer.from(data);
+  const both = Buffer.allocUnsafe(KEY_BYTES + bytes.length);
+  generateMask(both.subarray(0, KEY_BYTES));
+  both.set(bytes, KEY_BYTES);
+  return both;
 }
 
 /**
  * Puts a record of a connection of the reactor into the outbox for the next flush, and remembers
  * the callback for when its payload has left.
  *
- * @param {Connection} ws A connection of the reactor
- * @param {number} tag kind | flags << 8 | aux << 16
- * @param {string | Uint8Array | number} data The payload, or the number of a prepared message
- * @param {SentCallback} [callback] Called when the kernel has the payload, or with an error when it
- *   never will
- * @returns {number} Bytes of the payload
+ * @type {(ws: Connection, tag: number, data: string | Uint8Array | number, callback?: SentCallback) => number}
  */
 function push(ws, tag, data, callback) {
-  const wantsSent = typeof callback === 'function';
-  if (wantsSent) tag |= OUT_FLAG_WANT_SENT;
-  const length =
-    typeof data === 'string'
-      ? outbox.pushText(ws._slot, ws._generation, tag, data)
-      : typeof data === 'number'
-        ? outbox.pushPrepared(ws._slot, ws._generation, tag, data)
-        : outbox.pushBytes(ws._slot, ws._generation, tag, data);
-  // Only now: had the data been refused, the callback would be called for another send.
-  if (wantsSent) remember(ws, callback);
-  return length;
+  if (typeof callback !== 'function') return outbox.push(ws._slot, ws._generation, tag, data);
+  // First: a stream may write what is pushed before this returns.
+  const callbacks = remember(ws, callback);
+  try {
+    return outbox.push(ws._slot, ws._generation, tag | OUT_FLAG_WANT_SENT, data);
+  } catch (error) {
+    // The data was refused: the callback would be called for another send.
+    callbacks?.pop();
+    throw error;
+  }
 }
 
 /**
- * @param {Connection} ws A connection of the reactor
- * @param {SentCallback} callback Called when the kernel has the last push, or with an error
+ * Returns the callbacks, of which it is the last; null if the connection is gone.
+ *
+ * @type {(ws: Connection, callback: SentCallback) => SentCallback[] | null}
  */
 function remember(ws, callback) {
   if ((ws._bits & GONE) !== 0) {
     process.nextTick(callback, streamDestroyed());
-    return;
+    return null;
   }
   const extra = ws._ensureExtra();
+  // What a stream has written may be reported in the callback of another send.
+  const context = (ws._bits & STREAM) === 0 ? null : capture();
+  if (context !== null) callback = context.runInAsyncScope.bind(context, callback, null);
   if (extra.callbacks === null) extra.callbacks = [callback];
   else extra.callbacks.push(callback);
+  return extra.callbacks;
 }
 
-/**
- * @param {WebSocket} ws A WebSocket in any state
- * @returns {boolean} Whether it has, or had, a connection: not a client whose handshake failed
- */
+/** Whether it has, or had, a connection: not a client whose handshake failed. @type {(ws: WebSocket) => boolean} */
 function hasConnection(ws) {
-  return ws._slot !== NO_SLOT || (ws._bits & STREAM) !== 0;
+  return ws._slot !== NO_SLOT;
 }
 
 /**
  * Queues a command without payload.
  *
- * @param {WebSocket} ws A WebSocket in any state
- * @param {number} kind Kind of the record: OUT_PAUSE, OUT_END and so on
+ * @type {(ws: WebSocket, kind: number) => void}
  * @throws {TypeError} Without a connection: in ws the socket is null then
  */
 function command(ws, kind) {
-  if ((ws._bits & STREAM) !== 0) streamOf(ws).command(kind);
-  else if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
-  else outbox.pushEmpty(ws._slot, ws._generation, kind);
+  if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
+  outbox.pushEmpty(ws._slot, ws._generation, kind);
   outbox.handOver();
+  if ((ws._bits & STREAM) === 0) return;
+  streamOf(ws).command(kind);
+  // Visible at once, as in ws.
+  if (kind === OUT_TERMINATE) outbox.flush();
 }
 
 /**
  * Calls callbacks in order, all of them even if one throws.
  *
- * @param {Function[]} callbacks The callbacks of sends, the oldest first
- * @param {number} next Index of the first one to call
- * @param {Error} [error] Their argument; null by default
+ * @type {(callbacks: Function[], next: number, error?: Error) => void}
  */
 function callAll(callbacks, next, error) {
   try {
@@ -111,12 +143,7 @@ function callAll(callbacks, next, error) {
   }
 }
 
-/**
- * The kernel has the oldest sends with a callback.
- *
- * @param {Connection} ws A connection of the reactor
- * @param {number} count How many sends
- */
+/** The kernel has the oldest sends with a callback. @type {(ws: Connection, count: number) => void} */
 function sent(ws, count) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null) return;
@@ -124,15 +151,11 @@ function sent(ws, count) {
   else callAll(callbacks.splice(0, count), 0);
 }
 
-/**
- * The connection is gone: sends that wait will never leave.
- *
- * @param {Connection} ws A connection of the reactor
- */
+/** The connection is gone: sends that wait will never leave. @type {(ws: Connection) => void} */
 function abandonSends(ws) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null || callbacks.length === 0) return;
   callAll(callbacks.splice(0), 0, streamDestroyed());
 }
 
-module.exports = { abandonSends, callAll, command, hasConnection, post, push, sent };
+module.exports = { abandonSends, callAll, command, hasConnection, isOther, keyed, post, push, sent };

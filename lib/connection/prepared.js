@@ -1,7 +1,7 @@
 'use strict';
 
-const { STREAM } = require('../bits');
-const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT, frameBytes } = require('../reactor/layout');
+const { CLIENT } = require('../base/bits');
+const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT, frameBytes } = require('../base/layout');
 const outbox = require('../reactor/outbox');
 const { BINARY, TEXT, copyOf, isBlob, tagOf, toBytes } = require('./arguments');
 const { post, push } = require('./post');
@@ -9,6 +9,9 @@ const { post, push } = require('./post');
 /** @import { PrepareOptions } from '../../types/sending' */
 
 /** @import { SentCallback, WebSocket } from './state' */
+
+/** Bytes of the masking key of a client's frame. */
+const KEY_BYTES = 4;
 
 /** The number of the last message that the reactor was given. */
 let last = 0;
@@ -27,7 +30,7 @@ class PreparedMessage {
    * @param {PrepareOptions | null} [options] `binary` and `compress`, as of `send()`
    */
   constructor(data, options) {
-      if (isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
+    if (isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
     const content = typeof data === 'number' ? data.toString() : data;
     const isText = typeof content === 'string';
     const tag = options === undefined || options === null ? null : tagOf(options, !isText);
@@ -43,36 +46,22 @@ class PreparedMessage {
     return this.#length;
   }
 
-  /**
-   * Queues the message.
-   *
-   * @param {PreparedMessage} message The message
-   * @param {WebSocket} ws An open WebSocket
-   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it
-   *   never will
-   */
+  /** Queues the message. @type {(message: PreparedMessage, ws: WebSocket, callback?: SentCallback) => void} */
   static post(message, ws, callback) {
-    if ((ws._bits & STREAM) !== 0) {
+    if (ws._extra?.stream?.generateMask) {
       post(ws, message.#tag, message.#data, callback);
       return;
     }
     push(ws, OUT_PREPARED, message.#give(), callback);
-    ws._accepted += frameBytes(message.#length);
+    ws._accepted += frameBytes(message.#length) + ((ws._bits & CLIENT) === 0 ? 0 : KEY_BYTES);
   }
 
-  /**
-   * @param {PreparedMessage} message A prepared message
-   * @returns {{ tag: number, data: string | Uint8Array, prepared: PreparedMessage }} The message it
-   * was made of
-   */
+  /** @type {(message: PreparedMessage) => { tag: number, data: string | Uint8Array, prepared: PreparedMessage }} */
   static contentOf(message) {
     return { tag: message.#tag, data: message.#data, prepared: message };
   }
 
-  /**
-   * @param {PreparedMessage} message A prepared message
-   * @returns {number} The number of the reactor's copy, which exists from now on
-   */
+  /** The number of the reactor's copy, which exists from now on. @type {(message: PreparedMessage) => number} */
   static numberOf(message) {
     return message.#give();
   }
@@ -94,12 +83,10 @@ class PreparedMessage {
 }
 
 /**
- * Makes a message ready to be sent to many connections: it is framed once, and compressed once
- * where connections have no context takeover.
+ * Makes a message ready to be sent to many connections: it is framed once, and compressed once where connections
+ * have no context takeover.
  *
- * @param {unknown} data As `send()` takes it, but no Blob
- * @param {PrepareOptions | null} [options] `binary` and `compress`, as of `send()`
- * @returns {PreparedMessage} A message for any number of `send()` calls
+ * @type {(data: unknown, options?: PrepareOptions | null) => PreparedMessage}
  * @throws {TypeError} For a Blob, `fin: false`, and data that `send()` refuses
  */
 function prepare(data, options) {

@@ -1,10 +1,8 @@
 'use strict';
 
-const { STREAM } = require('../bits');
-const { EMPTY_BUFFER } = require('../constants');
-const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../reactor/layout');
+const { EMPTY_BUFFER } = require('../base/constants');
+const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../base/layout');
 const { push } = require('./post');
-const { streamOf } = require('./state');
 
 /** @import { ExtraFields, WebSocket } from './state' */
 
@@ -15,14 +13,12 @@ const { streamOf } = require('./state');
 const ASKED_EVERY = 16 * 1024;
 
 /**
- * Whether a WebSocket has room for more.
+ * Whether a WebSocket has room for more. Returns false if there is none: 'drain' follows.
  *
- * @param {WebSocket} ws An open WebSocket
- * @returns {boolean} False if there is none: 'drain' follows
+ * @type {(ws: WebSocket) => boolean}
  */
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
-  if ((ws._bits & STREAM) !== 0) return !streamOf(ws).socket.writableNeedDrain;
   const given = ws._accepted + extra.lateBytes;
   if (given < extra.roomUntil) return true;
   const waiting = ws.bufferedAmount;
@@ -35,11 +31,10 @@ function hasRoom(ws) {
 }
 
 /**
- * Makes the reactor report when all bytes sent until now have left. By itself it does so only if it
- * found HIGH_WATER_MARK bytes waiting, and it may have written some of them by then.
+ * Makes the reactor report when all bytes sent until now have left. By itself it does so only if it found
+ * HIGH_WATER_MARK bytes waiting, and it may have written some of them by then.
  *
- * @param {WebSocket} ws A connection of the reactor that has no room
- * @param {ExtraFields} extra Its `_extra`
+ * @type {(ws: WebSocket, extra: ExtraFields) => void}
  */
 function mark(ws, extra) {
   extra.isMarked = true;
@@ -56,7 +51,7 @@ function mark(ws, extra) {
  * The bytes that wait may have fallen to half of the mark. Both the reactor and the marker report
  * that, and either report may concern bytes sent before an earlier 'drain'.
  *
- * @param {WebSocket} ws A connection of the reactor
+ * @type {(ws: WebSocket) => void}
  */
 function drained(ws) {
   if (!ws._extra?.isDrainDue || ws.bufferedAmount > LOW_WATER_MARK) return;

@@ -4,7 +4,6 @@ const {
   BORROWED,
   CLOSE_RECEIVED,
   CLOSE_SENT,
-  END_ASKED,
   END_WAITS,
   ERROR_EMITTED,
   GONE,
@@ -14,18 +13,18 @@ const {
   PEER_DONE,
   STREAM,
   TERMINATED,
-} = require('../bits');
+} = require('../base/bits');
 const { copyOf } = require('./arguments');
-const { inContext } = require('../async-context');
+const { inContext } = require('../base/async-context');
 const { binaryTypeOf, convert } = require('./binary-type');
 const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { causeOf, endsBy } = require('./cause');
 const { list } = require('./clients');
-const { EMPTY_BUFFER, OPEN } = require('../constants');
+const { EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
 const { currentBatch } = require('../reactor/dispatch');
 const { JUST_NOW } = require('../reactor/turns');
-const { closeArguments, protocolError } = require('../errors');
+const { closeArguments, protocolError } = require('../base/errors');
 const {
   ABNORMAL,
   AUX_SHIFT,
@@ -50,8 +49,8 @@ const {
   OUT_PAUSE,
   OUT_RESUME,
   PROTOCOL_ERRORS,
-} = require('../reactor/layout');
-const { log } = require('../log');
+} = require('../base/layout');
+const { log } = require('../base/log');
 const { abandonSends, command, sent } = require('./post');
 const { isDone, reportEnd } = require('./peer-end');
 const { pinged } = require('./pongs');
@@ -59,6 +58,7 @@ const { drained } = require('./pressure');
 const { leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
+const { closes, ended: hasEnded } = require('../reactor/withhold');
 
 /** @import { ExtraFields, Held, WebSocket } from './state' */
 
@@ -122,10 +122,7 @@ function onArrived(ws, tag, data) {
   else deliver(ws, tag, data);
 }
 
-/**
- * @param {WebSocket} ws The connection of the record
- * @returns {boolean} Whether a record has to wait for its turn
- */
+/** @type {(ws: WebSocket) => boolean} */
 function mustHold(ws) {
   if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
   // Messages that were read together with the one whose handler paused are still delivered, as in
@@ -153,7 +150,7 @@ function hold(ws, tag, data) {
 /**
  * Goes on with the held records: after resume(), and one by one without allowSynchronousEvents.
  *
- * @param {WebSocket} ws A connection with records in `held`
+ * @type {(ws: WebSocket) => void}
  */
 function deliverHeld(ws) {
   inContext(ws, onHeld);
@@ -181,10 +178,7 @@ function onHeld(ws) {
   }
 }
 
-/**
- * @param {WebSocket} ws A connection whose last held record was delivered
- * @param {ExtraFields} extra Its `_extra`
- */
+/** @type {(ws: WebSocket, extra: ExtraFields) => void} */
 function allDelivered(ws, extra) {
   extra.held = null;
   extra.heldNext = 0;
@@ -198,20 +192,18 @@ function allDelivered(ws, extra) {
  * Delivers held records soon: an event one by one in the next turn of the event loop, else in the
  * next tick.
  *
- * @param {WebSocket} ws A connection with records in `held`
+ * @type {(ws: WebSocket) => void}
  */
 function scheduleNext(ws) {
   const extra = ws._ensureExtra();
-  if (extra.held === null || extra.scheduled) return;
+  // In the handler of the last one none is left.
+  if (extra.held === null || extra.scheduled || extra.heldNext === extra.held.length) return;
   extra.scheduled = true;
   if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(/** @type {Held} */ (extra.held[extra.heldNext]).tag)) setImmediate(deliverHeld, ws);
   else process.nextTick(deliverHeld, ws);
 }
 
-/**
- * @param {number} tag kind | flags | aux of the record
- * @returns {boolean} Whether it is an event of which there is one in each turn
- */
+/** @type {(tag: number) => boolean} */
 function isEvent(tag) {
   const kind = tag & KIND_MASK;
   return kind === IN_TEXT || kind === IN_BINARY || kind === IN_PING || kind === IN_PONG;
@@ -234,9 +226,7 @@ function deliver(ws, tag, data) {
 /**
  * The peer's close frame has come, and is answered with the same code and reason.
  *
- * @param {WebSocket} ws The connection of the close frame
- * @param {number} code Status code; NO_STATUS for an empty frame
- * @param {Buffer} reason At most 123 bytes of UTF-8; a view of the batch
+ * @type {(ws: WebSocket, code: number, reason: Buffer) => void}
  */
 function closeReceived(ws, code, reason) {
   ws._bits |= CLOSE_RECEIVED;
@@ -248,16 +238,13 @@ function closeReceived(ws, code, reason) {
     extra.closeMessage.set(reason);
   }
   peerDone(ws);
+  if ((ws._bits & (GONE | STREAM)) === 0) closes(ws, (ws._bits & CLOSE_SENT) !== 0);
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
   extra.receiver?.emit('conclude', code, extra.closeMessage);
 }
 
-/**
- * Later bytes are read, also while paused: the peer's end is behind them.
- *
- * @param {WebSocket} ws A connection whose peer sends nothing more of interest
- */
+/** Later bytes are read, also while paused: the peer's end is after them. @type {(ws: WebSocket) => void} */
 function peerDone(ws) {
   ws._bits |= PEER_DONE;
   if ((ws._bits & STREAM) !== 0) streamOf(ws).stopReading();
@@ -268,23 +255,24 @@ function peerDone(ws) {
  * The peer ended its side without a close frame. Frames that handlers have sent, or send in this
  * turn, still leave; then our side ends too.
  *
- * @param {WebSocket} ws The connection of the record
+ * @type {(ws: WebSocket) => void}
  */
 function peerEnded(ws) {
+  // The reactor was asked for the second report.
+  const isAsked = (ws._bits & END_WAITS) !== 0;
   ws._bits |= END_WAITS;
-  reportEnd(behindCallbacks, ws);
+  reportEnd(isAsked ? ended : afterCallbacks, ws);
 }
 
 /**
  * In Node the callback of a send that the kernel takes is called in the same turn of the event
  * loop, and may send the answer.
  *
- * @param {WebSocket} ws A connection whose peer has ended its side
+ * @type {(ws: WebSocket) => void}
  */
-function behindCallbacks(ws) {
-  const isCalledBack = (ws._bits & (END_ASKED | GONE | STREAM | TERMINATED)) !== 0 || !ws._extra?.callbacks?.length;
+function afterCallbacks(ws) {
+  const isCalledBack = (ws._bits & (GONE | STREAM | TERMINATED)) !== 0 || !ws._extra?.callbacks?.length;
   if (isCalledBack) return ended(ws);
-  ws._bits |= END_ASKED;
   command(ws, OUT_ASK_END);
 }
 
@@ -298,7 +286,7 @@ function ended(ws) {
   command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
   // 'close' need not wait until the reactor has closed the socket: nothing else can come.
-  if (wasOpen && isDone(ws)) inContext(ws, leave);
+  if (wasOpen && (ws._bits & STREAM) === 0 && isDone(ws)) inContext(ws, leave);
 }
 
 /** @param {WebSocket} ws A connection with which the reactor has nothing left to do */
@@ -308,15 +296,8 @@ function leave(ws) {
   finish(ws, CAUSE.FIN);
 }
 
-/**
- * The peer broke the protocol.
- *
- * @param {WebSocket} ws The connection of the peer
- * @param {number} kind Number of the protocol error
- * @param {number} detail The number that the sentence of the error names
- */
+/** The peer broke the protocol. @type {(ws: WebSocket, kind: number, detail: number) => void} */
 function failed(ws, kind, detail) {
-  if ((ws._bits & STREAM) !== 0) streamOf(ws).failed = true;
   peerDone(ws);
   if ((ws._bits & TERMINATED) === 0) ws.close(...closeArguments(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
@@ -338,48 +319,48 @@ function closing(ws) {
  * The socket is gone. 'close' follows the held records: on resume(), if the program has paused the
  * WebSocket and not closed it.
  *
- * @param {WebSocket} ws The connection whose socket is gone
- * @param {number} tag kind | flags | aux of the record
+ * @type {(ws: WebSocket, tag: number) => void}
  */
 function closed(ws, tag) {
   inContext(ws, onClosed, tag);
 }
 
-/**
- * @param {WebSocket} ws The connection whose socket is gone
- * @param {number} tag kind | flags | aux of the record
- */
+/** @type {(ws: WebSocket, tag: number) => void} */
 function onClosed(ws, tag) {
+  if ((ws._bits & STREAM) !== 0) {
+    const stream = streamOf(ws);
+    if (stream.closed === 0) table.forget(ws._slot);
+    if (!stream.isClosed(tag)) return;
+    tag = stream.closed;
+  }
   const mayWait = (ws._bits & TERMINATED) === 0;
   // The connection is a client of its server until 'close'.
   if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
-  if ((ws._bits & STREAM) === 0) table.forget(ws._slot);
+  if ((ws._bits & STREAM) === 0) {
+    table.forget(ws._slot);
+    hasEnded(ws);
+  }
   ws._bits |= GONE;
   leaveTopics(ws);
   if (mayWait && (ws._bits & HOLDING) !== 0) {
     if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
     ws._ensureExtra().held?.push({ tag, data: EMPTY_BUFFER });
     if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
-    if ((ws._bits & STREAM) === 0) abandonSends(ws);
+    abandonSends(ws);
   } else {
     finish(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK);
   }
 }
 
-/**
- * @param {WebSocket} ws A connection of which only 'close' is left
- * @param {number} cause Why it has ended, unless an earlier cause is known
- */
+/** @type {(ws: WebSocket, cause: number) => void} */
 function finish(ws, cause) {
   // The peer's close frame may have come too late for a program that has called terminate().
   endsBy(ws, cause === CAUSE.CLOSED && (ws._bits & CLOSE_RECEIVED) === 0 ? CAUSE.TERMINATE : cause);
   ws._owner?._drain?.explain(ws);
   ended(ws);
   startClosing(ws);
-  if ((ws._bits & STREAM) === 0) {
-    if (!ws._extra?.socket?._unreferenced) release();
-    abandonSends(ws);
-  }
+  if ((ws._bits & STREAM) === 0 && !ws._extra?.socket?._unreferenced) release();
+  abandonSends(ws);
   ws._owner?._closed(ws);
   try {
     reportClosed(ws, ws._extra?.closeCode ?? ABNORMAL, ws._extra?.closeMessage ?? EMPTY_BUFFER, CAUSES[causeOf(ws)]);

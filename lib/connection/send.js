@@ -1,20 +1,19 @@
 'use strict';
 
 // Not the global one: a test may have put another in its place.
-const { setTimeout } = require('node:timers');
+const { clearTimeout, setTimeout } = require('node:timers');
 
-const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
-const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../constants');
-const { delay } = require('../checks');
-const { streamDestroyed } = require('../errors');
-const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_WRITE } = require('../reactor/layout');
+const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, STREAM, TERMINATED } = require('../base/bits');
+const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../base/constants');
+const { delay } = require('../base/checks');
+const { streamDestroyed } = require('../base/errors');
+const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_FLAG_KEY, OUT_WRITE } = require('../base/layout');
 const outbox = require('../reactor/outbox');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
 const { endsBy } = require('./cause');
-const { post, push } = require('./post');
+const { isOther, keyed, post, push } = require('./post');
 const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
-const { streamOf } = require('./state');
 const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting');
 
 /** @import { Data, SentCallback, WebSocket } from './state' */
@@ -22,12 +21,7 @@ const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = re
 /**
  * `ping()` and `pong()`.
  *
- * @param {WebSocket} ws The WebSocket that sends
- * @param {number} tag kind | flags | aux of the record
- * @param {Data | SentCallback} data `Data` of at most 125 bytes, or the callback
- * @param {boolean | SentCallback | undefined} mask Whether the payload is masked, or the callback
- * @param {SentCallback | undefined} callback Called when the kernel has the frame, or never will
- *   have it
+ * @type {(ws: WebSocket, tag: number, data: Data | SentCallback, mask: boolean | SentCallback | undefined, callback: SentCallback | undefined) => void}
  */
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
@@ -49,28 +43,16 @@ function sendControl(ws, tag, data, mask, callback) {
   if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
 }
 
-/**
- * The `mask` of a send, which has an effect over streams only.
- *
- * @param {WebSocket} ws The WebSocket that sends
- * @param {unknown} mask Whether the payload shall be masked; the rule of the role by default
- * @returns {number} A flag for the tag, or 0
- */
+/** The `mask` of a send, which has an effect over streams only. @type {(ws: WebSocket, mask: unknown) => number} */
 function masking(ws, mask) {
   const isRule = !!mask === ((ws._bits & CLIENT) !== 0);
-  return isRule || (ws._bits & STREAM) === 0 ? 0 : MASK_FLIPPED;
+  return isRule ? 0 : MASK_FLIPPED;
 }
 
 /**
- * Sends data that cannot just be posted: a Blob or what is behind one, or data that has to be
- * converted.
+ * Sends data that cannot just be posted: a Blob or what is after one, or data that has to be converted.
  *
- * @param {WebSocket} ws The WebSocket that sends
- * @param {number} tag kind | flags | aux of the record
- * @param {unknown} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
- *   have it
- * @param {boolean} [isControl] Whether it is a ping or a pong; false by default
+ * @type {(ws: WebSocket, tag: number, data: unknown, callback: SentCallback | undefined, isControl?: boolean) => void}
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
   if (!isControl && data instanceof PreparedMessage) {
@@ -100,12 +82,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   sendLater(ws, size, send);
 }
 
-/**
- * @param {WebSocket} ws The WebSocket that sends
- * @param {InstanceType<typeof PreparedMessage>} message The message
- * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
- *   have it
- */
+/** @type {(ws: WebSocket, message: InstanceType<typeof PreparedMessage>, callback: SentCallback | undefined) => void} */
 function sendPrepared(ws, message, callback) {
   if ((ws._bits & SENDS_WAIT) === 0) {
     PreparedMessage.post(message, ws, callback);
@@ -120,10 +97,7 @@ function sendPrepared(ws, message, callback) {
 /**
  * Refuses a send before the connection is open, or after it has left OPEN.
  *
- * @param {WebSocket} ws The WebSocket that would send
- * @param {unknown} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
- *   have it
+ * @type {(ws: WebSocket, data: unknown, callback: SentCallback | undefined) => void}
  */
 function sendClosed(ws, data, callback) {
   const state = ws.readyState;
@@ -137,9 +111,7 @@ function sendClosed(ws, data, callback) {
 /**
  * Sends a close frame whose arguments were checked.
  *
- * @param {WebSocket} ws The WebSocket that closes
- * @param {number | undefined} code Status code; undefined for a frame without a body
- * @param {Uint8Array} reason At most 123 bytes of UTF-8
+ * @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void}
  */
 function postClose(ws, code, reason) {
   if ((ws._bits & SENDS_WAIT) === 0) {
@@ -147,10 +119,13 @@ function postClose(ws, code, reason) {
     return;
   }
   // The reactor's timer begins with the close frame, which a Blob may keep for ever.
-  setTimeout(cut, delay(ws._closeTimeout), ws).unref();
+  const timer = setTimeout(cut, delay(ws._closeTimeout), ws).unref();
   // A copy: the caller may use its memory again.
   const copy = copyOf(reason);
-  sendLater(ws, 0, (error) => error === undefined && closeNow(ws, code, copy));
+  sendLater(ws, 0, (error) => {
+    clearTimeout(timer);
+    if (error === undefined) closeNow(ws, code, copy);
+  });
 }
 
 /** @param {WebSocket} ws A WebSocket that has been closing for too long */
@@ -160,31 +135,25 @@ function cut(ws) {
   ws.terminate();
 }
 
-/**
- * @param {WebSocket} ws The WebSocket that closes
- * @param {number | undefined} code Status code; undefined for a frame without a body
- * @param {Uint8Array} reason At most 123 bytes of UTF-8
- */
+/** @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
 function closeNow(ws, code, reason) {
-  if ((ws._bits & STREAM) !== 0) {
-    streamOf(ws).close(code, reason);
-    return;
+  const isStream = (ws._bits & STREAM) !== 0;
+  if (!isStream) ws._bits |= CLOSE_SENT;
+  let tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
+  const generateMask = ws._extra?.stream?.generateMask;
+  if (generateMask !== undefined) {
+    tag |= OUT_FLAG_KEY;
+    reason = keyed(generateMask, reason);
   }
-  ws._bits |= CLOSE_SENT;
-  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
   // Counted neither here nor by the reactor: ws has handed the frame to the kernel by now.
-  push(ws, tag, reason);
+  push(ws, tag, reason, isStream ? (error) => (ws._bits |= error ? 0 : CLOSE_SENT) : undefined);
   outbox.handOver();
 }
 
 /**
  * Reads a Blob and sends it. Later sends wait for it.
  *
- * @param {WebSocket} ws The WebSocket that sends
- * @param {number} tag kind | flags | aux of the record
- * @param {Blob} blob The payload
- * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
- *   have it
+ * @type {(ws: WebSocket, tag: number, blob: Blob, callback: SentCallback | undefined) => void}
  */
 function sendBlob(ws, tag, blob, callback) {
   const { size } = blob;
@@ -207,23 +176,21 @@ function sendBlob(ws, tag, blob, callback) {
 /**
  * Writes a frame of `Sender.frame`.
  *
- * @param {WebSocket} ws The WebSocket that sends
- * @param {Array<string | Uint8Array>} list The pieces of a frame, in order
- * @param {SentCallback} [callback] Called when all of it was handed on
+ * @type {(ws: WebSocket, list: Array<string | Uint8Array>, callback?: SentCallback) => void}
  */
 function sendFrame(ws, list, callback) {
-  if ((ws._bits & STREAM) !== 0) {
-    streamOf(ws).cork.writeAll(list, callback);
-    return;
-  }
   if ((ws._bits & GONE) !== 0) {
     if (callback) process.nextTick(callback, streamDestroyed());
     return;
   }
   const last = list.length - 1;
-  for (const [index, part] of list.entries()) {
-    ws._accepted += push(ws, OUT_WRITE, part, index === last ? callback : undefined);
-  }
+  const send = () => {
+    for (const [index, part] of list.entries()) {
+      ws._accepted += push(ws, OUT_WRITE, part, index === last ? callback : undefined);
+    }
+  };
+  if (isOther(ws)) outbox.sendNow(send);
+  else send();
 }
 
 module.exports = {

@@ -1,17 +1,19 @@
 'use strict';
 
-const { inspect } = require('node:util');
-
+const { checkValue } = require('../base/checks');
 const { addon } = require('../reactor/addon');
 
-const COMPRESSORS = ['dedicated', 'shared'];
+/** @typedef {import('../base/checks').Range} Range */
+
+const COMPRESSOR = /** @type {Range} */ ({ type: 'string', values: ['dedicated', 'shared'] });
+const BYTES = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
 
 /**
  * Not checked yet.
  *
  * @typedef {object} MemoryOptions
  * @property {unknown} [budget] Bytes for the contexts of the process in each direction
- * @property {string} [compressor] One of COMPRESSORS
+ * @property {string} [compressor] One of COMPRESSOR
  * @property {unknown} [serverNoContextTakeover] False: contradicts `compressor: 'shared'`
  * @property {unknown} [clientNoContextTakeover] The same
  */
@@ -27,12 +29,10 @@ const COMPRESSORS = ['dedicated', 'shared'];
 function applyMemoryOptions(options) {
   if (!options) return options;
   const { budget, compressor = 'dedicated' } = /** @type {MemoryOptions} */ (options);
-  if (!COMPRESSORS.includes(compressor)) {
-    throw new TypeError(
-      `options.perMessageDeflate.compressor must be 'dedicated' or 'shared'. Received ${inspect(compressor)}`,
-    );
+  checkValue(COMPRESSOR, compressor, 'options.perMessageDeflate.compressor');
+  if (budget !== undefined && budget !== null) {
+    addon().setDeflateBudget(/** @type {number} */ (checkValue(BYTES, budget, 'options.perMessageDeflate.budget')));
   }
-  if (budget !== undefined && budget !== null) setBudget(budget);
   if (compressor === 'dedicated') return options;
   if (
     /** @type {MemoryOptions} */ (options).serverNoContextTakeover === false ||
@@ -41,16 +41,6 @@ function applyMemoryOptions(options) {
     throw new TypeError("options.perMessageDeflate: a context that is taken over needs compressor: 'dedicated'");
   }
   return { ...options, serverNoContextTakeover: true, clientNoContextTakeover: true };
-}
-
-/** @type {(bytes: unknown) => void} */
-function setBudget(bytes) {
-  const name = 'options.perMessageDeflate.budget';
-  if (typeof bytes !== 'number') throw new TypeError(`${name} must be a number. Received ${inspect(bytes)}`);
-  if (!Number.isSafeInteger(bytes) || bytes < 0) {
-    throw new RangeError(`${name} must be a number of bytes, 0 or more. Received ${inspect(bytes)}`);
-  }
-  addon().setDeflateBudget(bytes);
 }
 
 /** If it is full, clients are asked not to refer to earlier messages. */

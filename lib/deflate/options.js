@@ -2,8 +2,8 @@
 
 const zlib = require('node:zlib');
 
-const { LONGEST_DELAY, checkNumbers, checkValue } = require('../checks');
-const { reportUnknown } = require('../log');
+const { LONGEST_DELAY, checkNumbers, checkValue } = require('../base/checks');
+const { reportUnknown } = require('../base/log');
 
 /** The names of all options. */
 const KNOWN = [

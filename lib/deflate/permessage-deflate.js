@@ -2,10 +2,10 @@
 
 const zlib = require('node:zlib');
 
-const { EMPTY_BUFFER, kStatusCode } = require('../constants');
+const { EMPTY_BUFFER, kStatusCode } = require('../base/constants');
 const params = require('./params');
-const { maxPayloadExceeded } = require('../errors');
-const { limit } = require('../checks');
+const { maxPayloadExceeded } = require('../base/errors');
+const { limit } = require('../base/checks');
 
 /** @import { DeflateOptions } from '../../types/tools' */
 /** @import { Params } from './params' */

@@ -1,100 +1,90 @@
 'use strict';
 
-const { CLIENT, GONE, ONE_BY_ONE, STREAM } = require('../bits');
-const { OPEN } = require('../constants');
-const { opened } = require('../reactor/diagnostics');
+// Not the global ones: a test may have put others in their place.
+const { clearInterval, setInterval } = require('node:timers');
+
+const { CLIENT, ONE_BY_ONE, OWN_PONG, STREAM } = require('../base/bits');
+const { delay, limit } = require('../base/checks');
 const { heedBinaryType } = require('../connection/binary-type');
 const { streams, welcome } = require('../connection/clients');
 const { startClosing } = require('../connection/state');
-const { StreamConnection } = require('./connection');
-const { pullAll } = require('./cork');
-const { streamClosed } = require('./ending');
-const { finishSome } = require('./compression');
-const { sendBudget } = require('./send-budget');
+const { negotiatedDeflate } = require('../deflate/options');
+const { OPEN } = require('../base/constants');
+const { opened } = require('../reactor/diagnostics');
+const { turn } = require('../reactor/dispatch');
+const { act, setPump } = require('../reactor/flows');
+const { open } = require('../reactor/start');
+const table = require('../reactor/table');
+const { Pump, kPump, onData } = require('./pump');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
-/** @import { SocketOptions } from './connection' */
-
-const kConnection = Symbol('connection');
 
 /**
- * @this {AnySocket}
- * @param {Buffer} chunk Bytes that the stream has read
+ * The options of `setSocket()`.
+ *
+ * @typedef {object} SocketOptions
+ * @property {boolean} [allowSynchronousEvents] Whether records of a chunk are emitted in one turn;
+ *   true by default
+ * @property {number} [maxPayload] Bytes of a message; 0, the default, is no limit
+ * @property {number} [maxFragments] Frames of a message; 0, the default, is no limit
+ * @property {boolean} [skipUTF8Validation] Whether text is not checked; false by default
+ * @property {(mask: Buffer) => void} [generateMask] Fills the masking key of a client; random bytes
+ *   by default
  */
-function onData(chunk) {
-  this[kConnection].input(chunk);
-}
 
 /** @this {AnySocket} */
 function onDrain() {
-  const { ws } = this[kConnection];
-  ws._extra.topics?.drained();
-  ws.emit('drain');
+  this[kPump].drained();
 }
 
 /** @this {AnySocket} */
 function onEnd() {
-  startClosing(this[kConnection].ws);
-  this.end();
+  this[kPump].ended();
 }
 
 /** @this {AnySocket} */
 function onError() {
   this.removeListener('error', onError);
   this.on('error', () => {});
-  const connection = this[kConnection];
-  if (connection === undefined) return;
-  startClosing(connection.ws);
+  const pump = this[kPump];
+  if (pump === undefined) return;
+  startClosing(pump.ws);
   this.destroy();
 }
 
 /** @this {AnySocket} */
 function onClose() {
-  const connection = this[kConnection];
-  const { ws } = connection;
+  const pump = this[kPump];
   this.removeListener('close', onClose);
   this.removeListener('data', onData);
   this.removeListener('drain', onDrain);
   this.removeListener('end', onEnd);
-  this[kConnection] = undefined;
-  streams.delete(ws);
-  if (streams.size === 0) process.removeListener('exit', writeAll);
-  connection.silence?.stop();
-  startClosing(ws);
-  ws._bits |= GONE;
-  try {
-    connection.job?.abandon();
-  } finally {
-    streamClosed(connection);
-  }
-}
-
-/** Writes the frames that wait: nothing runs after 'exit'. */
-function writeAll() {
-  finishSome();
-  pullAll();
+  this[kPump] = undefined;
+  streams.delete(pump.ws);
+  startClosing(pump.ws);
+  pump.over();
 }
 
 /**
  * Makes a stream the connection of a WebSocket, which is open then.
  *
- * @param {WebSocket} ws A WebSocket without a connection
- * @param {AnySocket} socket The stream, a Duplex: what only a net.Socket has is looked for
- * @param {Buffer} head The bytes read from the stream after the handshake
- * @param {SocketOptions} options As given to `setSocket()`
+ * @type {(ws: WebSocket, socket: AnySocket, head: Buffer, options: SocketOptions) => void}
  */
 function attachStream(ws, socket, head, options) {
-  if (streams.size === 0) process.on('exit', writeAll);
+  const native = open();
+  const place = table.claimStream(ws);
   streams.add(ws);
-  const given = ws._owner?.options;
-  // An own property only: a program may have extended Object.prototype.
-  sendBudget.use((given && Object.hasOwn(given, 'sendBudget') && given.sendBudget) || 0);
-  const connection = new StreamConnection(ws, socket, options);
-  const { allowSynchronousEvents = true } = options;
-  ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;
-  ws._ensureExtra().stream = connection;
-  socket[kConnection] = connection;
-  connection.reader = onData;
+  const { allowSynchronousEvents = true, generateMask } = options;
+  // As in ws the answer to a ping comes after what the handlers of earlier messages send.
+  ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | OWN_PONG | STREAM;
+  ws._slot = place.slot;
+  ws._generation = place.generation;
+  const pump = new Pump(ws, socket, generateMask);
+  ws._ensureExtra().stream = pump;
+  socket[kPump] = pump;
+  if (!native.isDriven) turnOften(native);
+  setPump(place.slot, pump);
+  native.openStream(place, (ws._bits & CLIENT) === 0, connectionOptions(ws, options), ws._owner?._rates?.native);
 
   // A plain Duplex has neither method.
   if (socket.setTimeout) socket.setTimeout(0);
@@ -112,6 +102,43 @@ function attachStream(ws, socket, head, options) {
   // Connections of servers have a request, and are reported with it.
   if ((ws._bits & CLIENT) !== 0) opened(ws, null);
   ws.emit('open');
+}
+
+/** Milliseconds: deadlines are kept to within a tick of the reactor's wheel. */
+const TICK = 16;
+
+/** Where no event loop calls the reactor: while there are streams. @type {NodeJS.Timeout | undefined} */
+let clock;
+
+/** @param {import('../reactor/table').Native} native The native reactors */
+function turnOften(native) {
+  clock ??= setInterval(() => {
+    native.turn();
+    act();
+    turn(true);
+    if (streams.size !== 0) return;
+    clearInterval(clock);
+    clock = undefined;
+  }, TICK).unref();
+}
+
+/** @param {WebSocket} ws @param {SocketOptions} options */
+function connectionOptions(ws, options) {
+  const isServer = (ws._bits & CLIENT) === 0;
+  const given = /** @type {Record<string, unknown>} */ (ws._options ?? {});
+  // Own properties only: a program may have extended Object.prototype.
+  const millis = (/** @type {string} */ name) => (isServer && Object.hasOwn(given, name) && Number(given[name]) > 0 ? delay(given[name]) : 0);
+  return {
+    deflate: negotiatedDeflate(ws),
+    maxPayload: limit(options.maxPayload),
+    maxFragments: limit(options.maxFragments),
+    skipUtf8Validation: !!options.skipUTF8Validation,
+    autoPong: false,
+    maxPendingAutoPongs: 0,
+    closeTimeout: delay(given.closeTimeout),
+    pingInterval: millis('pingInterval'),
+    idleTimeout: millis('idleTimeout'),
+  };
 }
 
 module.exports = { attachStream };

@@ -5,9 +5,9 @@
 const EventEmitter = require('node:events');
 
 const { areRefusalsSeen } = require('../reactor/diagnostics');
-const { nodeEmit } = require('../node-emit');
+const { nodeEmit } = require('../base/node-emit');
 const { hasOwnPong } = require('../options');
-const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../reactor/layout');
+const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../base/layout');
 const { state } = require('../reactor/table');
 const { watchListeners, watchMethods } = require('./watch');
 const WebSocket = require('../websocket');

@@ -2,17 +2,18 @@
 
 const net = require('node:net');
 
-const { BORROWED, OWN_PONG } = require('../bits');
+const { BORROWED, OWN_PONG } = require('../base/bits');
 const { become } = require('../compat/adopted-socket');
-const { kWebSocket } = require('../constants');
+const { kWebSocket } = require('../base/constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');
 const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
 const { lendsMessages } = require('../reactor/batch');
 const { hold } = require('../reactor/lifetime');
-const { start } = require('../reactor/start');
+const { start, want } = require('../reactor/start');
 const { claim, forget, state } = require('../reactor/table');
-const { unshared } = require('../views');
+const { mustWait, wait } = require('../reactor/withhold');
+const { unshared } = require('../base/views');
 const WebSocket = require('../websocket');
 
 /** @import { AnySocket, WebSocket as Connection } from '../connection/state' */
@@ -51,6 +52,7 @@ function attach(ws, socket, head, response, options) {
   }
   if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
   socket.write(response);
+  want(reactorOptions(options));
   attachStream(ws, socket, head, socketOptions(options));
 }
 
@@ -94,7 +96,7 @@ function isBomb(ws, socket, head) {
  * @type {(options: ServerOptions) => typeof state.native | null}
  */
 function startReactor(options) {
-  if (state.native === null && performance.now() < retryAt) return null;
+  if (performance.now() < retryAt) return null;
   try {
     return start(reactorOptions(options));
   } catch {
@@ -120,9 +122,10 @@ function adopt(ws, socket, head, response, options) {
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
   if (lendsMessages(options)) ws._bits |= BORROWED;
   const { generation, slot } = claim(ws);
+  const held = mustWait();
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-    native.adopt(socket._handle.fd, { slot, generation }, response, early, served, ws._owner?._rates?.native);
+    native.adopt(socket._handle.fd, { slot, generation, held }, response, early, served, ws._owner?._rates?.native);
   } catch {
     // Out of descriptors: this thread can still serve the socket.
     forget(slot);
@@ -132,6 +135,7 @@ function adopt(ws, socket, head, response, options) {
   hold();
   ws._slot = slot;
   ws._generation = generation;
+  if (held) wait(ws);
   ws._ensureExtra().socket = socket;
   become(/** @type {import('../compat/adopted-socket').Adoptable} */ (/** @type {unknown} */ (socket)), ws, readBefore, writtenBefore);
   ws._open();

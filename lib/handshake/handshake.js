@@ -4,7 +4,7 @@ const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
 const { refused } = require('../reactor/diagnostics');
-const { GUID, REFUSALS } = require('../reactor/layout');
+const { GUID, REFUSALS } = require('../base/layout');
 const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 

@@ -3,13 +3,13 @@
 // Not the global ones: a test may have put others in their place.
 const { clearTimeout, setTimeout } = require('node:timers');
 
-const { capture, setContext } = require('../async-context');
+const { capture, setContext } = require('../base/async-context');
 const { list } = require('../connection/clients');
 const { attach } = require('./attach');
-const { kWebSocket } = require('../constants');
+const { kWebSocket } = require('../base/constants');
 const diagnostics = require('../reactor/diagnostics');
 const { Handshake, destroyOnError } = require('./handshake');
-const { delay } = require('../checks');
+const { delay } = require('../base/checks');
 
 /** @import { WebSocket } from '../connection/state' */
 

@@ -7,7 +7,7 @@
 const { isProxy } = require('node:util').types;
 
 const diagnostics = require('../reactor/diagnostics');
-const { nodeEmit } = require('../node-emit');
+const { nodeEmit } = require('../base/node-emit');
 const { UpgradeRequest, requestText } = require('./request');
 
 /** @import { Emitting, Server, WebSocket } from '../connection/state' */

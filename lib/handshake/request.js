@@ -2,13 +2,13 @@
 
 const { IncomingMessage } = require('node:http');
 
-const { EMPTY_BUFFER } = require('../constants');
+const { EMPTY_BUFFER } = require('../base/constants');
 const {
   OPENED_PROTOCOL_LENGTH,
   OPENED_REQUEST,
   OPENED_REQUEST_LENGTH,
   OPENED_TAIL_LENGTH,
-} = require('../reactor/layout');
+} = require('../base/layout');
 
 /** @typedef {IncomingMessage['headers']} Headers */
 /** @typedef {IncomingMessage['headersDistinct']} Distinct */

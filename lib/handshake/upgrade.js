@@ -2,13 +2,13 @@
 
 const { STATUS_CODES } = require('node:http');
 
-const { HALTED, HANDSHAKE, OWN_PONG } = require('../bits');
-const { capture, setContext } = require('../async-context');
+const { PAUSED, HANDSHAKE, OWN_PONG } = require('../base/bits');
+const { capture, setContext } = require('../base/async-context');
 const { list, welcome } = require('../connection/clients');
-const { EMPTY_BUFFER, kOpen } = require('../constants');
+const { EMPTY_BUFFER, kOpen } = require('../base/constants');
 const diagnostics = require('../reactor/diagnostics');
 const { negotiatedDeflate } = require('../deflate/options');
-const { payload } = require('../reactor/dispatch');
+const { payload } = require('../reactor/batch');
 const { JUST_NOW } = require('../reactor/turns');
 const { Handshake, destroyOnError } = require('./handshake');
 const receive = require('../connection/receive');
@@ -18,6 +18,7 @@ const { abandonSends, sent } = require('../connection/post');
 const { reportEnd } = require('../connection/peer-end');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
+const { withhold } = require('../reactor/withhold');
 const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
 const { Socket, readPeer } = require('../compat/socket');
 const {
@@ -32,7 +33,7 @@ const {
   OUT_RESPOND,
   OUT_RESUME,
   OUT_TERMINATE,
-} = require('../reactor/layout');
+} = require('../base/layout');
 
 /** @import { AnySocket, Connection, Extensions } from '../connection/state' */
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
@@ -153,7 +154,7 @@ class Upgrade {
       const served = { ...connectionOptions(options), deflate };
       table.state.native.serve(this._slot, this._generation, served, server._rates?.native);
     }
-    if (head.length !== 0) outbox.pushBytes(this._slot, this._generation, OUT_HEAD, head);
+    if (head.length !== 0) outbox.push(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);
     this.socket._answered = Buffer.byteLength(response);
   }
@@ -168,7 +169,8 @@ class Upgrade {
   /** @type {(tag: number, text: string) => void} */
   push(tag, text) {
     this.answered = true;
-    outbox.pushText(this._slot, this._generation, tag, text);
+    outbox.push(this._slot, this._generation, tag, text);
+    withhold(this);
   }
 }
 
@@ -269,7 +271,7 @@ class ReactorHandshake extends Handshake {
     diagnostics.opened(ws, this.request);
     this.callback(ws, this.request);
     // No handler is running, so no record came with its message: everything waits for resume().
-    if ((ws._bits & HALTED) !== 0) ws._ensureExtra().pausedIn = -1;
+    if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
   /** @type {(response: string) => void} */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { root } = require('../async-context');
+const { root } = require('../base/async-context');
 const { glibcVersion, load, systemName } = require('./loader');
 
 const DISABLED = /loading addons is disabled/;
@@ -10,7 +10,7 @@ const BUILD = 'in a clone of the repository run: npm ci && npm run build';
 /**
  * The native addon; loaded on first use.
  *
- * @returns {typeof import('../native/binding')} The exports of the addon
+ * @type {() => typeof import('../native/binding')}
  * @throws {Error} ERR_REACTOR_WS_NATIVE, with the cause, and the remedy
  */
 function addon() {
@@ -30,12 +30,7 @@ function addon() {
  * @property {string} version
  */
 
-/**
- * The error that is thrown in place of the loader's.
- *
- * @param {AggregateError} error With the reason of each place where an addon could have been
- * @returns {Error & { code: string }} The error that `addon` throws instead
- */
+/** The error that is thrown in place of the loader's. @type {(error: AggregateError) => Error & { code: string }} */
 function explained(error) {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
   const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND');
@@ -57,11 +52,10 @@ function explained(error) {
 }
 
 /**
- * @param {(Error & { code?: string })[]} failures The errors of addons that exist
- * @param {string | null} name Name of the package for this system; null: there is none
- * @param {string | null} released The version that a registry has of it; null: it has none, so
- *   `npm install` would be of no help
- * @returns {[why: string, advice: string]} The remedy, for the message of the error
+ * The remedy, by the errors of addons that exist, the name of the package for this system, if there is one, and the
+ * version that a registry has of it; with null `npm install` would be of no help.
+ *
+ * @type {(failures: (Error & { code?: string })[], name: string | null, released: string | null) => [why: string, advice: string]}
  */
 function diagnosis(failures, name, released) {
   const reasons = [...new Set(failures.map(firstLine))];
@@ -79,10 +73,7 @@ function diagnosis(failures, name, released) {
   return ['its package is not installed', install + remedy];
 }
 
-/**
- * @param {Error} error An error of the system, whose text may be long
- * @returns {string} The first line of its message
- */
+/** @param {Error} error An error of the system, whose text may be long */
 function firstLine(error) {
   return error.message.split('\n', 1)[0];
 }

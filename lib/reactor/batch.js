@@ -1,51 +1,40 @@
 'use strict';
 
 const borrowing = require('./borrowing');
-const { BORROWED, HANDSHAKE } = require('../bits');
-const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+const { BORROWED, HANDSHAKE } = require('../base/bits');
+const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const crossing = require('./crossing');
-const { IN_CLOSE, IN_FLAG_OWNED, IN_OPEN, IN_REQUEST, KIND_MASK, LENT_BYTES } = require('./layout');
-const { allocate, allocateMovable } = require('./message-memory');
+const { IN_CLOSE, IN_FLAG_OWNED, IN_OPEN, IN_REQUEST, KIND_MASK, LENT_BYTES } = require('../base/layout');
+const { allocate, allocateMovable, shortLived } = require('./message-memory');
 const { connectionOf } = require('./table');
 
 /** @import { Native } from './table' */
 
 /**
- * Received payloads are views of slabs of this many bytes. A slab is never written twice, so a view
- * stays valid for as long as the program keeps it; the price is that the view keeps its slab.
+ * Received payloads are views of slabs. A slab is never written twice, so a view stays valid for as long as the program
+ * keeps it; the price is that the view keeps its slab.
  */
 const SLAB_BYTES = 128 * 1024;
 
-/**
- * Batches of one reactor that may be on their way in lent memory. A reactor that is further ahead
- * uses memory of its own.
- */
+/** Batches of one reactor in lent memory. A reactor that is further ahead uses memory of its own. */
 const LENT_BUFFERS = 8;
 
 /** The batch that was drained last: its records, and the place of their payloads. */
 const batch = {
-  /**
-   * The memory with the payloads, all of it as a Buffer, and the offset at which they begin.
-   *
-   * @type {ArrayBufferLike}
-   */
+  /** The memory with the payloads, the same as a Buffer, and the offset at which they begin. @type {ArrayBufferLike} */
   buffer: new ArrayBuffer(0),
   /** @type {Buffer} */
   bytes: Buffer.alloc(0),
   base: 0,
-  /**
-   * Whether a view of them was handed out. If not, the next batch takes the place of the payloads.
-   */
+  /** A view of them was handed out. If not, the next batch takes their place. */
   viewed: false,
-  /** Whether a view was handed out that is taken back when its handler has returned. */
+  /** The same of a view that is taken back when its handler has returned. */
   borrowed: false,
   /** Payloads in memory of their own that are taken back too. @type {Buffer[]} */
   taken: [],
 };
 
-/** The native reactors. */
 let native = /** @type {Native} */ (/** @type {unknown} */ (null));
-/** The most buffers that may be lent. */
 let mostLent = 0;
 /**
  * Memory that batches are copied to; `start` and `end` are those of the last one.
@@ -57,12 +46,10 @@ let mostLent = 0;
 const ownedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
 /** For batches of which a part is taken back: they begin where it begins. @type {Slab} */
 const borrowedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
-/** The one that was used last. */
 let slab = ownedSlab;
 /**
- * Memory that the reactors read into, by its number. Memory comes back with a batch: for good with
- * a large one, which then needs no copy, and until the next drain with a small one. The native part
- * keeps this list for as long as the reactors run.
+ * Memory that the reactors read into, by its number. It comes back with a batch: for good with a large one, which then
+ * needs no copy, and until the next drain with a small one. The native part keeps this list.
  *
  * @type {(Buffer | undefined)[]}
  */
@@ -74,16 +61,18 @@ let isBorrowing = false;
 /** Whether a handler has detached memory: large batches are copied from then on. */
 let isWary = false;
 
-/**
- * @param {Native} reactors The native reactors, which batches come from
- * @param {(Buffer | undefined)[]} list The list for lent memory that they were made with
- */
+/** @type {(reactors: Native, list: (Buffer | undefined)[]) => void} */
 function attach(reactors, list) {
   native = reactors;
   lent = list;
-  mostLent = LENT_BUFFERS * native.count;
+  started();
   // Detached memory has no bytes: a batch without bytes must not be shown in memory that has none.
   newSlab(0);
+}
+
+/** The reactors of sockets have been started, or not yet. */
+function started() {
+  mostLent = LENT_BUFFERS * native.links;
 }
 
 /** @param {number} least Bytes that must fit */
@@ -94,12 +83,12 @@ function newSlab(least) {
 }
 
 /**
- * Flushes, and takes the oldest batch that waits: its records into `incoming.records`, its payloads
- * into the slab, or with the memory that was lent for them.
+ * Flushes, and takes the oldest batch that waits: its records into `incoming.records`, its payloads into the slab,
+ * or with the memory that was lent for them. Returns the number of records.
  *
- * @returns {number} The number of records; 0 when nothing waits
+ * @type {(streamsOnly: boolean) => number}
  */
-function nextBatch() {
+function nextBatch(streamsOnly) {
   const viewed = isBorrowing ? takeBack() : batch.viewed;
   if (viewed) slab.start = slab.end;
   batch.viewed = false;
@@ -109,7 +98,7 @@ function nextBatch() {
     show(slab.memory, slab.start);
     handed = null;
   }
-  if (!crossing.drain()) return 0;
+  if (!crossing.drain(streamsOnly)) return 0;
   const { count, isHanded, lent: id } = crossing.incoming;
   if (isHanded) {
     handed = /** @type {Buffer} */ (lent[id]);
@@ -127,10 +116,11 @@ function nextBatch() {
 }
 
 /**
- * Takes back the borrowed messages of the last drained batch: no handler sees them any more.
+ * Takes back the borrowed messages of the last drained batch: no handler sees them any more. Returns whether its
+ * memory is kept all the same: a part is not borrowed, or it cannot be taken back as it has been lent before there
+ * was anybody to borrow.
  *
- * @returns {boolean} Whether its memory is kept all the same: a part is not borrowed, or it cannot
- *   be taken back as it has been lent before there was anybody to borrow
+ * @type {() => boolean}
  */
 function takeBack() {
   const { borrowed, bytes, taken, viewed } = batch;
@@ -147,8 +137,9 @@ function takeBack() {
 }
 
 /**
- * @param {Buffer} memory The memory of the last drained batch
- * @returns {boolean} Whether only this file has the memory now; false: nothing has changed
+ * Returns whether only this file has the memory now; false if nothing has changed.
+ *
+ * @type {(memory: Buffer) => boolean}
  */
 function renew(memory) {
   const isSlab = memory === slab.memory;
@@ -169,9 +160,9 @@ function renew(memory) {
 }
 
 /**
- * @param {object} options The options of a server
- * @returns {boolean} Whether its messages are borrowed. If so, memory from now on is of a kind that
- *   can be taken back
+ * Whether its messages are borrowed. If so, memory from now on is of a kind that can be taken back.
+ *
+ * @type {(options: object) => boolean}
  */
 function lendsMessages(options) {
   if (!Object.hasOwn(options, 'messages') || /** @type {{ messages?: unknown }} */ (options).messages !== 'borrowed') return false;
@@ -184,10 +175,7 @@ function lendsMessages(options) {
   return true;
 }
 
-/**
- * @param {number} bytes Length of the memory, in bytes
- * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
- */
+/** The memory, which is not zeroed; its ArrayBuffer is its own. @type {(bytes: number) => Buffer} */
 function memoryOf(bytes) {
   return isBorrowing ? allocateMovable(bytes) : allocate(bytes);
 }
@@ -195,8 +183,7 @@ function memoryOf(bytes) {
 /**
  * Small messages that are kept would each have a slab of their own, if every batch began a new one.
  *
- * @param {number} count Records of the last drained batch
- * @returns {boolean} Whether a message of it may have to be taken back
+ * @type {(count: number) => boolean}
  */
 function mayBorrow(count) {
   const { records } = crossing.incoming;
@@ -216,7 +203,7 @@ function mayBorrow(count) {
 function intoSlab() {
   const { bytes, lent: id } = crossing.incoming;
   const from = handed === null ? lent[id] : handed;
-  // Bytes behind messages that handlers own could not be taken back.
+  // Bytes after messages that handlers own could not be taken back.
   const isShared = slab === borrowedSlab && slab.start !== 0 && bytes !== 0;
   if (isShared || bytes > slab.memory.length - slab.start) newSlab(bytes);
   const { memory, start } = slab;
@@ -227,25 +214,31 @@ function intoSlab() {
   show(memory, start);
 }
 
-/**
- * @param {Buffer} memory Memory with all payloads of the batch
- * @param {number} base Offset of the payloads
- */
+/** @type {(memory: Buffer, base: number) => void} */
 function show(memory, base) {
   batch.bytes = memory;
   batch.base = base;
   batch.buffer = memory.buffer;
 }
 
+/** @param {Uint8Array} chunk A chunk of a stream, with all payloads of the batch */
+function showChunk(chunk) {
+  shortLived(chunk.byteLength);
+  batch.bytes = /** @type {Buffer} */ (chunk);
+  batch.base = chunk.byteOffset;
+  batch.buffer = chunk.buffer;
+}
+
 /**
- * A handler has detached the memory of the batch being delivered, as Node before 24 lets it: the
- * bytes of the batch are copied again.
+ * A handler has detached the memory of the batch being delivered, as Node before 24 lets it: the bytes of the batch
+ * are copied again. Returns false if they came without a copy and are gone.
  *
- * @returns {boolean} False: the bytes came without a copy and are gone
+ * @type {() => boolean}
  */
 function restore() {
-  isWary = true;
-  if (batch.bytes === handed) return false;
+  const isCopy = batch.bytes === slab.memory;
+  isWary ||= isCopy || batch.bytes === handed;
+  if (!isCopy) return false;
   newSlab(0);
   intoSlab();
   return true;
@@ -267,9 +260,7 @@ function lendMore() {
 /**
  * A payload of the last drained batch that is too large for the slab.
  *
- * @param {number} index Its number in the batch
- * @param {number} length Its bytes
- * @returns {Buffer} A Buffer that owns its memory
+ * @type {(index: number, length: number) => Buffer}
  */
 function takeLarge(index, length) {
   const data = allocateMovable(length);
@@ -277,13 +268,39 @@ function takeLarge(index, length) {
   return data;
 }
 
+/** A view of the batch being delivered was handed out. */
+function keep() {
+  batch.viewed = true;
+}
+
 /**
- * The payload of a record of the batch being delivered, which is taken back from its handler.
+ * The payload of a record of the batch being delivered.
  *
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Offset of the payload, in bytes from the start of the batch
- * @param {number} length Bytes of the payload
- * @returns {Buffer} The payload, which is valid until the next `nextBatch`
+ * @type {(tag: number, offset: number, length: number) => Buffer}
+ */
+function payload(tag, offset, length) {
+  if (length === 0) return EMPTY_BUFFER;
+  if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
+  keep();
+  return new FastBuffer(batch.buffer, batch.base + offset, length);
+}
+
+/**
+ * The payload of a record of the batch being delivered, for code that has read it before a handler
+ * runs. A view that a handler might keep would cost the memory of the whole batch.
+ *
+ * @type {(tag: number, offset: number, length: number) => Buffer}
+ */
+function peek(tag, offset, length) {
+  if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
+  return new FastBuffer(batch.buffer, batch.base + offset, length);
+}
+
+/**
+ * The payload of a record of the batch being delivered, which is taken back from its handler. Returns the payload,
+ * which is valid until the next `nextBatch`.
+ *
+ * @type {(tag: number, offset: number, length: number) => Buffer}
  */
 function borrowedPayload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
@@ -298,14 +315,24 @@ function borrowedPayload(tag, offset, length) {
   return data;
 }
 
-/**
- * A handler gets a message that the next `nextBatch` takes back.
- *
- * @param {Buffer} data A view of the batch, not empty
- */
+/** A handler gets a message that the next `nextBatch` takes back. @type {(data: Buffer) => void} */
 function borrow(data) {
   batch.borrowed = true;
   borrowing.lend(data);
 }
 
-module.exports = { attach, batch, borrow, borrowedPayload, lendsMessages, nextBatch, restore, takeLarge };
+module.exports = {
+  attach,
+  batch,
+  borrow,
+  borrowedPayload,
+  keep,
+  lendsMessages,
+  nextBatch,
+  payload,
+  peek,
+  restore,
+  showChunk,
+  started,
+  takeLarge,
+};

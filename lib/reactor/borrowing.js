@@ -1,8 +1,7 @@
 'use strict';
 
-const { FastBuffer } = require('../constants');
+const { FastBuffer } = require('../base/constants');
 
-/** The text of the error for a message that is used too late. */
 const CODE = 'REACTOR_WS_BORROWED';
 const WHY =
   "A message was used after its handler had returned. Its server has the option messages: 'borrowed', " +
@@ -13,9 +12,9 @@ const WHY =
 /** Node 22 and later. */
 const { transfer } = /** @type {Movable} */ (ArrayBuffer.prototype);
 
-/** The fields of a subclass are put on the object that its constructor is given. */
+/** Fields of a subclass are put on the object that it is given. */
 class Given {
-  /** @param {object} object The object */
+  /** @param {object} object */
   constructor(object) {
     return object;
   }
@@ -24,25 +23,19 @@ class Given {
 /**
  * A detached ArrayBuffer, and the one that has its memory now: both have the holder of that
  * memory. A write of Node's that is still under way refers to a message, and to bytes that must not
- * be freed. The field is private, for behind it are the messages of others.
+ * be freed. The field is private, for it leads to the messages of others.
  */
 class Moved extends Given {
   /** @type {{ memory: Movable }} */
   #holder;
 
-  /**
-   * @param {Movable} buffer The ArrayBuffer
-   * @param {{ memory: Movable }} holder The holder of its memory
-   */
+  /** @param {Movable} buffer @param {{ memory: Movable }} holder */
   constructor(buffer, holder) {
     super(buffer);
     this.#holder = holder;
   }
 
-  /**
-   * @param {Movable} from The ArrayBuffer that had the memory
-   * @param {Movable} to The one that has it now
-   */
+  /** @type {(from: Movable, to: Movable) => void} */
   static note(from, to) {
     let holder = { memory: to };
     if (#holder in from) {
@@ -61,20 +54,16 @@ const development = {
   hasReported: false,
 };
 
-/**
- * The first server with borrowed messages has been made. In development, messages that are kept say
- * why they are empty.
- */
+/** In development, messages that are kept say why they are empty. */
 function begin() {
   if (process.env.NODE_ENV !== 'production') development.lent = [];
 }
 
 /**
  * Moves memory to an ArrayBuffer that no handler has seen, without a copy. Views of the old one
- * have no bytes any more.
+ * have no bytes any more. Returns null if it cannot be moved, or a handler has detached it.
  *
- * @param {Buffer} memory All of an ArrayBuffer
- * @returns {Buffer | null} The memory; null if it cannot be moved, or a handler has detached it
+ * @type {(memory: Buffer) => Buffer | null}
  */
 function move(memory) {
   const buffer = /** @type {Movable} */ (memory.buffer);
@@ -93,7 +82,7 @@ function move(memory) {
 /**
  * A handler gets a message whose memory is taken back together with that of others.
  *
- * @param {Buffer} message The message
+ * @type {(message: Buffer) => void}
  */
 function lend(message) {
   if (development.lent !== null) development.lent.push(message);
@@ -107,11 +96,7 @@ function returned() {
   lent.length = 0;
 }
 
-/**
- * Takes back a message in memory of its own, whose handler has returned.
- *
- * @param {Buffer} message The message
- */
+/** Takes back a message in memory of its own, whose handler has returned. @type {(message: Buffer) => void} */
 function takeBack(message) {
   if (message.length === 0) return;
   move(message);
@@ -121,7 +106,7 @@ function takeBack(message) {
 /**
  * The use of a message is reported from now on, unless a handler has made it not extensible.
  *
- * @param {Buffer} message A message that was taken back, in development
+ * @type {(message: Buffer) => void}
  */
 function mark(message) {
   Reflect.setPrototypeOf(message, RETURNED);

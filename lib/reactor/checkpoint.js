@@ -13,8 +13,7 @@ const checkpoint = unwrapped(/** @type {{ _tickCallback?: () => void }} */ (/** 
  * Node's function itself. With --pending-deprecation Node has a function in its place that warns,
  * and whose prototype it is.
  *
- * @param {(() => void) | undefined} tickCallback Undefined where there is none
- * @returns {(() => void) | null} The function itself; null where there is none
+ * @type {(tickCallback: (() => void) | undefined) => (() => void) | null}
  */
 function unwrapped(tickCallback) {
   if (typeof tickCallback !== 'function') return null;

@@ -1,8 +1,7 @@
 'use strict';
 
-// The calls to the native reactors that every turn makes. `src/binding/crossing.rs` is the other
-// end. Arguments and results are words behind the records of the array that both sides know: as
-// arguments of a call they would cost more than the call.
+// The calls to the native reactors that every turn makes; `src/binding/crossing.rs` is the other end. Arguments and
+// results are words after the records of an array that both sides know: as arguments they would cost more than the call.
 
 const {
   ASKED_GENERATION,
@@ -11,186 +10,77 @@ const {
   DRAINED_BYTES,
   DRAINED_HANDED,
   DRAINED_LENT,
+  DRAINED_STREAMS,
   DRAINED_TURN,
-  FLUSHED_BYTES,
-  FLUSHED_NEXT,
+  FLOWS_WAIT,
   LENT_ID,
-} = require('./layout');
-const lastSent = require('./last-sent');
+  PUMPED,
+  STREAMS_WAIT,
+} = require('../base/layout');
+const flows = require('./flows');
+const { exchange } = require('./outbox');
 
 /** @import { Native } from './table' */
 
-/**
- * Bytes of an arena, in which the records of one flush are collected. The answers to a full batch
- * fit.
- */
-const ARENA_BYTES = 320 * 1024;
-
-/**
- * Most arenas: one is filled here, the others are on their way. A reactor that has all others gets
- * copies.
- */
-const ARENAS = 4;
-
-/** @typedef {Buffer & { utf8Write(text: string, start: number, length?: number): number }} Arena */
-
-/** Outbound records, which go with the next exchange. */
-const outgoing = {
-  /**
-   * The arena that they are in. A Buffer, whose `utf8Write` Node's types do not know.
-   *
-   * @type {Arena}
-   */
-  arena: /** @type {Arena} */ (Buffer.alloc(0)),
-  /** Its words. @type {Uint32Array} */
-  words: new Uint32Array(0),
-  /** Bytes of the arena that they take. */
-  used: 0,
-};
-
 /** The batch of the last exchange. */
 const incoming = {
-  /** The array of its records. */
   records: new Uint32Array(0),
-  /** The number of records; with 0 nothing waited, and the fields below have no meaning. */
+  /** Records; with 0 the fields below have no meaning. */
   count: 0,
   /** Bytes of their payloads. */
   bytes: 0,
-  /**
-   * The number of the lent memory with the payloads; -1: they are in the reactor's own memory, and
-   * more should be lent.
-   */
+  /** The lent memory with the payloads; -1: the reactor's own, and more should be lent. */
   lent: -1,
-  /** Whether that memory comes back for good, and not only until the next exchange. */
+  /** That memory comes back for good, and not only until the next exchange. */
   isHanded: false,
-  /** Number of the event loop's turn that it is delivered in. */
+  /** The event loop's turn that it is delivered in. */
   turn: 0,
-  /**
-   * How often JavaScript has let something go ahead of what had come before it, apart from those
-   * times that the native part counts.
-   */
+  /** How often a connection has opened before an end that had come before. */
   unsettled: 0,
 };
 
-/**
- * All arenas, by number. The native part keeps this list for as long as the reactors run. Nothing
- * else refers to an arena, so no code can look at it or detach it while a reactor reads it.
- *
- * @type {Buffer[]}
- */
-let arenas = [];
-/**
- * Their words. They are not in the list of arenas: the native part holds that list, and would hold
- * the global object of this copy of the package, if the list had an object of its realm.
- *
- * @type {Uint32Array[]}
- */
-const arenaWords = [];
-
-/** The array of records. Behind those are the words that both sides write to. */
+/** The same array, for the words that both sides write to. */
 let said = incoming.records;
-/** @type {Native} */
-let native;
-/** The native functions with these names. */
-let flushNative = () => {};
-/** Null where the reactor is on another thread. @type {((payload: Uint8Array) => void) | null} */
-let flushWithNative = null;
 let drainNative = () => 0;
 let deliverNative = () => {};
 let lendNative = (/** @type {Buffer} */ _memory) => {};
 let settledNative = () => Infinity;
-let settleNative = () => false;
 let loopTurnNative = () => 0;
 let callNextNative = () => false;
+let pumpNative = (/** @type {Uint8Array} */ _chunk) => true;
+let streamEventNative = (/** @type {number} */ _event) => {};
 
-/**
- * @param {Native} reactors The native reactors
- * @param {Uint32Array<ArrayBuffer>} records The array that they were made with
- * @param {Buffer[]} list The list for arenas that they were made with
- */
-function attach(reactors, records, list) {
-  native = reactors;
+/** @type {(native: Native, records: Uint32Array<ArrayBuffer>) => void} */
+function attach(native, records) {
   incoming.records = said = records;
-  arenas = list;
-  flushNative = native.flush();
-  flushWithNative = native.flushWith();
   drainNative = native.drain();
   deliverNative = native.deliver();
   lendNative = native.lend();
   settledNative = native.bytesSettled();
-  settleNative = native.settle();
   loopTurnNative = native.loopTurn();
   callNextNative = native.callNext();
-  lendArena();
-  fill(0);
+  pumpNative = native.pump();
+  streamEventNative = native.streamEvent();
 }
 
-/** @param {number} id Number of the arena to be filled from now on */
-function fill(id) {
-  outgoing.arena = /** @type {Arena} */ (arenas[id]);
-  outgoing.words = arenaWords[id];
+/** Whether records of streams wait. */
+function streamsWait() {
+  return (said[STREAMS_WAIT] & 1) !== 0;
 }
 
-/** Lends one more arena, if there may be. */
-function lendArena() {
-  if (arenas.length === ARENAS) return;
-  const memory = Buffer.allocUnsafeSlow(ARENA_BYTES);
-  const id = arenas.push(memory) - 1;
-  arenaWords.push(new Uint32Array(memory.buffer));
-  native.lendArena(id, memory);
+/** Whether they wait, or their reactor waits until those before are dealt with. */
+function isAwaited() {
+  return said[STREAMS_WAIT] !== 0;
 }
 
 /**
- * One crossing: hands over the collected records, and takes the results of the call.
+ * Hands over the collected records, gives the last batch back, and takes the oldest one that waits, into `incoming`.
+ * Returns false if nothing waits.
  *
- * @template T
- * @param {(payload: Uint8Array) => T} call A native function
- * @param {Uint8Array} [payload] Its argument
- * @returns {T} What it returned
+ * @type {(streamsOnly: boolean) => boolean}
  */
-function exchange(call, payload) {
-  const collected = outgoing.used;
-  outgoing.used = 0;
-  lastSent.forget();
-  said[FLUSHED_BYTES] = collected;
-  try {
-    return call(/** @type {Uint8Array} */ (payload));
-  } finally {
-    // Also when the call threw: the reactor may have the arena by now. Without records to flush,
-    // another arena may have come back.
-    const next = said[FLUSHED_NEXT];
-    if (next !== 0) fill(next - 1);
-    else if (collected !== 0) lendArena();
-  }
-}
-
-/** Hands over the collected records. */
-function flush() {
-  if (outgoing.used !== 0) exchange(flushNative);
-}
-
-/** @returns {boolean} Whether the reactor is on this thread, so that `flushWith` has an effect */
-function isInline() {
-  return flushWithNative !== null;
-}
-
-/**
- * Hands over the collected records. The payload of the last one is written from where it
- * is.
- *
- * @param {Uint8Array} payload The payload of the last record, of 16 KiB and more
- */
-function flushWith(payload) {
-  if (flushWithNative !== null) exchange(flushWithNative, payload);
-}
-
-/**
- * Hands over the collected records, gives the last batch back, and takes the oldest one
- * that waits, into `incoming`.
- *
- * @returns {boolean} False: nothing waits
- */
-function drain() {
+function drain(streamsOnly) {
+  said[DRAINED_STREAMS] = streamsOnly ? 1 : 0;
   const count = (incoming.count = exchange(drainNative));
   if (count === 0) return false;
   incoming.bytes = said[DRAINED_BYTES];
@@ -204,34 +94,23 @@ function drain() {
  * The first records of the last batch have been delivered, the others come in a later turn of the
  * event loop.
  *
- * @param {number} count The number of records delivered
+ * @type {(count: number) => void}
  */
 function delivered(count) {
   said[DELIVERED_RECORDS] = count;
   deliverNative();
 }
 
-/**
- * Makes the reactors hand over the bytes that their sockets have by now.
- *
- * @returns {boolean} Whether `drain` would bring a batch
- */
-function settle() {
-  return settleNative();
-}
-
-/**
- * @returns {number} Number of the event loop's turn. It changes between the time when the loop
- *   reads sockets and the time when it calls what was given to `setImmediate`
- */
+/** @type {() => number} */
 function loopTurn() {
   return loopTurnNative();
 }
 
 /**
- * Schedules `wake` for the event loop's next turn, before that reads any socket.
+ * Schedules `wake` for the event loop's next turn, before that reads any socket. Returns false if there is no way to
+ * do that.
  *
- * @returns {boolean} False if there is no way to do that
+ * @type {() => boolean}
  */
 function callNext() {
   return callNextNative();
@@ -240,8 +119,7 @@ function callNext() {
 /**
  * Lends memory for batches to the reactor that the last one came from.
  *
- * @param {number} id Number of the memory
- * @param {Buffer} memory Memory that no other code can look at or detach
+ * @type {(id: number, memory: Buffer) => void}
  */
 function lend(id, memory) {
   said[LENT_ID] = id;
@@ -252,8 +130,7 @@ function lend(id, memory) {
  * The number of bytes of a connection's sends that the kernel has, minus bytes of its topics that
  * wait: those are in no count here.
  *
- * @param {{ _slot: number, _generation: number }} connection A WebSocket, or its handshake
- * @returns {number} Infinity when the connection is gone
+ * @type {(connection: { _slot: number, _generation: number }) => number}
  */
 function bytesSettled({ _slot, _generation }) {
   said[ASKED_SLOT] = _slot;
@@ -261,19 +138,68 @@ function bytesSettled({ _slot, _generation }) {
   return settledNative();
 }
 
+/**
+ * A chunk has come from the stream of a connection. With `mayStay` its bytes may be read where they are: then
+ * `incoming` may have their records, with offsets in the chunk. Else they are copied. Returns false if the stream is not
+ * to be read before it is told so. The caller calls `act`.
+ *
+ * @type {(connection: { _slot: number, _generation: number }, chunk: Uint8Array, mayStay: boolean) => boolean}
+ */
+function pump({ _slot, _generation }, chunk, mayStay) {
+  said[ASKED_SLOT] = _slot;
+  said[ASKED_GENERATION] = _generation;
+  said[PUMPED] = mayStay ? 1 : 0;
+  const isRead = pumpNative(chunk);
+  if (mayStay) {
+    const word = said[PUMPED];
+    incoming.count = word === 0 ? 0 : word - 1;
+    incoming.turn = said[DRAINED_TURN];
+    said[PUMPED] = 0;
+  }
+  return isRead;
+}
+
+/** Streams do what the last call has left for them. */
+function act() {
+  if (said[FLOWS_WAIT] !== 0) flows.act();
+}
+
+/**
+ * Something else has happened to that stream.
+ *
+ * @type {(connection: { _slot: number, _generation: number }, event: number) => void}
+ */
+function streamEvent({ _slot, _generation }, event) {
+  said[ASKED_SLOT] = _slot;
+  said[ASKED_GENERATION] = _generation;
+  streamEventNative(event);
+  if (said[FLOWS_WAIT] !== 0) flows.act();
+}
+
+/** Records of the immediate under way count as of the loop's turn now. */
+function renewTurn() {
+  incoming.turn = loopTurn();
+}
+
+/** JavaScript lets something go ahead of what has come before it. */
+function countUnsettled() {
+  incoming.unsettled++;
+}
+
 module.exports = {
-  ARENA_BYTES,
+  act,
   attach,
   bytesSettled,
   callNext,
+  countUnsettled,
   delivered,
   drain,
-  flush,
-  flushWith,
   incoming,
-  isInline,
+  isAwaited,
   lend,
   loopTurn,
-  outgoing,
-  settle,
+  pump,
+  renewTurn,
+  streamEvent,
+  streamsWait,
 };

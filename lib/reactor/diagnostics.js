@@ -7,7 +7,7 @@ const { channel, tracingChannel } = require('node:diagnostics_channel');
 const EventEmitter = require('node:events');
 const { Writable } = require('node:stream');
 
-const { kWebSocket } = require('../constants');
+const { kWebSocket } = require('../base/constants');
 
 /** @import { WebSocket } from '../connection/state' */
 
@@ -18,11 +18,7 @@ const refusing = channel('reactor-ws:refused');
 const handling = tracingChannel('reactor-ws:message');
 const { end, error, start } = handling;
 
-/**
- * The requests of connections that opened while a channel had subscribers.
- *
- * @type {WeakMap<WebSocket, object>}
- */
+/** The requests of connections that opened while a channel had subscribers. @type {WeakMap<WebSocket, object>} */
 const requests = new WeakMap();
 
 /**
@@ -36,7 +32,7 @@ let onMessage = null;
 /**
  * Looks whether a program has replaced `on` of Receiver to see its messages, as tracers do with ws.
  *
- * @param {Writable} receiver Prototype of Receiver
+ * @type {(receiver: Writable) => void}
  */
 function handleWith(receiver) {
   if (receiver.on === Writable.prototype.on) return;
@@ -45,11 +41,7 @@ function handleWith(receiver) {
   onMessage = /** @type {Function} */ (listened.listeners('message')[0]);
 }
 
-/**
- * @this {any}
- * @param {unknown} data The message, as listeners get it
- * @param {boolean} isBinary Whether it is binary
- */
+/** @type {(this: any, data: unknown, isBinary: boolean) => void} */
 function handle(data, isBinary) {
   this[kWebSocket].emit('message', data, isBinary);
 }
@@ -70,8 +62,9 @@ function isRequestSeen() {
 }
 
 /**
- * @param {WebSocket} ws A connection that is open, before 'connection' or, of a client, 'open'
- * @param {object | null} request The upgrade request; null for a client
+ * Called before 'connection' or, of a client, 'open'; the request is null for a client.
+ *
+ * @type {(ws: WebSocket, request: object | null) => void}
  */
 function opened(ws, request) {
   if (!isRequestSeen()) return;
@@ -79,31 +72,18 @@ function opened(ws, request) {
   if (opening.hasSubscribers) opening.publish({ ws, request });
 }
 
-/**
- * @param {WebSocket} ws A connection that is gone, before 'close'
- * @param {number} code Status code of 'close'
- * @param {Buffer} reason Its reason
- * @param {string | null} cause Its `closeCause`
- */
+/** Called before 'close'. @type {(ws: WebSocket, code: number, reason: Buffer, cause: string | null) => void} */
 function closed(ws, code, reason, cause) {
   if (closing.hasSubscribers) closing.publish({ ws, request: requestOf(ws), code, reason, cause });
 }
 
-/**
- * @param {WebSocket} ws A connection that has failed, before 'error'
- * @param {Error} reason The error
- * @returns {Error} The error
- */
+/** Called before 'error'. @type {(ws: WebSocket, reason: Error) => Error} */
 function failed(ws, reason) {
   if (failing.hasSubscribers) failing.publish({ ws, request: requestOf(ws), error: reason });
   return reason;
 }
 
-/**
- * @param {object} request The upgrade request, before it is answered
- * @param {unknown} server The WebSocketServer
- * @param {number} status HTTP status of the answer
- */
+/** Called before the request is answered. @type {(request: object, server: unknown, status: number) => void} */
 function refused(request, server, status) {
   if (refusing.hasSubscribers) refusing.publish({ request, server, status });
 }
@@ -111,9 +91,7 @@ function refused(request, server, status) {
 /**
  * Emits 'message', and reports its beginning and end to subscribers.
  *
- * @param {WebSocket} ws The connection of the message
- * @param {unknown} data The message, as listeners get it
- * @param {boolean} isBinary Whether it is binary
+ * @type {(ws: WebSocket, data: unknown, isBinary: boolean) => void}
  */
 function emitMessage(ws, data, isBinary) {
   if (!isTraced()) return void ws.emit('message', data, isBinary);
@@ -124,9 +102,9 @@ function emitMessage(ws, data, isBinary) {
 }
 
 /**
- * @param {WebSocket} ws A connection
- * @returns {object | null} Its request; null for a client, and for a connection that
- *   opened before there were subscribers
+ * Null for a client, and for a connection that opened before there were subscribers.
+ *
+ * @type {(ws: WebSocket) => object | null}
  */
 function requestOf(ws) {
   return requests.get(ws) ?? null;

@@ -4,12 +4,12 @@
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
-const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
-const { BORROWED, NOT_PLAIN } = require('../bits');
-const { batch, borrow, nextBatch, restore, takeLarge } = require('./batch');
+const { BORROWED, NOT_PLAIN } = require('../base/bits');
+const { batch, borrow, keep, nextBatch, payload, restore, showChunk, takeLarge } = require('./batch');
 const { checkpoint } = require('./checkpoint');
-const { delivered, incoming } = require('./crossing');
+const { act, delivered, incoming, isAwaited, pump, streamsWait } = require('./crossing');
 const {
   ADOPTED_SLOTS,
   IN_BINARY,
@@ -17,6 +17,7 @@ const {
   IN_CLOSED,
   IN_END,
   IN_FAILURE,
+  IN_FENCE,
   IN_FLAG_OWNED,
   IN_LISTENER_CLOSED,
   IN_OPEN,
@@ -25,12 +26,14 @@ const {
   IN_TEXT,
   KIND_MASK,
   OPENED_LISTENER,
+  PIPE_SLOTS,
   TOPIC_SLOT,
-} = require('./layout');
-const { nodeEmit } = require('../node-emit');
+} = require('../base/layout');
+const fence = require('./fence');
+const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
 const table = require('./table');
-const { beginTurn, callDue, endTurn, ends, mayWait } = require('./turns');
+const { beginTurn, callDue, endTurn, waitsForEnds } = require('./turns');
 
 const { connectionOf, state } = table;
 
@@ -44,13 +47,10 @@ const { connectionOf, state } = table;
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
 
-/**
- * The most milliseconds of a turn in which connections end. A connection may leave many topics, so
- * the clock is read behind each end.
- */
+/** The same where connections end, which may leave many topics: the clock is read after each. */
 const ENDING_MILLISECONDS = 4;
 
-/** Records after which the clock is read within a batch. */
+/** Records between two looks at the clock. */
 const CLOCK_INTERVAL = 64;
 
 /** The slot of the previous record, when there is none or that record opened the connection. */
@@ -63,20 +63,16 @@ let count = 0;
 let batchNumber = 0;
 let delivering = false;
 let immediate = false;
-/**
- * The turns of the event loop for which the next connection that opens waits after an end, so that a
- * client of both has mostly seen that end. Where many connections come and go, the openings of one call
- * of `wake` wait for that many turns together.
- */
-const TURNS_AFTER_END = 3;
-let hasEnded = false;
-let turnsToWait = 0;
+/** In the callback of a stream Node runs the ticks itself, after it. */
+const runNoTicks = () => {};
+let runTicks = checkpoint;
+/** Whether that batch is a chunk of a stream, where it is. */
+let isChunk = false;
 
 /** Called when records wait, or to go on with a turn that was cut short. */
 function wake() {
   callDue();
   if (immediate) return;
-  turnsToWait = TURNS_AFTER_END;
   turn();
 }
 
@@ -96,41 +92,45 @@ function continueLater() {
   setImmediate(continueTurn);
 }
 
-/** @returns {boolean} Whether what is left over comes in an immediate */
-function isPostponed() {
-  return immediate;
-}
-
-/** @returns {boolean} Whether a handler is being called */
-function isDelivering() {
-  return delivering;
-}
-
-/** Delivers what waits, for as long as a turn may take. The rest comes in an immediate. */
-function turn() {
+/**
+ * Delivers what waits, for as long as a turn may take. The rest comes in an immediate.
+ *
+ * @type {(streamsOnly?: boolean) => void}
+ */
+function turn(streamsOnly = false) {
   // A handler that runs the event loop, as deasync does, or calls this function is in a delivery,
   // which goes on when it returns.
   if (delivering) return;
   const deadline = performance.now() + TURN_MILLISECONDS;
+  runTicks = streamsOnly ? runNoTicks : checkpoint;
   let finished = false;
   outbox.beginBatching();
   try {
+    // Streams that the loop writes to may bring chunks, whose records must not take the place of
+    // others.
+    delivering = true;
     for (let batches = 0; ; ) {
       if (cursor === count) {
         if (batches === TURN_BATCHES) break;
         count = cursor = 0;
         // The sends of handlers leave with it.
-        count = nextBatch();
+        count = nextBatch(streamsOnly);
+        isChunk = false;
         batchNumber++;
         if (count === 0) {
+          if (streamsWait()) continue;
           finished = true;
           break;
         }
         if (batches++ !== 0 && performance.now() > deadline) break;
       }
-      delivering = true;
       if (!deliver(deadline)) break;
-      delivering = false;
+      if (!isChunk || isAwaited()) continue;
+      outbox.flush();
+      if (!isAwaited()) {
+        finished = true;
+        break;
+      }
     }
   } finally {
     // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.
@@ -145,15 +145,41 @@ function turn() {
 }
 
 /**
- * Delivers the batch from `cursor` on. `turn` deals with a handler that throws: inside
- * of a `try` V8 needs three more calls to construct a Buffer, a seventh of JavaScript's share of a
- * small message. This function is too long to be inlined there.
+ * Takes a chunk of a stream, whose records the next `turn` delivers.
  *
- * @param {number} deadline The time at which to stop
- * @returns {boolean} Whether all of it was delivered
+ * @param {import('../connection/state').WebSocket} connection The connection of the stream
+ * @param {Uint8Array} chunk Its bytes
+ * @returns {boolean} False: the stream is not to be read for now
+ */
+function take(connection, chunk) {
+  const mayStay = !delivering && !immediate && cursor === count && (connection._bits & BORROWED) === 0;
+  const isRead = pump(connection, chunk, mayStay);
+  if (mayStay && incoming.count !== 0) {
+    showChunk(chunk);
+    cursor = 0;
+    count = incoming.count;
+    isChunk = true;
+    batchNumber++;
+  }
+  // What streams do may bring other chunks.
+  const outer = delivering;
+  delivering = true;
+  try {
+    act();
+  } finally {
+    delivering = outer;
+  }
+  return isRead;
+}
+
+/**
+ * Delivers the batch from `cursor` on. `turn` deals with a handler that throws: inside of a `try` V8 needs three more
+ * calls to construct a Buffer, a seventh of JavaScript's share of a small message.
+ *
+ * @type {(deadline: number) => boolean}
  */
 function deliver(deadline) {
-  const { adopted, connections } = state;
+  const { connections } = state;
   const { records, turn: turnNumber } = incoming;
   const traced = isTraced();
   let { base, buffer, bytes } = batch;
@@ -166,7 +192,7 @@ function deliver(deadline) {
     const slot = records[word];
     if (slot !== previous) {
       if (previous !== NO_RECORD) {
-        checkpoint();
+        runTicks();
         // A peer waits for each connection that opens.
         if (previous === OPENED_JUST_NOW) nextLook = next;
       }
@@ -175,12 +201,12 @@ function deliver(deadline) {
     if (next >= nextLook) {
       if (performance.now() > latest) {
         // A request may come next, and the handlers of the records before go on with a promise.
-        checkpoint();
+        runTicks();
         return false;
       }
       nextLook = next + CLOCK_INTERVAL;
     }
-    // Set before a handler may throw: the next delivery goes on behind this record.
+    // Set before a handler may throw: the next delivery goes on after this record.
     cursor = ++next;
     if (bytes.length === 0) {
       // A handler has detached the memory.
@@ -193,7 +219,7 @@ function deliver(deadline) {
     const tag = records[word + 1];
     const length = records[word + 3];
     const kind = tag & KIND_MASK;
-    const connection = /** @type {Open | undefined} */ (slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS]);
+    const connection = /** @type {Open | undefined} */ (slot < ADOPTED_SLOTS ? connections[slot] : connectionOf(slot));
     if (
       (kind === IN_TEXT || kind === IN_BINARY) &&
       (tag & IN_FLAG_OWNED) === 0 &&
@@ -202,7 +228,7 @@ function deliver(deadline) {
     ) {
       connection._turn = turnNumber;
       const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
-      if ((connection._bits & BORROWED) === 0) batch.viewed = true;
+      if ((connection._bits & BORROWED) === 0) keep();
       else if (length !== 0) borrow(data);
       const listener = connection._events.message;
       // Without `emit` a single listener saves a tenth of what a small message costs.
@@ -212,16 +238,14 @@ function deliver(deadline) {
         connection.emit('message', data, kind === IN_BINARY);
       }
     } else {
-      if (isOpening(kind) && ((hasEnded && turnsToWait > 0) || (ends.unreported !== 0 && mayWait()))) {
-        // A client that has closed a connection sees its end before another one opens.
-        if (--turnsToWait <= 0) hasEnded = false;
+      if (isOpening(kind) && waitsForEnds()) {
         cursor--;
         return false;
       }
       if (kind === IN_END) {
         // Their listeners may throw.
         cursor--;
-        checkpoint();
+        runTicks();
         cursor++;
       } else if (connection !== undefined) {
         connection._turn = turnNumber;
@@ -232,29 +256,22 @@ function deliver(deadline) {
       if (kind === IN_OPEN) {
         previous = OPENED_JUST_NOW;
       } else if (isEnding(kind)) {
-        hasEnded = true;
         nextLook = next;
         latest = deadline - TURN_MILLISECONDS + ENDING_MILLISECONDS;
       }
     }
   }
   // The last connection's jobs run before the flush too, so that what they send goes with it.
-  checkpoint();
+  runTicks();
   return true;
 }
 
-/**
- * @param {number} kind Kind of the record
- * @returns {boolean} Whether it is the first record of a connection, or of its request
- */
+/** Whether it is the first record of a connection, or of its request. @type {(kind: number) => boolean} */
 function isOpening(kind) {
   return kind === IN_OPEN || kind === IN_REQUEST;
 }
 
-/**
- * @param {number} kind Kind of the record
- * @returns {boolean} Whether the connection may leave its topics
- */
+/** @type {(kind: number) => boolean} */
 function isEnding(kind) {
   return kind === IN_CLOSE || kind === IN_CLOSED || kind === IN_END;
 }
@@ -263,10 +280,7 @@ function isEnding(kind) {
  * Acts on a record whose batch is gone. A connection that misses a record ends: no peer may take
  * a frame for received that was not.
  *
- * @param {number} slot Slot of the connection in the table
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Offset of the payload in the batch
- * @param {number} length Bytes of the payload, or a count
+ * @type {(slot: number, tag: number, offset: number, length: number) => void}
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
@@ -276,12 +290,7 @@ function lose(slot, tag, offset, length) {
   else connectionOf(slot)?.terminate();
 }
 
-/**
- * @param {number} slot Slot of the connection, or id of the listener
- * @param {number} tag kind | flags << 8 | aux << 16
- * @param {number} offset Offset of the payload in the batch
- * @param {number} length Its bytes, or a count
- */
+/** @type {(slot: number, tag: number, offset: number, length: number) => void} */
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
   if (isOpening(kind)) {
@@ -299,7 +308,9 @@ function deliverOther(slot, tag, offset, length) {
   } else if (kind === IN_REFUSED) {
     state.listeners.get(slot)?._listener._onRefused(length);
   } else if (kind === IN_FAILURE) {
-    fail(payload(tag, offset, length).toString());
+    fail(payload(tag, offset, length).toString(), slot === PIPE_SLOTS);
+  } else if (kind === IN_FENCE) {
+    fence.passed();
   } else if (slot === TOPIC_SLOT) {
     state.topics?._onRecord(tag, offset, length);
   } else {
@@ -308,57 +319,30 @@ function deliverOther(slot, tag, offset, length) {
 }
 
 /**
- * The payload of a record of the batch being delivered.
- *
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Offset of the payload in the batch
- * @param {number} length Bytes of the payload
- * @returns {Buffer} A view of the batch, or memory of its own
- */
-function payload(tag, offset, length) {
-  if (length === 0) return EMPTY_BUFFER;
-  if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
-  batch.viewed = true;
-  return new FastBuffer(batch.buffer, batch.base + offset, length);
-}
-
-/**
- * The payload of a record of the batch being delivered, for code that has read it before a handler
- * runs. A view that a handler might keep would cost the memory of the whole batch.
- *
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Offset of the payload in the batch
- * @param {number} length Bytes of the payload
- * @returns {Buffer} A view of the batch, or memory of its own
- */
-function peek(tag, offset, length) {
-  if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
-  return new FastBuffer(batch.buffer, batch.base + offset, length);
-}
-
-/**
  * Number of the batch being delivered, -1 outside of a delivery.
  *
- * @returns {number} The number, counted from the first batch on
+ * @type {() => number}
  */
 function currentBatch() {
   return delivering ? batchNumber : -1;
 }
 
 /**
- * A reactor died: the others end too, every connection is gone and every server has failed.
+ * A reactor died: the others end too, every connection is gone and every server has failed. If it was one in a thread,
+ * streams go on.
  *
- * @param {string} reason Message of the panic
+ * @type {(reason: string, isOfStreams: boolean) => void}
  */
-function fail(reason) {
+function fail(reason, isOfStreams) {
   const error = Object.assign(new Error(`The reactor failed: ${reason}`), { code: 'WS_ERR_REACTOR_FAILED' });
-  state.native.shutdown();
-  state.failure = error;
+  if (isOfStreams) state.native.shutdown();
+  else state.native.endThreads();
   for (const server of state.listeners.values()) server._listClients();
-  const { connections, servers } = table.forgetAll();
+  const { connections, servers } = table.fail(error, isOfStreams);
+  fence.fail();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));
   process.nextTick(() => state.topics?._onFailed());
 }
 
-module.exports = { currentBatch, isDelivering, isPostponed, payload, peek, turn, wake };
+module.exports = { currentBatch, take, turn, wake };

@@ -4,23 +4,20 @@ const channels = require('node:diagnostics_channel');
 // Not the global ones: a test may have put others in their place.
 const { clearInterval, setInterval } = require('node:timers');
 
-const { flush } = require('./crossing');
+const { LONGEST_DELAY } = require('../base/checks');
+const { finish } = require('./flows');
+const { flush } = require('./outbox');
 
 /** @import { Native } from './table' */
 
-/** The longest delay a timer takes, in milliseconds. */
-const LONGEST_DELAY = 2 ** 31 - 1;
-
-/**
- * Channels on which Node reports a connection of a server of its own, behind the listeners of
- * 'connection', and a request, before it emits any event.
- */
-const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
+/** The channel on which Node reports a connection of a server of its own, after the listeners of 'connection'. */
+const ARRIVALS = 'net.server.socket';
 
 /** The native reactors. */
 let native = /** @type {Native} */ (/** @type {unknown} */ (null));
 /** @type {(message: unknown) => void} */
 let onArrival = () => {};
+let beforeExit = () => {};
 /** The number of listeners and connections. */
 let users = 0;
 /** The number of those that keep the process alive. */
@@ -28,14 +25,11 @@ let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
 
-/**
- * @param {Native} reactor The native reactors, which nothing uses yet
- * @param {(message: unknown) => void} arrived To be called when a server of Node in this
- *   environment gets a connection or a request
- */
-function attach(reactor, arrived) {
+/** @type {(reactor: Native, arrived: (message: unknown) => void, exits: () => void) => void} */
+function attach(reactor, arrived, exits) {
   native = reactor;
   onArrival = arrived;
+  beforeExit = exits;
 }
 
 /**
@@ -46,7 +40,7 @@ function attach(reactor, arrived) {
 function use() {
   if (users++ !== 0) return;
   native.hold(true);
-  for (const name of ARRIVALS) channels.subscribe(name, onArrival);
+  channels.subscribe(ARRIVALS, onArrival);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
 }
@@ -55,7 +49,7 @@ function unuse() {
   if (--users !== 0) return;
   process.removeListener('newListener', onNewListener);
   process.removeListener('exit', stop);
-  for (const name of ARRIVALS) channels.unsubscribe(name, onArrival);
+  channels.unsubscribe(ARRIVALS, onArrival);
   native.hold(false);
 }
 
@@ -73,10 +67,9 @@ function release() {
 /**
  * Other listeners of 'exit' may send something: our listener comes after those that were there a
  * tick before. The listeners of other copies of this package send nothing; two copies would move
- * behind each other for ever.
+ * about each other for ever.
  *
- * @param {string | symbol} event Name of the event
- * @param {object & { [kStop]?: boolean }} listener Its new listener
+ * @type {(event: string | symbol, listener: object & { [kStop]?: boolean }) => void}
  */
 function onNewListener(event, listener) {
   if (event === 'exit' && !listener[kStop]) queueMicrotask(comeLast);
@@ -90,7 +83,9 @@ function comeLast() {
 
 /** Writes the queued frames, as far as the sockets take them: nothing runs after 'exit'. */
 function stop() {
+  beforeExit();
   flush();
+  finish();
   native.shutdown();
 }
 

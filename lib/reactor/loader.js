@@ -4,19 +4,17 @@ const { closeSync, openSync, readSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');
 
-const { VERSION } = require('./layout');
+const { VERSION } = require('../base/layout');
 
 /**
- * The `require` of this file. Bundlers leave it alone, for none of them has a place for an addon in
- * a bundle. There it looks from the bundle, or, if that is a module, from the program.
+ * Bundlers leave this `require` alone. In a bundle it looks from there, or, if that is a module, from the program.
  */
 const here = createRequire(
   typeof __filename === 'string' ? __filename : (process.argv[1] ?? join(process.cwd(), 'index.js')),
 );
 
 /**
- * The packages that contain the addon, and nothing else. Their names are written out for programs
- * that collect the files that another program needs.
+ * The packages of the addon, written out for tools that collect the files of a program.
  *
  * @type {Record<string, () => unknown>}
  */
@@ -35,11 +33,10 @@ const PACKAGES = {
 const ELF_START = 4096;
 
 /**
- * Loads the addon from `NAPI_RS_NATIVE_LIBRARY_PATH`; without that from a build in lib/native, from
- * the package for this system, and, in a bundle, from the place of the package `reactor-ws`.
- * An addon of another version does not count: its callers expect other arguments and results.
+ * Loads the addon from `NAPI_RS_NATIVE_LIBRARY_PATH`; without that from a build in lib/native, from the package for
+ * this system, and, in a bundle, from the place of the package `reactor-ws`.
  *
- * @returns {typeof import('../native/binding')} Its exports
+ * @type {() => typeof import('../native/binding')}
  * @throws {AggregateError} With the error of each place
  */
 function load() {
@@ -54,9 +51,9 @@ function load() {
 }
 
 /**
- * @param {(() => unknown)[]} ways To get an addon
- * @returns {typeof import('../native/binding')} The first addon that loads and has the
- *   version of this package
+ * The first addon that loads and has the version of this package.
+ *
+ * @type {(ways: (() => unknown)[]) => typeof import('../native/binding')}
  * @throws {AggregateError} With all their errors, if all have thrown
  */
 function firstOf(ways) {
@@ -84,14 +81,13 @@ function sameVersion(addon) {
   throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
 }
 
-/** @returns {string} The name of the package for this system, behind `reactor-ws-` */
+/** @returns {string} The name of the package for this system, without `reactor-ws-` */
 function systemName() {
   const { arch, platform } = process;
   if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
   return platform === 'win32' ? `win32-${arch}-msvc` : `${platform}-${arch}`;
 }
 
-/** @returns {boolean} Whether the C library of this process is musl */
 function isMusl() {
   const interpreter = interpreterOf(process.execPath);
   // A report takes milliseconds, so it is made only if the first bytes of the program are no help.
@@ -99,9 +95,10 @@ function isMusl() {
 }
 
 /**
- * @param {string} program Path of an ELF file
- * @returns {'linux' | 'musl' | null} The kind of its interpreter: /lib64/ld-linux-x86-64.so.2,
- *   /lib/ld-musl-x86_64.so.1; null: it is not at the start of the file, or the file cannot be read
+ * The kind of the interpreter of an ELF file: /lib64/ld-linux-x86-64.so.2, /lib/ld-musl-x86_64.so.1. Null if it is
+ * not at the start of the file, or the file cannot be read.
+ *
+ * @type {(program: string) => 'linux' | 'musl' | null}
  */
 function interpreterOf(program) {
   try {

@@ -4,15 +4,14 @@ const { getHeapSpaceStatistics } = require('node:v8');
 const { runInThisContext } = require('node:vm');
 const { markAsUntransferable } = require('node:worker_threads');
 
-/** Methods of an ArrayBuffer that detach it. */
 const DETACHING = ['transfer', 'transferToFixedLength'];
 
 /** In Node 22 these methods ignore the mark. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
 /**
- * The method in place of those. It belongs to the environment's own context, so that memory that a
- * program keeps does not keep the context of this package.
+ * In their place. It belongs to the environment's own context: memory that a program keeps must not keep the context of
+ * this package.
  */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
@@ -20,25 +19,21 @@ const TRANSFER = `(function transfer() {
 const transfer = ignoresMark ? runInThisContext(TRANSFER) : null;
 
 /**
- * Since V8 13 (Node 24) memory of ArrayBuffers brings on collections of the whole heap, one for
- * every 80 MB or so, even if all of it could be freed with the young generation. That generation is
- * collected when it is full of JavaScript objects, which messages have hardly any of. So their
- * memory is accompanied by garbage: figures are in benchmark/NOTES.md, "Collections".
+ * Since V8 13 (Node 24) each 80 MB or so of ArrayBuffers cause a collection of the whole heap, even if all of it could
+ * be freed with the young generation. That is collected when it is full of JavaScript objects, of which messages have
+ * few. So their memory is accompanied by garbage: benchmark/NOTES.md, "Collections".
  */
 const isCounted = Number.parseInt(process.versions.v8, 10) < 13;
 
 const MIB = 1024 * 1024;
-/** Bytes of memory that a collection of the young generation is to free. */
 const BYTES_PER_COLLECTION = 32 * MIB;
-/** More garbage than this for each byte of memory costs more than it spares. */
+/** Garbage for each byte: more costs more than it spares. */
 const MOST_GARBAGE = 1 / 4;
-/** Shorter memory is not worth it: the object that refers to it is garbage enough. */
 const LEAST_BYTES = 4096;
-/** Longer memory has no more garbage than this much. */
 const MOST_BYTES = 8 * MIB;
-/** Bytes of memory after which V8 may have made the young generation larger or smaller. */
+/** After them V8 may have made the young generation larger or smaller. */
 const BYTES_PER_LOOK = 8 * MIB;
-/** A longer array is not of the young generation's own pages: 64 KiB. */
+/** A longer array has pages of its own. */
 const MOST_WORDS = 8192;
 
 /** Garbage for each byte of memory. */
@@ -47,10 +42,7 @@ let untilLook = 0;
 /** Without a reference V8 would not make the array. @type {{ garbage: unknown[] | null }} */
 const last = { garbage: null };
 
-/**
- * @param {Buffer} memory Memory of which nothing is lost if it is detached
- * @returns {boolean} Whether the mark keeps the memory attached
- */
+/** @type {(memory: Buffer) => boolean} */
 function isKept(memory) {
   markAsUntransferable(memory.buffer);
   try {
@@ -63,10 +55,9 @@ function isKept(memory) {
 
 /**
  * Memory for many messages, which a handler must not be able to detach. Before Node 24 there are
- * still ways to detach it, which `restore` of batch.js deals with.
+ * still ways to detach it, which `restore` of batch.js deals with. It is not zeroed; its ArrayBuffer is its own.
  *
- * @param {number} bytes Length of the memory, in bytes
- * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
+ * @type {(bytes: number) => Buffer}
  */
 function allocate(bytes) {
   const memory = allocateMovable(bytes);
@@ -77,12 +68,7 @@ function allocate(bytes) {
   return memory;
 }
 
-/**
- * Memory for messages that are taken back from handlers.
- *
- * @param {number} bytes Length of the memory, in bytes
- * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
- */
+/** Memory for messages that are taken back from handlers, as of `allocate`. @type {(bytes: number) => Buffer} */
 function allocateMovable(bytes) {
   shortLived(bytes);
   return Buffer.allocUnsafeSlow(bytes);
@@ -91,7 +77,7 @@ function allocateMovable(bytes) {
 /**
  * Memory for received messages has been allocated, which will most likely be garbage soon.
  *
- * @param {number} bytes Length of the memory, in bytes
+ * @type {(bytes: number) => void}
  */
 function shortLived(bytes) {
   if (isCounted || bytes < LEAST_BYTES) return;

@@ -3,26 +3,22 @@
 const { getSystemErrorMap } = require('node:util');
 
 const { addon } = require('./addon');
-const { root } = require('../async-context');
+const { root } = require('../base/async-context');
 const batch = require('./batch');
-const { settle } = require('./catch-up');
 const crossing = require('./crossing');
 const { wake } = require('./dispatch');
-const { DRAINED_WORDS } = require('./layout');
+const { DRAINED_WORDS } = require('../base/layout');
+const { onArrival } = require('./fence');
 const lifetime = require('./lifetime');
+const { letGo } = require('./withhold');
 const outbox = require('./outbox');
 const table = require('./table');
-const { warn } = require('../log');
+const { warn } = require('../base/log');
 
-/** Bun and Deno have functions of libuv, but no event loop behind them. */
+/** Bun and Deno have functions of libuv, but no event loop under them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
 /**
- * `reactors`: its threads, 0 = it runs on this one; `spin`: microseconds for which it polls before
- * it sleeps, -1 is automatic; `unfinishedBudget`: bytes for unfinished messages, 0 = no limit;
- * `sendBudget`: bytes that may wait to be sent, 0 = no limit; `given`: the names of those that are
- * no defaults.
- *
  * @typedef {object} Settings
  * @property {number} reactors See above
  * @property {number} spin See above
@@ -31,41 +27,59 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
  * @property {string[]} given See above
  */
 
+/** The settings of the first server, for streams. @type {Record<string, unknown> | null} */
+let wanted = null;
+
+/** Lists of memory that is lent. @type {Buffer[][]} */
+let memory = [];
+
 /**
- * The native reactors; started on first use.
+ * The native reactors, of which the one for streams runs, on this thread.
  *
- * @param {Settings} settings The settings, of which those of the first call count
- * @returns {import('../native/binding').Reactor} The native reactors, which look like one
+ * @type {() => import('../native/binding').Reactor}
  */
-function start({ given, ...settings }) {
-  if (table.state.native !== null) {
-    warnOfOthers(given, settings);
-    return table.state.native;
-  }
+function open() {
+  if (table.state.native !== null) return table.state.native;
   const binding = addon();
   const records = new Uint32Array(DRAINED_WORDS);
-  const options = { ...settings, libuv: !HAS_OWN_LOOP };
-  const memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
+  memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
   // Outside of the async context of the first caller.
-  const native = root.runInAsyncScope(() => {
-    try {
-      return new binding.Reactor(wake, options, records, memory);
-    } catch (error) {
-      throw coded(/** @type {Error} */ (error));
-    }
-  });
-  crossing.attach(native, records, memory[1]);
+  const native = root.runInAsyncScope(() => coding(() => new binding.Reactor(wake, !HAS_OWN_LOOP, records, memory)));
+  outbox.attach(native, records, memory[1], memory[2]);
+  crossing.attach(native, records);
   batch.attach(native, memory[0]);
-  outbox.attach(native);
-  lifetime.attach(native, settle);
-  table.attach(native, settings);
+  lifetime.attach(native, onArrival, letGo);
+  table.attach(native, wanted ?? {}, false);
+  if (wanted !== null) native.configure(/** @type {any} */ (wanted));
   return native;
 }
 
+/** @param {Settings} settings Those of a server with a stream, of which those of the first one count */
+function want({ given: _given, ...settings }) {
+  if (wanted !== null || table.state.hasStarted) return;
+  wanted = settings;
+  if (table.state.native !== null) table.state.native.configure(/** @type {any} */ (wanted));
+}
+
 /**
- * @param {Error} error The system's, as std of Rust prints it
- * @returns {Error} The same with the fields that Node gives such an error
+ * The native reactors; those of sockets are started on first use.
+ *
+ * @type {(settings: Settings) => import('../native/binding').Reactor}
  */
+function start({ given, ...settings }) {
+  const native = open();
+  if (table.state.hasStarted) {
+    warnOfOthers(given, settings);
+    return native;
+  }
+  root.runInAsyncScope(() => coding(() => native.start(wake, settings, memory)));
+  outbox.started();
+  batch.started();
+  table.attach(native, settings, true);
+  return native;
+}
+
+/** @type {(error: Error) => Error} */
 function coded(error) {
   const errno = -Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
   const [code] = getSystemErrorMap().get(errno) ?? [];
@@ -73,10 +87,23 @@ function coded(error) {
 }
 
 /**
+ * @template T
+ * @param {() => T} act Starts something native
+ * @returns {T} Its result
+ * @throws {Error} With the code of the system
+ */
+function coding(act) {
+  try {
+    return act();
+  } catch (error) {
+    throw coded(/** @type {Error} */ (error));
+  }
+}
+
+/**
  * Warns of options without effect: the reactors have been started with others.
  *
- * @param {string[]} given Names of the options
- * @param {Record<string, unknown>} settings The settings to start the reactors with
+ * @type {(given: string[], settings: Record<string, unknown>) => void}
  */
 function warnOfOthers(given, settings) {
   for (const name of given) {
@@ -86,4 +113,4 @@ function warnOfOthers(given, settings) {
   }
 }
 
-module.exports = { start };
+module.exports = { open, start, want };

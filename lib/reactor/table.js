@@ -1,113 +1,112 @@
 'use strict';
 
-const { TERMINATED } = require('../bits');
-const { NO_GENERATION } = require('../constants');
+const { TERMINATED } = require('../base/bits');
+const { NO_GENERATION } = require('../base/constants');
 const { loopTurn } = require('./crossing');
-const { ADOPTED_SLOTS, IN_CLOSED, KIND_MASK } = require('./layout');
+const { ADOPTED_SLOTS, IN_CLOSED, KIND_MASK, PIPE_SLOTS } = require('../base/layout');
 const lifetime = require('./lifetime');
 
 /** @import { Server } from '../connection/state' */
 
-/**
- * The native reactors, which look like one.
- *
- * @typedef {import('../native/binding').Reactor} Native
- */
+/** @typedef {import('../native/binding').Reactor} Native */
 
 /**
- * An entry of the table: a connection, a handshake before it, or what is left after it.
+ * A connection, a handshake before it, or what is left after it.
  *
  * @typedef {object} Holder
  * @property {number} _slot Chosen by the reactor; from ADOPTED_SLOTS on, by this side
  * @property {number} _bits See bits.js
- * @property {number} _turn Number of the event loop's turn in which it last had a record, but for
- *   its end
- * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets a record that is
- *   not a plain message
- * @property {() => void} _onFailed Called when the reactor has died
- * @property {() => void} terminate Ends the connection at once
+ * @property {number} _turn The event loop's turn of its last record, but for its end
+ * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets what is no plain message
+ * @property {() => void} _onFailed The reactor has died
+ * @property {() => void} terminate
  */
 
 /** All that this environment (the main thread or a worker) has in the reactors. */
 const state = {
-  /** The native reactors, which look like one; null before they have started. */
+  /** They look like one; null before they have started. */
   native: /** @type {Native} */ (/** @type {unknown} */ (null)),
-  /** The error of a reactor thread that has died. @type {Error | null} */
+  /** Of a reactor that has died. @type {Error | null} */
   failure: null,
-  /** Connections that the reactors accepted, by slot. @type {Array<Holder | undefined>} */
+  /** Connections that were accepted, by slot. @type {Array<Holder | undefined>} */
   connections: [],
-  /**
-   * Connections that they adopted, by slot minus ADOPTED_SLOTS.
-   *
-   * @type {Array<Holder | undefined>}
-   */
+  /** Those that were adopted, by slot minus ADOPTED_SLOTS. @type {Array<Holder | undefined>} */
   adopted: [],
-  /** The number of reactors. */
+  /** Those over streams, by slot minus PIPE_SLOTS. @type {Array<Holder | undefined>} */
+  streams: [],
+  /** The number of reactors that have sockets. */
   reactors: 1,
+  /** Whether the reactors of sockets have been started. */
+  hasStarted: false,
   /** The settings with which they were started. @type {Record<string, unknown>} */
   settings: {},
-  /**
-   * Gets the records about topics that concern no connection; null before the program uses topics.
-   *
-   * @type {{ _onRecord: (tag: number, offset: number, length: number) => void, _onFailed: () =>
-   *   void } | null}
-   */
+  /** Gets records about topics that concern no connection. @type {Pick<Holder, '_onRecord' | '_onFailed'> | null} */
   topics: null,
   /** The servers by listener id. @type {Map<number, Server>} */
   listeners: new Map(),
 };
 
-/** Indexes of `state.adopted` that are free. @type {number[]} */
+/** Indexes that are free. @type {number[]} */
 const freeAdopted = [];
+/** @type {number[]} */
+const freeStreams = [];
 let adoptedGeneration = 0;
 
-/**
- * @param {Native} native The native reactors
- * @param {Record<string, unknown>} settings What they were started with
- */
-function attach(native, settings) {
+/** The reactors of sockets have been started, or not yet. @type {(native: Native, settings: Record<string, unknown>, hasStarted: boolean) => void} */
+function attach(native, settings, hasStarted) {
   state.native = native;
+  state.hasStarted = hasStarted;
   state.settings = settings;
   state.reactors = native.count;
 }
 
 /**
- * @param {number} slot Slot of the connection in the table
- * @returns {Holder | undefined} A WebSocket, its handshake, or what is left of it; undefined for a
- *   free slot
+ * A WebSocket, its handshake, or what is left of it; undefined for a free slot.
+ *
+ * @type {(slot: number) => Holder | undefined}
  */
 function connectionOf(slot) {
-  return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
+  if (slot < ADOPTED_SLOTS) return state.connections[slot];
+  return slot < PIPE_SLOTS ? state.adopted[slot - ADOPTED_SLOTS] : state.streams[slot - PIPE_SLOTS];
 }
 
-/**
- * @param {number} slot Slot of the connection in the table
- * @param {Holder | undefined} holder The new holder of the slot; undefined: the slot is free
- */
+/** @type {(slot: number, holder: Holder | undefined) => void} */
 function set(slot, holder) {
   if (slot < ADOPTED_SLOTS) state.connections[slot] = holder;
-  else state.adopted[slot - ADOPTED_SLOTS] = holder;
+  else if (slot < PIPE_SLOTS) state.adopted[slot - ADOPTED_SLOTS] = holder;
+  else state.streams[slot - PIPE_SLOTS] = holder;
 }
 
 /**
  * Gives a slot to a connection that is about to be adopted.
  *
- * @param {Holder} connection The WebSocket
- * @returns {{ generation: number, slot: number }} Its slot and generation, which records name
+ * @type {(connection: Holder) => { generation: number, slot: number }}
  */
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
   state.adopted[index] = connection;
+  return { generation: claimed(connection), slot: ADOPTED_SLOTS + index };
+}
+
+/** The same for a connection over a stream. @type {(connection: Holder) => { generation: number, held: boolean, slot: number }} */
+function claimStream(connection) {
+  const index = freeStreams.pop() ?? state.streams.length;
+  state.streams[index] = connection;
+  return { generation: claimed(connection), held: false, slot: PIPE_SLOTS + index };
+}
+
+/** @type {(connection: Holder) => number} */
+function claimed(connection) {
   connection._turn = loopTurn();
   lifetime.use();
   adoptedGeneration = (adoptedGeneration + 1) >>> 0 || NO_GENERATION + 1;
-  return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
+  return adoptedGeneration;
 }
 
 /**
  * The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn.
  *
- * @returns {number} Index in `state.adopted` of a new slot
+ * @type {() => number}
  */
 function nextAdopted() {
   let index = state.adopted.length;
@@ -116,33 +115,22 @@ function nextAdopted() {
   return index;
 }
 
-/**
- * The records of a slot are for this connection from now on.
- *
- * @param {number} slot Slot of the connection in the table
- * @param {Holder} connection The receiver of the records
- */
+/** The records of a slot are for this connection from now on. @type {(slot: number, connection: Holder) => void} */
 function place(slot, connection) {
   if (state.connections[slot] === undefined) lifetime.use();
   state.connections[slot] = connection;
   connection._turn = loopTurn();
 }
 
-/**
- * The connection of a slot is gone.
- *
- * @param {number} slot Slot of the connection in the table
- */
+/** The connection of a slot is gone. @type {(slot: number) => void} */
 function forget(slot) {
   set(slot, undefined);
-  if (slot >= ADOPTED_SLOTS) freeAdopted.push(slot - ADOPTED_SLOTS);
+  if (slot >= PIPE_SLOTS) freeStreams.push(slot - PIPE_SLOTS);
+  else if (slot >= ADOPTED_SLOTS) freeAdopted.push(slot - ADOPTED_SLOTS);
   lifetime.unuse();
 }
 
-/**
- * The rest of a connection whose 'close' was emitted before the reactor closed its socket: its
- * slot.
- */
+/** The rest of a connection whose 'close' was emitted before the reactor closed its socket: its slot. */
 class Departed {
   /** @param {number} slot Slot of the connection in the table */
   constructor(slot) {
@@ -164,56 +152,57 @@ class Departed {
 /**
  * Leaves a connection nothing but its slot, until the reactor reports the slot as free.
  *
- * @param {number} slot Slot of the connection in the table
+ * @type {(slot: number) => void}
  */
 function depart(slot) {
   set(slot, new Departed(slot));
 }
 
-/**
- * The records of a listener are for this server from now on.
- *
- * @param {number} id Number of the listener
- * @param {Server} server The server that listens
- */
+/** The records of a listener are for this server from now on. @type {(id: number, server: Server) => void} */
 function enlist(id, server) {
   lifetime.use();
   state.listeners.set(id, server);
 }
 
-/**
- * A listener is closed.
- *
- * @param {number} id Number of the listener
- */
+/** A listener is closed. @type {(id: number) => void} */
 function strike(id) {
   state.listeners.delete(id);
   lifetime.unuse();
 }
 
 /**
- * Forgets all connections and listeners.
+ * A reactor has died: forgets all connections but perhaps streams, and all listeners.
  *
- * @returns {{ connections: Holder[], servers: Server[] }} The holders and servers that there were
+ * @type {(error: Error, isOfStreams: boolean) => { connections: Holder[], servers: Server[] }}
  */
-function forgetAll() {
+function fail(error, isOfStreams) {
+  state.failure = error;
   freeAdopted.length = 0;
-  const connections = /** @type {Holder[]} */ ([...state.connections.splice(0), ...state.adopted.splice(0)].filter(Boolean));
+  if (isOfStreams) freeStreams.length = 0;
+  const streams = isOfStreams ? state.streams.splice(0) : [];
+  const connections = /** @type {Holder[]} */ ([...state.connections.splice(0), ...state.adopted.splice(0), ...streams].filter(Boolean));
   const servers = [...state.listeners.values()];
   state.listeners.clear();
   for (let gone = connections.length + servers.length; gone > 0; gone--) lifetime.unuse();
   return { connections, servers };
 }
 
+/** @param {NonNullable<typeof state.topics>} receiver Gets the records about topics from now on */
+function receiveTopics(receiver) {
+  state.topics = receiver;
+}
+
 module.exports = {
   attach,
   claim,
+  claimStream,
   connectionOf,
   depart,
   enlist,
   forget,
-  forgetAll,
+  fail,
   place,
+  receiveTopics,
   state,
   strike,
 };

@@ -4,44 +4,31 @@
 const { performance } = require('node:perf_hooks');
 
 const { checkpoint } = require('./checkpoint');
-const { callNext, incoming, loopTurn } = require('./crossing');
+const { callNext, countUnsettled, incoming, loopTurn, renewTurn } = require('./crossing');
 
-/**
- * The number of ends of peers that were delivered and that their connections have yet to report.
- */
-const ends = { unreported: 0 };
+/** Ends of peers that were delivered and that their connections have yet to report. */
+let unreported = 0;
 
-/** In place of the turn in which a connection had a record: it had one just now. */
+/** In place of the turn of a connection's last record. */
 const JUST_NOW = 2 ** 30 - 1;
 
-/**
- * Turns of the event loop, behind that of a handler, in which work that it has put off may still be
- * undone.
- */
+/** Turns after a handler's in which work that it has put off may still wait. */
 let turnsToDo = 0;
 
-/**
- * Functions that are called in the next turn of the event loop, the oldest first.
- *
- * @type {{ act: () => void, turn: number }[]}
- */
+/** To be called in the next turn of the event loop. @type {{ act: () => void, turn: number }[]} */
 const waiting = [];
 
 /** The number of those that have been called. */
 let called = 0;
 
 /**
- * A connection that opens waits until those ends are reported, and all records behind it wait with
- * it: an eighth of the time at most, and 16 ms at once. Then it opens before them: to report them
- * early would lose work that handlers have put off and would still answer.
+ * A connection that opens waits until those ends are reported: an eighth of the time at most, and 16 ms at once. Then
+ * it opens before them: to report them early would lose work that handlers have put off.
  */
 const WAITING_SHARE = 8;
 const MOST_WAITING = 16;
 
-/**
- * The milliseconds that it may wait, less than 0 if it has waited for too long, and the time from
- * which they count.
- */
+/** The milliseconds that it may wait, and the time from which they count. */
 const allowance = { left: MOST_WAITING, since: 0, isWaiting: false };
 
 /** Begins the delivery of an immediate of ours. */
@@ -53,20 +40,18 @@ function beginTurn() {
     allowance.isWaiting = false;
   }
   // Immediates of the turn before have run by now, and timers have not.
-  incoming.turn = loopTurn();
+  renewTurn();
   turnsToDo = 1;
 }
 
-/** Ends that delivery. */
 function endTurn() {
   turnsToDo = 0;
 }
 
 /**
- * Calls `act` in the event loop's next turn, before that reads any socket.
+ * Calls `act` in the event loop's next turn, before that reads any socket; false if there is no way to do that.
  *
- * @param {() => void} act The function to call
- * @returns {boolean} False if there is no way to do that
+ * @type {(act: () => void) => boolean}
  */
 function inNextTurn(act) {
   if (!callNext()) return false;
@@ -75,8 +60,8 @@ function inNextTurn(act) {
 }
 
 /**
- * Calls the functions that wait, except those that have begun to wait in this turn. A handler that
- * runs the event loop gets here again, and goes on with the same list.
+ * Calls the functions that wait, except those of this turn. A handler that runs the event loop gets here again, and
+ * goes on with the same list.
  */
 function callDue() {
   if (waiting.length === 0) return;
@@ -90,8 +75,8 @@ function callDue() {
   } finally {
     waiting.splice(0, called);
     called = 0;
-    // A function that began to wait behind `setImmediate` was not due in the call it asked for. And
-    // when one has thrown, `wake` delivers nothing.
+    // A function that began to wait after `setImmediate` was not due in the call it asked for. And when one has
+    // thrown, `wake` delivers nothing.
     if (!finished || waiting.length !== 0) callNext();
   }
 }
@@ -100,22 +85,32 @@ function callDue() {
  * In Node a connection is read once in a turn of the event loop: work that handlers have put off
  * with ticks, promises, `setImmediate` and timers that are due is done before the next read.
  *
- * @param {import('./table').Holder} connection The connection of the record being delivered
- * @returns {boolean} Whether it had another record in this turn
+ * @type {(connection: import('./table').Holder) => boolean}
  */
 function isRecent({ _turn }) {
   return incoming.turn - _turn <= turnsToDo;
 }
 
-/** @returns {boolean} Whether there is time to wait until the ends are reported */
-function mayWait() {
+/** The end of a peer was delivered. */
+function endComes() {
+  unreported++;
+}
+
+/** Its connection reports it. */
+function endReported() {
+  unreported--;
+}
+
+/** Whether there are such ends, and time to wait until they are reported. */
+function waitsForEnds() {
+  if (unreported === 0) return false;
   const now = performance.now();
   const { left, since } = allowance;
   allowance.left = Math.min(MOST_WAITING, left + (now - since) / WAITING_SHARE);
   allowance.since = now;
   allowance.isWaiting = allowance.left > 0;
-  if (!allowance.isWaiting) incoming.unsettled++;
+  if (!allowance.isWaiting) countUnsettled();
   return allowance.isWaiting;
 }
 
-module.exports = { JUST_NOW, beginTurn, callDue, endTurn, ends, inNextTurn, isRecent, mayWait };
+module.exports = { JUST_NOW, beginTurn, callDue, endTurn, endComes, endReported, inNextTurn, isRecent, waitsForEnds };

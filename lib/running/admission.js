@@ -2,9 +2,9 @@
 
 const { isRegExp } = require('node:util').types;
 
-const { wrongType } = require('../checks');
+const { wrongType } = require('../base/checks');
 const { addon } = require('../reactor/addon');
-const { DENIALS } = require('../reactor/layout');
+const { DENIALS } = require('../base/layout');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket } from '../connection/state' */

@@ -2,8 +2,8 @@
 
 const { peerOf } = require('../connection/address');
 const { causeOf } = require('../connection/cause');
-const { log } = require('../log');
-const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../reactor/layout');
+const { log } = require('../base/log');
+const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../base/layout');
 
 /** @import { CloseCause } from '../../types/events' */
 /** @import { WebSocket } from '../connection/state' */

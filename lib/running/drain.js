@@ -1,11 +1,11 @@
 'use strict';
 
-const { LONGEST_DELAY, checkNames, checkValue, delay, wrongType } = require('../checks');
-const { CAUSE_BITS, CAUSE_SHIFT } = require('../bits');
+const { LONGEST_DELAY, checkNames, checkValue, delay, wrongType } = require('../base/checks');
+const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { closeReason } = require('../connection/arguments');
 const { causeOf } = require('../connection/cause');
-const { CLOSED } = require('../constants');
-const { CAUSE } = require('../reactor/layout');
+const { CLOSED } = require('../base/constants');
+const { CAUSE } = require('../base/layout');
 const { state } = require('../reactor/table');
 const { Pace } = require('./pace');
 

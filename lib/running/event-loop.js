@@ -4,7 +4,7 @@ const { performance } = require('node:perf_hooks');
 // Not the global one: a test may have put another in its place.
 const { setInterval } = require('node:timers');
 
-const { root } = require('../async-context');
+const { root } = require('../base/async-context');
 
 /** Milliseconds. */
 const INTERVAL = 100;

@@ -60,7 +60,7 @@ const OF_REACTORS = [
   ['counter', 'messages', 'Messages of all servers of the thread', messages],
   ['counter', 'control_frames', 'Pings and pongs that have come', ({ pingsReceived: ping, pongsReceived: pong }) => each('kind', { ping, pong })],
   ['counter', 'dropped', 'Messages that slow members of topics did not get', ({ dropped }) => one(dropped)],
-  ['counter', 'unsettled', 'Arrivals that may have been ahead of what had come before', ({ unsettled }) => one(unsettled)],
+  ['counter', 'unsettled', 'Connections that have opened before an end that had come before', ({ unsettled }) => one(unsettled)],
   ['counter', 'over_budget', 'Connections that were ended because of sendBudget', ({ overBudget }) => one(overBudget)],
   ['counter', 'compressed_bytes', 'Bytes of messages that were compressed, before and after', ({ compressedFrom: before, compressedTo: after }) => each('side', { before, after })],
   ['gauge', 'memory_bytes', 'Memory that has a budget', ({ memory }) => each('budget', memory.used)],

@@ -1,11 +1,11 @@
 'use strict';
 
-const { GONE, STREAM } = require('../bits');
+const { GONE } = require('../base/bits');
 const { peerOf } = require('../connection/address');
 const { connectionsOf } = require('../connection/clients');
 const { eventLoop } = require('./event-loop');
 const { incoming } = require('../reactor/crossing');
-const { DENIALS, MAX_RECORDS, TALLY, VERSION } = require('../reactor/layout');
+const { DENIALS, MAX_RECORDS, TALLY, VERSION } = require('../base/layout');
 const { state } = require('../reactor/table');
 
 /** @import { Histogram, Metrics, ReactorMetrics, Waiting } from '../../types/running' */
@@ -59,13 +59,13 @@ function slowest(server, count) {
   return most.slice(0, count).map(({ client, bytesWaiting }) => ({ client, ...peerOf(client), bytesWaiting, seconds: secondsOf(client) }));
 }
 
-/** For how long bytes have waited; null for a stream. @type {(ws: WebSocket) => number | null} */
+/** For how long bytes have waited; null when its reactor has closed it. @type {(ws: WebSocket) => number | null} */
 function secondsOf({ _bits: bits, _slot: slot }) {
-  return (bits & (STREAM | GONE)) === 0 ? state.native.fullFor(slot) : null;
+  return (bits & GONE) === 0 ? state.native.fullFor(slot) : null;
 }
 
 /** @type {(native: import('../native/binding').ReactorMetrics) => ReactorMetrics} */
-function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roundTrip, totals, turn, unsettled, ...others }) {
+function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roundTrip, totals, turn, ...others }) {
   const [program, rate, behind] = pauses.map(times);
   const [compression, decompression, most] = contexts;
   const { unfinishedBytes, historyBytes, historyBudget, ...counted } = /** @type {Totals} */ (/** @type {unknown} */ (Object.fromEntries(TALLY.map((name, index) => [name, totals[index]]))));
@@ -77,7 +77,7 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
       used: { unfinished: unfinishedBytes, history: historyBytes, compression, decompression },
       budget: { unfinished: /** @type {number} */ (state.settings.unfinishedBudget) || Infinity, history: historyBudget, compression: most, decompression: most },
     },
-    unsettled: unsettled + incoming.unsettled,
+    unsettled: incoming.unsettled,
     handshake: times(handshake),
     roundTrip: times(roundTrip),
     pause: { program, rate, behind },

@@ -3,7 +3,7 @@
 const { isIP } = require('node:net');
 const { inspect } = require('node:util');
 
-const { checkNames, wrongType } = require('../checks');
+const { checkNames, wrongType } = require('../base/checks');
 
 /** @import { ServerOptions } from '../options' */
 

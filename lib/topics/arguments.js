@@ -2,9 +2,7 @@
 
 // Checks of the arguments of topic methods, before anything has changed.
 
-const { inspect } = require('node:util');
-
-const { checkNames } = require('../checks');
+const { checkNames, checkValue, wrongType } = require('../base/checks');
 
 /** The beginning of a subscription: a position, or the oldest message. */
 const OLDEST = 'oldest';
@@ -12,89 +10,51 @@ const OLDEST = 'oldest';
 /** Most messages that `history()` may be asked for. */
 const MOST_ENTRIES = 2 ** 32 - 1;
 
+/** @typedef {import('../base/checks').Range} Range */
+
+const STRING = /** @type {Range} */ ({ type: 'string' });
+const OFFSET = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
+const LIMIT = /** @type {Range} */ ({ type: 'number', least: 1, most: MOST_ENTRIES });
+
 /** @import { HistoryOptions, Position, SubscribeOptions } from '../../types/topics' */
 
-/**
- * @param {typeof TypeError | typeof RangeError} Kind Class of the error
- * @param {string} label Name of the argument
- * @param {string} must The values allowed
- * @param {unknown} value Its value
- * @returns {Error} The error for the caller to throw
- */
-function wrong(Kind, label, must, value) {
-  return new Kind(`${label} must be ${must}. Received ${inspect(value, { depth: 0 })}`);
-}
-
-/** @param {unknown} topic The argument of that name */
+/** @param {unknown} topic */
 function checkTopic(topic) {
-  if (typeof topic !== 'string') throw wrong(TypeError, 'topic', 'a string', topic);
+  checkValue(STRING, topic, 'topic');
 }
 
-/**
- * @param {unknown} options The argument of that name
- * @param {string[]} known Names of the options that there are
- * @param {string} [label] Name of the argument
- */
+/** @type {(options: unknown, known: string[], label?: string) => void} */
 function checkOptions(options, known, label = 'options') {
   if (options === undefined || options === null) return;
-  if (typeof options !== 'object') throw wrong(TypeError, label, 'an object', options);
+  if (typeof options !== 'object') throw wrongType(label, 'an object', options);
   checkNames(options, known, label);
 }
 
-/** @param {unknown} callback The argument of that name */
+/** @param {unknown} callback */
 function checkCallback(callback) {
-  if (callback === undefined || callback === null || typeof callback === 'function') return;
-  throw wrong(TypeError, 'callback', 'a function', callback);
+  if (callback !== undefined && callback !== null) checkValue({ type: 'function' }, callback, 'callback');
 }
 
 /**
- * @param {SubscribeOptions | null | undefined} options The options of a subscription or of
- *   `history()`
- * @returns {Position | 'oldest' | undefined} The position to begin at; undefined: not in the past
+ * Undefined: not in the past.
+ *
+ * @type {(options: SubscribeOptions | null | undefined) => Position | 'oldest' | undefined}
  * @throws {TypeError | RangeError} For a value that is not a position
  */
 function sinceOf(options) {
   const since = options?.since;
   if (since === undefined || since === null) return undefined;
   if (since === OLDEST) return since;
-  if (typeof since !== 'object') throw wrong(TypeError, 'options.since', "a position or 'oldest'", since);
+  if (typeof since !== 'object') throw wrongType('options.since', "a position or 'oldest'", since);
   const { epoch, offset } = since;
-  if (typeof epoch !== 'string') throw wrong(TypeError, 'options.since.epoch', 'a string', epoch);
-  if (typeof offset !== 'number') throw wrong(TypeError, 'options.since.offset', 'a number', offset);
-  checkInteger('options.since.offset', offset, 0, Number.MAX_SAFE_INTEGER);
+  checkValue(STRING, epoch, 'options.since.epoch');
+  checkValue(OFFSET, offset, 'options.since.offset');
   return { epoch, offset };
 }
 
-/**
- * @param {HistoryOptions | null | undefined} options The options of `history()`
- * @returns {number} The most messages wanted
- */
+/** @type {(options: HistoryOptions | null | undefined) => number} */
 function limitOf(options) {
-  const limit = options?.limit;
-  if (limit === undefined || limit === null) return MOST_ENTRIES;
-  if (typeof limit !== 'number') throw wrong(TypeError, 'options.limit', 'a number', limit);
-  checkInteger('options.limit', limit, 1, MOST_ENTRIES);
-  return limit;
+  return /** @type {number} */ (checkValue(LIMIT, options?.limit ?? MOST_ENTRIES, 'options.limit'));
 }
 
-/**
- * @param {string} label Name of the argument
- * @param {number} value Its value
- * @param {number} least The least value allowed
- * @param {number} most The greatest value allowed
- */
-function checkInteger(label, value, least, most) {
-  if (Number.isInteger(value) && value >= least && value <= most) return;
-  throw wrong(RangeError, label, `an integer from ${least} to ${most}`, value);
-}
-
-module.exports = {
-  MOST_ENTRIES,
-  checkCallback,
-  checkInteger,
-  checkOptions,
-  checkTopic,
-  limitOf,
-  sinceOf,
-  wrong,
-};
+module.exports = { MOST_ENTRIES, checkCallback, checkOptions, checkTopic, limitOf, sinceOf };

@@ -1,8 +1,8 @@
 'use strict';
 
-const { GONE } = require('../bits');
-const { clientsOf, streams } = require('../connection/clients');
-const { OPEN } = require('../constants');
+const { GONE } = require('../base/bits');
+const { clientsOf } = require('../connection/clients');
+const { OPEN } = require('../base/constants');
 const { state } = require('../reactor/table');
 const { messageOf } = require('./message');
 const { BROADCAST, publishTo, targetOf } = require('./publish');
@@ -18,10 +18,7 @@ const { Topic } = require('./topic');
 /**
  * Sends a message to all open connections of a server, in the order of `send()`.
  *
- * @param {Server} server The server whose connections get it
- * @param {Published} data See `messageOf`
- * @param {BroadcastOptions | null | undefined} options `except`, and those of `messageOf`
- * @returns {number} The number of connections that the message goes to
+ * @type {(server: Server, data: Published, options: BroadcastOptions | null | undefined) => number}
  * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function broadcast(server, data, options) {
@@ -49,10 +46,7 @@ class Everyone extends Topic {
   }
 }
 
-/**
- * @param {Server} server A server
- * @returns {Everyone} The topic of all its open connections
- */
+/** @type {(server: Server) => Everyone} */
 function everyoneOf(server) {
   const topics = topicsOf(server);
   if (topics.everyone === null) {
@@ -66,12 +60,11 @@ function everyoneOf(server) {
 /**
  * All connections, whatever a program has done to `clients`, and those that it has put there.
  *
- * @param {Server} server The server
- * @returns {Set<WebSocket>} Its connections
+ * @type {(server: Server) => Set<WebSocket>}
  * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function connectionsOf(server) {
-  const own = /** @type {WebSocket[]} */ ([...state.connections, ...state.adopted, ...streams]).filter((one) => one?._owner === server);
+  const own = /** @type {WebSocket[]} */ ([...state.connections, ...state.adopted, ...state.streams]).filter((one) => one?._owner === server);
   return new Set([...own, ...(clientsOf(server) ?? [])]);
 }
 

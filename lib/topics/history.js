@@ -9,12 +9,9 @@ const { positionOf, startOf } = require('./subscriptions');
 /** @import { History, HistoryOptions } from '../../types/topics' */
 
 /**
- * The messages that a topic has kept.
+ * The messages that a topic has kept, from `since` on. No argument is checked yet.
  *
- * @param {Server} server The server of the topic
- * @param {string} name Name of the topic, not checked yet
- * @param {HistoryOptions | null | undefined} options `since` and `limit`
- * @returns {Promise<History>} These messages, from `since` on
+ * @type {(server: Server, name: string, options: HistoryOptions | null | undefined) => Promise<History>}
  * @throws {TypeError | RangeError}
  */
 function history(server, name, options) {

@@ -2,10 +2,10 @@
 
 // The members that topics add to a WebSocket and to a server.
 
-const { TERMINATED } = require('../bits');
-const { inContext } = require('../async-context');
-const { CONNECTING, READY_STATES } = require('../constants');
-const { peek } = require('../reactor/dispatch');
+const { TERMINATED } = require('../base/bits');
+const { inContext } = require('../base/async-context');
+const { CONNECTING, READY_STATES } = require('../base/constants');
+const { peek } = require('../reactor/batch');
 const {
   DROPPED_COUNT,
   DROPPED_TOPIC,
@@ -20,7 +20,7 @@ const {
   SUBSCRIBED_RECOVERED,
   SUBSCRIBED_REPLAYED,
   SUBSCRIBED_REQUEST,
-} = require('../reactor/layout');
+} = require('../base/layout');
 const { checkCallback, checkOptions, checkTopic, sinceOf } = require('./arguments');
 const { broadcast } = require('./broadcast');
 const { history } = require('./history');
@@ -30,10 +30,9 @@ const { isOpen, subscriptionsOf } = require('./subscriptions');
 const { reportingTopic } = require('./topic');
 
 /** @import { Server, WebSocket } from '../connection/state' */
-/**
- * @import { BroadcastOptions, HistoryOptions, Published, PublishOptions } from '../../types/topics'
- */
-/** @import { Receipt, Subscribed, SubscribeOptions, TopicLosses } from '../../types/topics' */
+/** @import { WebSocketServer } from '../../index' */
+/** @import { BroadcastOptions, Published, PublishOptions, Receipt } from '../../types/topics' */
+/** @import { Subscribed, SubscribeOptions, TopicLosses } from '../../types/topics' */
 
 /** @typedef {(result: Subscribed) => void} OnSubscribed */
 /**
@@ -43,6 +42,12 @@ const { reportingTopic } = require('./topic');
 /**
  * @typedef {(topic: string, data: Published, options?: PublishOptions | null) => number |
  *   Promise<Receipt>} Publish
+ */
+
+/**
+ * @typedef {object} OfServer
+ * @property {Publish} publish
+ * @property {(data: Published, options?: BroadcastOptions | null) => number} broadcast
  */
 
 /** Counts of a topic that does not exist. */
@@ -60,20 +65,8 @@ const NO_COUNTS = { size: 0, published: 0, dropped: 0, missed: 0 };
  * @property {Publish} publish
  */
 
-/**
- * Methods of a WebSocket.
- *
- * @type {Fields & ThisType<WebSocket>}
- */
+/** Methods of a WebSocket. @type {Fields & ThisType<WebSocket>} */
 const ofConnection = {
-  /**
-   * @this {WebSocket}
-   * @param {string} topic Name of the topic
-   * @param {SubscribeOptions | OnSubscribed | null} [options] `since`: the position of the last
-   *   message that the connection has
-   * @param {OnSubscribed} [callback] Called when the connection is a member, or never will be
-   * @returns {boolean} Whether it is a member
-   */
   subscribe(topic, options, callback) {
     if (typeof options === 'function') {
       callback = options;
@@ -92,21 +85,12 @@ const ofConnection = {
     return false;
   },
 
-  /**
-   * @this {WebSocket}
-   * @param {string} topic Name of the topic
-   * @returns {boolean} Whether it was a member
-   */
   unsubscribe(topic) {
     checkTopic(topic);
     return this._extra?.topics ? subscriptionsOf(this).quit(topic) : false;
   },
 
-  /**
-   * @this {WebSocket}
-   * @param {string} topic Name of the topic
-   * @returns {boolean} Whether it is a member
-   */
+  /** @type {(this: WebSocket, topic: string) => boolean} */
   isSubscribed(topic) {
     checkTopic(topic);
     if (!this._extra?.topics) return false;
@@ -114,11 +98,6 @@ const ofConnection = {
     return known !== undefined && subscriptionsOf(this).joined.has(known);
   },
 
-  /**
-   * @this {WebSocket}
-   * @param {string} topic Name of the topic
-   * @returns {TopicLosses} The counts of its messages that the connection did not get
-   */
   topicCounts(topic) {
     checkTopic(topic);
     const known = this._extra?.topics ? subscriptionsOf(this).losses?.get(topic) : undefined;
@@ -136,14 +115,6 @@ const ofConnection = {
     Object.defineProperty(this, 'subscriptions', { configurable: true, enumerable: true, value, writable: true });
   },
 
-  /**
-   * @this {WebSocket}
-   * @param {string} topic Name of the topic
-   * @param {Published} data See `send()`
-   * @param {PublishOptions | null} [options] See `publish` of publish.js
-   * @returns {number | Promise<Receipt>} The number of connections that the message goes to; with
-   * `receipt: true`, its receipt
-   */
   publish(topic, data, options) {
     return publish(ownerOf(this), topic, data, options, this);
   },
@@ -152,41 +123,22 @@ const ofConnection = {
 /**
  * Methods of a server.
  *
- * @type {ThisType<Server>}
+ * @type {OfServer & Pick<WebSocketServer, 'subscriberCount' | 'topicCounts' | 'topics' | 'history'> & ThisType<Server>}
  */
 const ofServer = {
-  /**
-   * @this {Server}
-   * @param {string} topic Name of the topic
-   * @param {Published} data See `send()`
-   * @param {PublishOptions | null} [options] See `publish` of publish.js
-   */
   publish(topic, data, options) {
     return publish(this, topic, data, options, null);
   },
 
-  /**
-   * @this {Server}
-   * @param {Published} data See `send()`
-   * @param {BroadcastOptions | null} [options] See `broadcast` of broadcast.js
-   */
   broadcast(data, options) {
     return broadcast(this, data, options);
   },
 
-  /**
-   * @this {Server}
-   * @param {string} topic Name of the topic
-   */
   subscriberCount(topic) {
     checkTopic(topic);
     return this._topics?.all.get(topic)?.size ?? 0;
   },
 
-  /**
-   * @this {Server}
-   * @param {string} topic Name of the topic
-   */
   topicCounts(topic) {
     checkTopic(topic);
     const { size, published, dropped, missed } = this._topics?.all.get(topic) ?? NO_COUNTS;
@@ -199,21 +151,12 @@ const ofServer = {
     for (const [name, topic] of this._topics.all) yield [name, topic.size];
   },
 
-  /**
-   * @this {Server}
-   * @param {string} topic Name of the topic
-   * @param {HistoryOptions | null} [options] `since` and `limit`
-   */
   history(topic, options) {
     return history(this, topic, options);
   },
 };
 
-/**
- * @param {WebSocket} ws A connection of a server
- * @returns {Server} Its server
- * @throws {TypeError} For a connection without a server
- */
+/** @type {(ws: WebSocket) => Server} @throws {TypeError} For a connection without a server */
 function ownerOf(ws) {
   const owner = ws._owner;
   if (owner === null) throw new TypeError('Only connections of a WebSocketServer have topics');
@@ -223,19 +166,16 @@ function ownerOf(ws) {
 /**
  * A record about topics came for a connection.
  *
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, relative to the batch
- * @param {number} length Bytes of the payload
+ * @type {(ws: WebSocket, tag: number, offset: number, length: number) => void}
  */
 function record(ws, tag, offset, length) {
   if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, peek(tag, offset, length));
 }
 
 /**
- * @param {WebSocket} ws The connection of the record
- * @param {number} kind Kind of the record
- * @param {Buffer} bytes Its payload, which is read before any handler runs
+ * `bytes`: its payload, which is read before any handler runs.
+ *
+ * @type {(ws: WebSocket, kind: number, bytes: Buffer) => void}
  */
 function onRecord(ws, kind, bytes) {
   if (kind === IN_SUBSCRIBED) {
@@ -252,10 +192,7 @@ function onRecord(ws, kind, bytes) {
   }
 }
 
-/**
- * @param {object} prototype Prototype of a class
- * @param {object} methods Methods that it gets
- */
+/** @type {(prototype: object, methods: object) => void} */
 function define(prototype, methods) {
   const descriptors = Object.getOwnPropertyDescriptors(methods);
   for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;

@@ -4,8 +4,8 @@
 
 const { BINARY, TEXT, isBlob, tagOf, toBytes } = require('../connection/arguments');
 const { PreparedMessage } = require('../connection/prepared');
-const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT } = require('../reactor/layout');
-const { wrong } = require('./arguments');
+const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT } = require('../base/layout');
+const { wrongType } = require('../base/checks');
 
 /** @import { SendOptions } from '../../types/sending' */
 /** @import { Published } from '../../types/topics' */
@@ -16,38 +16,32 @@ const { wrong } = require('./arguments');
  * @property {string | Uint8Array} data The payload
  * @property {InstanceType<typeof PreparedMessage> | null} prepared The prepared message
  *   of which it was made, which the reactors may have already; or null
- * @property {Message} [owned] The same message, with bytes that nothing else refers to
  */
 
 /**
- * @param {Published} data As `send()` takes it, but not a Blob; or a result of `prepare()`: not
- *   checked yet
- * @param {SendOptions | null | undefined} options `binary` and `compress` as for `send()`
- * @returns {Message} The message to send
+ * No argument is checked yet.
+ *
+ * @type {(data: Published, options: SendOptions | null | undefined) => Message}
  * @throws {TypeError}
  */
 function messageOf(data, options) {
   if (data instanceof PreparedMessage) return PreparedMessage.contentOf(data);
-  if (isBlob(data)) throw wrong(TypeError, 'data', 'read before it is published, if it is a Blob', data);
+  if (isBlob(data)) throw wrongType('data', 'read before it is published, if it is a Blob', data);
   const content = typeof data === 'number' ? data.toString() : data;
   const isText = typeof content === 'string';
   const tag = options === undefined || options === null ? (isText ? TEXT : BINARY) : tagOf(options, !isText);
-  if ((tag & OUT_FLAG_FIN) === 0) throw wrong(TypeError, 'options.fin', 'true: a message is published whole', options?.fin);
+  if ((tag & OUT_FLAG_FIN) === 0) throw wrongType('options.fin', 'true: a message is published whole', options?.fin);
   return { tag, data: isText ? content : toBytes(content), prepared: null };
 }
 
 /**
  * The same message with a stamp.
  *
- * @param {Message} message A text message
- * @param {{ wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }} stamp The
- * stamp that writes the position into it
- * @param {number} offset Offset of the message in the history
- * @returns {Message} The message with its position
+ * @type {(message: Message, stamp: { wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }, offset: number) => Message}
  * @throws {TypeError} For data that is not text
  */
 function stamped({ data, tag }, stamp, offset) {
-  if ((tag & KIND_MASK) !== OUT_TEXT) throw wrong(TypeError, 'data', 'text in a topic with a stamp', data);
+  if ((tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
   return { tag, data: stamp.wrap(data, offset), prepared: null };
 }
 

@@ -4,9 +4,8 @@
 // connection, and the number of the topic in that of its generation.
 
 const { PreparedMessage } = require('../connection/prepared');
-const { EMPTY_BUFFER } = require('../constants');
+const { EMPTY_BUFFER } = require('../base/constants');
 const outbox = require('../reactor/outbox');
-const { SAME_BYTES } = require('../reactor/last-sent');
 const {
   AUX_SHIFT,
   KIND_MASK,
@@ -28,7 +27,7 @@ const {
   SINCE_OLDEST,
   TARGET_WORDS,
   TOPIC_SLOT,
-} = require('../reactor/layout');
+} = require('../base/layout');
 
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Message } from './message' */
@@ -43,14 +42,14 @@ const WORD = 2 ** 32;
 /** Bytes of a word. */
 const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
 
-/** @param {AnyTopic} topic A topic that the reactors know from now on */
+/** The reactors know the topic from now on. @param {AnyTopic} topic */
 function begin(topic) {
   topic.enlist();
   const { history, limit, maxBytes, slow, ttl } = topic.settings;
   outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC, [slow, limit, history, ttl, maxBytes]);
 }
 
-/** @param {AnyTopic} topic The reactors forget it, with its messages and its members */
+/** The reactors forget the topic, with its messages and its members. @param {AnyTopic} topic */
 function end(topic) {
   outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC_END, []);
   outbox.handOver();
@@ -58,11 +57,9 @@ function end(topic) {
 }
 
 /**
- * @param {WebSocket} ws A connection of the reactor
- * @param {AnyTopic} topic The topic
- * @param {number} request Number of the answer; 0: none is wanted
- * @param {number} mode One of FROM
- * @param {number} since Offset after which it begins
+ * With `request` 0 no answer is wanted; `mode` is one of FROM, and `since` the offset after which it begins.
+ *
+ * @type {(ws: WebSocket, topic: AnyTopic, request: number, mode: number, since: number) => void}
  */
 function subscribe(ws, topic, request, mode, since) {
   const words = [topic.number, request, mode, since % WORD, Math.floor(since / WORD)];
@@ -70,10 +67,7 @@ function subscribe(ws, topic, request, mode, since) {
   outbox.handOver();
 }
 
-/**
- * @param {WebSocket} ws A connection of the reactor
- * @param {number} number Number of a topic; 0: all topics, for good
- */
+/** With `number` 0 from all topics, for good. @type {(ws: WebSocket, number: number) => void} */
 function unsubscribe(ws, number) {
   outbox.pushWords(ws._slot, ws._generation, OUT_UNSUBSCRIBE, [number]);
   outbox.handOver();
@@ -81,11 +75,9 @@ function unsubscribe(ws, number) {
 
 /**
  * Makes the publish that follows differ from a plain message for all.
+ * With `receipt` 0 none is wanted; with a `key` the message replaces an earlier one of the same key.
  *
- * @param {Pick<AnyTopic, 'number'>} topic The topic
- * @param {number} receipt Its number; 0: none is wanted
- * @param {WebSocket[]} excepted Connections of the reactors
- * @param {string} key The message replaces an earlier one of the same key; '' for none
+ * @type {(topic: Pick<AnyTopic, 'number'>, receipt: number, excepted: WebSocket[], key: string) => void}
  */
 function target(topic, receipt, excepted, key) {
   // In UTF-8 all lone surrogates would be the same key.
@@ -96,49 +88,37 @@ function target(topic, receipt, excepted, key) {
     words.set([_slot, _generation], TARGET_WORDS + 2 * index);
   }
   const bytes = Buffer.from(words.buffer);
-  outbox.pushBytes(TOPIC_SLOT, topic.number, OUT_TARGET, name.length === 0 ? bytes : Buffer.concat([bytes, name]));
+  outbox.push(TOPIC_SLOT, topic.number, OUT_TARGET, name.length === 0 ? bytes : Buffer.concat([bytes, name]));
 }
 
 /**
- * Asks for a receipt of nothing, which each reactor sends behind all of its earlier reports.
+ * Asks for a receipt of nothing, which each reactor sends after all of its earlier reports.
  *
- * @param {number} number Number of a topic that has ended
- * @param {number} receipt Number of the receipt
+ * @type {(number: number, receipt: number) => void}
  */
 function ask(number, receipt) {
   target({ number }, receipt, [], '');
-  outbox.pushBytes(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN, EMPTY_BUFFER);
+  outbox.push(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN, EMPTY_BUFFER);
   outbox.handOver();
 }
 
-/**
- * @param {AnyTopic} topic The topic
- * @param {Message} message The message
- */
+/** @type {(topic: AnyTopic, message: Message) => void} */
 function publish(topic, message) {
   const { data, prepared, tag } = message;
   if (prepared !== null) {
-    outbox.pushPrepared(TOPIC_SLOT, topic.number, OUT_PUBLISH_PREPARED, PreparedMessage.numberOf(prepared));
+    outbox.push(TOPIC_SLOT, topic.number, OUT_PUBLISH_PREPARED, PreparedMessage.numberOf(prepared));
     outbox.handOver();
     return;
   }
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
-  const length =
-    typeof data === 'string'
-      ? outbox.pushText(TOPIC_SLOT, topic.number, kind, data)
-      : outbox.pushBytes(TOPIC_SLOT, topic.number, kind, data);
-  if (length < SAME_BYTES) outbox.handOver();
+  if (outbox.push(TOPIC_SLOT, topic.number, kind, data) < outbox.SAME_BYTES) outbox.handOver();
 }
 
 /**
- * Asks for messages of the past.
+ * Asks for messages of the past, from `since` on as `subscribe`.
  *
- * @param {AnyTopic} topic The topic
- * @param {number} request Number of the answer
- * @param {number} mode One of FROM
- * @param {number} since Offset after which it begins
- * @param {number} limit Most messages
+ * @type {(topic: AnyTopic, request: number, mode: number, since: number, limit: number) => void}
  */
 function history(topic, request, mode, since, limit) {
   const words = [request, mode, since % WORD, Math.floor(since / WORD), limit];
@@ -146,25 +126,17 @@ function history(topic, request, mode, since, limit) {
   outbox.handOver();
 }
 
-/** @param {number} bytes Budget for the histories of all topics, on all reactors together */
+/** Of all topics, on all reactors together. @param {number} bytes */
 function historyBudget(bytes) {
   outbox.pushWords(TOPIC_SLOT, 0, OUT_HISTORY_BUDGET, [bytes % WORD, Math.floor(bytes / WORD)]);
 }
 
-/**
- * @param {Buffer} bytes The payload of a record that came
- * @param {number} index Index of the word
- * @returns {number} The word, little-endian
- */
+/** @type {(bytes: Buffer, index: number) => number} */
 function wordOf(bytes, index) {
   return bytes.readUInt32LE(WORD_BYTES * index);
 }
 
-/**
- * @param {Buffer} bytes The payload of a record that came
- * @param {number} index Index of the lower one of two words
- * @returns {number} Both words as one number
- */
+/** @type {(bytes: Buffer, index: number) => number} */
 function longOf(bytes, index) {
   return wordOf(bytes, index) + WORD * wordOf(bytes, index + 1);
 }

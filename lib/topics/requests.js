@@ -3,9 +3,9 @@
 // Requests to the reactors about topics, with answers that belong to no connection: receipts and
 // histories.
 
-const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_REQUEST, HISTORY_TOP, HISTORY_WORDS } = require('../reactor/layout');
-const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, PUBLISH_TEXT } = require('../reactor/layout');
-const { IN_HISTORY, IN_RECEIPT, KIND_MASK } = require('../reactor/layout');
+const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_REQUEST, HISTORY_TOP, HISTORY_WORDS } = require('../base/layout');
+const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, PUBLISH_TEXT } = require('../base/layout');
+const { IN_HISTORY, IN_RECEIPT, KIND_MASK } = require('../base/layout');
 const {
   RECEIPT_BYTES,
   RECEIPT_DROPPED,
@@ -13,10 +13,10 @@ const {
   RECEIPT_QUEUED,
   RECEIPT_REQUEST,
   RECEIPT_SENT,
-} = require('../reactor/layout');
-const { payload, peek } = require('../reactor/dispatch');
+} = require('../base/layout');
+const { payload, peek } = require('../reactor/batch');
 const lifetime = require('../reactor/lifetime');
-const { state } = require('../reactor/table');
+const { receiveTopics, state } = require('../reactor/table');
 const records = require('./records');
 const { forgetReports } = require('./topic');
 
@@ -70,11 +70,9 @@ function nextRequest() {
   return last;
 }
 
-/**
- * From the first request on answers have a receiver, which must stay until all of them have come.
- */
+/** From the first request on answers have a receiver, which must stay until all of them have come. */
 function expectAnswer() {
-  state.topics = answers;
+  receiveTopics(answers);
   lifetime.use();
   // A program may await it with nothing else open.
   lifetime.hold();
@@ -87,13 +85,9 @@ function settled() {
 }
 
 /**
- * Messages of a topic with history.
+ * Messages of a topic with history. `done`: called later; null: the reactors have died.
  *
- * @param {AnyTopic} topic The topic, which has a history
- * @param {number} mode One of FROM
- * @param {number} since Offset after which they begin
- * @param {number} limit Most messages
- * @param {(answer: Past | null) => void} done Called later; null: the reactors have died
+ * @type {(topic: AnyTopic, mode: number, since: number, limit: number, done: (answer: Past | null) => void) => void}
  */
 function askHistory(topic, mode, since, limit, done) {
   askPiece(topic, mode, since, limit, (past) => askRest(topic, past, limit, done));
@@ -102,10 +96,7 @@ function askHistory(topic, mode, since, limit, done) {
 /**
  * A long answer comes in pieces.
  *
- * @param {AnyTopic} topic The topic
- * @param {Past | null} past What has come
- * @param {number} limit As for `askHistory`
- * @param {(answer: Past | null) => void} done As for `askHistory`
+ * @type {(topic: AnyTopic, past: Past | null, limit: number, done: (answer: Past | null) => void) => void}
  */
 function askRest(topic, past, limit, done) {
   const last = past?.entries.at(-1);
@@ -121,14 +112,7 @@ function askRest(topic, past, limit, done) {
   });
 }
 
-/**
- * @param {AnyTopic} topic As for `askHistory`
- * @param {number} mode As for `askHistory`
- * @param {number} since As for `askHistory`
- * @param {number} limit As for `askHistory`
- * @param {(answer: Past | null) => void} done As for `askHistory`; the answer has the first of these messages, one
- *   at least
- */
+/** @type {(topic: AnyTopic, mode: number, since: number, limit: number, done: (answer: Past | null) => void) => void} */
 function askPiece(topic, mode, since, limit, done) {
   if (state.failure !== null) {
     process.nextTick(done, null);
@@ -141,15 +125,15 @@ function askPiece(topic, mode, since, limit, done) {
 }
 
 /**
- * @param {(sum: Counts | null) => void} done Gets the sum over all reactors;
- *   null: they have died
- * @returns {number} Number of the receipt, for the message that is published next
+ * `done`: gets the sum over all reactors; null: they have died.
+ *
+ * @type {(done: (sum: Counts | null) => void) => number}
  */
 function askReceipt(done) {
   const request = nextRequest();
   expectAnswer();
   const sum = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
-  receipts.set(request, { left: state.reactors, sum, done });
+  receipts.set(request, { left: state.native.links, sum, done });
   return request;
 }
 
@@ -171,7 +155,7 @@ function endTopic(topic) {
   if (!isEnding) awaitReports();
 }
 
-/** Waits for the last reports on ended topics: a receipt of each reactor comes behind them. */
+/** Waits for the last reports on ended topics: a receipt of each reactor comes after them. */
 function awaitReports() {
   const numbers = ended;
   ended = [];
@@ -186,11 +170,7 @@ function awaitReports() {
 
 /** The receiver of records that are for no connection. */
 const answers = {
-  /**
-   * @param {number} tag kind | flags | aux of the record
-   * @param {number} offset Where the payload is, relative to the batch
-   * @param {number} length Bytes of the payload
-   */
+  /** @type {(tag: number, offset: number, length: number) => void} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_RECEIPT) onReceipt(peek(tag, offset, length));
@@ -237,11 +217,7 @@ function onHistory(bytes) {
   done({ recovered, entries: entriesOf(bytes, wordOf(bytes, HISTORY_COUNT)), top: longOf(bytes, HISTORY_TOP) });
 }
 
-/**
- * @param {Buffer} bytes The payload of the record
- * @param {number} count The number of its messages
- * @returns {Entry[]} The messages, the oldest first
- */
+/** The messages, the oldest first. @type {(bytes: Buffer, count: number) => Entry[]} */
 function entriesOf(bytes, count) {
   /** @type {Entry[]} */
   const entries = [];

@@ -45,11 +45,7 @@ class Stamp {
     this.after = after.replaceAll(EPOCH, epoch).split(OFFSET);
   }
 
-  /**
-   * @param {string | Uint8Array} text UTF-8 if it is bytes
-   * @param {number} offset Offset of the message
-   * @returns {string | Uint8Array} The text with its position
-   */
+  /** @type {(text: string | Uint8Array, offset: number) => string | Uint8Array} */
   wrap(text, offset) {
     const before = this.before.join(String(offset));
     const after = this.after.join(String(offset));

@@ -11,9 +11,7 @@ const { Topic } = require('./topic');
 /** @import { Server } from '../connection/state' */
 /** @import { AnyTopic } from './topic' */
 
-/**
- * The interval in milliseconds at which idle topics are checked, and the most topics of one check.
- */
+/** The interval in milliseconds at which idle topics are checked, and the most topics of one check. */
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
 
@@ -53,8 +51,9 @@ class ServerTopics {
   }
 
   /**
-   * @param {string} name Name of the topic
-   * @returns {AnyTopic | undefined} undefined: the message would reach no subscriber, now or later
+   * Undefined: the message would reach no subscriber, now or later.
+   *
+   * @type {(name: string) => AnyTopic | undefined}
    */
   forPublish(name) {
     const topic = this.all.get(name);
@@ -74,12 +73,7 @@ class ServerTopics {
     return settingsOf(topicOptions === null ? undefined : topicOptions(name));
   }
 
-  /**
-   * @param {string} name Name of the topic
-   * @param {ReturnType<typeof settingsOf>} settings Settings of the topic
-   * @param {boolean} isOnReactors Whether a connection of the reactors is to be a member
-   * @returns {AnyTopic} The topic of that name, made unless it exists
-   */
+  /** @type {(name: string, settings: ReturnType<typeof settingsOf>, isOnReactors: boolean) => AnyTopic} */
   create(name, settings, isOnReactors) {
     // `topicOptions` may have subscribed to it.
     const known = this.all.get(name);
@@ -94,7 +88,8 @@ class ServerTopics {
   /** @param {AnyTopic} topic A topic that the reactors must know from now on */
   register(topic) {
     if (topic.number !== 0) return;
-    if (state.native === null) this.options.start();
+    // Reactors that start later would not know it.
+    if (!state.hasStarted) this.options.start();
     const { historyBudget } = this.options;
     if (topic.ring !== null && !isBudgetKnown) {
       isBudgetKnown = true;
@@ -172,8 +167,7 @@ class ServerTopics {
    * Events come in a tick of their own, so that no listener runs inside a call that subscribes or
    * closes.
    *
-   * @param {AnyTopic} topic The topic
-   * @param {string} event Name of the event
+   * @type {(topic: AnyTopic, event: string) => void}
    */
   report(topic, event) {
     if (topic === this.everyone || this.server.listenerCount('topic') === 0) return;
@@ -181,10 +175,7 @@ class ServerTopics {
   }
 }
 
-/**
- * @param {string} text A text that may have been cut out of a longer one, which it keeps in memory
- * @returns {string} The same text with memory of its own
- */
+/** @type {(text: string) => string} */
 function ownText(text) {
   return JSON.parse(JSON.stringify(text));
 }
@@ -205,10 +196,7 @@ function emitNews(topics) {
   }
 }
 
-/**
- * @param {Server} server A server
- * @returns {ServerTopics} Its topics, made on first use
- */
+/** Made on first use. @type {(server: Server) => ServerTopics} */
 function topicsOf(server) {
   return (server._topics ??= new ServerTopics(server));
 }

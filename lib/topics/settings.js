@@ -9,8 +9,9 @@ const {
   SLOW_DROP,
   SLOW_LATEST,
   SLOW_QUEUE,
-} = require('../reactor/layout');
-const { checkInteger, checkOptions, wrong } = require('./arguments');
+} = require('../base/layout');
+const { LONGEST_DELAY, checkValue, wrongType } = require('../base/checks');
+const { checkOptions } = require('./arguments');
 
 /** @import { TopicOptions } from '../../types/topics' */
 
@@ -25,20 +26,18 @@ const SLOW = /** @type {const} */ ({
 
 const U32 = 2 ** 32 - 1;
 
-/** The longest delay a timer takes, in milliseconds. */
-const LONGEST_DELAY = 2 ** 31 - 1;
-
 /** Milliseconds. */
 const DAY = 24 * 60 * 60 * 1000;
 
-/** Least and greatest value of each number. @type {Record<string, [number, number]>} */
-const RANGES = {
-  history: [0, U32],
-  limit: [0, U32],
-  maxBytes: [1, U32],
-  positionTtl: [1, Number.MAX_SAFE_INTEGER],
-  ttl: [1, LONGEST_DELAY],
-};
+/** @type {Array<[Exclude<keyof TopicOptions, 'stamp'>, import('../base/checks').Range]>} */
+const RANGES = [
+  ['slow', { type: 'string', values: Object.keys(SLOW) }],
+  ['history', { type: 'number', least: 0, most: U32 }],
+  ['limit', { type: 'number', least: 0, most: U32 }],
+  ['maxBytes', { type: 'number', least: 1, most: U32 }],
+  ['positionTtl', { type: 'number', least: 1, most: Number.MAX_SAFE_INTEGER }],
+  ['ttl', { type: 'number', least: 1, most: LONGEST_DELAY }],
+];
 
 /**
  * @typedef {object} Settings
@@ -63,75 +62,34 @@ const DEFAULTS = Object.freeze({
   stamp: null,
 });
 
-/**
- * The settings of a topic.
- *
- * @param {unknown} given The result of `topicOptions`
- * @returns {Readonly<Settings>} The settings over the defaults
- * @throws {TypeError | RangeError}
- */
+/** The settings of a topic. @type {(given: unknown) => Readonly<Settings>} @throws {TypeError | RangeError} */
 function settingsOf(given) {
   if (given === undefined || given === null) return DEFAULTS;
   const options = /** @type {TopicOptions & { then?: unknown }} */ (given);
   // Its settings come when the topic has been made.
-  if (typeof options.then === 'function') throw wrong(TypeError, 'topicOptions()', 'an object, not a Promise', given);
+  if (typeof options.then === 'function') throw wrongType('topicOptions()', 'an object, not a Promise', given);
   checkOptions(given, Object.keys(DEFAULTS), 'topicOptions()');
-  const settings = {
-    slow: slowOf(options.slow),
-    limit: number('limit', options.limit),
-    history: number('history', options.history),
-    ttl: number('ttl', options.ttl),
-    maxBytes: number('maxBytes', options.maxBytes),
-    positionTtl: number('positionTtl', options.positionTtl),
-    stamp: stampOf(options.stamp),
-  };
+  const settings = /** @type {Settings} */ ({ ...DEFAULTS, stamp: stampOf(options.stamp) });
+  for (const [name, range] of RANGES) {
+    const value = options[name];
+    if (value === undefined || value === null) continue;
+    checkValue(range, value, `topicOptions().${name}`);
+    settings[name] = typeof value === 'string' ? SLOW[value] : value;
+  }
   if (settings.history === 0) {
-    if (settings.slow === SLOW['catch-up']) throw wrong(RangeError, label('history'), "1 or more for slow: 'catch-up'", 0);
-    if (settings.stamp !== null) throw wrong(RangeError, label('history'), '1 or more for a stamp', 0);
+    if (settings.slow === SLOW['catch-up']) throw new RangeError("topicOptions().history must be 1 or more for slow: 'catch-up'. Received 0");
+    if (settings.stamp !== null) throw new RangeError('topicOptions().history must be 1 or more for a stamp. Received 0');
   }
   return settings;
 }
 
-/** @param {string} name Name of a setting */
-function label(name) {
-  return `topicOptions().${name}`;
-}
-
-/**
- * @param {string} name Name of a setting
- * @param {unknown} value Its value
- * @returns {number} The number
- */
-function number(name, value) {
-  if (value === undefined || value === null) return /** @type {Record<string, number>} */ (/** @type {unknown} */ (DEFAULTS))[name];
-  if (typeof value !== 'number') throw wrong(TypeError, label(name), 'a number', value);
-  const [least, most] = RANGES[name];
-  checkInteger(label(name), value, least, most);
-  return value;
-}
-
-/**
- * @param {unknown} value The value of the setting
- * @returns {number} Its number in records
- */
-function slowOf(value) {
-  if (value === undefined || value === null) return DEFAULTS.slow;
-  if (typeof value !== 'string') throw wrong(TypeError, label('slow'), 'a string', value);
-  if (Object.hasOwn(SLOW, value)) return SLOW[/** @type {keyof typeof SLOW} */ (value)];
-  throw wrong(RangeError, label('slow'), `one of ${Object.keys(SLOW).join(', ')}`, value);
-}
-
-/**
- * @param {TopicOptions['stamp']} value The value of the setting, not checked yet
- * @returns {{ before: string, after: string } | null} The text before and after the message; null:
- *   nothing is written
- */
+/** @type {(value: TopicOptions['stamp']) => { before: string, after: string } | null} */
 function stampOf(value) {
   if (value === undefined || value === null) return null;
-  checkOptions(value, ['before', 'after'], label('stamp'));
+  checkOptions(value, ['before', 'after'], 'topicOptions().stamp');
   const { before = '', after = '' } = value;
-  if (typeof before !== 'string') throw wrong(TypeError, label('stamp.before'), 'a string', before);
-  if (typeof after !== 'string') throw wrong(TypeError, label('stamp.after'), 'a string', after);
+  checkValue({ type: 'string' }, before, 'topicOptions().stamp.before');
+  checkValue({ type: 'string' }, after, 'topicOptions().stamp.after');
   return { before, after };
 }
 

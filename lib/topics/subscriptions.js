@@ -1,18 +1,14 @@
 'use strict';
 
-const { GONE, STREAM } = require('../bits');
-const { OPEN } = require('../constants');
+const { GONE } = require('../base/bits');
+const { OPEN } = require('../base/constants');
 const { FROM, subscribe, unsubscribe } = require('./records');
-const { replay } = require('./replay');
 const { nextRequest } = require('./requests');
-const { StreamMember } = require('./stream-member');
 const { topicsOf } = require('./server-topics');
-const { SLOW } = require('./settings');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
 /** @import { Topics } from './server-topics' */
-/** @import { AnyMember } from './stream-member' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
@@ -38,56 +34,37 @@ class Subscriptions {
      * @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null}
      */
     this.pending = null;
-    /** Members of topics that have been slow, over a stream. @type {Set<AnyMember> | null} */
-    this.behind = null;
     /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
   }
 
   /**
-   * @param {string} name Name of the topic
-   * @param {Position | 'oldest' | undefined} since The position to begin at
-   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
-   *   never will be
-   * @returns {boolean} False: `topicOptions` has closed the connection
+   * Returns false if `topicOptions` has closed the connection.
+   *
+   * @type {(name: string, since: Position | 'oldest' | undefined, callback: SubscribedCallback | undefined) => boolean}
    */
   join(name, since, callback) {
     const { ws } = this;
     const topics = topicsOf(/** @type {Server} */ (ws._owner));
     const settings = topics.all.get(name)?.settings ?? topics.settings(name);
     if (!isOpen(ws)) return false;
-    this.enter(topics, topics.create(name, settings, (ws._bits & STREAM) === 0), since, callback);
+    this.enter(topics, topics.create(name, settings, true), since, callback);
     return true;
   }
 
-  /**
-   * @param {Topics} topics The topics of the server
-   * @param {AnyTopic} topic One of them
-   * @param {Position | 'oldest' | undefined} since The position to begin at
-   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
-   *   never will be
-   */
+  /** @type {(topics: Topics, topic: AnyTopic, since: Position | 'oldest' | undefined, callback: SubscribedCallback | undefined) => void} */
   enter(topics, topic, since, callback) {
     const isNew = !this.joined.has(topic);
     const { mode, offset } = startOf(topic, since);
-    if ((this.ws._bits & STREAM) !== 0) {
-      this.joinAsStream(topic, mode, offset, callback);
-    } else {
-      topics.register(topic);
-      this.joinOnReactor(topic, isNew, mode, offset, callback);
-    }
+    topics.register(topic);
+    this.joinOnReactor(topic, isNew, mode, offset, callback);
     if (!isNew) return;
     this.joined.add(topic);
     if (topic.size === 1) topics.woke(topic);
   }
 
   /**
-   * @param {AnyTopic} topic The topic
-   * @param {boolean} isNew Whether it was not a member before
-   * @param {number} mode One of FROM
-   * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
-   *   never will be
+   * @type {(topic: AnyTopic, isNew: boolean, mode: number, offset: number, callback: SubscribedCallback | undefined) => void}
    */
   joinOnReactor(topic, isNew, mode, offset, callback) {
     if (isNew) topic.members++;
@@ -99,50 +76,12 @@ class Subscriptions {
     subscribe(this.ws, topic, request, mode, offset);
   }
 
-  /**
-   * @param {AnyTopic} topic The topic
-   * @param {number} mode One of FROM
-   * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
-   *   never will be
-   */
-  joinAsStream(topic, mode, offset, callback) {
-    topic.streams ??= new Map();
-    const isCatchingUp = mode !== FROM.NOW && topic.settings.slow === SLOW['catch-up'];
-    let member = topic.streams.get(this.ws);
-    // An answer that is on its way is for the member before it.
-    if (member === undefined || isCatchingUp) topic.streams.set(this.ws, (member = new StreamMember(this.ws, topic)));
-    if (isCatchingUp) member.await(offset);
-    this.replay(topic, mode, offset, callback, isCatchingUp ? member : null);
-  }
-
-  /**
-   * @param {AnyTopic} topic The topic
-   * @param {number} mode One of FROM
-   * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
-   *   never will be
-   * @param {Pick<AnyMember, 'start'> | null} member See `replay` of replay.js
-   */
-  replay(topic, mode, offset, callback, member) {
-    const position = positionOf(topic);
-    if (mode !== FROM.NOW) {
-      replay(this.ws, topic, mode, offset, (recovered, replayed) => callback?.({ recovered, position, replayed }), member);
-    } else if (callback !== undefined) {
-      process.nextTick(callback, { recovered: false, position, replayed: 0 });
-    }
-  }
-
-  /**
-   * @param {string} name Name of the topic
-   * @returns {boolean} Whether it was a member
-   */
+  /** @type {(name: string) => boolean} */
   quit(name) {
     const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
     const topic = topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
-    if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic.number);
-    else topic.streams?.get(this.ws)?.quit();
+    unsubscribe(this.ws, topic.number);
     this.part(topic);
     if (topic.size === 0) topics.emptied(topic);
     return true;
@@ -150,8 +89,7 @@ class Subscriptions {
 
   /** @param {AnyTopic} topic A topic that it was a member of */
   part(topic) {
-    if ((this.ws._bits & STREAM) === 0) topic.members--;
-    else topic.streams?.delete(this.ws);
+    topic.members--;
   }
 
   /** The connection is no longer open. */
@@ -163,7 +101,7 @@ class Subscriptions {
     }
     if (joined.size === 0) return;
     this.joined = new Set();
-    if ((ws._bits & (GONE | STREAM)) === 0) unsubscribe(ws, 0);
+    if ((ws._bits & GONE) === 0) unsubscribe(ws, 0);
     this.partAll(joined.values());
   }
 
@@ -171,13 +109,12 @@ class Subscriptions {
    * A connection may be in a hundred thousand topics: it is taken out of some in each turn of the
    * event loop.
    *
-   * @param {IterableIterator<AnyTopic>} joined Topics that it was a member of
+   * @type {(joined: IterableIterator<AnyTopic>) => void}
    */
   partAll(joined) {
     const { ws } = this;
     const topics = topicsOf(/** @type {Server} */ (ws._owner));
-    // What is published goes to streams from here.
-    let left = (ws._bits & STREAM) === 0 ? MOST_PARTED : Infinity;
+    let left = MOST_PARTED;
     for (let next = joined.next(); !next.done; next = joined.next()) {
       const topic = next.value;
       this.part(topic);
@@ -186,27 +123,7 @@ class Subscriptions {
     }
   }
 
-  /** @param {AnyMember} member A member of a topic that waits for `drained` */
-  wait(member) {
-    this.behind ??= new Set();
-    this.behind.add(member);
-  }
-
-  /** The bytes that waited for its stream have left, or have been compressed. */
-  drained() {
-    const { behind } = this;
-    if (behind === null) return;
-    this.behind = null;
-    for (const member of behind) {
-      if (member.isBehind()) member.drained();
-      if (member.isBehind()) this.wait(member);
-    }
-  }
-
-  /**
-   * @param {AnyTopic} topic The topic
-   * @param {number} count Messages that it did not get
-   */
+  /** @type {(topic: AnyTopic, count: number) => void} */
   lost(topic, count) {
     topic.dropped += count;
     this.ws._owner?._counts.lost(topic.name, count);
@@ -217,9 +134,7 @@ class Subscriptions {
   /**
    * The history no longer had the messages that it lacked.
    *
-   * @param {AnyTopic} topic The topic
-   * @param {number} from Offset of the first message
-   * @param {number} to Offset of the last one
+   * @type {(topic: AnyTopic, from: number, to: number) => void}
    */
   passed(topic, from, to) {
     const { name, ring } = topic;
@@ -231,8 +146,9 @@ class Subscriptions {
   }
 
   /**
-   * @param {string} name Name of a topic
-   * @returns {TopicLosses} Counts of its messages that the connection did not get, to be increased
+   * Counts of its messages that the connection did not get, to be increased.
+   *
+   * @type {(name: string) => TopicLosses}
    */
   lossOf(name) {
     this.losses ??= new Map();
@@ -247,10 +163,7 @@ class Subscriptions {
   /**
    * The reactor has made it a member.
    *
-   * @param {number} request Number of the request that is answered
-   * @param {boolean} recovered Whether nothing is missing
-   * @param {number} replayed How many messages it has got
-   * @param {number} offset Offset of the last message
+   * @type {(request: number, recovered: boolean, replayed: number, offset: number) => void}
    */
   answered(request, recovered, replayed, offset) {
     const waiting = this.pending?.get(request);
@@ -262,20 +175,12 @@ class Subscriptions {
   }
 }
 
-/**
- * @param {WebSocket} ws A connection
- * @returns {boolean} Whether it can be a member
- */
+/** @type {(ws: WebSocket) => boolean} */
 function isOpen(ws) {
   return ws._readyState === OPEN && (ws._bits & GONE) === 0;
 }
 
-/**
- * @param {AnyTopic} topic The topic
- * @param {Position | 'oldest' | undefined} since The position to begin at; undefined: not in the
- * past
- * @returns {{ mode: number, offset: number }} One of FROM, and an offset
- */
+/** @type {(topic: AnyTopic, since: Position | 'oldest' | undefined) => { mode: number, offset: number }} */
 function startOf({ ring }, since) {
   if (ring === null || since === undefined) return { mode: FROM.NOW, offset: 0 };
   if (typeof since === 'string') return { mode: FROM.OLDEST, offset: 0 };
@@ -283,26 +188,17 @@ function startOf({ ring }, since) {
   return isOurs ? { mode: FROM.OFFSET, offset: since.offset } : { mode: FROM.NOW, offset: 0 };
 }
 
-/**
- * @param {AnyTopic} topic The topic
- * @returns {Position | null} The position of its last message
- */
+/** The position of its last message. @type {(topic: AnyTopic) => Position | null} */
 function positionOf({ ring }) {
   return ring === null ? null : ring.position();
 }
 
-/**
- * @param {AnyTopic} topic The topic
- * @returns {Subscribed} The result for a connection that is not a member
- */
+/** The result for a connection that is not a member. @type {(topic: AnyTopic) => Subscribed} */
 function nothing(topic) {
   return { recovered: false, position: positionOf(topic), replayed: 0 };
 }
 
-/**
- * @param {WebSocket} ws A connection
- * @returns {Subscriptions} Its subscriptions, made on first use
- */
+/** Made on first use. @type {(ws: WebSocket) => Subscriptions} */
 function subscriptionsOf(ws) {
   const extra = ws._ensureExtra();
   if (extra.topics === null) {

@@ -5,7 +5,6 @@ const { SLOW } = require('./settings');
 
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Settings } from './settings' */
-/** @import { AnyMember } from './stream-member' */
 
 /** Number of the next topic that needs one of its own; 0 is none. */
 let last = 0;
@@ -19,10 +18,7 @@ const reporting = new Map();
 
 /** A topic, as long as it has subscribers or a history. */
 class Topic {
-  /**
-   * @param {string} name Name of the topic
-   * @param {Readonly<Settings>} settings Its settings
-   */
+  /** @param {string} name @param {Readonly<Settings>} settings */
   constructor(name, settings) {
     this.name = name;
     this.settings = settings;
@@ -30,8 +26,6 @@ class Topic {
     this.number = 0;
     /** The number of subscribers with connections of the reactors. */
     this.members = 0;
-    /** The other subscribers. @type {Map<WebSocket, AnyMember> | null} */
-    this.streams = null;
     this.ring = settings.history === 0 ? null : new Ring(settings);
     /** Messages so far; of their copies, how many were dropped, and how many were in gaps. */
     this.published = 0;
@@ -41,12 +35,10 @@ class Topic {
 
   /** @returns {number} Subscribers */
   get size() {
-    return this.streams === null ? this.members : this.members + this.streams.size;
+    return this.members;
   }
 
-  /**
-   * @returns {boolean} Whether the reactors may report that something was dropped, or is missing
-   */
+  /** @returns {boolean} Whether the reactors may report that something was dropped, or is missing */
   get reports() {
     return this.settings.slow !== SLOW.queue;
   }
@@ -75,10 +67,7 @@ function forgetReports(number) {
   free.push(number);
 }
 
-/**
- * @param {number} number The number in a report
- * @returns {Topic | undefined} undefined: the topic is forgotten
- */
+/** Undefined: the topic is forgotten. @type {(number: number) => Topic | undefined} */
 function reportingTopic(number) {
   return reporting.get(number);
 }

@@ -1,5 +1,4 @@
-//! Sockets of Node's own servers and of other processes: only here this layer duplicates a
-//! descriptor.
+//! Sockets of Node's own servers and of other processes.
 #![cfg_attr(unix, expect(unsafe_code, reason = "a descriptor comes from JavaScript as a number"))]
 #![expect(clippy::disallowed_types, reason = "on its way to the reactor")]
 
@@ -8,8 +7,7 @@ use std::net::TcpStream;
 
 use crate::reactor::BoundListener;
 
-/// The socket of a descriptor, under a descriptor of its own that is closed on exec: Node closes
-/// its own.
+/// Under a descriptor of its own, closed on exec: Node closes `fd`.
 ///
 /// # Errors
 /// The system's: `fd` is not open, or there are no descriptors left.
@@ -39,16 +37,11 @@ fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
 }
 
 /// libuv binds a socket to its completion port for good, so there is nothing to duplicate.
-///
-/// # Errors
-/// Always.
 #[cfg(not(unix))]
 pub(super) fn duplicate(_fd: i32) -> io::Result<TcpStream> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// # Errors
-/// Always.
 #[cfg(not(unix))]
 pub(super) fn listener(_fd: i32, _backlog: i32) -> io::Result<BoundListener> {
     Err(io::ErrorKind::Unsupported.into())

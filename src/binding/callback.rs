@@ -6,18 +6,17 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-use napi::bindgen_prelude::{Function, JsObjectValue, Object, Unknown};
+use napi::bindgen_prelude::{Function, JsObjectValue, Object};
 use napi::{Env, Error, JsValue, Result, Status, sys};
 
-/// A JavaScript function that the event loop may call, on its environment's thread.
+/// For the event loop, on its environment's thread.
 pub(super) struct Callback {
     function: Reference,
     context: sys::napi_async_context,
 }
 
 impl Callback {
-    /// `name` is the type that async_hooks shows. See [`hold`](Self::hold) for how long the
-    /// function stays.
+    /// `name` is the type that async_hooks shows.
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, name: &str) -> Result<Self> {
         let raw = env.raw();
         let function = Reference::new(env, function, false)?;
@@ -170,14 +169,6 @@ unsafe extern "C" fn run(handle: sys::napi_async_cleanup_hook_handle, hook: *mut
 
 const OK: sys::napi_status = sys::Status::napi_ok;
 const PENDING: sys::napi_status = sys::Status::napi_pending_exception;
-
-/// Reports an exception at once, as Node does with an uncaught one: to 'uncaughtException', or it
-/// ends the process. With the report Node clears the async stack.
-pub(super) fn report_exception(env: &Env, error: &Unknown<'_>) {
-    // SAFETY: the environment and the value belong to the running call. Node refuses where no
-    // JavaScript may run any more.
-    unsafe { sys::napi_fatal_exception(env.raw(), error.raw()) };
-}
 
 /// # Safety
 /// As for [`Callback::call`].

@@ -18,14 +18,18 @@ use crate::bridge::chunk::Arena;
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
     ASKED_GENERATION, ASKED_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
-    DRAINED_TURN, FLUSHED_BYTES, FLUSHED_NEXT, LENT_ID,
+    DRAINED_STREAMS, DRAINED_TURN, FLOW_DESTROY, FLOW_END, FLOW_RESET, FLOW_RESUME, FLOW_SENT_SHIFT,
+    FLOW_WORDS, FLOW_WRITE, FLOWS, FLOWS_FREE, FLOWS_WAIT, FLOWS_WANT_MEMORY, FLUSHED_BYTES, FLUSHED_MIXED,
+    FLUSHED_NEXT, LENT_ID, MAX_RECORDS, MOST_FLOWS, PUMPED, RECORD_WORDS, STREAM_DRAINED, STREAM_ENDED,
+    STREAM_FULL, STREAMS_WAIT,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
 use crate::bridge::tally::Histogram;
-use crate::reactor::Link;
+use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamFlow};
 
-use super::drive::{Drive, Flushed};
+use super::drive::Flushed;
+use super::drives::{Drives, INLINE};
 use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
 use super::wake::Wake;
@@ -35,9 +39,9 @@ const WORTH_EXCHANGE: usize = 64 << 10;
 
 /// JavaScript's end of the exchange, in both directions.
 pub(super) struct Crossing {
-    /// One link of each reactor.
-    links: Vec<Arc<Link>>,
-    drive: Rc<dyn Drive>,
+    /// One link of each reactor, that of the one on this thread first.
+    pub(super) links: Vec<Arc<Link>>,
+    drives: Rc<Drives>,
     /// The array of records and the words behind them.
     words: LentWords,
     /// The arena that JavaScript fills.
@@ -48,6 +52,8 @@ pub(super) struct Crossing {
     pub(super) large: Vec<Large>,
     /// The batch that JavaScript has drained last, until it drains the next.
     current: Option<Box<Batch>>,
+    /// The records of the last chunk, until JavaScript has dealt with them.
+    passed: Option<Passed>,
     /// The number of the reactor of that batch.
     turn: usize,
     /// Batches that have been taken from each of several reactors, and come next.
@@ -57,37 +63,42 @@ pub(super) struct Crossing {
     pub(super) delays: Histogram,
     /// Records of the batches that were taken.
     pub(super) batches: Histogram,
-    /// How often something came that may have been ahead of bytes which had come before it.
-    pub(super) unsettled: u64,
 }
 
 impl Crossing {
     pub(super) fn new(
         links: Vec<Arc<Link>>,
-        drive: Rc<dyn Drive>,
+        drives: Rc<Drives>,
         words: LentWords,
         delivered: Rc<Delivered>,
     ) -> Self {
         Self {
             links,
-            drive,
+            drives,
             words,
             arena: None,
             flushed: 0,
             large: Vec::new(),
             current: None,
+            passed: None,
             turn: 0,
             taken: VecDeque::new(),
             delivered,
             delays: Histogram::default(),
             batches: Histogram::default(),
-            unsettled: 0,
         }
     }
 
     /// The batch that JavaScript has drained last.
     pub(super) fn current(&self) -> Option<&Batch> {
         self.current.as_deref()
+    }
+
+    /// A large payload of the batch, or of the chunk, that JavaScript has now.
+    pub(super) fn large_payload(&self, index: usize) -> Option<&[u8]> {
+        let batch = self.current.as_ref().map(|batch| &batch.large);
+        let large = self.passed.as_ref().map(|passed| &passed.large).or(batch)?;
+        large.get(index).map(Vec::as_slice)
     }
 
     /// Lends memory for batches, under the number in its word, to the reactor whose batch was
@@ -109,14 +120,22 @@ impl Crossing {
         if self.arena.is_none() {
             self.arena = Some(memory);
         } else {
-            self.drive.lend_arena(memory);
+            self.drives.lend_arena(memory);
         }
     }
 
     /// Hands the contents of the arena, and the large payloads, to the reactor. `last` is the
     /// payload of the arena's last record, only for a reactor without a thread.
     pub(super) fn flush(&mut self, last: Option<&[u8]>) -> Result<()> {
+        let outcome = self.hand_over(last);
+        self.pour();
+        outcome
+    }
+
+    fn hand_over(&mut self, last: Option<&[u8]>) -> Result<()> {
+        self.free_flows();
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
+        let mixed = self.words.replace(FLUSHED_MIXED, 0) != 0;
         self.words.replace(FLUSHED_NEXT, 0);
         if used == 0 {
             self.exchange();
@@ -125,7 +144,8 @@ impl Crossing {
         self.flushed = used;
         let large = std::mem::take(&mut self.large);
         let Some(arena) = self.arena.take() else { return Ok(()) };
-        let Flushed { next, wanting, outcome } = self.drive.flush(Arena { memory: arena, used, large }, last);
+        let Flushed { next, wanting, outcome } =
+            self.drives.flush(Arena { memory: arena, used, large }, last, mixed);
         self.words.replace(FLUSHED_NEXT, if wanting { 0 } else { next.id() + 1 });
         self.arena = Some(next);
         outcome
@@ -138,7 +158,7 @@ impl Crossing {
             return;
         }
         if let Some(arena) = self.arena.take() {
-            let next = self.drive.exchange(arena);
+            let next = self.drives.exchange(arena);
             self.words.replace(FLUSHED_NEXT, next.id() + 1);
             self.arena = Some(next);
         }
@@ -148,10 +168,14 @@ impl Crossing {
     /// the place of its bytes to the `DRAINED_` words behind them. Returns the number of records; 0
     /// when nothing waits.
     pub(super) fn drain(&mut self) -> Result<u32> {
-        self.flush(None)?;
+        self.hand_over(None)?;
         self.give_back()?;
-        let next = self.next_batch();
-        self.delivered.all.set(next.is_none());
+        let streams_only = self.words.replace(DRAINED_STREAMS, 0) != 0;
+        let next = if streams_only { self.next_of_streams() } else { self.next_batch() };
+        self.pour();
+        if !streams_only {
+            self.delivered.all.set(next.is_none());
+        }
         let Some(mut batch) = next else { return Ok(0) };
         if let Some(reported) = batch.reported.take() {
             self.delays.record(reported.elapsed());
@@ -180,52 +204,136 @@ impl Crossing {
         let (Some(batch), Some(link)) = (self.current.as_deref(), self.links.get(self.turn)) else {
             return Ok(());
         };
-        if link.inbox.deliver(batch, records) { self.drive.give_credit(self.turn) } else { Ok(()) }
-    }
-
-    /// Makes the reactors hand over the bytes that have come to them by now. Returns whether there
-    /// is a batch to drain.
-    pub(super) fn settle(&mut self) -> Result<bool> {
-        self.settle_drive();
-        Ok(self.links.iter().any(|link| link.inbox.is_waiting()))
-    }
-
-    fn settle_drive(&mut self) {
-        if !self.drive.settle() {
-            self.unsettled += 1;
-        }
+        if link.inbox.deliver(batch, records) { self.drives.give_credit(self.turn) } else { Ok(()) }
     }
 
     /// Number of the event loop's turn, as in `DRAINED_TURN`.
     pub(super) fn loop_turn(&mut self) -> Result<u32> {
-        Ok(self.drive.wake().map_or(0, Wake::loop_turn))
+        Ok(self.drives.wake().map_or(0, Wake::loop_turn))
     }
 
     /// Schedules `wake` for the event loop's next turn, before that reads any socket. Returns false
     /// if that is impossible.
     pub(super) fn call_next(&mut self) -> Result<bool> {
-        Ok(self.drive.wake().is_some_and(Wake::call_next))
+        Ok(self.drives.wake().is_some_and(Wake::call_next))
     }
 
     /// See `settled` of [`Gauges`](crate::bridge::gauges::Gauges::read_settled); infinite when the
     /// connection is gone.
     pub(super) fn settled(&mut self) -> Result<f64> {
-        let words = self.words.all();
-        let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        let (slot, generation) = (word(ASKED_SLOT), word(ASKED_GENERATION));
+        let ConnectionId { slot, generation } = self.asked();
         let settled = self.links.first().and_then(|link| link.gauges.read_settled(slot, generation));
         Ok(settled.map_or(f64::INFINITY, |bytes| bytes as f64))
     }
 
     fn next_batch(&mut self) -> Option<Box<Batch>> {
         self.take().or_else(|| {
-            // The one bell of all links is answered before the last look: a batch published later
-            // rings again.
-            if let Some(link) = self.links.first() {
+            // The bells are answered before the last look: a batch published later rings again.
+            // Those of the reactors in threads are one.
+            for link in self.links.iter().take(2) {
                 link.inbox.bell().answer();
             }
             self.take()
         })
+    }
+
+    /// The oldest batch of the reactor that has the streams.
+    fn next_of_streams(&mut self) -> Option<Box<Batch>> {
+        let inbox = &self.links.get(INLINE)?.inbox;
+        inbox.bell().answer();
+        let batch = inbox.take()?;
+        self.turn = INLINE;
+        Some(batch)
+    }
+
+    /// A chunk has come from the stream of the connection in the `ASKED_` words, see `PUMPED`; nothing
+    /// refers to it when this returns. False: the stream is not to be read before it is told so.
+    fn pump(&mut self, chunk: LentMemory) -> Result<bool> {
+        self.free_flows();
+        let id = self.asked();
+        let may_stay = self.words.replace(PUMPED, 0) != 0;
+        if may_stay {
+            self.give_back()?;
+        }
+        let words = self.words.all().get_mut(..MAX_RECORDS * RECORD_WORDS).filter(|_| may_stay);
+        let pumped = self.drives.inline.on_streams(|reactor| reactor.pump(id, Box::new(chunk), words));
+        let mut whole = true;
+        match pumped {
+            Some(Pumped::Read(passed)) => {
+                self.batches.record_count(passed.count as u64);
+                let turn = self.loop_turn()?;
+                self.words.replace(DRAINED_TURN, turn);
+                self.words.replace(PUMPED, passed.count as u32 + 1);
+                self.passed = Some(passed);
+            }
+            Some(Pumped::Copied { whole: all }) => whole = all,
+            None => {}
+        }
+        self.pour();
+        Ok(whole)
+    }
+
+    /// Something else has happened to that stream.
+    fn stream_event(&mut self, event: PipeEvent) {
+        self.free_flows();
+        let id = self.asked();
+        self.drives.inline.on_streams(|reactor| reactor.pipe_event(id, event));
+        self.pour();
+    }
+
+    /// Lends memory for what streams write.
+    pub(super) fn lend_flows(&mut self, memory: Box<dyn Lent>) {
+        let waiting = self.drives.inline.outlet.lend(memory);
+        self.drives.inline.on_streams(|reactor| reactor.serve_flows(waiting));
+        self.pour();
+    }
+
+    /// The memory for what streams write is free, if JavaScript says so.
+    fn free_flows(&mut self) {
+        if self.words.replace(FLOWS_FREE, 0) != 0 {
+            self.drives.inline.outlet.rewind();
+        }
+    }
+
+    /// Copies what streams are to do to the words.
+    pub(super) fn pour(&mut self) {
+        let wishes = self.wishes();
+        let outlet = &self.drives.inline.outlet;
+        let words = self.words.all();
+        let (before, places) = words.split_at_mut_checked(FLOWS).unwrap_or_default();
+        let mut places = places.chunks_exact_mut(FLOW_WORDS);
+        let (count, wants) = outlet.take(MOST_FLOWS, |slot, flow| {
+            let (kind, start, len) = match flow {
+                StreamFlow::Write { start, len, sent } => (FLOW_WRITE | sent << FLOW_SENT_SHIFT, start, len),
+                StreamFlow::End => (FLOW_END, 0, 0),
+                StreamFlow::Destroy { reset: false } => (FLOW_DESTROY, 0, 0),
+                StreamFlow::Destroy { reset: true } => (FLOW_RESET, 0, 0),
+                StreamFlow::Resume => (FLOW_RESUME, 0, 0),
+            };
+            if let Some(place) = places.next() {
+                place.copy_from_slice(&[slot, kind, start, len]);
+            }
+        });
+        let wants = if wants { FLOWS_WANT_MEMORY } else { 0 };
+        for (word, value) in [(FLOWS_WAIT, count as u32 | wants), (STREAMS_WAIT, wishes)] {
+            if let Some(word) = before.get_mut(word) {
+                *word = value;
+            }
+        }
+    }
+
+    /// The bits of `STREAMS_WAIT`.
+    fn wishes(&self) -> u32 {
+        let (waits, starves) = self.links.get(INLINE).map(|link| link.inbox.wishes()).unwrap_or_default();
+        // Their memory is to be given back.
+        let is_large = self.passed.as_ref().is_some_and(|passed| !passed.large.is_empty());
+        u32::from(waits) | u32::from(starves || is_large) << 1
+    }
+
+    fn asked(&mut self) -> ConnectionId {
+        let words = self.words.all();
+        let word = |index: usize| words.get(index).copied().unwrap_or_default();
+        ConnectionId { slot: word(ASKED_SLOT), generation: word(ASKED_GENERATION) }
     }
 
     /// The oldest batch of the first reactor that has one, beginning behind the last.
@@ -233,9 +341,7 @@ impl Crossing {
         if self.taken.is_empty() {
             let (number, batch) = self.take_behind(self.turn, self.links.len())?;
             if self.links.len() > 1 && batch.openings() != 0 {
-                // A connection that opens comes behind earlier records of others, such as ends of
-                // connections.
-                self.settle_drive();
+                // Ends that other reactors have reported come first.
                 let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
                 self.taken = others.flatten().collect();
             }
@@ -254,10 +360,15 @@ impl Crossing {
     }
 
     fn give_back(&mut self) -> Result<()> {
+        if let (Some(passed), Some(link)) = (self.passed.take(), self.links.get(INLINE))
+            && link.inbox.has_dealt(passed.last)
+        {
+            self.drives.give_credit(INLINE)?;
+        }
         let (Some(batch), Some(link)) = (self.current.take(), self.links.get(self.turn)) else {
             return Ok(());
         };
-        if link.inbox.give_back(batch) { self.drive.give_credit(self.turn) } else { Ok(()) }
+        if link.inbox.give_back(batch) { self.drives.give_credit(self.turn) } else { Ok(()) }
     }
 }
 
@@ -288,4 +399,33 @@ pub(super) fn flush_with<'env>(
 pub(super) fn lend<'env>(env: &'env Env, crossing: &Rc<RefCell<Crossing>>) -> Result<Function<'env, (), ()>> {
     let crossing = crossing.clone();
     env.create_function_from_closure("lend", move |context| crossing.borrow_mut().lend(&mut context.get(0)?))
+}
+
+/// The function that has a chunk read.
+pub(super) fn pump<'env>(
+    env: &'env Env,
+    crossing: &Rc<RefCell<Crossing>>,
+) -> Result<Function<'env, (), bool>> {
+    let crossing = crossing.clone();
+    env.create_function_from_closure("pump", move |context| {
+        crossing.borrow_mut().pump(LentMemory::new(0, &mut context.get(0)?))
+    })
+}
+
+/// The function that reports what else has happened to a stream.
+pub(super) fn stream_event<'env>(
+    env: &'env Env,
+    crossing: &Rc<RefCell<Crossing>>,
+) -> Result<Function<'env, (), ()>> {
+    let crossing = crossing.clone();
+    env.create_function_from_closure("streamEvent", move |context| {
+        let event: u32 = context.get(0)?;
+        crossing.borrow_mut().stream_event(match event {
+            STREAM_FULL => PipeEvent::Full,
+            STREAM_DRAINED => PipeEvent::Drained,
+            STREAM_ENDED => PipeEvent::Ended,
+            _ => PipeEvent::Closed,
+        });
+        Ok(())
+    })
 }

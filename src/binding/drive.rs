@@ -1,5 +1,3 @@
-//! The way to the reactors, which is the same for those in threads and the one without.
-
 use napi::Result;
 
 use crate::bridge::chunk::Arena;
@@ -10,7 +8,6 @@ use super::wake::Wake;
 
 /// The way to the reactors: each in a thread of its own, or one on the JavaScript thread.
 pub(super) trait Drive {
-    /// The number of reactors.
     fn count(&self) -> usize;
 
     /// The number of the reactor that a slot belongs to.
@@ -18,14 +15,9 @@ pub(super) trait Drive {
         slot as usize & (self.count().next_power_of_two() - 1)
     }
 
-    /// Sends a command to a reactor.
     fn submit(&self, number: usize, command: Command) -> Result<()>;
 
-    /// Whether there is no thread.
-    fn is_inline(&self) -> bool;
-
-    /// Hands the records of an arena over. Without a thread `last` may be the payload of its last
-    /// record.
+    /// Without a thread `last` may be the payload of the last record.
     fn flush(&self, arena: Arena, last: Option<&[u8]>) -> Flushed;
 
     /// The arena to be filled next instead of one that is empty.
@@ -39,10 +31,6 @@ pub(super) trait Drive {
     /// Reports that credit was given back for which a reactor waits.
     fn give_credit(&self, number: usize) -> Result<()>;
 
-    /// Makes the reactors hand over the bytes that have come by now. Returns false if it has given
-    /// up, since that takes too long.
-    fn settle(&self) -> bool;
-
     /// JavaScript's end of the way back; `None` where there is no libuv.
     fn wake(&self) -> Option<&Wake>;
 
@@ -53,7 +41,7 @@ pub(super) trait Drive {
     fn retire(&self);
 }
 
-/// The result of a flush, whether it succeeds or not.
+/// Whether the flush succeeds or not.
 pub(super) struct Flushed {
     /// The arena to be filled next, from its beginning on.
     pub(super) next: Box<dyn Lent>,

@@ -17,9 +17,9 @@ use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Result};
 
 use crate::bridge::chunk::Arena;
-use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
+use crate::bridge::layout::PIPE_SLOTS;
+use crate::reactor::{Command, Due, Forward, Link, Outlet, Reactor, ReactorConfig, report_failure, until};
 
-use super::descriptor::is_readable;
 use super::drive::{Drive, Flushed};
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
@@ -32,10 +32,12 @@ pub(super) struct Inline {
     /// `None` when the reactor has ended. Borrowed for a turn, in which no JavaScript runs.
     reactor: RefCell<Option<Reactor<Forward>>>,
     link: Arc<Link>,
-    /// Readable when a socket has something.
-    descriptor: i32,
+    /// What the streams are to do.
+    pub(super) outlet: Outlet,
     /// The bell was rung, and `wake` has not been called for it.
     rung: Arc<AtomicBool>,
+    /// The number of calls of `turn_alone`.
+    turns: Cell<u32>,
     /// `wake` is on the stack.
     waking: Cell<bool>,
     /// The time for which the timer has been started.
@@ -45,39 +47,37 @@ pub(super) struct Inline {
 }
 
 impl Inline {
-    /// A reactor that the loop of `env` drives; `None` where that cannot be, and then it takes a
-    /// thread.
+    /// A reactor that the loop of `env` drives. Where that cannot be, `turn` is to be called now and then.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
         memory: &Array<'_>,
         link: Arc<Link>,
         config: ReactorConfig,
-    ) -> Result<Option<Rc<Self>>> {
+        has_libuv: bool,
+    ) -> Result<Rc<Self>> {
         let rung = Arc::new(AtomicBool::new(false));
         let ring = rung.clone();
         let ring = Box::new(move || ring.store(true, Ordering::Relaxed));
         let forward = Forward::new(link.clone(), &config, ring);
-        let reactor = Reactor::new(forward, config).map_err(|error| super::listen::system_error(&error))?;
-        let Some(descriptor) = reactor.descriptor() else { return Ok(None) };
         let inline = Rc::new(Self {
-            reactor: RefCell::new(Some(reactor)),
+            reactor: RefCell::new(Some(Reactor::without_sockets(forward, config))),
             link,
-            descriptor,
+            outlet: Outlet::new(),
             rung,
+            turns: Cell::new(0),
             waking: Cell::new(false),
             armed: Cell::new(Due::Never),
             wake: Wake::new(env, wake, memory)?,
             watch: RefCell::new(None),
         });
-        let target = inline.clone();
-        let Some(watch) = Watch::start(env, descriptor, Box::new(move |why| target.on_loop(why))) else {
-            return Ok(None);
-        };
-        *inline.watch.borrow_mut() = Some(watch);
+        if has_libuv {
+            let target = inline.clone();
+            *inline.watch.borrow_mut() = Watch::start(env, Rc::new(move |why| target.on_loop(why)));
+        }
         let target = inline.clone();
         inline.wake.on_cleanup(env, move |_, cleanup| target.close(cleanup))?;
-        Ok(Some(inline))
+        Ok(inline)
     }
 
     /// `until_closed` is dropped when the loop has closed its handles.
@@ -86,7 +86,7 @@ impl Inline {
         self.stop();
         self.wake.cut(until_closed.clone());
         if let Some(watch) = self.watch.take() {
-            watch.close(Box::new(move || drop(until_closed)));
+            watch.close(until_closed);
         }
     }
 
@@ -97,6 +97,57 @@ impl Inline {
             Ok(())
         });
         self.report_later();
+    }
+
+    /// From now on it may have sockets. False: no event loop can watch them.
+    ///
+    /// # Errors
+    /// The system's: out of descriptors.
+    pub(super) fn take_sockets(&self, env: &Env) -> Result<bool> {
+        let (watch, mut reactor) = (self.watch.borrow(), self.reactor.borrow_mut());
+        let (Some(watch), Some(reactor)) = (&*watch, &mut *reactor) else { return Ok(false) };
+        reactor.take_sockets().map_err(|error| super::listen::system_error(&error))?;
+        Ok(reactor.descriptor().is_some_and(|descriptor| watch.watch(env, descriptor)))
+    }
+
+    /// Whether the event loop drives it.
+    pub(super) fn is_driven(&self) -> bool {
+        self.watch.borrow().is_some()
+    }
+
+    /// Where no event loop drives it: a turn.
+    pub(super) fn turn_alone(&self) {
+        self.turns.set(self.turns.get().wrapping_add(1));
+        self.run_once(self.turns.get());
+    }
+
+    fn run_once(&self, loop_turn: u32) {
+        self.run(|reactor| {
+            reactor.begin_loop_turn(loop_turn);
+            reactor.run_once(Some(Duration::ZERO))
+        });
+    }
+
+    /// Sets the options of a server.
+    pub(super) fn configure(&self, config: ReactorConfig) {
+        self.act(|reactor| reactor.configure(config));
+    }
+
+    /// Does something with streams. The caller takes the records.
+    pub(super) fn on_streams<T>(&self, step: impl FnOnce(&mut Reactor<Forward>) -> T) -> Option<T> {
+        let turn = if self.is_driven() { self.wake.loop_turn() } else { self.turns.get() };
+        let mut result = None;
+        self.run(|reactor| {
+            reactor.begin_loop_turn(turn);
+            result = Some(step(reactor));
+            Ok(())
+        });
+        self.rung.store(false, Ordering::Relaxed);
+        result
+    }
+
+    pub(super) fn hold(&self, does: bool) {
+        self.wake.hold(does);
     }
 
     fn on_loop(&self, why: Reason) {
@@ -117,8 +168,8 @@ impl Inline {
     /// A turn of the reactor, and of JavaScript if there is something to report. Returns whether
     /// there was.
     fn turn(&self) -> bool {
-        self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
-        if !self.rung.swap(false, Ordering::Relaxed) {
+        self.run_once(self.wake.loop_turn());
+        if !self.rung.swap(false, Ordering::Relaxed) && !self.outlet.is_waiting() {
             return false;
         }
         // A handler may run the event loop, which comes here again.
@@ -155,7 +206,7 @@ impl Inline {
         };
         drop(place);
         self.end();
-        report_failure(&self.link, &why, &|| self.rung.store(true, Ordering::Relaxed));
+        report_failure(&self.link, PIPE_SLOTS, &why, &|| self.rung.store(true, Ordering::Relaxed));
         self.arm(Due::Now);
     }
 
@@ -193,10 +244,6 @@ impl Drive for Inline {
         Ok(())
     }
 
-    fn is_inline(&self) -> bool {
-        true
-    }
-
     /// The records have been applied when this returns, so the arena can be filled again.
     fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
         let large = std::mem::take(&mut arena.large);
@@ -209,17 +256,8 @@ impl Drive for Inline {
         Ok(())
     }
 
-    /// Runs a turn, if there is something to be read. The caller takes the records.
-    fn settle(&self) -> bool {
-        if is_readable(self.descriptor) {
-            self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
-            self.rung.store(false, Ordering::Relaxed);
-        }
-        true
-    }
-
     fn wake(&self) -> Option<&Wake> {
-        Some(&self.wake)
+        self.is_driven().then_some(&*self.wake)
     }
 
     fn stop(&self) {

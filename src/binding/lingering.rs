@@ -1,8 +1,7 @@
-//! JavaScript's thread between a delivery and its sleep: after a short delivery it looks for more,
-//! for as long as the reactor does.
+//! After a short delivery JavaScript's thread looks for more, for as long as the reactor does.
 //!
 //! A peer that has its answer often asks again at once. Waking a thread on an idle CPU costs more
-//! than the rest of such a message, and a thread that looks need not be woken.
+//! than the rest of such a message.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -45,8 +44,8 @@ impl Lingering {
         Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
     }
 
-    /// The bell rang: calls JavaScript, which takes all batches, and again for batches that come
-    /// soon after, unless the loop has something else to do.
+    /// Calls JavaScript, which takes all batches, and again for batches that come soon after, unless
+    /// the loop has something else to do.
     pub(super) fn deliver(&self, wake: &Wake, event_loop: EventLoop) {
         for deliveries in 1.. {
             self.delivered.records.set(0);
@@ -58,8 +57,7 @@ impl Lingering {
         }
     }
 
-    /// Looks until a batch comes or it takes too long. Such a batch does not ring: the bell counts
-    /// as rung.
+    /// Looks until a batch comes, which does not ring, or it takes too long.
     fn comes_soon(&self) -> bool {
         let Some(bell) = self.links.first().map(|link| link.inbox.bell()) else { return false };
         let looked = Cell::new(false);

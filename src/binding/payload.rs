@@ -19,7 +19,8 @@ pub(super) struct LentMemory {
 unsafe impl Send for LentMemory {}
 
 impl LentMemory {
-    /// `view` is an ArrayBuffer's whole memory that only lib's list of lent memory refers to.
+    /// `view` is an ArrayBuffer's whole memory that only lib's list of lent memory refers to, or the
+    /// value is dropped before the call returns that `view` is an argument of.
     pub(super) fn new(id: u32, view: &mut Uint8ArraySlice<'_>) -> Self {
         let bytes = bytes_mut(view);
         Self { id, len: bytes.len(), start: NonNull::from(bytes).cast() }

@@ -11,25 +11,31 @@ use napi_derive::napi;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::large::Large;
 use crate::bridge::layout::DRAINED_WORDS;
-use crate::engine::{MessageKind, Prepared};
-use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig};
+use crate::engine::{MessageKind, Prepared, Role};
+use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, Pipe, ReactorConfig, Transport};
 
 use super::adopt;
-use super::crossing::{Crossing, flush_with, function, lend};
+use super::allocator;
+use super::crossing::{self, Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::Drive;
+use super::drives::{Drives, INLINE};
+use super::inline::Inline;
+use super::lingering::Delivered;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::running::admission::JsAdmission;
 use super::running::metrics::{ReactorMetrics, metrics};
 use super::running::rates::{self, JsRates};
-use super::start::{ReactorOptions, start};
+use super::start::ReactorOptions;
+use super::threads::Threads;
 
 /// The reactors of this environment. Each copy of lib makes one.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
-    links: Vec<Arc<Link>>,
-    drive: Rc<dyn Drive>,
+    drives: Rc<Drives>,
+    delivered: Rc<Delivered>,
+    has_libuv: bool,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
     /// The options of the last connection that JavaScript has answered: mostly those of the next.
@@ -43,6 +49,8 @@ pub struct Place {
     pub slot: u32,
     /// The number of earlier connections in the slot.
     pub generation: u32,
+    /// Whether its answer waits for `OUT_WITHHOLD`.
+    pub held: bool,
 }
 
 /// The id of a listener for adopted sockets, which have none.
@@ -50,8 +58,9 @@ const NO_LISTENER: u32 = u32::MAX;
 
 #[napi]
 impl JsReactor {
-    /// Starts them. `wake` is called, never re-entrantly, when `drain` would bring a batch; by
-    /// itself it does not keep the event loop alive. `words` is the array of records:
+    /// Makes the one for streams, on this thread. `wake` is called, never re-entrantly, when `drain`
+    /// would bring a batch; by itself it does not keep the event loop alive. `libuv`: whether the
+    /// event loop is libuv's; others may have functions of its names. `words` is the array of records:
     /// `DRAINED_WORDS` long, all of its ArrayBuffer, and touched by the caller alone, which keeps
     /// it for as long as any function of this object exists. `memory` is an array of the
     /// lists in which the caller keeps all memory that it lends. The lists stay until the reactors
@@ -60,7 +69,7 @@ impl JsReactor {
     pub fn new(
         env: Env,
         wake: Function<'_, (), ()>,
-        options: ReactorOptions,
+        libuv: bool,
         mut words: Uint32ArraySlice<'_>,
         memory: Array<'_>,
     ) -> Result<Self> {
@@ -68,26 +77,138 @@ impl JsReactor {
             return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
         }
         let words = LentWords::new(&mut words);
-        let config = options.config();
-        let delivered = Rc::default();
-        let (drive, links) = start(&env, &wake, &memory, config, &delivered, &options)?;
-        let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered);
+        let delivered: Rc<Delivered> = Rc::default();
+        let link = Arc::new(Link::new());
+        let config = ReactorConfig { give_back: allocator::give_back(), ..ReactorConfig::default() };
+        let inline = Inline::start(&env, &wake, &memory, link.clone(), config, libuv)?;
+        let drives = Rc::new(Drives::new(inline));
+        let crossing = Crossing::new(vec![link], drives.clone(), words, delivered.clone());
         Ok(Self {
-            links,
-            drive,
+            drives,
+            delivered,
+            has_libuv: libuv,
             crossing: Rc::new(RefCell::new(crossing)),
             next_listener: 0,
             served_config: Arc::default(),
         })
     }
 
+    /// Starts the reactors that have sockets: in threads, or the one on this thread has them. Once.
+    #[napi(catch_unwind)]
+    pub fn start(
+        &self,
+        env: Env,
+        wake: Function<'_, (), ()>,
+        options: ReactorOptions,
+        memory: Array<'_>,
+    ) -> Result<()> {
+        if self.drives.has_started() {
+            return Ok(());
+        }
+        let config = options.config();
+        self.drives.inline.configure(config);
+        if options.reactors == 0 && self.drives.inline.take_sockets(&env)? {
+            self.drives.start(None);
+            return Ok(());
+        }
+        let mut crossing = self.crossing.borrow_mut();
+        let Some(inline) = crossing.links.get(INLINE).cloned() else { return Ok(()) };
+        let links = Link::group((options.reactors as usize).max(1), &inline);
+        let threads = Threads::start(&env, &wake, &memory, &links, config, &self.delivered, self.has_libuv)?;
+        // Messages that streams have been sent.
+        let prepared: Vec<_> =
+            self.drives.inline.on_streams(|reactor| reactor.prepared().collect()).unwrap_or_default();
+        for (id, prepared) in prepared {
+            for number in 0..links.len() {
+                threads.submit(number, Command::Prepare(id, Box::new(prepared.clone())))?;
+            }
+        }
+        crossing.links.extend(links);
+        self.drives.start(Some(threads));
+        Ok(())
+    }
+
+    /// Sets the budgets for streams.
+    #[napi(catch_unwind)]
+    pub fn configure(&self, options: ReactorOptions) {
+        self.drives.inline.configure(options.config());
+    }
+
+    /// Whether an event loop of libuv's calls what is due for streams; if not, `turn` is to be
+    /// called now and then.
+    #[napi(getter, catch_unwind)]
+    pub fn is_driven(&self) -> bool {
+        self.drives.inline.is_driven()
+    }
+
+    /// Does what is due for streams.
+    #[napi(catch_unwind)]
+    pub fn turn(&self) {
+        self.drives.inline.turn_alone();
+        self.crossing.borrow_mut().pour();
+    }
+
+    /// Serves a stream from now on. `slot`, from `PIPE_SLOTS` on, is free until a CLOSED record
+    /// names it again.
+    #[napi(catch_unwind)]
+    pub fn open_stream(
+        &mut self,
+        place: Place,
+        is_server: bool,
+        options: ConnectionOptions,
+        limits: Option<&JsRates>,
+    ) -> Result<()> {
+        let Place { slot, generation, held } = place;
+        let id = ConnectionId { slot, generation };
+        let role = if is_server { Role::Server } else { Role::Client };
+        let config = self.served_config(&options, limits, role);
+        self.link(slot)?.gauges.open(slot, generation);
+        let adoption = Adoption {
+            stream: Transport::Pipe(Box::new(Pipe::new(id, self.drives.inline.outlet.clone()))),
+            id: Some(id),
+            response: Vec::new(),
+            held,
+            prefix: Vec::new(),
+            listener: NO_LISTENER,
+            config,
+            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
+        };
+        self.drives.submit_for(slot, Command::Adopt(Box::new(adoption)))
+    }
+
+    /// The function that has a chunk of the stream in the `ASKED_` words read. It returns false if
+    /// the stream is not to be read before `FLOW_RESUME`.
+    #[napi(catch_unwind)]
+    pub fn pump<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
+        crossing::pump(env, &self.crossing)
+    }
+
+    /// The function that reports something else of that stream, one of `STREAM_`.
+    #[napi(catch_unwind)]
+    pub fn stream_event<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
+        crossing::stream_event(env, &self.crossing)
+    }
+
+    /// The function that puts what there is to do with streams into the words.
+    #[napi(catch_unwind)]
+    pub fn pour<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
+        function(env, "pour", &self.crossing, |crossing| {
+            crossing.pour();
+            Ok(())
+        })
+    }
+
+    /// Lends memory for what streams write: a whole ArrayBuffer, in place of that before.
+    #[napi(catch_unwind)]
+    pub fn lend_flows(&self, mut memory: Uint8ArraySlice<'_>) {
+        self.crossing.borrow_mut().lend_flows(Box::new(LentMemory::new(0, &mut memory)));
+    }
+
     /// Whether `wake`, and all that it refers to, stays although nothing else refers to it; at
     /// first it does not.
     #[napi(catch_unwind)]
     pub fn hold(&self, does: bool) {
-        if let Some(wake) = self.drive.wake() {
-            wake.hold(does);
-        }
+        self.drives.hold(does);
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
@@ -108,29 +229,29 @@ impl JsReactor {
         let admission = admission.map(|admission| admission.shared.clone());
         let config = listen::config(&options, admission, rates::shared(limits));
         let owner = self.owner(id);
-        for other in (0..self.drive.count()).filter(|&other| other != owner) {
-            self.drive.submit(other, Command::Join { id, config: config.clone() })?;
+        for other in (0..self.drives.count()).filter(|&other| other != owner) {
+            self.drives.submit(other, Command::Join { id, config: config.clone() })?;
         }
-        self.drive.submit(owner, Command::Listen { id, listener, config })?;
+        self.drives.submit(owner, Command::Listen { id, listener, config })?;
         Ok(listening)
     }
 
     /// Lets a listener accept.
     #[napi(catch_unwind)]
     pub fn accept(&self, id: u32) -> Result<()> {
-        self.drive.submit(self.owner(id), Command::Accept(id))
+        self.drives.submit(self.owner(id), Command::Accept(id))
     }
 
     /// Closes a listener; a record of each reactor reports that it is closed there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
-        self.submit_all(|| Command::CloseListener(id))
+        (0..self.drives.count()).try_for_each(|number| self.drives.submit(number, Command::CloseListener(id)))
     }
 
     /// Another process may have its socket. `leaves`: it accepts what waits, then none.
     #[napi(catch_unwind)]
     pub fn share_listener(&self, id: u32, leaves: bool) -> Result<()> {
-        self.drive.submit(self.owner(id), if leaves { Command::Leave(id) } else { Command::Share(id) })
+        self.drives.submit(self.owner(id), if leaves { Command::Leave(id) } else { Command::Share(id) })
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own:
@@ -148,22 +269,22 @@ impl JsReactor {
         options: ConnectionOptions,
         limits: Option<&JsRates>,
     ) -> Result<()> {
-        let Place { slot, generation } = place;
+        let Place { slot, generation, held } = place;
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
-        let config = self.served_config(&options, limits);
+        let config = self.served_config(&options, limits, Role::Server);
         // Before the reactor knows the connection: `taken` answers at once.
-        let (number, link) = self.home(slot)?;
-        link.gauges.open(slot, generation);
+        self.link(slot)?.gauges.open(slot, generation);
         let adoption = Adoption {
             stream: stream.into(),
             id: Some(ConnectionId { slot, generation }),
             response: response.to_vec(),
+            held,
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
             config,
             deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
         };
-        self.drive.submit(number, Command::Adopt(Box::new(adoption)))
+        self.drives.submit_for(slot, Command::Adopt(Box::new(adoption)))
     }
 
     /// Sets the options of a connection whose REQUEST record has come, if it is accepted later.
@@ -175,18 +296,17 @@ impl JsReactor {
         options: ConnectionOptions,
         limits: Option<&JsRates>,
     ) -> Result<()> {
-        let (number, _link) = self.home(slot)?;
         let id = ConnectionId { slot, generation };
         let deflate = options.deflate.as_ref().map(NegotiatedDeflate::params);
-        let config = self.served_config(&options, limits);
-        self.drive.submit(number, Command::Serve { id, config, deflate })
+        let config = self.served_config(&options, limits, Role::Server);
+        self.drives.submit_for(slot, Command::Serve { id, config, deflate })
     }
 
     /// Sets the handshakes of a listener that need JavaScript: bit 0 those that pass the native
     /// checks, bit 1 refusals.
     #[napi(catch_unwind)]
     pub fn set_ask(&self, id: u32, ask: u32) {
-        for link in &self.links {
+        for link in &self.crossing.borrow().links {
             link.set_ask(id, ask);
         }
     }
@@ -208,11 +328,11 @@ impl JsReactor {
         function(env, "deliver", &self.crossing, Crossing::deliver)
     }
 
-    /// The function that makes the reactors hand over the bytes that have come to their sockets by
-    /// now, if that does not take too long. It returns whether `drain` would bring a batch.
+    /// Asks every reactor for an `IN_FENCE` record: when all of these have come, all that the sockets had at this call
+    /// has been reported.
     #[napi(catch_unwind)]
-    pub fn settle<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
-        function(env, "settle", &self.crossing, Crossing::settle)
+    pub fn fence(&self) -> Result<()> {
+        (0..self.drives.count()).try_for_each(|number| self.drives.submit(number, Command::Fence))
     }
 
     /// The function that returns the number of the event loop's turn, as in `DRAINED_TURN`.
@@ -239,7 +359,7 @@ impl JsReactor {
     /// which is a large one: from where it is, without a copy. Null where that cannot be.
     #[napi(catch_unwind)]
     pub fn flush_with<'env>(&self, env: &'env Env) -> Result<Option<Function<'env, (), ()>>> {
-        self.drive.is_inline().then(|| flush_with(env, &self.crossing)).transpose()
+        self.drives.is_inline().then(|| flush_with(env, &self.crossing)).transpose()
     }
 
     /// Copies the bytes of the batch that was drained last, which are in no lent memory.
@@ -272,11 +392,11 @@ impl JsReactor {
         self.crossing.borrow_mut().lend_arena(Box::new(LentMemory::new(id, &mut memory)));
     }
 
-    /// Copies a large payload of the last drained batch.
+    /// Copies a large payload of the last drained batch, or of the chunk that was read since.
     #[napi(catch_unwind)]
     pub fn take_large(&self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
         let crossing = self.crossing.borrow();
-        let payload = crossing.current().and_then(|batch| batch.large.get(index as usize));
+        let payload = crossing.large_payload(index as usize);
         let into = bytes_mut(&mut into);
         match payload {
             Some(payload) if payload.len() == into.len() => {
@@ -292,13 +412,13 @@ impl JsReactor {
     pub fn prepare(&self, id: u32, is_text: bool, compress: bool, data: &[u8]) -> Result<()> {
         let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
         let prepared = Prepared::new(kind, data, compress);
-        self.submit_all(|| Command::Prepare(id, Box::new(prepared.clone())))
+        self.drives.submit_all(|| Command::Prepare(id, Box::new(prepared.clone())))
     }
 
     /// Frees the message; no record that names it may come after this.
     #[napi(catch_unwind)]
     pub fn forget(&self, id: u32) -> Result<()> {
-        self.submit_all(|| Command::Forget(id))
+        self.drives.submit_all(|| Command::Forget(id))
     }
 
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
@@ -339,35 +459,44 @@ impl JsReactor {
     /// Seconds for which bytes have waited that the kernel does not take; the slot is taken.
     #[napi(catch_unwind)]
     pub fn full_for(&self, slot: u32) -> Result<f64> {
-        Ok(self.home(slot)?.1.meters.full_for(slot).as_secs_f64())
+        Ok(self.link(slot)?.meters.full_for(slot).as_secs_f64())
     }
 
     /// The metrics of the reactors.
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> ReactorMetrics {
-        metrics(&self.links, &self.crossing.borrow())
+        let crossing = self.crossing.borrow();
+        metrics(&crossing.links, &crossing)
     }
 
     /// Writes the queued bytes as far as the kernel takes them, closes all connections, and waits
     /// for the threads to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
-        self.drive.stop();
+        self.drives.stop();
     }
 
-    /// The number of reactors.
+    /// The same for those in threads, of which one has died.
+    #[napi(catch_unwind)]
+    pub fn end_threads(&self) {
+        self.drives.end_threads();
+    }
+
+    /// The number of all reactors: also that for streams, which may have the sockets too.
+    #[napi(getter, catch_unwind)]
+    pub fn links(&self) -> u32 {
+        if self.drives.is_inline() { 1 } else { self.crossing.borrow().links.len() as u32 }
+    }
+
+    /// The number of reactors that have sockets.
     #[napi(getter, catch_unwind)]
     pub fn count(&self) -> u32 {
-        self.drive.count() as u32
-    }
-
-    fn submit_all(&self, command: impl Fn() -> Command) -> Result<()> {
-        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, command()))
+        self.drives.count() as u32
     }
 
     /// The number of the reactor that has the listener.
     fn owner(&self, id: u32) -> usize {
-        id as usize % self.drive.count()
+        id as usize % self.drives.count()
     }
 
     /// The options in the form of the reactor; mostly those of the last connection.
@@ -375,31 +504,30 @@ impl JsReactor {
         &mut self,
         options: &ConnectionOptions,
         limits: Option<&JsRates>,
+        role: Role,
     ) -> Arc<ListenerConfig> {
         let rates = rates::shared(limits);
-        let config = ListenerConfig { rates, ..listen::connection_config(options) };
+        let mut config = ListenerConfig { rates, ..listen::connection_config(options) };
+        config.engine.role = role;
         if *self.served_config != config {
             self.served_config = Arc::new(config);
         }
         self.served_config.clone()
     }
 
-    /// The number of the reactor of a slot.
-    fn home(&self, slot: u32) -> Result<(usize, &Link)> {
-        let number = self.drive.number(slot);
-        match self.links.get(number) {
-            Some(link) => Ok((number, link)),
-            None => Err(Error::new(Status::InvalidArg, "there is no reactor of this number")),
-        }
+    /// The link of the reactor of a slot.
+    fn link(&self, slot: u32) -> Result<Arc<Link>> {
+        let link = self.crossing.borrow().links.get(self.drives.link(slot)).cloned();
+        link.ok_or_else(|| Error::new(Status::InvalidArg, "there is no reactor of this number"))
     }
 
-    fn gauges(&self) -> Option<&Gauges> {
-        self.links.first().map(|link| &*link.gauges)
+    fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.crossing.borrow().links.first().map(|link| link.gauges.clone())
     }
 }
 
 impl Drop for JsReactor {
     fn drop(&mut self) {
-        self.drive.retire();
+        self.drives.retire();
     }
 }

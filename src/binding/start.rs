@@ -1,19 +1,10 @@
-//! Starts the reactors: in threads of their own, or on the event loop of their environment.
+//! The settings of the reactors.
 
-use std::rc::Rc;
-use std::sync::Arc;
-
-use napi::bindgen_prelude::{Array, Function};
-use napi::{Env, Result};
 use napi_derive::napi;
 
-use crate::reactor::{Link, ReactorConfig, Spin};
+use crate::reactor::{ReactorConfig, Spin};
 
 use super::allocator;
-use super::drive::Drive;
-use super::inline::Inline;
-use super::lingering::Delivered;
-use super::threads::Threads;
 
 /// Settings of the reactors.
 #[napi(object)]
@@ -23,8 +14,6 @@ pub struct ReactorOptions {
     /// The number of reactors, each in a thread; 0: one, on the JavaScript thread where that is
     /// possible.
     pub reactors: u32,
-    /// Whether the event loop is libuv's: others may have functions of its names.
-    pub libuv: bool,
     /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no
     /// limit.
     pub unfinished_budget: f64,
@@ -57,28 +46,4 @@ fn spin(micros: i32) -> Spin {
         Ok(micros) => Spin::Micros(micros),
         Err(_) => Spin::Automatic,
     }
-}
-
-/// The way to reactors that run, and a link of each.
-type Started = (Rc<dyn Drive>, Vec<Arc<Link>>);
-
-/// Starts reactors in threads, or one that needs none, if that is possible. They call `wake`, never
-/// re-entrantly, when one of the links, one for each, has something. `memory` stays until they have
-/// ended.
-pub(super) fn start(
-    env: &Env,
-    wake: &Function<'_, (), ()>,
-    memory: &Array<'_>,
-    config: ReactorConfig,
-    delivered: &Rc<Delivered>,
-    options: &ReactorOptions,
-) -> Result<Started> {
-    let links = Link::group((options.reactors as usize).max(1));
-    if let (0, true, [link]) = (options.reactors, options.libuv, links.as_slice())
-        && let Some(inline) = Inline::start(env, wake, memory, link.clone(), config)?
-    {
-        return Ok((inline, links));
-    }
-    let threads = Threads::start(env, wake, memory, &links, config, delivered, options.libuv)?;
-    Ok((Rc::new(threads), links))
 }

@@ -1,6 +1,5 @@
 //! Reactors in threads of their own.
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,11 +13,8 @@ use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
 use crate::bridge::split::split;
-use crate::reactor::{
-    Command, Forward, Handle, Link, Reactor, ReactorConfig, Settling, reactors, report_failure,
-};
+use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
-use super::descriptor::is_readable;
 use super::drive::{Drive, Flushed};
 use super::inline::waiting_failed;
 use super::lingering::{Delivered, Lingering};
@@ -28,10 +24,6 @@ use super::wake::{Ring, Wake};
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
     handles: Vec<Handle>,
-    /// Descriptors of the reactors, readable when a socket has something; for as long as the
-    /// threads run.
-    descriptors: Vec<Option<i32>>,
-    settling: RefCell<Settling>,
     running: Arc<Running>,
     ring: Ring,
     /// `None` where there is no libuv.
@@ -81,9 +73,7 @@ impl Threads {
                 (Ring::threadsafe_function(wake)?, None)
             }
         };
-        let settling = RefCell::new(Settling::new(links.to_vec()));
-        let (handles, descriptors) = (Vec::new(), Vec::new());
-        let mut threads = Self { handles, descriptors, settling, running, ring, wake };
+        let mut threads = Self { handles: Vec::new(), running, ring, wake };
         // Ends the threads that run, and those that nothing refers to any more.
         threads.run(links, config).inspect_err(|_| threads.retire())?;
         Ok(threads)
@@ -96,7 +86,6 @@ impl Threads {
         });
         let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
         self.handles = reactors.iter().map(Reactor::handle).collect();
-        self.descriptors = reactors.iter().map(Reactor::descriptor).collect();
         reactors.into_iter().zip(links).try_for_each(|(reactor, link)| self.spawn(reactor, link.clone()))
     }
 
@@ -114,10 +103,15 @@ impl Threads {
         Ok(())
     }
 
+    /// Memory for a chunk of the reactor of that number.
+    pub(super) fn buffer(&self, number: usize) -> Vec<u8> {
+        self.handles.get(number).map(Handle::buffer).unwrap_or_default()
+    }
+
     /// Gives each reactor the records of its own slots.
     fn split(&self, bytes: &[u8], large: Vec<Large>) -> Result<()> {
-        let buffer = |number: usize| self.handles.get(number).map(Handle::buffer).unwrap_or_default();
-        let chunks = split(bytes, large, self.count(), |slot| self.number(slot), buffer);
+        let chunks =
+            split(bytes, large, self.count(), |slot| self.number(slot), |number| self.buffer(number));
         for (number, chunk) in chunks.into_iter().enumerate() {
             if !chunk.bytes.is_empty() {
                 self.submit(number, Command::Chunk(chunk))?;
@@ -139,10 +133,6 @@ impl Drive for Threads {
 
     fn submit(&self, number: usize, command: Command) -> Result<()> {
         self.handle(number)?.submit(command).map_err(|error| system_error(&error))
-    }
-
-    fn is_inline(&self) -> bool {
-        false
     }
 
     fn flush(&self, mut arena: Arena, _last: Option<&[u8]>) -> Flushed {
@@ -179,11 +169,6 @@ impl Drive for Threads {
 
     fn give_credit(&self, number: usize) -> Result<()> {
         self.handle(number)?.wake().map_err(|error| system_error(&error))
-    }
-
-    fn settle(&self) -> bool {
-        let descriptor = |number: usize| self.descriptors.get(number).copied().flatten();
-        self.settling.borrow_mut().settle(|number| descriptor(number).is_some_and(is_readable))
     }
 
     fn wake(&self) -> Option<&Wake> {
@@ -243,8 +228,8 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Runnin
     drop(reactor);
     match ended {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => report_failure(link, &waiting_failed(&error), &|| ring.ring()),
-        Err(_) => report_failure(link, "the reactor thread panicked", &|| ring.ring()),
+        Ok(Err(error)) => report_failure(link, 0, &waiting_failed(&error), &|| ring.ring()),
+        Err(_) => report_failure(link, 0, "the reactor thread panicked", &|| ring.ring()),
     }
     // `retire` has the opposite order: one of the two observes the other.
     running.count.fetch_sub(1, Ordering::SeqCst);

@@ -1,5 +1,4 @@
-//! The way from the reactors to JavaScript: the bell that their threads ring, and the function that
-//! the event loop then calls, until the environment or the reactors end.
+//! The way from the reactors to JavaScript.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -41,9 +40,9 @@ impl Wake {
         }))
     }
 
-    /// Rings make the event loop call `on_ring`, until this is cut. `None` where there is no libuv.
-    /// Unlike a threadsafe function the bell takes no lock that the loop takes: on one CPU the loop
-    /// would block on that lock at once.
+    /// Rings make the event loop call `on_ring`. `None` where there is no libuv. Unlike a threadsafe
+    /// function the bell takes no lock that the loop takes: on one CPU the loop would block on that
+    /// lock at once.
     pub(super) fn bell(&self, env: &Env, on_ring: impl Fn(EventLoop) + 'static) -> Option<Ring> {
         let signal = Signal::start(env, Box::new(on_ring))?;
         let ring = Ring::Signal(signal.ringer());
@@ -79,7 +78,6 @@ impl Wake {
         self.turn.get()
     }
 
-    /// Whether JavaScript has to be called although nothing there refers to the reactors.
     pub(super) fn hold(&self, does: bool) {
         if let Some(function) = &*self.function.borrow() {
             function.hold(does);
@@ -111,7 +109,7 @@ impl Wake {
     }
 }
 
-/// The reactors' end, for each thread.
+/// The reactors' end.
 #[derive(Clone)]
 pub(super) enum Ring {
     Signal(Ringer),

@@ -9,25 +9,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::origins::Origins;
+use crate::engine::numbered;
 
-/// Why a client may not connect.
-///
-/// The numbers are stable and start at 1, so that 0 can stand for "admitted".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Denial {
-    Connections = 1,
-    Address = 2,
-    Rate = 3,
-    /// The head of a request is longer, or has more fields, than is read.
-    Head = 4,
-    Origin = 5,
+numbered! {
+    /// Why a client may not connect. 0 stands for "admitted".
+    Denial {
+        Connections = 1,
+        Address = 2,
+        Rate = 3,
+        Head = 4,
+        Origin = 5,
+    }
 }
 
 impl Denial {
-    /// `ALL[n - 1]` has the number n.
-    pub const ALL: [Self; 5] = [Self::Connections, Self::Address, Self::Rate, Self::Head, Self::Origin];
-
     pub fn number(self) -> u8 {
         self as u8
     }
@@ -76,7 +71,7 @@ struct State {
     networks: HashMap<Network, u32>,
     /// When the next handshake would be due, were they evenly spread.
     next_handshake: Option<Instant>,
-    /// Reported to JavaScript, so that it can say how to allow them.
+    /// In a warning, which says how to allow them.
     shown_origins: u8,
 }
 
@@ -115,7 +110,7 @@ impl Admission {
         self.limits.connections > 0 || self.limits.connections_per_address > 0
     }
 
-    /// Counts a connection; if it is admitted, the caller must call `leave` when it is closed.
+    /// If the connection is admitted, the caller must call `leave` when it is closed.
     ///
     /// # Errors
     /// The reason of the denial.
@@ -141,7 +136,6 @@ impl Admission {
         Ok(())
     }
 
-    /// An admitted connection is closed.
     pub fn leave(&self, address: Option<IpAddr>) {
         let mut state = self.lock();
         state.connections = state.connections.saturating_sub(1);
@@ -179,12 +173,12 @@ impl Admission {
         Ok(())
     }
 
-    /// Without an origin there is no page.
+    /// Only pages send an origin.
     pub fn allows(&self, origin: Option<&[u8]>) -> bool {
         origin.is_none_or(|origin| self.limits.origins.allow(origin))
     }
 
-    /// Whether to report an origin that is not allowed: the first few are.
+    /// Whether to warn of an origin that is not allowed: the first few times.
     pub fn shows_origin(&self) -> bool {
         let mut state = self.lock();
         let shows = state.shown_origins < MOST_SHOWN;
@@ -204,7 +198,7 @@ impl Admission {
         self.denied.iter().map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// A panic elsewhere cannot leave the state half changed: every change is one number.
+    /// No panic leaves the state half changed: every change is one number.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -216,7 +210,6 @@ impl PartialEq for Admission {
     }
 }
 
-/// It counts until this is dropped.
 #[derive(Debug)]
 pub struct Ticket {
     admission: Arc<Admission>,

@@ -57,8 +57,6 @@ pub struct Credit {
     pub records: u32,
 }
 
-/// Records and their payloads. One side owns it at any time: see the [bridge](super).
-///
 /// The reactor reads sockets straight into `spare`, has the engine unmask in place, and records
 /// where the payloads are; bytes that it does not record only waste room.
 pub struct Batch {
@@ -75,20 +73,17 @@ pub struct Batch {
     openings: usize,
     /// Its part of the inbox's weight while it is out.
     pub(super) charged: usize,
-    /// When the system reported what the batch is about; if others were appended, the first of
-    /// them.
+    /// When the system reported what the batch is about, or the oldest of several appended ones.
     pub reported: Option<Instant>,
     /// The number of its last record, of all published ones.
     pub(super) last: u64,
 }
 
 impl Batch {
-    /// Its bytes are zeroed, which costs memory only when they are touched.
     pub fn new() -> Self {
         Self { bytes: Room::own(), ..Self::hollow() }
     }
 
-    /// Stands in while the real batch is handed over.
     pub fn hollow() -> Self {
         Self {
             bytes: Room::None,
@@ -175,7 +170,6 @@ impl Batch {
         self.push(Record::new(slot, kind, flags | IN_FLAG_OWNED, aux, index, length));
     }
 
-    /// About a connection that opens or asks to.
     pub fn push_opening(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
         self.push_copy(slot, kind, flags, aux, payload);
         self.openings += size_of::<Record>() + payload.len();
@@ -196,7 +190,6 @@ impl Batch {
         }
     }
 
-    /// Bytes that it holds, records and credits included.
     pub fn weight(&self) -> usize {
         self.used + self.added_weight()
     }
@@ -206,7 +199,6 @@ impl Batch {
         self.bytes.len() + self.added_weight()
     }
 
-    /// Bytes outside of its room.
     pub(super) fn added_weight(&self) -> usize {
         size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
     }
@@ -220,7 +212,6 @@ impl Batch {
         targets.len().min(self.records.len())
     }
 
-    /// Keeps the room.
     pub fn clear(&mut self) {
         self.used = 0;
         self.records.clear();

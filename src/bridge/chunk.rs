@@ -12,7 +12,7 @@ use super::queue::Queue;
 use super::room::Lent;
 use super::sync::Mutex;
 
-/// Outbound records with their payloads, see [`layout`](super::layout).
+/// Outbound records, see [`layout`](super::layout).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     /// Each with its payload, unless that is large.
@@ -45,7 +45,6 @@ impl Chunk {
         self.bytes.resize(self.bytes.len().next_multiple_of(OUT_ALIGN), 0);
     }
 
-    /// The payload stays where it is.
     pub fn push_large(
         &mut self,
         (slot, generation): (u32, u32),
@@ -84,9 +83,14 @@ impl Arena {
     pub fn bytes(&self) -> &[u8] {
         self.memory.bytes().get(..self.used).unwrap_or_default()
     }
+
+    /// The records.
+    pub fn records(&self) -> OutRecords<'_> {
+        OutRecords::new(self.bytes())
+    }
 }
 
-/// One outbound record. [`layout`](super::layout) may not know its `kind`.
+/// [`layout`](super::layout) may not know its `kind`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutRecord {
     pub slot: u32,
@@ -101,12 +105,10 @@ pub struct OutRecord {
 }
 
 impl OutRecord {
-    /// Whether the payload is the next of the chunk's large ones.
     pub const fn is_large(&self) -> bool {
         self.flags & OUT_FLAG_LARGE != 0
     }
 
-    /// Whether the payload is an earlier record's.
     pub const fn is_same(&self) -> bool {
         self.flags & OUT_FLAG_SAME != 0
     }
@@ -147,8 +149,7 @@ impl<'a> OutRecords<'a> {
         Some(record)
     }
 
-    /// The next record, and where the one after it begins. No other function knows the layout of a
-    /// header.
+    /// The next record, and where the one after it begins.
     #[inline(always)]
     fn decode(&self) -> Option<(OutRecord, usize)> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
@@ -193,9 +194,7 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
     Some(words.map(u32::from_ne_bytes))
 }
 
-/// The way to one reactor: its commands, whether it sleeps, and buffers that come back.
-///
-/// `C` is the reactor's own type of command; a [`Chunk`] is one of them.
+/// The way to one reactor. `C` is its own type of command; a [`Chunk`] is one of them.
 pub struct Outbox<C: Send> {
     pub commands: Queue<C>,
     pub sleep: Sleep,
@@ -213,14 +212,13 @@ impl<C: Send> Outbox<C> {
         }
     }
 
-    /// Any thread. True: the caller must wake the reactor.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn send(&self, command: C) -> bool {
         self.commands.push(command);
         self.sleep.should_wake()
     }
 
-    /// Producer: for the next chunk, used before if possible.
+    /// Producer: for the next chunk.
     pub fn buffer(&self) -> Vec<u8> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
@@ -244,7 +242,7 @@ impl<C: Send> Outbox<C> {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 
-    /// Reactor: the buffer of a finished chunk.
+    /// Reactor: of a finished chunk.
     pub fn recycle(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         if buffer.capacity() == 0 || buffer.capacity() > SPARE_CHUNK_BYTES {

@@ -7,7 +7,7 @@
 
 use super::sync::{AtomicBool, Ordering};
 
-/// The way to JavaScript: a ring is outstanding from `ring` to `answer`, and there is at most one.
+/// The way to JavaScript: a ring is outstanding from `ring` to `answer`.
 pub struct Bell {
     rung: AtomicBool,
 }
@@ -17,8 +17,8 @@ impl Bell {
         Self { rung: AtomicBool::new(false) }
     }
 
-    /// Producer, after it made work visible. True: the caller must ring the real bell. False: a
-    /// ring is under way, whose answer will find the work.
+    /// Producer, after it made work visible. False: a ring is under way, and the answer to it will
+    /// find the work.
     #[must_use = "true is an obligation to ring the real bell"]
     pub fn ring(&self) -> bool {
         !self.rung.swap(true, Ordering::AcqRel)
@@ -51,18 +51,18 @@ impl Sleep {
         Self { asleep: AtomicBool::new(false) }
     }
 
-    /// Reactor: is about to block. It must look at its queue once more before it does.
+    /// Reactor, before it looks at its queue for the last time and blocks.
     pub fn prepare(&self) {
         self.asleep.swap(true, Ordering::AcqRel);
     }
 
-    /// Reactor: is awake. It must look at its queue after this.
+    /// Reactor, before it looks at its queue.
     pub fn awake(&self) {
         self.asleep.swap(false, Ordering::AcqRel);
     }
 
-    /// Producer, after its push. True: wake the reactor, no other thread will. False: it will look
-    /// at its queue before it blocks, or another producer is waking it.
+    /// Producer, after its push. False: the reactor will look at its queue before it blocks, or
+    /// another producer is waking it.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn should_wake(&self) -> bool {
         self.asleep.swap(false, Ordering::AcqRel)

@@ -1,8 +1,5 @@
 //! Bytes of each connection that the kernel took and gave, for `bufferedAmount` and the counters of
-//! a socket.
-//!
-//! Nothing is freed or moved before the end, so a reader needs no lock; its value may be a moment
-//! old.
+//! a socket. Nothing is freed or moved before the end, so a reader needs no lock.
 
 use std::iter;
 // Not through `sync`: one writer and a value that only grows leave nothing for a model to explore
@@ -10,19 +7,18 @@ use std::iter;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::layout::ADOPTED_SLOTS;
+use super::layout::{ADOPTED_SLOTS, PIPE_SLOTS};
 
 const SEGMENT_SLOTS: u32 = 1024;
 const SEGMENTS: u32 = 4096;
 
-/// Slots that have a gauge, from 0 and again from [`ADOPTED_SLOTS`] on. A reactor must not use
-/// others.
+/// Slots that a reactor may use, from 0, and again from [`ADOPTED_SLOTS`] and [`PIPE_SLOTS`] on.
 pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 
 /// One gauge per slot, in segments that are allocated when the first of their slots opens: 32 KiB
 /// for 1024 slots.
 pub struct Gauges {
-    /// The gauges of the reactor's own slots, then those of adopted sockets.
+    /// The gauges of the reactor's own slots, then those of adopted sockets, then of streams.
     segments: Box<[OnceLock<Box<[Gauge]>>]>,
 }
 
@@ -38,13 +34,11 @@ struct Gauge {
 }
 
 impl Gauges {
-    /// No slot is open; takes 128 KiB.
+    /// Takes 192 KiB.
     pub fn new() -> Self {
-        Self { segments: iter::repeat_with(OnceLock::new).take(2 * SEGMENTS as usize).collect() }
+        Self { segments: iter::repeat_with(OnceLock::new).take(3 * SEGMENTS as usize).collect() }
     }
 
-    /// A new connection begins at zero bytes. Does nothing for a slot without a gauge.
-    ///
     /// Called by the reactor that numbers the slot, before any other thread can know the
     /// connection: there is one writer at any time.
     pub fn open(&self, slot: u32, generation: u32) {
@@ -62,7 +56,7 @@ impl Gauges {
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
 
-    /// Reactor: the kernel took `n` bytes since the connection opened.
+    /// Reactor: bytes that the kernel took since the connection opened.
     pub fn set(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
             // One writer: no exchange is needed.
@@ -79,25 +73,25 @@ impl Gauges {
         }
     }
 
-    /// Reactor: the kernel gave `n` bytes since the connection opened.
+    /// Reactor: bytes that the kernel gave since the connection opened.
     pub fn set_given(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
             gauge.given.store(n, Ordering::Release);
         }
     }
 
-    /// Any thread: bytes that the kernel took minus those that topics gave, so that all bytes that
-    /// wait are missing in it; `None` as from [`read`](Self::read).
+    /// Bytes that the kernel took, minus bytes that topics gave: all bytes that wait are missing in
+    /// it. `None` as from [`read`](Self::read).
     pub fn read_settled(&self, slot: u32, generation: u32) -> Option<i64> {
         self.read_one(slot, generation, |gauge| &gauge.settled).map(u64::cast_signed)
     }
 
-    /// Any thread: bytes that the kernel took, or `None` if the slot is not this connection's.
+    /// Bytes that the kernel took, or `None` if the slot is not this connection's.
     pub fn read(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.taken)
     }
 
-    /// Any thread: bytes that the kernel gave; `None` as from `read`.
+    /// Bytes that the kernel gave; `None` as from `read`.
     pub fn read_given(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.given)
     }
@@ -119,11 +113,11 @@ impl Gauges {
     }
 }
 
-/// Segment, and index in it.
 fn place(slot: u32) -> Option<(usize, usize)> {
-    let (first, slot) = match slot.checked_sub(ADOPTED_SLOTS) {
-        None => (0, slot),
-        Some(adopted) => (SEGMENTS, adopted),
+    let (first, slot) = match slot {
+        ..ADOPTED_SLOTS => (0, slot),
+        ADOPTED_SLOTS..PIPE_SLOTS => (SEGMENTS, slot - ADOPTED_SLOTS),
+        PIPE_SLOTS.. => (2 * SEGMENTS, slot - PIPE_SLOTS),
     };
     let place = ((first + slot / SEGMENT_SLOTS) as usize, (slot % SEGMENT_SLOTS) as usize);
     (slot < MAX_SLOTS).then_some(place)

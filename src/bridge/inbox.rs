@@ -15,7 +15,7 @@ pub struct Inbox {
     bell: Arc<Bell>,
     /// Changed only with the lock held; read without it.
     weight: AtomicUsize,
-    /// Records published. Only the reactor changes and reads it.
+    /// Records. Only the reactor changes and reads it.
     published: AtomicU64,
     /// Records that JavaScript has dealt with. Changed only with the lock held; read without it.
     delivered: AtomicU64,
@@ -43,7 +43,7 @@ impl Inbox {
         Self::with_bell(Arc::new(Bell::new()))
     }
 
-    /// With a bell for several inboxes: its answer is to look into all of them.
+    /// With a bell for several inboxes.
     pub fn with_bell(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -56,8 +56,8 @@ impl Inbox {
 
     /// Reactor: hands a batch over and gets an empty one. True: the caller must ring the real bell.
     ///
-    /// If the youngest batch still waits and has room, this one is appended to it, so that a
-    /// blocked consumer does not pile up nearly empty batches.
+    /// It is appended to the youngest batch if that still waits and has room, so that a blocked
+    /// consumer does not pile up nearly empty batches.
     pub fn publish(&self, mut batch: Box<Batch>) -> (Box<Batch>, bool) {
         if batch.is_empty() {
             batch.clear();
@@ -95,8 +95,7 @@ impl Inbox {
         (empty, self.bell.ring())
     }
 
-    /// Reactor: gives `f` the credits of batches drained since the last call, and keeps the
-    /// batches.
+    /// Reactor: gives `f` the credits of batches drained since the last call.
     pub fn reclaim(&self, mut f: impl FnMut(Credit)) {
         loop {
             let Some(mut batch) = self.lock().returned.pop() else { return };
@@ -109,16 +108,30 @@ impl Inbox {
         }
     }
 
+    /// Reactor on the consumer's own thread: the consumer takes this many records at once. Returns
+    /// the number of the last.
+    pub fn pass(&self, records: usize) -> u64 {
+        self.published.fetch_add(records as u64, Ordering::Relaxed) + records as u64
+    }
+
+    /// JavaScript thread: is done with records that it was passed, up to the one with this number.
+    /// True: as from `give_back`.
+    #[must_use = "true is an obligation to wake the reactor"]
+    pub fn has_dealt(&self, last: u64) -> bool {
+        let mut state = self.lock();
+        self.delivered.store(last, Ordering::Release);
+        mem::take(&mut state.starving)
+    }
+
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::Relaxed)
     }
 
-    /// Reactor: how many of the published records JavaScript has dealt with.
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Acquire)
     }
 
-    /// JavaScript thread, after answering the bell: the oldest batch.
+    /// JavaScript, after answering the bell: the oldest batch.
     pub fn take(&self) -> Option<Box<Batch>> {
         self.lock().ready.pop_front()
     }
@@ -127,10 +140,14 @@ impl Inbox {
         !self.lock().ready.is_empty()
     }
 
-    /// JavaScript thread: gives a drained batch back. True: the reactor asked to be woken, and no
-    /// other call reports it.
-    ///
-    /// Memory beyond the reusable room is freed here, for the reactor may sleep for long.
+    /// JavaScript: whether a batch waits, and whether the reactor starves.
+    pub fn wishes(&self) -> (bool, bool) {
+        let state = self.lock();
+        (!state.ready.is_empty(), state.starving)
+    }
+
+    /// JavaScript: gives a drained batch back. Memory beyond the reusable room is freed here, for
+    /// the reactor may sleep for long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.clear_large();
@@ -159,8 +176,7 @@ impl Inbox {
         wake
     }
 
-    /// JavaScript thread: is done with the first `records` of a batch, and goes on later. True: as
-    /// from `give_back`.
+    /// JavaScript: is done with the first `records` of a batch, and goes on later.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
@@ -169,7 +185,6 @@ impl Inbox {
         mem::take(&mut state.starving)
     }
 
-    /// JavaScript thread: memory for a batch.
     pub fn lend(&self, memory: Box<dyn Lent>) {
         self.lock().lent.push(Room::Lent(memory));
     }
@@ -197,7 +212,7 @@ impl Inbox {
         &self.bell
     }
 
-    /// A panic elsewhere cannot leave the lists half changed: every change is one call.
+    /// No panic leaves the lists half changed: every change is one call.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

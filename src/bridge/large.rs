@@ -26,7 +26,7 @@ impl Large {
         large
     }
 
-    /// For appending to the payload.
+    /// For appending.
     pub fn memory_mut(&mut self) -> &mut Vec<u8> {
         &mut self.memory
     }

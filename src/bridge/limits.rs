@@ -1,19 +1,16 @@
 //! The numbers of this layer that may be tuned, each with its reason.
 
-/// Bytes that a turn of the reactor reads into one batch before it hands it over: 256 KiB.
-///
-/// A batch should stay in the second-level cache between the kernel's copy in and the copy out. An
-/// echo of 16 KiB costs the same with half and with double.
+/// Bytes that a turn of the reactor reads into one batch before it hands it over: it should stay in
+/// the second-level cache between the copies in and out. An echo of 16 KiB costs the same with half
+/// and with double.
 pub const TURN_BYTES: usize = 256 * 1024;
 
-/// Room beyond [`TURN_BYTES`], so that the last read of a turn can still be long: 64 KiB.
+/// Room beyond [`TURN_BYTES`], so that the last read of a turn can still be long.
 pub const SLACK_BYTES: usize = 64 * 1024;
 
-/// Length of a batch's room.
 pub const BATCH_BYTES: usize = TURN_BYTES + SLACK_BYTES;
 
 /// A batch with less room than this is full: shorter reads cost more calls than they save memory.
-/// 16 KiB.
 pub const MIN_READ: usize = 16 * 1024;
 
 /// The shortest frame of a client: two bytes of header and the masking key (RFC 6455, 5.2).
@@ -30,20 +27,19 @@ pub const SPARE_RECORDS: usize = 64;
 /// than another crossing.
 pub const APPEND_BYTES: usize = 64 * 1024;
 
-/// With this many batches waiting JavaScript lags, and any batch that fits is appended: memory
-/// matters now, not copies.
+/// With this many batches waiting JavaScript lags, and any batch that fits is appended to save
+/// memory.
 pub const BATCHES_BEHIND: usize = 2;
 
 /// Empty batches kept for reuse: one being filled, one being drained and two on the way.
 pub const FREE_BATCHES: usize = 4;
 
-/// Chunk buffers kept for reuse. JavaScript fills one at a time; more are on the way only while the
-/// reactor is busy.
+/// Chunk buffers kept for reuse; more than one are on the way only while the reactor is busy.
 pub const SPARE_CHUNKS: usize = 8;
 
-/// A chunk buffer that has grown beyond this is freed: 1 MiB.
+/// A chunk buffer that has grown beyond this is freed.
 pub const SPARE_CHUNK_BYTES: usize = 1024 * 1024;
 
-/// From this many bytes on a batch in lent memory is handed over with its memory: 64 KiB. Below, a
-/// copy costs less than lending new memory, and pins none.
+/// From this many bytes on a batch in lent memory is handed over with its memory. Below, a copy
+/// costs less than lending new memory, and pins none.
 pub const HAND_OVER_BYTES: usize = 64 * 1024;

@@ -1,7 +1,5 @@
-//! The only memory that the reactor's thread and the JavaScript thread both touch.
-//!
-//! It opens no socket, starts no thread, blocks on short locks only, and reports when to ring the
-//! real bell and when to wake the reactor.
+//! The only memory that the reactor's thread and the JavaScript thread both touch. It opens no
+//! socket, starts no thread, and blocks on short locks only.
 //!
 //! ```text
 //!  reactor: Batch --publish--> Inbox --take--> JavaScript      Bell:  ring once until answered
@@ -16,36 +14,31 @@
 //! # Who owns what
 //!
 //! A [`Batch`](batch::Batch), [`Chunk`](chunk::Chunk) or [`Arena`](chunk::Arena) has one owner at
-//! any time and moves by value: the reactor fills a batch, the [`Inbox`](inbox::Inbox) holds it,
-//! JavaScript's thread copies out of it and gives it back; chunks and arenas go the other way. No
-//! byte of them is ever visible to both threads. Only five small things are shared: the lists of
-//! the inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`],
-//! the [`Gauges`](gauges::Gauges), the [`Pace`](pace::Pace).
+//! any time and moves by value: no byte of it is ever visible to both threads. Only four small
+//! things are shared: the lists of the inbox under a lock, the head of the
+//! [`Queue`](queue::Queue), the flags of the [`doorbell`], the [`Gauges`](gauges::Gauges).
 //!
 //! # Order
 //!
 //! One rule carries everything: *make the work visible, then exchange the flag; exchange the flag,
 //! then look for work.*
 //!
-//! All exchanges of one flag happen in one order, and each reads what the one before it wrote. They
-//! are all acquire-release and no thread ever plainly stores to a flag, so whatever a thread did
-//! before its exchange is visible to every thread after a later one. Take a producer that pushed
-//! and then exchanged, and a consumer that exchanges and then looks:
+//! All exchanges of one flag happen in one order, are acquire-release, and nothing ever plainly
+//! stores to a flag: whatever a thread did before its exchange is visible to every thread after a
+//! later one. Take a producer that pushed and then exchanged, and a consumer that exchanges and
+//! then looks:
 //!
 //! - the producer's exchange came first: the consumer's look finds the work;
 //! - the consumer's came first: the producer reads what the consumer wrote. In the
 //!   [`Bell`](doorbell::Bell) that is "answered": it rings. In [`Sleep`](doorbell::Sleep) it is
 //!   "asleep": it wakes the reactor.
 //!
-//! If another producer's exchange is between the two, that producer rings or wakes instead; the
-//! consumer's next exchange comes after both. So no work is lost, and between two answers there is
-//! one ring. No total order over several variables is needed, hence no `SeqCst`.
+//! If another producer's exchange is between the two, that producer rings or wakes instead. So no
+//! work is lost, and between two answers there is one ring. No total order over several variables
+//! is needed, hence no `SeqCst`.
 //!
-//! The inbox's `starving` flag follows the same rule with the lock as the exchange. A thread that
-//! finds it set wakes the reactor as a producer does, if it sleeps; so the reactor announces its
-//! sleep before it sets the flag, and looks after both.
-//!
-//! A producer that is interrupted before it rings or wakes delays the work; it cannot lose it.
+//! The inbox's `starving` flag follows the same rule with the lock as the exchange; the reactor
+//! announces its sleep before it sets the flag, and looks after both.
 //!
 //! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the
 //! queue's unsafe.
@@ -62,7 +55,6 @@ pub mod large;
 pub mod layout;
 pub mod limits;
 pub mod origins;
-pub mod pace;
 pub mod queue;
 pub mod rates;
 pub mod room;

@@ -7,9 +7,9 @@
 //!               reverse list                     -- oldest first again
 //! ```
 //!
-//! Nobody ever pops a single node, so no thread looks into a node that another may free: there is
-//! no ABA problem and nothing to reclaim later. Values of one producer come out in the order in
-//! which it pushed them, and if one push returned before another began, in that order too.
+//! No node is ever popped by itself, so no thread looks into a node that another may free: there is
+//! no ABA problem and nothing to reclaim later. Of two pushes, the one that returned before the
+//! other began comes out first.
 #![expect(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -17,15 +17,12 @@ use std::ptr;
 
 use super::sync::{AtomicPtr, Ordering};
 
-/// A queue that any thread may push to and one thread empties.
-///
 /// Invariant: `head` is null or the first node of a list, linked by `next` and ended by null, whose
 /// nodes came from `Box::into_raw` and which nothing else will free. The thread that swaps `head`
 /// out owns that list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,
-    /// It owns `T`s and gives them away by value only: as with a mutex, sharing it needs `T: Send`,
-    /// no more.
+    /// As with a mutex, sharing it needs `T: Send`, no more: it gives `T`s away by value only.
     values: PhantomData<std::sync::Mutex<T>>,
 }
 
@@ -39,7 +36,6 @@ impl<T: Send> Queue<T> {
         Self { head: AtomicPtr::new(ptr::null_mut()), values: PhantomData }
     }
 
-    /// Appends `value`. Allocates one node; never blocks.
     pub fn push(&self, value: T) {
         let mut head = self.head.load(Ordering::Relaxed);
         let node = Box::into_raw(Box::new(Node { next: head, value }));
@@ -55,7 +51,6 @@ impl<T: Send> Queue<T> {
         }
     }
 
-    /// Another thread may push right after; see [`Sleep`](super::doorbell::Sleep).
     pub fn is_empty(&self) -> bool {
         // Relaxed: it follows no pointer, and what must be seen was made visible by the exchange
         // before this look.
@@ -85,8 +80,6 @@ impl<T: Send> Drop for Queue<T> {
     }
 }
 
-/// What [`Queue::take_all`] took, oldest first.
-///
 /// Invariant: `next` is null or the first node of a list as [`Queue`] describes it, owned by this
 /// value.
 pub struct TakeAll<T> {

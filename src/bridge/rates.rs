@@ -28,7 +28,6 @@ impl Rates {
         Self { messages, bytes, closes, exceeded: Default::default() }
     }
 
-    /// A connection sent more, and is closed or not read for that.
     pub fn exceed(&self, counted: Counted) {
         self.exceeded.get(counted as usize).map(|count| count.fetch_add(1, Ordering::Relaxed));
     }

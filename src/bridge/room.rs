@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::limits::BATCH_BYTES;
 
-/// Memory of the consumer that no other code may touch until it is given back.
+/// No other code may touch it until it is given back.
 pub trait Lent: Send {
     /// Its number in the list of lent memory.
     fn id(&self) -> u32;

@@ -13,8 +13,8 @@ struct Part {
     has_shared: bool,
 }
 
-/// The records of `bytes`, whose large payloads are `large`, as a chunk for each of `count`
-/// reactors. `number` gives the reactor of a slot, `buffer` memory for the chunk of a reactor.
+/// The records of `bytes` and their large payloads, as a chunk for each of `count` reactors.
+/// `number` gives the reactor of a slot, `buffer` memory for the chunk of a reactor.
 pub fn split(
     bytes: &[u8],
     large: Vec<Large>,

@@ -46,11 +46,10 @@ tally! {
     accepted,
     /// Requests that are not HTTP, or too long.
     bad_requests,
-    /// Requests that ask for no upgrade.
     plain_requests,
     /// Upgrade requests that a native check refused.
     refused,
-    /// Requests that were not complete in time.
+    /// Of requests.
     timeouts,
     bytes_received,
     bytes_sent,
@@ -65,7 +64,7 @@ tally! {
     dropped,
     compressed_from,
     compressed_to,
-    /// Connections ended because too much waited to be sent to all.
+    /// Connections ended by `sendBudget`.
     over_budget,
     /// Refused connections given no time to read why.
     cut_refusals,
@@ -83,7 +82,7 @@ impl Tally {
 /// Entries for which an empty table keeps its memory.
 const KEPT: usize = 1024;
 
-/// Durations and sizes of a reactor, written when something happens, read by any thread.
+/// Written when something happens, read by any thread.
 #[derive(Debug, Default)]
 pub struct Meters {
     /// Work between two waits.
@@ -112,7 +111,7 @@ pub enum Pause {
 }
 
 impl Meters {
-    /// Reactor: since when bytes wait for the connection; `None` when none do.
+    /// Reactor; `None` when no bytes wait any more.
     pub fn set_full(&self, slot: u32, since: Option<Instant>) {
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         match since {
@@ -124,7 +123,6 @@ impl Meters {
         }
     }
 
-    /// Any thread: how long bytes have waited for the connection.
     pub fn full_for(&self, slot: u32) -> Duration {
         let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         full.get(&slot).map_or(Duration::ZERO, Instant::elapsed)
@@ -167,7 +165,6 @@ impl Histogram {
         self.add(count, count);
     }
 
-    /// `whole` became `part`, such as by compression.
     pub fn record_ratio(&self, part: u64, whole: u64) {
         let of = |unit: u64| part.saturating_mul(unit).div_ceil(whole.max(1));
         self.add(of(PARTS), of(MILLIONTHS));
@@ -199,66 +196,4 @@ fn add(to: &AtomicU64, n: u64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_reach_up_to_powers_of_two() {
-        for (nanos, bucket) in [
-            (0, 0),
-            (1, 0),
-            (1000, 0),
-            (1001, 1),
-            (2000, 1),
-            (2001, 2),
-            (4000, 2),
-            (1_000_000, 10),
-            (u64::MAX, 24),
-        ] {
-            let histogram = Histogram::default();
-            histogram.record(Duration::from_nanos(nanos));
-            let mut buckets = [0; BUCKETS];
-            assert_eq!(histogram.add_to(&mut buckets), nanos);
-            assert_eq!(buckets.iter().position(|&count| count == 1), Some(bucket), "{nanos}");
-        }
-    }
-
-    #[test]
-    fn counts_and_ratios_have_buckets_of_their_own() {
-        let bucket_of = |record: &dyn Fn(&Histogram)| {
-            let (histogram, mut buckets) = (Histogram::default(), [0; BUCKETS]);
-            record(&histogram);
-            let sum = histogram.add_to(&mut buckets);
-            (buckets.iter().position(|&count| count == 1), sum)
-        };
-        for (count, bucket) in [(0, 0), (1, 0), (2, 1), (3, 2), (16_384, 14), (u64::MAX, 24)] {
-            assert_eq!(bucket_of(&|of| of.record_count(count)), (Some(bucket), count));
-        }
-        for (part, whole, bucket, sum) in [
-            (1, 1 << 20, 0, 1),
-            (1, 4, 8, 250_000),
-            (3, 4, 10, 750_000),
-            (7, 7, 10, 1_000_000),
-            (9, 8, 11, 1_125_000),
-            (5, 0, 13, 5_000_000),
-        ] {
-            assert_eq!(
-                bucket_of(&|of| of.record_ratio(part, whole)),
-                (Some(bucket), sum),
-                "{part} of {whole}"
-            );
-        }
-    }
-
-    #[test]
-    fn totals_of_several_reactors_add_up() {
-        let (one, other) = (Totals::default(), Totals::default());
-        one.publish(&Tally { accepted: 1, ..Tally::default() });
-        one.publish(&Tally { accepted: 2, bytes_sent: 5, ..Tally::default() });
-        other.publish(&Tally { accepted: 3, ..Tally::default() });
-        let mut sum = Tally::default();
-        one.add_to(&mut sum);
-        other.add_to(&mut sum);
-        assert_eq!(sum, Tally { accepted: 5, bytes_sent: 5, ..Tally::default() });
-    }
-}
+mod tests;

@@ -23,10 +23,6 @@ pub struct Config {
     pub max_fragments: u32,
     /// Do not check that text messages and close reasons are UTF-8. Default: false.
     pub skip_utf8_validation: bool,
-    /// Report a message that is not whole in one input with [`Event::Part`](super::Event::Part) and
-    /// leave its bytes in the input, instead of collecting them. Compressed messages are collected
-    /// all the same. Default: false.
-    pub parts: bool,
 }
 
 impl Config {
@@ -42,7 +38,6 @@ impl Default for Config {
             max_payload: 100 * 1024 * 1024,
             max_fragments: 16 * 1024,
             skip_utf8_validation: false,
-            parts: false,
         }
     }
 }

@@ -54,14 +54,6 @@ pub enum Event {
         kind: MessageKind,
         payload: Payload,
     },
-    /// Bytes of a message that is not whole in one input, see
-    /// [`Config::parts`](super::Config::parts).
-    Part {
-        kind: MessageKind,
-        /// In the whole input. Not empty, unless it is the last part.
-        range: Range<usize>,
-        last: bool,
-    },
     /// At most 125 bytes (RFC 6455, section 5.5.2).
     Ping(Payload),
     /// At most 125 bytes (RFC 6455, section 5.5.3).

@@ -1,7 +1,5 @@
 //! Fragments to one message (RFC 6455, section 5.4), and its limits.
 
-use std::ops::Range;
-
 use super::Config;
 use super::deflate::{Extension, Incomplete};
 use super::error::{ErrorKind, ProtocolError};
@@ -29,7 +27,6 @@ struct PartialMessage {
 }
 
 impl Message {
-    /// Whether the next data frame has to be a continuation.
     #[inline]
     pub(in crate::engine) fn is_under_way(&self) -> bool {
         self.0.is_some()
@@ -45,16 +42,13 @@ impl Message {
         config.longest_message().saturating_sub(self.declared())
     }
 
-    /// Sum of the declared lengths of its frames.
     pub(in crate::engine) fn declared(&self) -> u64 {
         self.0.as_ref().map_or(0, |unfinished| unfinished.declared)
     }
 
     /// Complete fragments, beyond one for each KiB.
-    pub(in crate::engine) fn small_fragments(&self) -> u64 {
-        let small =
-            |message: &PartialMessage| u64::from(message.fragments).saturating_sub(message.declared >> 10);
-        self.0.as_deref().map_or(0, small)
+    pub(in crate::engine) fn small_fragments(&self) -> u32 {
+        self.0.as_deref().map_or(0, PartialMessage::small_fragments)
     }
 
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
@@ -77,36 +71,46 @@ impl Message {
     ) -> Result<(), ProtocolError> {
         // A decoded header is no continuation unless a message is under way.
         let Some(unfinished) = &mut self.0 else { return Ok(()) };
-        unfinished.append(config, extension, bytes, fin, remaining)
+        let validates = unfinished.validates(config);
+        if unfinished.compressed
+            && let Some(extension) = extension
+        {
+            let limit = usize::try_from(config.longest_message()).unwrap_or(usize::MAX);
+            let utf8 = if validates { Some(&mut unfinished.utf8) } else { None };
+            let to = Incomplete { message: &mut unfinished.data, limit, utf8 };
+            return Ok(extension.inflate(bytes, remaining == 0, fin, to)?);
+        }
+        if validates && !unfinished.utf8.feed(bytes) {
+            return Err(ErrorKind::InvalidUtf8.into());
+        }
+        unfinished.grow(bytes.len(), fin, remaining);
+        unfinished.data.extend_from_slice(bytes);
+        Ok(())
     }
 
-    /// Reports the bytes at `range` of the input, which were appended; the frame goes on.
-    pub(in crate::engine) fn part(&self, config: &Config, range: Range<usize>) -> Option<Event> {
-        self.0.as_ref().and_then(|unfinished| unfinished.part(config, range, false))
-    }
-
-    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or its
-    /// last part, if this was the last frame.
+    /// The frame is complete. Returns the message, if this was its last frame; then its `small` fragments
+    /// are counted.
     pub(in crate::engine) fn end_frame(
         &mut self,
         config: &Config,
         fin: bool,
-        range: Range<usize>,
+        small: &mut u32,
     ) -> Result<Option<Event>, ProtocolError> {
         let Some(unfinished) = &mut self.0 else { return Ok(None) };
+        let before = unfinished.small_fragments();
         unfinished.fragments = unfinished.fragments.saturating_add(1);
         if config.max_fragments > 0 && unfinished.fragments > config.max_fragments {
             return Err(ErrorKind::TooManyFragments.into());
         }
         if !fin {
-            return Ok(unfinished.part(config, range, false));
+            return Ok(None);
         }
         if unfinished.validates(config) && !unfinished.utf8.is_complete() {
             return Err(ErrorKind::InvalidUtf8.into());
         }
-        let part = unfinished.part(config, range, true);
+        *small = small.wrapping_add(before);
         let Some(whole) = self.0.take() else { return Ok(None) };
-        Ok(Some(part.unwrap_or(Event::Message { kind: whole.kind, payload: Payload::Owned(whole.data) })))
+        Ok(Some(Event::Message { kind: whole.kind, payload: Payload::Owned(whole.data) }))
     }
 
     pub(in crate::engine) fn buffered(&self) -> usize {
@@ -119,36 +123,8 @@ impl PartialMessage {
         Self { data: Vec::new(), declared: 0, fragments: 0, kind, compressed, utf8: Validator::default() }
     }
 
-    fn append(
-        &mut self,
-        config: &Config,
-        extension: Option<&mut Extension>,
-        bytes: &[u8],
-        fin: bool,
-        remaining: u64,
-    ) -> Result<(), ProtocolError> {
-        if self.compressed
-            && let Some(extension) = extension
-        {
-            let limit = usize::try_from(config.longest_message()).unwrap_or(usize::MAX);
-            let utf8 = if self.validates(config) { Some(&mut self.utf8) } else { None };
-            let to = Incomplete { message: &mut self.data, limit, utf8 };
-            return Ok(extension.inflate(bytes, remaining == 0, fin, to)?);
-        }
-        if self.validates(config) && !self.utf8.feed(bytes) {
-            return Err(ErrorKind::InvalidUtf8.into());
-        }
-        if config.parts {
-            return Ok(());
-        }
-        self.grow(bytes.len(), fin, remaining);
-        self.data.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
-        let reported = config.parts && !self.compressed && (last || !range.is_empty());
-        reported.then_some(Event::Part { kind: self.kind, range, last })
+    fn small_fragments(&self) -> u32 {
+        self.fragments.saturating_sub(u32::try_from(self.declared >> 10).unwrap_or(u32::MAX))
     }
 
     fn validates(&self, config: &Config) -> bool {

@@ -10,6 +10,25 @@
 #![deny(unsafe_code)]
 #![expect(missing_docs, reason = "a name that says all needs no sentence")]
 
+/// Declares an enum whose numbers JavaScript knows: they start at 1, and are never changed.
+macro_rules! numbered {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $of:literal])* $variant:ident = $number:literal,)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[doc = $of])* $variant = $number,)*
+        }
+
+        impl $name {
+            /// `ALL[n - 1]` has the number n.
+            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$variant),*];
+        }
+    };
+}
+#[cfg(feature = "reactor")]
+pub(crate) use numbered;
+
 mod close_code;
 pub mod config;
 pub mod deflate;
@@ -35,7 +54,6 @@ pub use event::{Event, MessageKind, Payload};
 pub use frame::{EncodedHeader, FrameKind};
 pub use prepared::{Frame, Prepared, PreparedFrame};
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use deflate::Extension;
@@ -57,6 +75,8 @@ pub struct Engine {
     close_sent: bool,
     /// The last data frame sent left its message unfinished.
     sending_message: bool,
+    /// Small fragments of the messages that have come to their end, modulo 2^32.
+    small_fragments: u32,
     /// permessage-deflate, if negotiated.
     extension: Option<Box<Extension>>,
 }
@@ -69,6 +89,7 @@ impl Engine {
             kept: None,
             close_sent: false,
             sending_message: false,
+            small_fragments: 0,
             extension: None,
         }
     }
@@ -77,7 +98,7 @@ impl Engine {
     /// its end.
     ///
     /// `None`: the input is used up (`*pos == input.len()`), and an unfinished frame has been
-    /// copied, or reported in parts. Call again until then before giving the next input. The events
+    /// copied. Call again until then before giving the next input. The events
     /// and their order do not depend on how the stream is cut into inputs; only the place of their
     /// payload does.
     ///
@@ -181,32 +202,7 @@ impl Engine {
         EncodedHeader::encode(opcode, (fin || opcode.is_control(), compressed), len, mask)
     }
 
-    /// Makes a frame of the payload at `range` of `buffer`: masks it in place if there is a key,
-    /// and writes the header directly before it. Returns the range of the frame.
-    ///
-    /// `None`, and nothing is written or counted as sent, unless `range` is inside `buffer` and has
-    /// room for the longest header before it ([`MAX_HEADER_LEN`](frame::MAX_HEADER_LEN)).
-    pub fn frame_in_place(
-        &mut self,
-        kind: FrameKind,
-        fin: bool,
-        buffer: &mut [u8],
-        range: Range<usize>,
-        key: Option<[u8; 4]>,
-    ) -> Option<Range<usize>> {
-        if range.start < frame::MAX_HEADER_LEN {
-            return None;
-        }
-        let payload = buffer.get_mut(range.clone())?;
-        if let Some(key) = key {
-            mask::unmask(key, 0, payload);
-        }
-        let headroom = range.start;
-        let header = self.encode(kind, fin, range.len(), key);
-        frame::write_before(buffer, range, headroom, &header)
-    }
-
-    /// Turns permessage-deflate on (RFC 7692), before the first frame of either side.
+    /// To be called before the first frame of either side.
     pub fn enable_deflate(
         &mut self,
         role: Role,
@@ -227,9 +223,10 @@ impl Engine {
         self.message.declared()
     }
 
-    /// Complete fragments of the message under way, beyond one for each KiB of it.
-    pub fn small_fragments(&self) -> u64 {
-        self.message.small_fragments()
+    /// Complete fragments that end no message, beyond one for each KiB of their message; modulo
+    /// 2^32. A long frame takes some back.
+    pub fn small_fragments(&self) -> u32 {
+        self.small_fragments.wrapping_add(self.message.small_fragments())
     }
 
     /// Bytes that the frame under way lacks at least; 0 between frames.
@@ -239,14 +236,6 @@ impl Engine {
             (Stage::Header, Some(kept)) => Header::missing(kept.bytes()),
             _ => 0,
         }
-    }
-
-    /// Whether a compressed message begins at `input[pos]`. Only known after an event.
-    pub fn begins_compressed(&self, input: &[u8], pos: usize) -> bool {
-        self.has_deflate()
-            && matches!(self.stage, Stage::Header)
-            && self.kept.is_none()
-            && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
     }
 
     /// Whether the next `poll` for `input` from `pos` on may inflate something. One byte can become
@@ -272,7 +261,7 @@ impl Engine {
         self.extension.as_mut().is_some_and(|extension| extension.wants(wanted, first, len))
     }
 
-    /// Appends the compressed payload of the next data frame to `out` (RFC 7692, section 7.2.1).
+    /// Appends the payload of the next data frame to `out` (RFC 7692, section 7.2.1).
     pub fn compress(&mut self, payload: &[u8], fin: bool, out: &mut Vec<u8>) {
         let first = !self.sending_message;
         if let Some(extension) = &mut self.extension {
@@ -280,7 +269,6 @@ impl Engine {
         }
     }
 
-    /// Whether it holds a compression context.
     pub fn holds_contexts(&self) -> bool {
         self.extension.as_ref().is_some_and(|extension| extension.holds_context())
     }

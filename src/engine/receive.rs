@@ -68,7 +68,7 @@ impl Engine {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => {
                 self.message.begin_frame(header);
                 self.message.append(config, self.extension.as_deref_mut(), bytes, header.fin, 0)?;
-                self.message.end_frame(config, header.fin, payload.range)
+                self.message.end_frame(config, header.fin, &mut self.small_fragments)
             }
             OpCode::Ping => Ok(Some(Event::Ping(payload.into()))),
             OpCode::Pong => Ok(Some(Event::Pong(payload.into()))),
@@ -103,8 +103,7 @@ impl Engine {
         let rest = input.get_mut(*pos..).unwrap_or_default();
         let len = usize::try_from(frame.remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()));
         let (bytes, _) = rest.split_at_mut(len);
-        let range = *pos..*pos + len;
-        *pos = range.end;
+        *pos += len;
 
         mask::unmask(frame.key, 0, bytes);
         frame.key.rotate_left(len % 4);
@@ -118,14 +117,13 @@ impl Engine {
 
         if frame.remaining > 0 {
             self.stage = Stage::Payload(frame);
-            let is_data = !frame.opcode.is_control();
-            return Ok(if is_data { self.message.part(config, range) } else { None });
+            return Ok(None);
         }
         self.stage = Stage::Header;
         let body = self.kept.take().map_or_else(Vec::new, |kept| kept.bytes().to_vec());
         match frame.opcode {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => {
-                self.message.end_frame(config, frame.fin, range)
+                self.message.end_frame(config, frame.fin, &mut self.small_fragments)
             }
             OpCode::Ping => Ok(Some(Event::Ping(Payload::Owned(body)))),
             OpCode::Pong => Ok(Some(Event::Pong(Payload::Owned(body)))),

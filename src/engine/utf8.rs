@@ -11,8 +11,8 @@ pub(in crate::engine) fn is_valid(bytes: &[u8]) -> bool {
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Validator {
     /// The first `len` bytes begin a character. Invariant: they can still become one.
-    tail: [u8; 3],
-    /// Invariant: <= 3, and 0 between characters.
+    tail: [u8; 4],
+    /// Invariant: <= 3 between pieces, and 0 between characters.
     len: u8,
 }
 
@@ -20,9 +20,16 @@ impl Validator {
     /// False as soon as no continuation could make the text valid.
     #[must_use]
     pub(in crate::engine) fn feed(&mut self, piece: &[u8]) -> bool {
-        let Some(piece) = self.complete_tail(piece) else { return false };
-        let (text, tail) = piece.split_at(piece.len() - incomplete_len(piece));
-        is_valid(text) && (tail.is_empty() || self.keep(tail))
+        let mut rest = piece;
+        while self.len > 0 {
+            let Some((&byte, after)) = rest.split_first() else { return true };
+            rest = after;
+            if !self.push(byte) {
+                return false;
+            }
+        }
+        let (text, tail) = rest.split_at(rest.len() - incomplete_len(rest));
+        is_valid(text) && tail.iter().all(|&byte| self.push(byte))
     }
 
     /// The text may end here: not inside a character.
@@ -31,57 +38,29 @@ impl Validator {
         self.len == 0
     }
 
-    /// Completes the character that the last piece ended in, and returns the rest of `piece`;
-    /// `None` if the character is invalid. Nothing is left when the piece ends before the
-    /// character.
-    fn complete_tail<'a>(&mut self, piece: &'a [u8]) -> Option<&'a [u8]> {
-        let tail = self.tail.get(..usize::from(self.len)).unwrap_or_default();
-        let Some(first) = tail.first() else { return Some(piece) };
-
-        let missing = width(*first).saturating_sub(tail.len());
-        let (more, rest) = piece.split_at(missing.min(piece.len()));
-        let mut joined = [0; 4];
-        let joined = joined.get_mut(..tail.len() + more.len())?;
-        joined.get_mut(..tail.len())?.copy_from_slice(tail);
-        joined.get_mut(tail.len()..)?.copy_from_slice(more);
-
-        if more.len() < missing {
-            return self.keep(joined).then_some(rest);
+    /// The next byte of a character. False if none begins so.
+    fn push(&mut self, byte: u8) -> bool {
+        let len = usize::from(self.len) + 1;
+        let Some(tail) = self.tail.get_mut(..len) else { return false };
+        if let Some(last) = tail.last_mut() {
+            *last = byte;
         }
-        self.len = 0;
-        std::str::from_utf8(joined).is_ok().then_some(rest)
-    }
-
-    /// False if no character begins so.
-    fn keep(&mut self, tail: &[u8]) -> bool {
-        let Some(to) = self.tail.get_mut(..tail.len()) else { return false };
-        to.copy_from_slice(tail);
-        self.len = tail.len() as u8;
-        // An error without a length is one of missing bytes.
-        std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none())
+        self.len = if is_incomplete(tail) { self.len + 1 } else { 0 };
+        self.len > 0 || std::str::from_utf8(tail).is_ok()
     }
 }
 
 /// How many bytes at the end of `piece` begin a character that is not whole in it (0 to 3).
 fn incomplete_len(piece: &[u8]) -> usize {
-    let last = piece.iter().rev().take(3);
-    let lead = last.enumerate().find(|(_, byte)| !is_continuation(**byte));
-    match lead {
-        Some((after, byte)) if width(*byte) > after + 1 => after + 1,
-        _ => 0,
+    if piece.last().is_none_or(u8::is_ascii) {
+        return 0;
     }
+    let end = |len| piece.len().checked_sub(len).and_then(|start| piece.get(start..));
+    (1..=3).find(|&len| end(len).is_some_and(is_incomplete)).unwrap_or(0)
 }
 
-fn is_continuation(byte: u8) -> bool {
-    byte & 0xc0 == 0x80
-}
-
-/// The length of the character that `first` would begin, valid or not.
-fn width(first: u8) -> usize {
-    match first {
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xff => 4,
-        _ => 1,
-    }
+/// Whether more bytes could make it one character.
+fn is_incomplete(bytes: &[u8]) -> bool {
+    // An error without a length is one of missing bytes.
+    std::str::from_utf8(bytes).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
 }

@@ -206,8 +206,9 @@ pub(super) const SMALLEST_READ: usize = 1 << 10;
 pub(super) const OPENINGS_PART: usize = 8;
 /// The time for which accepting then pauses.
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
-/// Bytes in a second with which an unfinished message is as good as a new one. 64 KiB.
-pub(super) const STEADY_RATE: u64 = 64 << 10;
+/// Bytes in a second with which an unfinished message is as good as a new one. 8 KiB, so that one over
+/// a slow line is.
+pub(super) const STEADY_RATE: u64 = 8 << 10;
 /// The largest single read. 64 KiB.
 pub(super) const READ_SIZE: usize = 64 << 10;
 /// The largest single read of a request. 2 KiB is longer than most requests. The bytes behind the

@@ -15,9 +15,9 @@ use crate::bridge::gauges::MAX_SLOTS;
 use super::Reactor;
 use super::command::handle::{Command, Handle};
 use super::config::ReactorConfig;
-use super::connection::table::{Connections, Share};
+use super::connections::{Connections, Share};
 use super::consume::consumer::Consumer;
-use super::read::unfinished::Unfinished;
+use super::read::Reader;
 use super::transport::Transport;
 
 /// A group of reactors, one per consumer. The lowest bits of a slot are the number of its reactor.
@@ -35,7 +35,7 @@ pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Re
         let _first_time = member.handle.set(reactor.handle());
         reactor.connections = Connections::new(MAX_SLOTS, Share::new(number as u32, count as u32));
         reactor.seat = Seat { group: group.clone(), number };
-        reactor.work.unfinished = Unfinished::new(config.unfinished_budget, begun);
+        reactor.reader = Reader::new(config.unfinished_budget, begun);
         reactors.push(reactor);
     }
     Ok(reactors)
@@ -47,7 +47,6 @@ struct Member {
     handle: OnceLock<Handle>,
     /// Connections, including those on their way to it.
     connections: AtomicUsize,
-    /// Bytes of its unfinished messages.
     unfinished: AtomicUsize,
     /// The age of the one of these that would be given up; none: `u64::MAX`.
     oldest: AtomicU64,
@@ -65,7 +64,6 @@ impl Seat {
         Self { group: Arc::from([Member::default()]), number: 0 }
     }
 
-    /// The number of reactors in the group.
     pub(super) fn count(&self) -> usize {
         self.group.len().max(1)
     }
@@ -88,7 +86,6 @@ impl Seat {
         None
     }
 
-    /// Sends a command to all other reactors of the group.
     pub(super) fn ask_others(&self, command: impl Fn() -> Command) {
         for (number, member) in self.group.iter().enumerate() {
             if number != self.number
@@ -119,7 +116,6 @@ impl Seat {
         (bytes, first.is_some_and(|(_, number)| number == self.number))
     }
 
-    /// Wakes the other reactors of the group that sleep.
     pub(super) fn wake_others(&self) {
         for (number, member) in self.group.iter().enumerate() {
             if number != self.number

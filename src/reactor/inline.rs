@@ -4,14 +4,24 @@
 //! descriptor is readable, or at the time that [`Reactor::rest`] gave. Its commands go through
 //! [`Reactor::serve`], which acts at once.
 
+use std::io;
 use std::time::{Duration, Instant};
 
+use mio::Poll;
+
 use crate::bridge::large::Large;
+use crate::bridge::room::Lent;
+use crate::engine::Prepared;
 
 use super::Reactor;
 use super::command::handle::Command;
 use super::command::records::Rest;
+use super::config::ReactorConfig;
+use super::connection::id::ConnectionId;
 use super::consume::consumer::Consumer;
+use super::consume::forward::{Forward, Passed};
+use super::read::half::{PeerSide, ReadHalf};
+use super::write::half::Takes;
 
 /// The time at which a reactor wants its next turn, if no socket brings one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,18 +34,61 @@ pub enum Due {
     Never,
 }
 
+/// Bytes of an unfinished message from which on it costs less to hand it over in its own memory than
+/// to copy the chunk with its end.
+const WORTH_OWNING: usize = 4 << 10;
+
+/// What happens to the stream of a connection beside its chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PipeEvent {
+    /// It takes no more bytes for now.
+    Full,
+    /// It takes bytes again.
+    Drained,
+    /// The peer has ended its side.
+    Ended,
+    /// It is closed.
+    Closed,
+}
+
+/// What has become of a chunk.
+pub enum Pumped {
+    /// It was read where it is, and the caller has its records.
+    Read(Passed),
+    /// Its records wait as others do. `whole`: none of it is left. Else the stream is not to be read
+    /// before [`StreamFlow::Resume`](super::StreamFlow::Resume).
+    Copied {
+        /// See above.
+        whole: bool,
+    },
+}
+
 /// The time until then.
 pub fn until(at: Instant) -> Duration {
     at.saturating_duration_since(Instant::now())
 }
 
 impl<C: Consumer> Reactor<C> {
+    /// A reactor for streams of the program, which needs no descriptor.
+    pub fn without_sockets(consumer: C, config: ReactorConfig) -> Self {
+        Self::over(None, None, consumer, config)
+    }
+
+    /// From now on it may have sockets.
+    ///
+    /// # Errors
+    /// The system's: out of descriptors.
+    pub fn take_sockets(&mut self) -> io::Result<()> {
+        self.poll = Some(Poll::new()?);
+        Ok(())
+    }
+
     /// The descriptor that is readable when a socket has something: the poll's own. `None` where
     /// the system has none.
     #[cfg(unix)]
     pub fn descriptor(&self) -> Option<i32> {
         use std::os::fd::AsRawFd;
-        Some(self.poll.as_raw_fd())
+        self.poll.as_ref().map(AsRawFd::as_raw_fd)
     }
 
     /// The descriptor that is readable when a socket has something: the poll's own. `None` where
@@ -67,6 +120,72 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
+    /// A chunk has come from the stream of a connection; it is copied. False: some of it may not be
+    /// read yet, and the stream is not to be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
+    fn copy_chunk(&mut self, id: ConnectionId, mut chunk: &[u8]) -> bool {
+        self.guarded(id.slot, |reactor| reactor.on_chunk(id, &mut chunk));
+        // If the connection is gone, nothing is kept.
+        let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe()) else { return true };
+        if !chunk.is_empty() {
+            pipe.keep(chunk);
+        }
+        chunk.is_empty()
+    }
+
+    fn on_chunk(&mut self, id: ConnectionId, chunk: &mut &[u8]) {
+        let Some(connection) = self.connections.get(id) else { return };
+        let waits = connection.transport.as_pipe().is_none_or(|pipe| pipe.keeps());
+        let ReadHalf { state, greedy, .. } = &mut connection.read;
+        state.on_edge();
+        if waits || state.is_queued() {
+            return;
+        }
+        if *greedy {
+            return self.read_later(id.slot);
+        }
+        self.read_given(id.slot, false, chunk);
+    }
+
+    /// The stream of a connection has ended, or takes bytes again, or no more.
+    pub fn pipe_event(&mut self, id: ConnectionId, event: PipeEvent) {
+        self.between_turns(|reactor| reactor.on_pipe_event(id, event));
+    }
+
+    fn on_pipe_event(&mut self, id: ConnectionId, event: PipeEvent) {
+        let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe()) else { return };
+        let seen = match event {
+            PipeEvent::Full => return pipe.set_taking(false),
+            PipeEvent::Drained => {
+                pipe.set_taking(true);
+                return self.on_writable(id);
+            }
+            PipeEvent::Ended => PeerSide::HungUp,
+            PipeEvent::Closed => PeerSide::Dead,
+        };
+        pipe.on_end(event == PipeEvent::Closed);
+        self.on_hang_up(id.slot);
+        self.on_peer(id.slot, seen, false);
+    }
+
+    /// There is memory for the streams that have waited for it.
+    pub fn serve_flows(&mut self, waiting: Vec<ConnectionId>) {
+        self.between_turns(|reactor| waiting.into_iter().for_each(|id| reactor.on_writable(id)));
+    }
+
+    fn on_writable(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get(id)
+            && connection.write.state.go_on(Takes::AfterEdge)
+            && let Some((mut session, _)) = self.session(id.slot)
+        {
+            session.touch();
+        }
+    }
+
+    /// The number of the loop's turn that calls from now on.
+    pub fn begin_loop_turn(&mut self, number: u32) {
+        self.loop_turn = Some(number);
+    }
+
     /// The time at which the next turn is due; to be called before the loop serves others.
     pub fn rest(&mut self) -> Due {
         self.wish_for_news();
@@ -87,14 +206,74 @@ impl<C: Consumer> Reactor<C> {
         self.close_all();
     }
 
+    /// The messages that commands refer to by numbers.
+    pub fn prepared(&self) -> impl Iterator<Item = (u32, Prepared)> {
+        self.prepared.iter().map(|(&id, prepared)| (id, (**prepared).clone()))
+    }
+
+    /// Takes other settings: those that a server has, where it was made without one.
+    pub fn configure(&mut self, config: ReactorConfig) {
+        self.reader.set_budget(config.unfinished_budget);
+        self.writer.set_budget(config.send_budget);
+        self.config = config;
+    }
+
     fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
-        self.work.now = Instant::now();
-        self.begin_reading();
+        self.timers.begin_turn();
+        // The chunks of all streams in a turn of the loop have one budget.
+        if self.loop_turn.is_none() || self.loop_turn != self.read_in {
+            self.begin_reading();
+            self.read_in = self.loop_turn;
+        }
         // The memory that was handed over is the caller's again when this returns.
-        self.work.command_budget = usize::MAX;
-        self.work.compression.begin_turn();
+        self.writer.allow(usize::MAX);
+        self.writer.begin_turn();
         step(self);
         self.on_deferred();
-        self.end_turn();
+        self.end_turn(None);
+    }
+}
+
+impl Reactor<Forward> {
+    /// A chunk has come from the stream of a connection. With `records` it may be read where it is,
+    /// and its records go there.
+    pub fn pump(&mut self, id: ConnectionId, chunk: Box<dyn Lent>, records: Option<&mut [u32]>) -> Pumped {
+        let mut whole = true;
+        self.between_turns(|reactor| {
+            if records.is_some() && reactor.is_to_itself(id, chunk.bytes().len()) {
+                reactor.guarded(id.slot, |reactor| reactor.on_whole_chunk(id, chunk));
+            } else {
+                whole = reactor.copy_chunk(id, chunk.bytes());
+            }
+        });
+        match records.and_then(|records| self.consumer.end_chunk(records)) {
+            Some(passed) => Pumped::Read(passed),
+            None => Pumped::Copied { whole },
+        }
+    }
+
+    /// Whether nothing speaks against reading the whole chunk at once. Short messages that are put
+    /// together or inflated would each have an allocation of their own.
+    fn is_to_itself(&mut self, id: ConnectionId, len: usize) -> bool {
+        let Some(connection) = self.connections.get(id) else { return false };
+        let is_free = connection.transport.as_pipe().is_some_and(|pipe| !pipe.keeps())
+            && !connection.read.state.is_queued()
+            && !connection.may_inflate()
+            && connection.config.rates.is_none()
+            && !(1..WORTH_OWNING).contains(&connection.engine.buffered());
+        let shortest = connection.shortest_frame();
+        is_free && self.consumer.can_pass(len, shortest) && self.allowance(id.slot) == Some(usize::MAX)
+    }
+
+    fn on_whole_chunk(&mut self, id: ConnectionId, chunk: Box<dyn Lent>) {
+        let Some(connection) = self.connections.get(id) else { return };
+        let len = chunk.bytes().len();
+        connection.pinged = false;
+        connection.read.greedy = false;
+        self.consumer.begin_chunk(chunk);
+        self.count(id.slot, len);
+        self.on_bytes(id.slot, 0, len, false);
+        let (connections, reader) = (&mut self.connections, &mut self.reader);
+        self.consumer.discharge(|credit| reader.release(connections, credit));
     }
 }

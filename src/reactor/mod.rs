@@ -15,17 +15,24 @@
 mod command;
 mod config;
 mod connection;
+mod connections;
 mod consume;
+mod fence;
+mod gates;
 mod group;
+mod idling;
 mod inline;
+mod metrics;
 mod open;
+mod queue;
 mod read;
+mod session;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod topics;
 mod transport;
 mod wait;
-mod work;
 mod write;
 
 use std::collections::HashMap;
@@ -35,63 +42,90 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::event::Event;
-use mio::{Events, Poll, Token, Waker};
+use mio::{Poll, Registry, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
-use crate::bridge::layout::Cause;
 use crate::engine::Prepared;
 
+pub use crate::bridge::layout::Cause;
 pub use command::handle::{Adoption, Command, Handle};
 pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
 pub use connection::id::ConnectionId;
-pub use connection::session::Session;
-pub use consume::consumer::Consumer;
-pub use consume::forward::{Forward, report_failure};
+pub use consume::consumer::{Consumer, Events, Flow, Memory};
+pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
 pub use consume::local::{Handler, Local};
 pub use consume::message::{Bytes, Message};
-pub use consume::settling::Settling;
 pub use group::reactors;
-pub use inline::{Due, until};
+pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use open::opening::{Opening, Verdict};
 pub use transport::Transport;
+pub use transport::pipe::{Outlet, Pipe, StreamFlow};
 
 use command::handle::Mailbox;
 use command::serve::Asked;
-use connection::table::{Connections, Share};
+use connection::Connection;
+use connection::life::Ends;
+use connections::{Connections, Share};
+use fence::Fence;
+use gates::Gates;
 use group::Seat;
-use open::leave::Leaving;
-use open::listen::Listener;
+use idling::Idling;
+use metrics::Metrics;
+use open::Openings;
+use read::Reader;
 use read::half::PeerSide;
-use topics::registry::Topics;
+use timers::Timers;
+use topics::Topics;
 pub use wait::spin::{Spin, Spinner};
-use work::Work;
+use write::Writer;
 use write::half::Takes;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
-    poll: Poll,
-    events: Events,
+    /// `None`: it may have no sockets.
+    poll: Option<Poll>,
+    events: mio::Events,
     shared: Arc<Mailbox>,
     config: ReactorConfig,
     consumer: C,
     connections: Connections,
-    listeners: HashMap<u32, Listener>,
-    leaving: Vec<Leaving>,
+    openings: Openings,
     /// Messages that may be sent to any connection, by the numbers that commands use.
     prepared: HashMap<u32, Box<Prepared>>,
     topics: Topics,
     seat: Seat,
     asked: Asked,
-    work: Work,
+    timers: Timers,
+    reader: Reader,
+    writer: Writer,
+    gates: Gates,
+    fence: Fence,
+    ends: Ends,
+    metrics: Metrics,
+    idling: Idling,
     spinner: Spinner,
     stopping: bool,
-    /// Bytes that may still be read in this turn.
-    turn_budget: usize,
-    /// Bytes of those that are reserved for greedy connections.
-    reserved: usize,
+    /// The turn of the loop that runs the reactor, if another program has that loop.
+    loop_turn: Option<u32>,
+    /// That in which streams were read last.
+    read_in: Option<u32>,
+    /// That in which deadlines were found to be over.
+    swept_in: Option<u32>,
+}
+
+/// One connection, as a handler or a command sees it, with the parts of the reactor that it needs.
+pub struct Session<'a> {
+    id: ConnectionId,
+    connection: &'a mut Connection,
+    timers: &'a mut Timers,
+    reader: &'a mut Reader,
+    writer: &'a mut Writer,
+    gates: &'a mut Gates,
+    ends: &'a mut Ends,
+    metrics: &'a mut Metrics,
 }
 
 /// Tokens above all slots.
@@ -118,26 +152,41 @@ impl<C: Consumer> Reactor<C> {
     pub fn new(consumer: C, config: ReactorConfig) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
-        let work = Work::new(&config, consumer.meters(), Instant::now());
-        Ok(Self {
+        Ok(Self::over(Some(poll), Some(waker), consumer, config))
+    }
+
+    fn over(poll: Option<Poll>, waker: Option<Waker>, consumer: C, config: ReactorConfig) -> Self {
+        let (now, meters) = (Instant::now(), consumer.meters());
+        Self {
             poll,
-            events: Events::with_capacity(EVENTS),
+            events: mio::Events::with_capacity(EVENTS),
             shared: Arc::new(Mailbox { outbox: Outbox::new(), waker }),
             config,
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),
-            listeners: HashMap::new(),
-            leaving: Vec::new(),
+            openings: Openings::default(),
             prepared: HashMap::new(),
             topics: Topics::new(config.history_budget),
             seat: Seat::alone(),
             asked: Asked::default(),
-            work,
+            timers: Timers::new(now),
+            reader: Reader::new(config.unfinished_budget, now),
+            writer: Writer::new(&config),
+            gates: Gates::default(),
+            fence: Fence::None,
+            ends: Ends::default(),
+            metrics: Metrics::new(meters),
+            idling: Idling::new(config.give_back, now),
             spinner: Spinner::new(config.spin),
             stopping: false,
-            turn_budget: config::TURN_BUDGET,
-            reserved: 0,
-        })
+            loop_turn: None,
+            read_in: None,
+            swept_in: None,
+        }
+    }
+
+    fn registry(&self) -> io::Result<&Registry> {
+        self.poll.as_ref().map(Poll::registry).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
     /// The way to this reactor from other threads.
@@ -182,7 +231,8 @@ impl<C: Consumer> Reactor<C> {
         }
         self.wait(timeout)?;
         self.begin_reading();
-        self.work.compression.begin_turn();
+        self.read_in = self.loop_turn;
+        self.writer.begin_turn();
         // Deferred sends come first, or new ones would use the budget up.
         self.on_deferred();
         self.serve_commands();
@@ -192,12 +242,13 @@ impl<C: Consumer> Reactor<C> {
         self.on_events();
         self.on_greedy();
         self.on_timers();
-        self.end_turn();
+        self.end_turn(Some(self.timers.now()));
         Ok(())
     }
 
-    /// Writes the bytes that the turn has queued, and hands over those that it has read.
-    fn end_turn(&mut self) {
+    /// Writes the bytes that the turn has queued, and hands over those that it has read. `began`: `None`
+    /// for a step between two turns.
+    fn end_turn(&mut self, began: Option<Instant>) {
         self.release_contexts();
         self.give_up_unfinished();
         self.write_unwritten();
@@ -205,43 +256,21 @@ impl<C: Consumer> Reactor<C> {
         self.end_lingering();
         self.end_leaving();
         self.end_topics();
-        self.work.compression.end_turn();
-        self.hand_over();
-        self.work.tally.unfinished_bytes = self.work.unfinished.bytes() as u64;
-        self.work.tally.history_bytes = self.topics.histories.used as u64;
-        self.work.tally.history_budget = self.topics.histories.budget as u64;
-        self.consumer.on_tally(&self.work.tally, self.work.now);
-        self.connections.end_turn(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
-        self.work.remains.free();
-        self.work.idling.rest(self.work.now);
-    }
-
-    fn on_command(&mut self, command: Command) {
-        match command {
-            Command::Chunk(chunk) => self.apply_records(chunk.into()),
-            Command::Arena(arena) => self.apply_records(arena.into()),
-            Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
-            Command::Join { id, config } => drop(self.listeners.insert(id, Listener::elsewhere(config))),
-            Command::Take { listener, stream } => self.on_take(listener, stream, None),
-            Command::Accept(id) => {
-                if let Some(listener) = self.listeners.get_mut(&id) {
-                    listener.accepting = true;
-                    self.accept(id);
-                }
-            }
-            Command::CloseListener(id) => self.on_close_listener(id),
-            Command::Leave(id) => self.on_leave(id),
-            Command::Share(id) => self.on_share(id),
-            Command::Adopt(adoption) => self.on_adopt(*adoption),
-            Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
-            Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),
-            Command::Forget(id) => drop(self.prepared.remove(&id)),
-            Command::Stop => self.stopping = true,
+        if self.fence.is_passed() {
+            self.consumer.on_fence();
         }
+        self.hand_over();
+        self.metrics.tally.unfinished_bytes = self.reader.unfinished_bytes() as u64;
+        [self.metrics.tally.history_bytes, self.metrics.tally.history_budget] =
+            self.topics.history().map(|bytes| bytes as u64);
+        self.consumer.on_tally(&self.metrics.tally, began);
+        self.connections.end_turn(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
+        self.writer.end_turn();
+        self.idling.rest(self.timers.now());
     }
 
     fn on_events(&mut self) {
-        let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
+        let events = std::mem::replace(&mut self.events, mio::Events::with_capacity(0));
         for event in &events {
             match event.token() {
                 WAKER => {}
@@ -250,13 +279,7 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         self.events = events;
-        let due = |listener: &Listener| listener.due().is_some_and(|at| at <= self.work.now);
-        let retries: Vec<u32> = self.listeners.iter().filter(|(_, l)| due(l)).map(|(&id, _)| id).collect();
-        for id in retries {
-            // One that another reactor accepts for, too.
-            self.report_refused(id);
-            self.accept(id);
-        }
+        self.retry_listeners();
     }
 
     fn on_socket_event(&mut self, slot: u32, event: &Event) {
@@ -272,33 +295,59 @@ impl<C: Consumer> Reactor<C> {
             self.on_hang_up(slot);
         }
         if readable || closed {
-            let Some(connection) = self.connections.get_mut(slot) else { return };
-            let read = &mut connection.read;
             let seen = match (closed, event.is_error()) {
                 (_, true) => PeerSide::Dead,
                 (true, false) => PeerSide::HungUp,
                 (false, false) => PeerSide::Open,
             };
-            read.state.on_edge();
-            read.peer = read.peer.max(seen);
-            read.urgent |= event.is_priority();
-            // Connections in a queue are read in their turn; greedy ones go into a queue.
-            if read.state.is_queued() {
-                return;
-            }
-            if read.greedy {
-                return self.read_later(slot);
-            }
-            let to_end = closed || read.urgent;
-            self.guarded(slot, |reactor| reactor.on_readable(slot, to_end));
+            self.on_peer(slot, seen, event.is_priority());
         }
     }
 
+    /// There is something to read, or an end.
+    fn on_peer(&mut self, slot: u32, seen: PeerSide, is_urgent: bool) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let read = &mut connection.read;
+        read.state.on_edge();
+        read.peer = read.peer.max(seen);
+        read.urgent |= is_urgent;
+        // Connections in a queue are read in their turn; greedy ones go into a queue.
+        if read.state.is_queued() {
+            return;
+        }
+        if read.greedy {
+            return self.read_later(slot);
+        }
+        let to_end = seen != PeerSide::Open || read.urgent;
+        self.guarded(slot, |reactor| reactor.on_readable(slot, to_end));
+    }
+
     /// The connection in `slot` as a handler sees it, and the consumer.
-    pub(in crate::reactor) fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
-        let id = self.connections.id(slot)?;
-        let connection = self.connections.get_mut(slot)?;
-        Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
+    fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
+        let (session, consumer, _) = self.all_for(slot)?;
+        Some((session, consumer))
+    }
+
+    /// The same by its id.
+    #[inline]
+    fn session_of(&mut self, id: ConnectionId) -> Option<Session<'_>> {
+        let (session, ..) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
+        Some(session)
+    }
+
+    /// The same, and a message that may be sent to it.
+    fn session_and_message(&mut self, id: ConnectionId, number: u32) -> Option<(Session<'_>, &mut Prepared)> {
+        let (session, _, prepared) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
+        Some((session, prepared.get_mut(&number)?))
+    }
+
+    #[inline(always)]
+    #[expect(clippy::type_complexity, reason = "used here only")]
+    fn all_for(&mut self, slot: u32) -> Option<(Session<'_>, &mut C, &mut HashMap<u32, Box<Prepared>>)> {
+        let Self { connections, timers, reader, writer, gates, ends, metrics, consumer, prepared, .. } = self;
+        let (id, connection) = connections.find(slot)?;
+        let session = Session { id, connection, timers, reader, writer, gates, ends, metrics };
+        Some((session, consumer, prepared))
     }
 
     /// Runs one connection's step; a panic in it closes that connection and nothing else.
@@ -307,7 +356,7 @@ impl<C: Consumer> Reactor<C> {
         if panicked && !catch_unwind(AssertUnwindSafe(|| self.give_up(slot))).unwrap_or(false) {
             self.destroy(slot, Cause::Panic);
         }
-        while let Some(id) = self.work.doomed.pop() {
+        while let Some(id) = self.ends.pop() {
             self.destroy(id.slot, Cause::Reset);
         }
     }
@@ -325,51 +374,47 @@ impl<C: Consumer> Reactor<C> {
         self.report_dropped(id);
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
-        // The slot of its settings may belong to another server by now.
-        if !self.work.tickets.is_empty() {
-            self.work.tickets.remove(&slot);
-        }
-        self.work.paced.gone(slot);
-        self.work.watch.forget(slot);
-        self.work.waiting.set(id, 0);
-        self.work.idling.freed(connection.heap_bytes());
-        self.work.unfinished.forget(slot);
-        self.work.starved.forget(&mut connection);
+        self.ends.set_ticket(slot, None);
+        self.metrics.forget(slot);
+        self.idling.freed(connection.heap_bytes());
+        self.reader.forget(slot, &mut connection);
         self.topics.on_gone(id);
-        connection.transport.deregister(self.poll.registry());
+        if let Ok(registry) = self.registry() {
+            connection.transport.deregister(registry);
+        }
         if connection.life.is_reported() {
             // A panic must not go beyond the connection, which is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 // Bytes that the kernel has taken count as sent, even if the connection ends here.
                 self.consumer.on_settled(id, connection.write.settled());
-                match connection.take_sent() {
-                    0 => {}
-                    sent => self.consumer.on_sent(id, sent),
+                match connection.write.take_sent() {
+                    sent if sent > 0 && !connection.transport.note_sent(sent) => {
+                        self.consumer.on_sent(id, sent)
+                    }
+                    _ => {}
                 }
                 self.consumer.on_closed(id, connection.cause_of_end(cause));
             }));
             let is_known = connection.close_complete();
             self.hold_end(id.slot, connection.transport, is_known);
         }
-        self.work.remains.push(connection.write.outgoing);
+        self.writer.forget(id, connection.write);
     }
 
     /// Makes one attempt to write the queued bytes, then closes every socket. Of messages to be
     /// compressed it takes one turn's share: the end of the process must not wait for more.
     fn close_all(&mut self) {
-        self.work.compression.begin_turn();
+        self.writer.begin_turn();
         self.serve_all_commands();
         self.open_all_gates();
         self.on_deferred();
-        while !self.work.unwritten.is_empty() {
+        while !self.writer.has_written() {
             self.write_unwritten();
         }
         for slot in self.connections.slots() {
             self.destroy(slot, Cause::ReactorFailed);
         }
-        for id in self.listeners.drain().map(|(id, _)| id).collect::<Vec<_>>() {
-            self.consumer.on_listener_closed(id);
-        }
+        self.close_listeners();
         self.hand_over();
         self.open_all_gates();
     }

@@ -20,7 +20,7 @@ interface Options {
   /** Accepted; nothing depends on it. */
   concurrencyLimit?: number | undefined;
   /**
-   * 'shared': no connection keeps a context between messages; all share those of their thread.
+   * 'shared': no connection keeps a context between messages; all share the contexts of their thread.
    * Short for `serverNoContextTakeover` and `clientNoContextTakeover`. 'dedicated': as
    * negotiated. Not in ws. Default: 'dedicated'
    * @throws {TypeError} For another value, or when one of those two options is `false`

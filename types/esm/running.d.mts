@@ -27,7 +27,7 @@ export interface DrainOptions {
  * joined since count, too.
  */
 export interface DrainProgress {
-  /** How many are gone, without those of `timedOut`. */
+  /** How many are gone, without `timedOut`. */
   closed: number;
   /** How many were cut off because they had not answered the close frame within `closeTimeout`. */
   timedOut: number;
@@ -106,9 +106,9 @@ export interface TrafficOptions {
   limit?: 'pause' | 'close';
   /**
    * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the
-   * connections with the most waiting bytes fail with `WS_ERR_SEND_BUDGET` and end with 1006. Each
-   * reactor has its part, and all streams together have the same amount again. The value of a
-   * thread's first server counts. Not in ws. Default: 0
+   * connections with the most waiting bytes fail with `WS_ERR_SEND_BUDGET` and end with 1006. Reactor
+   * threads divide it, and beside them all streams together have the same amount once more. The
+   * value of a thread's first server counts. Not in ws. Default: 0
    */
   sendBudget?: number;
 }
@@ -216,9 +216,8 @@ export interface ReactorMetrics {
   /** Connections that were ended because of `sendBudget`. */
   overBudget: number;
   /**
-   * Connections and requests, also of HTTP servers of the thread, that may have come ahead of what
-   * had come before them on other connections: a reactor had no processor in time, or JavaScript
-   * had used up its share of time for that.
+   * Connections that have opened before the end of another one which had come before them: JavaScript had used up its
+   * share of time for waiting.
    */
   unsettled: number;
   /** Batches that JavaScript has taken. */
@@ -259,8 +258,8 @@ export interface Waiting<Client = any> {
   /** `bufferedAmount` of the client. */
   bytesWaiting: number;
   /**
-   * For how long bytes have waited that the system does not take, in seconds; null over TLS and
-   * other streams.
+   * For how long bytes have waited that the system, or the stream, does not take, in seconds; null
+   * when the connection has ended and `'close'` has not been emitted yet.
    */
   seconds: number | null;
 }

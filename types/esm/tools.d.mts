@@ -65,7 +65,7 @@ export class Sender {
  */
 export class Receiver extends Writable {
   /**
-   * Options as those of a WebSocket, with the same defaults. `isServer`: whether
+   * Options as for a WebSocket, with the same defaults. `isServer`: whether
    * frames must be masked. Default: false
    */
   constructor(options?: {

@@ -134,10 +134,9 @@ export class WebSocket extends EventEmitter {
    *
    * @param callback Called when the message was handed to the kernel, or
    *   with an error when it never will be
-   * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS
-   *   or another stream, its `writableHighWaterMark`), this message included. `'drain'` follows
-   *   then; nothing is refused. Also false in CLOSING and CLOSED, where no `'drain'` follows. In ws
-   *   it is undefined
+   * @returns Whether there is room for more: false when 1 MiB or more waits to be sent, this
+   *   message included. `'drain'` follows then; nothing is refused. Also false in CLOSING and
+   *   CLOSED, where no `'drain'` follows. In ws it is undefined
    * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
@@ -230,15 +229,15 @@ export class WebSocket extends EventEmitter {
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
    * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on
-   * sending. Follows a `send()` that returned false, unless the connection closes first. Over a
-   * stream it is the stream's `'drain'`. Not in ws.
+   * sending. Follows a `send()` that returned false, unless the connection closes first. Not
+   * in ws.
    */
   on(event: 'drain', listener: (this: this) => void): this;
   /** Of a client: the connection is open, and messages may be sent. */
   on(event: 'open', listener: (this: this) => void): this;
   /**
    * The connection was too slow for messages of a topic, and does not get them.
-   * At most once in 10 ms, over streams once in a turn. Not in ws.
+   * At most once in 10 ms. Not in ws.
    */
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
   /**

@@ -15,8 +15,6 @@ pub struct ReactorMetrics {
     /// Bytes of compression contexts of the process: outgoing, incoming, and the most there may be
     /// of each.
     pub contexts: Vec<f64>,
-    /// Records that may have overtaken bytes that came before them.
-    pub unsettled: f64,
     /// Taken by JavaScript.
     pub batches: f64,
     /// That JavaScript has dealt with.
@@ -42,14 +40,12 @@ pub struct ReactorMetrics {
 /// Durations or sizes by magnitude.
 #[napi(object)]
 pub struct HistogramCounts {
-    /// The first up to 1 us, a count of 1, or a ratio of 1 / 1024; each of the others up to twice
-    /// as much, the last without end.
+    /// As of [`Histogram`].
     pub buckets: Vec<f64>,
     /// In seconds, or as it is.
     pub sum: f64,
 }
 
-/// In a second.
 const NANOS: u64 = 1_000_000_000;
 
 pub(in crate::binding) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> ReactorMetrics {
@@ -62,7 +58,6 @@ pub(in crate::binding) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> R
     ReactorMetrics {
         totals: tally.numbers().into_iter().map(|number| number as f64).collect(),
         contexts: [budget.outgoing(), budget.incoming(), budget.limit()].map(|bytes| bytes as f64).to_vec(),
-        unsettled: crossing.unsettled as f64,
         batches: batch.buckets.iter().sum(),
         records: links.iter().map(|link| link.inbox.delivered() as f64).sum(),
         undelivered: links.iter().map(|link| link.inbox.weight() as f64).sum(),

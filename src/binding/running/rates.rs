@@ -30,7 +30,7 @@ impl JsRates {
         Self { shared: Arc::new(Rates::new(messages_per_second, bytes_per_second as u64, closes)) }
     }
 
-    /// A stream has sent too much: bytes, or messages.
+    /// By a stream.
     #[napi(catch_unwind)]
     pub fn exceed(&self, bytes: bool) {
         self.shared.exceed(if bytes { Counted::Bytes } else { Counted::Messages });

@@ -1,4 +1,3 @@
-//! Handles of libuv that are opened and closed together, and the state that their callbacks get.
 #![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
 
 use std::cell::{Cell, UnsafeCell};
@@ -17,7 +16,6 @@ pub(super) struct Handles<T, const N: usize> {
     shared: NonNull<Found<T, N>>,
 }
 
-/// The state for the loop's callbacks.
 pub(super) struct Found<T, const N: usize> {
     pub(super) api: &'static Api,
     pub(super) own: T,
@@ -44,11 +42,10 @@ impl HandleMemory {
 }
 
 impl<T, const N: usize> Handles<T, N> {
-    /// Handles of these types on the loop of `env`. `init` initialises all of them, or none and
-    /// returns false. `None`: `init` returned false, or this process has no libuv.
+    /// `None`: `init` returned false, or this process has no libuv.
     ///
     /// # Safety
-    /// `init` keeps that promise.
+    /// `init` initialises all handles, or none and returns false.
     pub(super) unsafe fn start(
         env: &Env,
         types: [c_int; N],
@@ -84,7 +81,7 @@ impl<T, const N: usize> Handles<T, N> {
         unsafe { self.shared.as_ref() }
     }
 
-    /// Ends the callbacks; the loop calls `on_closed` when the handles are given back.
+    /// The loop calls `on_closed` when the handles are given back.
     pub(super) fn close(self, on_closed: Box<dyn FnOnce()>) {
         let shared = self.get();
         shared.on_closed.set(Some(on_closed));

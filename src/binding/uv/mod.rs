@@ -31,26 +31,42 @@ const POLL: c_int = 8;
 const TIMER: c_int = 13;
 const READABLE: c_int = 1;
 
-struct Api {
-    handle_size: unsafe extern "C" fn(c_int) -> usize,
-    handle_set_data: unsafe extern "C" fn(Handle, *mut c_void),
-    handle_get_data: unsafe extern "C" fn(Handle) -> *mut c_void,
-    unref: unsafe extern "C" fn(Handle),
-    close: unsafe extern "C" fn(Handle, Option<Callback>),
-    async_init: unsafe extern "C" fn(Loop, Handle, Callback) -> c_int,
-    async_send: unsafe extern "C" fn(Handle) -> c_int,
-    check_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
-    check_start: unsafe extern "C" fn(Handle, Callback) -> c_int,
-    idle_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
-    idle_start: unsafe extern "C" fn(Handle, Callback) -> c_int,
-    idle_stop: unsafe extern "C" fn(Handle) -> c_int,
-    poll_init: unsafe extern "C" fn(Loop, Handle, c_int) -> c_int,
-    poll_start: unsafe extern "C" fn(Handle, c_int, PollCallback) -> c_int,
-    poll_stop: unsafe extern "C" fn(Handle) -> c_int,
-    timer_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
-    timer_start: unsafe extern "C" fn(Handle, Callback, u64, u64) -> c_int,
-    timer_stop: unsafe extern "C" fn(Handle) -> c_int,
-    backend_timeout: unsafe extern "C" fn(Loop) -> c_int,
+/// Declares functions of libuv, with pointers spelled as `void*`.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?,)*) => {
+        struct Api {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Api {
+            fn find() -> Option<Self> {
+                // SAFETY: these are libuv's declarations of the functions of these names.
+                unsafe { Some(Self { $($name: function(concat!("uv_", stringify!($name), "\0"))?,)* }) }
+            }
+        }
+    };
+}
+
+functions! {
+    handle_size: fn(c_int) -> usize,
+    handle_set_data: fn(Handle, *mut c_void),
+    handle_get_data: fn(Handle) -> *mut c_void,
+    unref: fn(Handle),
+    close: fn(Handle, Option<Callback>),
+    async_init: fn(Loop, Handle, Callback) -> c_int,
+    async_send: fn(Handle) -> c_int,
+    check_init: fn(Loop, Handle) -> c_int,
+    check_start: fn(Handle, Callback) -> c_int,
+    idle_init: fn(Loop, Handle) -> c_int,
+    idle_start: fn(Handle, Callback) -> c_int,
+    idle_stop: fn(Handle) -> c_int,
+    poll_init: fn(Loop, Handle, c_int) -> c_int,
+    poll_start: fn(Handle, c_int, PollCallback) -> c_int,
+    poll_stop: fn(Handle) -> c_int,
+    timer_init: fn(Loop, Handle) -> c_int,
+    timer_start: fn(Handle, Callback, u64, u64) -> c_int,
+    timer_stop: fn(Handle) -> c_int,
+    backend_timeout: fn(Loop) -> c_int,
 }
 
 impl Api {
@@ -59,41 +75,13 @@ impl Api {
         static API: OnceLock<Option<Api>> = OnceLock::new();
         API.get_or_init(Self::find).as_ref()
     }
-
-    fn find() -> Option<Self> {
-        // SAFETY: libuv's declarations of the functions of these names, pointers spelled as
-        // `void*`.
-        unsafe {
-            Some(Self {
-                handle_size: function(c"uv_handle_size")?,
-                handle_set_data: function(c"uv_handle_set_data")?,
-                handle_get_data: function(c"uv_handle_get_data")?,
-                unref: function(c"uv_unref")?,
-                close: function(c"uv_close")?,
-                async_init: function(c"uv_async_init")?,
-                async_send: function(c"uv_async_send")?,
-                check_init: function(c"uv_check_init")?,
-                check_start: function(c"uv_check_start")?,
-                idle_init: function(c"uv_idle_init")?,
-                idle_start: function(c"uv_idle_start")?,
-                idle_stop: function(c"uv_idle_stop")?,
-                poll_init: function(c"uv_poll_init")?,
-                poll_start: function(c"uv_poll_start")?,
-                poll_stop: function(c"uv_poll_stop")?,
-                timer_init: function(c"uv_timer_init")?,
-                timer_start: function(c"uv_timer_start")?,
-                timer_stop: function(c"uv_timer_stop")?,
-                backend_timeout: function(c"uv_backend_timeout")?,
-            })
-        }
-    }
 }
 
 /// # Safety
 /// `F` is the type of the function of this name.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+unsafe fn function<F: Copy>(name: &str) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>(), "a function pointer") };
-    let found = symbol(name)?;
+    let found = symbol(CStr::from_bytes_with_nul(name.as_bytes()).ok()?)?;
     // SAFETY: not null, of the same size, and of that type, as the caller promises.
     Some(unsafe { std::mem::transmute_copy(&found) })
 }

@@ -8,9 +8,7 @@ use napi::Env;
 use super::handles::{Handles, called};
 use super::{ASYNC, EventLoop, Handle};
 
-/// A signal by which other threads make the loop call. It does not keep the loop alive.
-///
-/// Must be closed, as its handle.
+/// Does not keep the loop alive. Must be closed, as its handle.
 pub(in crate::binding) struct Signal {
     ringer: Ringer,
 }
@@ -29,8 +27,8 @@ type OnCall = Box<dyn Fn(EventLoop)>;
 unsafe impl Send for Open {}
 
 impl Signal {
-    /// Calls `on_call`, on the loop's thread, some time after each ring; once for several. `None`:
-    /// this process has no libuv.
+    /// Calls `on_call`, on the loop's thread, once for one ring or several. `None`: this process has
+    /// no libuv.
     pub(in crate::binding) fn start(env: &Env, on_call: OnCall) -> Option<Self> {
         // SAFETY: the one function initialises the handle or returns an error. Its arguments are as
         // `Handles` says.

@@ -13,10 +13,9 @@ use super::{CHECK, Handle, IDLE};
 const BITS: u32 = 30;
 
 /// Counts a turn when the loop has read its sockets, before the callbacks of `setImmediate` and the
-/// timers that are due: what a callback postpones runs under another number. It does not keep the
-/// loop alive.
+/// timers that are due: what a callback postpones runs under another number.
 ///
-/// Must be closed, as its handles.
+/// Does not keep the loop alive. Must be closed, as its handles.
 pub(in crate::binding) struct Turns(Handles<Counter, 2>);
 
 struct Counter {
@@ -25,7 +24,6 @@ struct Counter {
 }
 
 impl Turns {
-    /// Counts in `count`, and calls `on_next` at the beginning of turns, on the loop's thread.
     /// `None`: this process has no libuv.
     pub(in crate::binding) fn start(env: &Env, count: Rc<Cell<u32>>, on_next: Box<dyn Fn()>) -> Option<Self> {
         let counter = Counter { count, on_next };
@@ -51,7 +49,6 @@ impl Turns {
         unsafe { (shared.api.idle_start)(idle, on_idle) };
     }
 
-    /// The loop calls `on_closed` when the handles are given back.
     pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
         self.0.close(on_closed);
     }

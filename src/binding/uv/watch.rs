@@ -1,8 +1,8 @@
-//! A watch on a descriptor: `uv_poll_t`, with a `uv_timer_t` and a `uv_idle_t` for work that is
-//! due.
 #![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
 
+use std::cell::OnceCell;
 use std::ffi::c_int;
+use std::rc::Rc;
 use std::time::Duration;
 
 use napi::Env;
@@ -16,86 +16,105 @@ pub(in crate::binding) enum Reason {
     Time,
 }
 
-/// A watched descriptor, a timer and a call in the next turn, none of which keeps the loop alive.
-///
-/// Must be closed, as its handles.
-pub(in crate::binding) struct Watch(Handles<OnCall, 3>);
+/// A timer (`uv_timer_t`), a call in the next turn (`uv_idle_t`) and maybe a watched descriptor
+/// (`uv_poll_t`), none of which keeps the loop alive. Must be closed, as its handles.
+pub(in crate::binding) struct Watch {
+    clock: Handles<OnCall, 2>,
+    poll: OnceCell<Handles<OnCall, 1>>,
+}
 
-type OnCall = Box<dyn Fn(Reason)>;
+type OnCall = Rc<dyn Fn(Reason)>;
 
 impl Watch {
-    /// Calls `on_call`, on the loop's thread, whenever `descriptor` is readable or the time has
-    /// come. The descriptor may be closed after `stop` or `close`. `None`: this process has no
-    /// libuv, or it cannot watch this.
-    pub(in crate::binding) fn start(env: &Env, descriptor: i32, on_call: OnCall) -> Option<Self> {
-        // SAFETY: if the first function fails, the others, which cannot fail, are not called. Their
-        // arguments are as `Handles` says.
-        let handles = unsafe {
-            Handles::start(env, [POLL, TIMER, IDLE], on_call, |api, event_loop, [poll, timer, idle]| {
-                (api.poll_init)(event_loop, poll, descriptor) == 0
-                    && (api.timer_init)(event_loop, timer) == 0
-                    && (api.idle_init)(event_loop, idle) == 0
+    /// Calls `on_call`, on the loop's thread, when the time has come. `None`: this process has no libuv.
+    pub(in crate::binding) fn start(env: &Env, on_call: OnCall) -> Option<Self> {
+        // SAFETY: neither function fails; their arguments are as `Handles` says.
+        let clock = unsafe {
+            Handles::start(env, [TIMER, IDLE], on_call, |api, event_loop, [timer, idle]| {
+                (api.timer_init)(event_loop, timer) == 0 && (api.idle_init)(event_loop, idle) == 0
             })
         }?;
-        let shared = handles.get();
-        let [poll, ..] = shared.handles();
+        Some(Self { clock, poll: OnceCell::new() })
+    }
+
+    /// Calls also whenever `descriptor` is readable. It may be closed after `stop` or `close`. False: it
+    /// cannot be watched.
+    pub(in crate::binding) fn watch(&self, env: &Env, descriptor: i32) -> bool {
+        let on_call = self.clock.get().own.clone();
+        // SAFETY: the arguments are as `Handles` says.
+        let poll = unsafe {
+            Handles::start(env, [POLL], on_call, |api, event_loop, [poll]| {
+                (api.poll_init)(event_loop, poll, descriptor) == 0
+            })
+        };
+        let Some(poll) = poll else { return false };
+        let shared = poll.get();
+        let [handle] = shared.handles();
         // SAFETY: the handle is initialised and not closing.
-        if unsafe { (shared.api.poll_start)(poll, READABLE, on_readable) } != 0 {
-            handles.close(Box::new(|| {}));
-            return None;
+        if unsafe { (shared.api.poll_start)(handle, READABLE, on_readable) } != 0 {
+            poll.close(Box::new(|| {}));
+            return false;
         }
-        Some(Self(handles))
+        self.poll.set(poll).is_ok()
     }
 
     /// Calls once in the next turn. A timer of 0 ms would not do: when its callback starts it
     /// again, it runs again before the loop has looked at any descriptor (libuv before 1.48).
     pub(in crate::binding) fn call_next(&self) {
-        let shared = self.0.get();
-        let [.., idle] = shared.handles();
+        let shared = self.clock.get();
+        let [_, idle] = shared.handles();
         // SAFETY: the handle is initialised and not closing.
         unsafe { (shared.api.idle_start)(idle, on_idle) };
     }
 
-    /// Calls after this time, instead of the time set before. Whole milliseconds, rounded up.
+    /// Instead of the time set before. Whole milliseconds, rounded up.
     pub(in crate::binding) fn start_timer(&self, after: Duration) {
         let millis = u64::try_from(after.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        let shared = self.0.get();
-        let [_, timer, _] = shared.handles();
+        let shared = self.clock.get();
+        let [timer, _] = shared.handles();
         // SAFETY: the handle is initialised and not closing.
         unsafe { (shared.api.timer_start)(timer, on_time, millis, 0) };
     }
 
     pub(in crate::binding) fn event_loop(&self) -> EventLoop {
-        self.0.get().event_loop()
+        self.clock.get().event_loop()
     }
 
-    /// Calls no more; the descriptor may be closed.
+    /// The descriptor may be closed after this.
     pub(in crate::binding) fn stop(&self) {
-        let shared = self.0.get();
-        let [poll, timer, idle] = shared.handles();
+        let shared = self.clock.get();
+        let [timer, idle] = shared.handles();
         // SAFETY: the handles are initialised and not closing.
         unsafe {
-            (shared.api.poll_stop)(poll);
             (shared.api.timer_stop)(timer);
             (shared.api.idle_stop)(idle);
         }
+        if let Some(poll) = self.poll.get() {
+            let [handle] = poll.get().handles();
+            // SAFETY: the same.
+            unsafe { (shared.api.poll_stop)(handle) };
+        }
     }
 
-    /// The loop calls `on_closed` when the handles are given back.
-    pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
-        self.0.close(on_closed);
+    /// `until_closed` is dropped when the loop has closed the handles.
+    pub(in crate::binding) fn close<T: 'static>(mut self, until_closed: Rc<T>) {
+        if let Some(poll) = self.poll.take() {
+            let until_closed = until_closed.clone();
+            poll.close(Box::new(move || drop(until_closed)));
+        }
+        self.clock.close(Box::new(move || drop(until_closed)));
     }
 }
 
 extern "C" fn on_readable(handle: Handle, _status: c_int, _events: c_int) {
     // SAFETY: started by a `Watch`.
-    unsafe { called::<OnCall, 3>(handle, |shared| (shared.own)(Reason::Readable)) };
+    unsafe { called::<OnCall, 1>(handle, |shared| (shared.own)(Reason::Readable)) };
 }
 
 extern "C" fn on_idle(handle: Handle) {
     // SAFETY: started by a `Watch`.
     unsafe {
-        called::<OnCall, 3>(handle, |shared| {
+        called::<OnCall, 2>(handle, |shared| {
             // The call may start the handle again, for the turn after this.
             (shared.api.idle_stop)(handle);
             (shared.own)(Reason::Time);
@@ -105,5 +124,5 @@ extern "C" fn on_idle(handle: Handle) {
 
 extern "C" fn on_time(handle: Handle) {
     // SAFETY: started by a `Watch`.
-    unsafe { called::<OnCall, 3>(handle, |shared| (shared.own)(Reason::Time)) };
+    unsafe { called::<OnCall, 2>(handle, |shared| (shared.own)(Reason::Time)) };
 }

@@ -1,6 +1,5 @@
-//! The layout that Rust and JavaScript both read and write: the only place where these numbers
-//! exist. A test generates `lib/reactor/layout.js` from it, with the other things that JavaScript
-//! has to agree on.
+//! The layout that Rust and JavaScript both read and write. A test generates
+//! `lib/base/layout.js` from it, with everything else that JavaScript has to agree on.
 //!
 //! An inbound record (reactor to JavaScript) is four `u32`, and `offset..offset + length` its
 //! payload in the batch:
@@ -51,16 +50,14 @@ layout! {
 
     /// Word after the records: payload bytes of the drained batch.
     DRAINED_BYTES: usize = MAX_RECORDS * RECORD_WORDS;
-    /// Next word: 1 + the number of the lent memory that has them; 0: the reactor's own has, and
-    /// more should be lent.
+    /// Next word: 1 + the number of the lent memory that has them; 0: the reactor's own has them.
     DRAINED_LENT: usize = MAX_RECORDS * RECORD_WORDS + 1;
-    /// Next word: 1 when that memory is handed over, and other memory should be lent; 0 when it
-    /// goes back with the next drain, and payloads that are kept must be copied.
+    /// Next word: 1 when that memory is handed over, and other memory should be lent; 0 when
+    /// payloads must be copied before the next drain, with which it goes back.
     DRAINED_HANDED: usize = MAX_RECORDS * RECORD_WORDS + 2;
     /// Next word, by JavaScript: bytes of the arena to be flushed.
     FLUSHED_BYTES: usize = MAX_RECORDS * RECORD_WORDS + 3;
-    /// Next word, by flush and drain: 1 + the number of the next arena to fill; 0: the same one
-    /// again, after a flush because the reactor has all others.
+    /// Next word: 1 + the number of the next arena to fill; 0: the same one again.
     FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
     /// Next word, by JavaScript: slot of the connection whose sent bytes it asks for.
     ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
@@ -70,32 +67,62 @@ layout! {
     LENT_ID: usize = MAX_RECORDS * RECORD_WORDS + 7;
     /// Next word, by JavaScript: records of the drained batch that it is done with.
     DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
-    /// Next word: the turn of the event loop in which the batch was drained, 30 bits. It changes
-    /// after the loop has read sockets and before the callbacks of `setImmediate`.
+    /// Next word: the turn of the event loop in which the batch was drained, 30 bits.
     DRAINED_TURN: usize = MAX_RECORDS * RECORD_WORDS + 9;
-    /// Length of the array of records in words.
-    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 10;
-    /// Most records of one call for a stream.
-    STREAM_RECORDS: usize = 256;
-    /// Word of the array of a stream's records, behind the last record: the bytes of a frame's
-    /// header, in their order.
-    STREAM_HEADER: usize = STREAM_RECORDS * RECORD_WORDS;
-    /// Word behind it: in, the bytes that a call for a stream may inflate before others are served;
-    /// out, the bytes that it has worked on.
-    STREAM_ROOM: usize = STREAM_HEADER + 4;
-    /// Length of that array in words.
-    STREAM_WORDS: usize = STREAM_ROOM + 1;
+    /// Next word, by JavaScript: 1 when only records of streams are to be drained.
+    DRAINED_STREAMS: usize = MAX_RECORDS * RECORD_WORDS + 10;
+    /// Next word, by JavaScript: 1 when some record of the arena is not for a socket.
+    FLUSHED_MIXED: usize = MAX_RECORDS * RECORD_WORDS + 11;
+    /// Next word, by JavaScript: 1 when the memory for what streams write is free.
+    FLOWS_FREE: usize = MAX_RECORDS * RECORD_WORDS + 12;
+    /// Next word: 1 when there is something to do with streams.
+    FLOWS_WAIT: usize = MAX_RECORDS * RECORD_WORDS + 13;
+    /// Next word, by JavaScript: 1 when a chunk of a stream may be read where it is. Then by
+    /// the reactor: 1 + the number of records, which are in the array, if it was; else 0.
+    PUMPED: usize = MAX_RECORDS * RECORD_WORDS + 14;
+    /// Next word: bit 0 when records of streams wait, bit 1 when their reactor waits until those
+    /// before have been dealt with.
+    STREAMS_WAIT: usize = MAX_RECORDS * RECORD_WORDS + 15;
+    /// Next words: what there is to do, [`FLOW_WORDS`] words each: slot, kind with the number
+    /// of sends above it, and of bytes to be written their offset and their number.
+    FLOWS: usize = MAX_RECORDS * RECORD_WORDS + 16;
+    /// Words of each.
+    FLOW_WORDS: usize = 4;
+    /// Most of them at once.
+    MOST_FLOWS: usize = 256;
+    /// Bit of [`FLOWS_WAIT`]: other memory is needed.
+    FLOWS_WANT_MEMORY: u32 = 1 << 31;
+    /// The stream takes no more bytes for now.
+    STREAM_FULL: u32 = 0;
+    /// The stream takes bytes again.
+    STREAM_DRAINED: u32 = 1;
+    /// The peer has ended its side.
+    STREAM_ENDED: u32 = 2;
+    /// The stream is closed.
+    STREAM_CLOSED: u32 = 3;
+    /// Write bytes to the stream, in lent memory.
+    FLOW_WRITE: u32 = 0;
+    /// End our side.
+    FLOW_END: u32 = 1;
+    /// Destroy the stream.
+    FLOW_DESTROY: u32 = 2;
+    /// Destroy it with a reset.
+    FLOW_RESET: u32 = 3;
+    /// Read it again.
+    FLOW_RESUME: u32 = 4;
+    /// Position of the number of sends within the word that has the kind.
+    FLOW_SENT_SHIFT: u32 = 8;
+    DRAINED_WORDS: usize = FLOWS + FLOW_WORDS * MOST_FLOWS;
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
     /// From here on adopted sockets, numbered by JavaScript; lower slots are the reactor's.
     ADOPTED_SLOTS: u32 = 1 << 30;
+    /// The slots from here on are streams of the program, numbered by JavaScript too.
+    PIPE_SLOTS: u32 = 1 << 31;
 
-    /// In the word of kind, flags and aux.
     KIND_MASK: u32 = 0xff;
-    /// Eight bits.
     FLAGS_SHIFT: u32 = 8;
-    /// Sixteen bits.
     AUX_SHIFT: u32 = 16;
 
     /// Or the listener's id.
@@ -122,35 +149,32 @@ layout! {
     IN_SENT: u8 = 9;
     /// There is room again, see [`LOW_WATER_MARK`].
     IN_DRAIN: u8 = 10;
-    /// A handshake that JavaScript answers. Payload: [`Opened`].
+    /// JavaScript answers this handshake. Payload: [`Opened`].
     IN_REQUEST: u8 = 11;
     /// slot: listener id.
     IN_LISTENER_CLOSED: u8 = 12;
-    /// The reactor died. Payload: why.
+    /// The reactor died. slot: PIPE_SLOTS if it has streams, else 0. Payload: why.
     IN_FAILURE: u8 = 13;
     /// The peer ended its side without a close frame; JavaScript answers with [`OUT_END`]. Length:
     /// 1 while JavaScript decides about the handshake (if it accepts, the end comes once more,
     /// after everything before it), else 0.
     IN_END: u8 = 14;
-    /// Streams only. Bytes of a message that is not all in one chunk; more follow.
-    IN_PART: u8 = 15;
-    /// Descriptors have run out. slot: listener id, length: connections closed as they came. The
-    /// kinds between are about topics.
+    /// Descriptors have run out. slot: listener id, length: connections closed as they came.
     IN_REFUSED: u8 = 21;
     /// The reactor has sent a close frame by itself: the topic's member was slow.
     IN_CLOSING: u8 = 22;
 
+    /// All that the reactor's sockets had when it was asked for this has been reported.
+    IN_FENCE: u8 = 24;
+
     /// The payload is a large one, `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
-    /// Flag of a message of a stream: these are its last bytes, the others came with [`IN_PART`].
-    IN_FLAG_LAST_PART: u8 = 0x40;
 
     /// Byte offsets; the first eight are of `u32`, little-endian.
     OPENED_GENERATION: usize = 0;
     OPENED_LISTENER: usize = 4;
     /// 0 when unknown.
     OPENED_LOCAL_PORT: usize = 8;
-    /// 0 when unknown.
     OPENED_REMOTE_PORT: usize = 12;
     /// 4, 6, or 0 when no address is known.
     OPENED_FAMILY: usize = 16;
@@ -159,7 +183,6 @@ layout! {
     OPENED_TAIL_LENGTH: usize = 28;
     /// IPv4 in the first 4 of 16 bytes.
     OPENED_LOCAL_ADDRESS: usize = 32;
-    /// IPv4 in the first 4 of 16 bytes.
     OPENED_REMOTE_ADDRESS: usize = 48;
     /// Latin1; subprotocol and tail follow.
     OPENED_REQUEST: usize = 64;
@@ -195,7 +218,7 @@ layout! {
     OUT_END: u8 = 12;
     /// TCP_NODELAY: aux 1 on, 0 off.
     OUT_NO_DELAY: u8 = 13;
-    /// With [`OUT_FLAG_ON`], aux: seconds of silence before the first probe, 0 = the system's default.
+    /// aux: seconds of silence before the first probe, 0 = the system's default.
     OUT_KEEP_ALIVE: u8 = 14;
 
     /// Payload: number of the prepared message, `u32` in the byte order of the machine.
@@ -204,13 +227,14 @@ layout! {
     /// [`OUT_ACCEPT`] follows.
     OUT_HEAD: u8 = 16;
     /// Report the peer's end once more, after [`IN_SENT`] for the bytes that the kernel takes now.
-    /// The kinds between are about topics.
     OUT_ASK_END: u8 = 26;
+    /// With [`OUT_FLAG_ON`], an answer to a handshake that has not left waits for this record without it.
+    OUT_WITHHOLD: u8 = 27;
 
     OUT_FLAG_FIN: u8 = 0x01;
     /// Of [`OUT_TERMINATE`].
     OUT_FLAG_RESET: u8 = OUT_FLAG_FIN;
-    /// Of [`OUT_KEEP_ALIVE`]; else it is turned off.
+    /// Of [`OUT_KEEP_ALIVE`] and [`OUT_WITHHOLD`].
     OUT_FLAG_ON: u8 = OUT_FLAG_FIN;
     /// Count this in [`IN_SENT`].
     OUT_FLAG_WANT_SENT: u8 = 0x02;
@@ -218,9 +242,8 @@ layout! {
     OUT_FLAG_LARGE: u8 = 0x04;
     /// If the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// The payload is an earlier record's: one for many connections is there once. With
-    /// [`OUT_FLAG_LARGE`]: it is the last with [`OUT_FLAG_SHARED`], and this is a message like that
-    /// one.
+    /// The payload is an earlier record's. With [`OUT_FLAG_LARGE`]: the last record with
+    /// [`OUT_FLAG_SHARED`] has the payload and the kind of message.
     OUT_FLAG_SAME: u8 = 0x10;
     /// With [`OUT_FLAG_LARGE`], of a whole message: later records have the same payload.
     OUT_FLAG_SHARED: u8 = 0x20;
@@ -241,15 +264,12 @@ layout! {
     /// Unsent bytes at which it has room again.
     LOW_WATER_MARK: usize = low_water_mark(HIGH_WATER_MARK);
 
-    /// Left free for a header before a payload that is framed where it is.
+    /// For the header of a payload that is framed where it is.
     HEADROOM: usize = MAX_HEADER_LEN;
     /// Most in a control frame (RFC 6455, section 5.5).
     CONTROL_BYTES: usize = MAX_CONTROL_LEN;
-    /// Most in a close frame, after its status code.
     REASON_BYTES: usize = CONTROL_BYTES - 2;
-    /// For a close frame without a code (RFC 6455, section 7.4.1).
     NO_STATUS: u16 = CloseCode::NO_STATUS_RECEIVED;
-    /// For a connection that ended without a close frame.
     ABNORMAL: u16 = CloseCode::ABNORMAL_CLOSURE;
 }
 
@@ -277,14 +297,15 @@ pub struct Opened<'a> {
     /// Every outbound record names it.
     pub generation: u32,
     pub listener: u32,
-    /// `None` without an IP address, or if it could not be asked for.
+    /// `None` if it has no IP address, or that is unknown.
     pub local: Option<SocketAddr>,
     pub remote: Option<SocketAddr>,
-    /// `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`, latin1.
+    /// `METHOD \0 url \0 minor version \0 name \0 value ...`, latin1.
     pub request: &'a [u8],
     /// Empty for none, latin1.
     pub protocol: &'a [u8],
-    /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1. [`IN_REQUEST`]: the bytes read after the request.
+    /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
+    /// [`IN_REQUEST`]: the bytes read after the request.
     pub tail: &'a [u8],
 }
 
@@ -293,7 +314,6 @@ impl Opened<'_> {
         OPENED_REQUEST + self.request.len() + self.protocol.len() + self.tail.len()
     }
 
-    /// Appends it as the `OPENED_` constants say.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let (family, local, remote) = address_parts(self.local, self.remote);
         let words = [

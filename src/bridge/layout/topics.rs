@@ -1,9 +1,7 @@
 //! Records about topics, and the words of their payloads, such as `GAP_` of [`IN_GAP`]. A number of
 //! 64 bits is two words, the lower half first.
 //!
-//! JavaScript owns names, numbers and positions, the reactors members and histories. A record whose
-//! slot is [`TOPIC_SLOT`] is for all reactors, so that all have the same topics with the same
-//! offsets.
+//! JavaScript owns names, numbers and positions, the reactors members and histories.
 
 layout! {
     /// A connection is a member, and the messages that it asked to have again are queued.
@@ -52,7 +50,7 @@ layout! {
     RECEIPT_WORDS: usize = 7;
 
     HISTORY_REQUEST: usize = 0;
-    /// 1: nothing is missing after the requested position.
+    /// As `SUBSCRIBED_RECOVERED`.
     HISTORY_RECOVERED: usize = 1;
     /// Messages that follow, each after its `ENTRY_` words.
     HISTORY_COUNT: usize = 2;
@@ -67,8 +65,8 @@ layout! {
     ENTRY_LENGTH: usize = 3;
     ENTRY_WORDS: usize = 4;
 
-    /// The slot of records for all reactors. The generation is the number of the topic, which
-    /// JavaScript counts up.
+    /// The slot of records for all reactors, which have the same topics with the same offsets. The
+    /// generation is the number of the topic, which JavaScript counts up.
     TOPIC_SLOT: u32 = u32::MAX;
 
     /// Slot: [`TOPIC_SLOT`].
@@ -117,8 +115,7 @@ layout! {
     SLOW_CLOSE: u32 = 4;
 
     SUBSCRIBE_TOPIC: usize = 0;
-    /// A number for the answer, 0 when none is wanted. In [`OUT_HISTORY`] this word and the next
-    /// come one earlier.
+    /// A number for the answer, 0 when none is wanted.
     SUBSCRIBE_REQUEST: usize = 1;
     /// One of `SINCE_`.
     SUBSCRIBE_SINCE: usize = 2;

@@ -1,4 +1,4 @@
-//! `lib/reactor/layout.js`: everything that JavaScript has to agree with, made from Rust.
+//! `lib/base/layout.js`: everything that JavaScript has to agree with, made from Rust.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::engine::frame::wire_len;
 use crate::engine::handshake::{GUID, Refusal};
 use crate::engine::{CloseCode, ErrorClass, ErrorKind};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib/reactor/layout.js");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib/base/layout.js");
 
 const HEAD: &str = "\
 'use strict';

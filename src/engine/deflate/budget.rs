@@ -1,9 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// 64 MiB in each direction.
-pub const DEFAULT_BUDGET: usize = 64 << 20;
-
 /// The bytes that kept contexts may take and do take, in each direction by itself. All pools of a
 /// process share one budget.
 ///
@@ -20,10 +17,9 @@ pub struct Budget {
     incoming: AtomicUsize,
 }
 
-static PROCESS: LazyLock<Arc<Budget>> = LazyLock::new(|| Arc::new(Budget::new(DEFAULT_BUDGET)));
+static PROCESS: LazyLock<Arc<Budget>> = LazyLock::new(|| Arc::new(Budget::new(64 << 20)));
 
 impl Budget {
-    /// In each direction.
     pub const fn new(limit: usize) -> Self {
         Self { limit: AtomicUsize::new(limit), outgoing: AtomicUsize::new(0), incoming: AtomicUsize::new(0) }
     }
@@ -32,17 +28,15 @@ impl Budget {
         PROCESS.clone()
     }
 
-    /// Contexts that are kept already stay.
+    /// Kept contexts stay.
     pub fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// In each direction.
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Of kept contexts.
     pub fn outgoing(&self) -> usize {
         self.outgoing.load(Ordering::Relaxed)
     }

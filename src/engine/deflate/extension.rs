@@ -12,7 +12,7 @@ use super::incoming::{Incoming, Incomplete};
 use super::pool::Pool;
 use super::settings::{Params, Settings};
 
-/// The compression state of one connection. Contexts exist only while they are needed.
+/// Contexts exist only while they are needed.
 pub(in crate::engine) struct Extension {
     pool: Arc<Pool>,
     incoming: Incoming,
@@ -28,7 +28,7 @@ struct Outgoing {
     /// Of a kept context.
     bytes: usize,
     deflater: Option<Deflater>,
-    /// The context counts as kept.
+    /// The context counts in the budget.
     kept: bool,
     /// The message under way is compressed.
     compressed: bool,
@@ -64,8 +64,7 @@ impl Extension {
         self.outgoing.deflater.is_some() || self.incoming.holds_context()
     }
 
-    /// Takes the next bytes of a compressed message, the last ones of the frame with `frame_end`,
-    /// of the message with `fin` too.
+    /// The bytes are the last ones of the frame with `frame_end`, of the message with `fin` too.
     pub(in crate::engine) fn inflate(
         &mut self,
         bytes: &[u8],
@@ -76,7 +75,7 @@ impl Extension {
         self.incoming.inflate(&self.pool, bytes, (frame_end, fin), to)
     }
 
-    /// Decides whether to compress our next data frame, of `len` bytes, `first` of its message.
+    /// Whether to compress our next data frame, of `len` bytes.
     pub(in crate::engine) fn wants(&mut self, compress: bool, first: bool, len: usize) -> bool {
         let outgoing = &mut self.outgoing;
         if first {
@@ -93,7 +92,7 @@ impl Extension {
         self.outgoing.compressed = false;
     }
 
-    /// The settings of messages, if each is compressed by itself at the moment.
+    /// `None`: messages refer to earlier ones.
     pub(in crate::engine) fn recipe_without_context(&mut self) -> Option<Recipe> {
         self.keep_context();
         (!self.outgoing.kept).then_some(self.outgoing.recipe)
@@ -157,7 +156,6 @@ impl Extension {
         self.incoming.end(&self.pool);
     }
 
-    /// Bytes of the context of the incoming message.
     pub(in crate::engine) fn lent(&self) -> usize {
         self.incoming.lent()
     }

@@ -43,7 +43,6 @@ impl Incoming {
         Self { takeover, inflater: None, held: None, begun: false, history, window }
     }
 
-    /// As [`Extension::inflate`](super::Extension::inflate).
     pub(super) fn inflate(
         &mut self,
         pool: &Pool,
@@ -72,7 +71,7 @@ impl Incoming {
         let work = bytes.len() + held.as_ref().map_or(0, |held| held.len());
         let Incomplete { message, limit, utf8 } = to;
         let mut sink = Sink { out: message, limit, utf8, scratch: &mut shared.scratch };
-        let inflated = inflater.catch_up(held.as_deref(), &mut sink);
+        let inflated = inflater.inflate_held(held.as_deref(), &mut sink);
         let inflated = inflated.and_then(|()| inflater.feed(bytes, &mut sink));
         let inflated = inflated.and_then(|()| if message_end { inflater.finish(&mut sink) } else { Ok(()) });
         shared.work += work + message.len() - before;
@@ -118,7 +117,6 @@ impl Incoming {
         }
     }
 
-    /// Keeps the end of the input so far, if it may be needed.
     fn remember(&mut self, message: &[u8], ended: bool) {
         let Some(history) = &mut self.history else { return };
         if ended {
@@ -171,8 +169,7 @@ impl Incoming {
 }
 
 impl Inflater {
-    /// Inflates the bytes that came before there was a context.
-    fn catch_up(&mut self, held: Option<&Held>, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
+    fn inflate_held(&mut self, held: Option<&Held>, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
         let Some(held) = held else { return Ok(()) };
         for (bytes, frame_end) in held.frames() {
             self.feed(bytes, sink)?;

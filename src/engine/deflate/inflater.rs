@@ -53,7 +53,7 @@ impl Inflater {
         let _always_taken = self.zlib.set_dictionary(history);
     }
 
-    /// True: a block with BFINAL ended the stream, and what follows begins anew.
+    /// True: what follows begins anew.
     pub(super) fn end_frame(&mut self) -> bool {
         if self.stream == Stream::Ended {
             self.zlib.reset(false);

@@ -39,7 +39,7 @@ mod inflater;
 mod pool;
 mod settings;
 
-pub use budget::{Budget, DEFAULT_BUDGET};
+pub use budget::Budget;
 pub(in crate::engine) use deflater::Recipe;
 pub(in crate::engine) use extension::Extension;
 pub(in crate::engine) use incoming::Incomplete;

@@ -41,7 +41,6 @@ struct Remembered {
 }
 
 impl Pool {
-    /// With a budget of its own.
     pub fn new(budget: usize) -> Self {
         Self::within(Arc::new(Budget::new(budget)))
     }
@@ -67,7 +66,6 @@ impl Pool {
         &self.budget
     }
 
-    /// Messages sent as they had been compressed for another connection.
     pub fn reused(&self) -> u64 {
         self.lock().reused
     }
@@ -125,7 +123,7 @@ impl Contexts {
         self.one_shot.get_or_insert_with(|| Box::new(OneShot::new()))
     }
 
-    /// If it is the last compressed message, compressed in the same way.
+    /// If it is the last compressed message.
     pub(super) fn compressed(&mut self, recipe: Recipe, plain: &[u8]) -> Option<&[u8]> {
         let last = self.last.as_ref().filter(|last| last.recipe == recipe && last.plain == plain)?;
         self.reused += 1;

@@ -42,9 +42,9 @@ pub struct Accepted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unacceptable;
 
-/// Answers the offers of a client as `ws` does: the first acceptable one wins, an invalid one
-/// spoils them all, other extensions are ignored. `values` are from all headers of that name, in
-/// order; several are one list. `None`: nothing was offered. Takes linear time.
+/// As `ws`: the first acceptable offer wins, an invalid one spoils them all, other extensions are
+/// ignored. `values` are from all headers of that name, in order; several are one list. `None`:
+/// nothing was offered. Takes linear time.
 ///
 /// # Errors
 ///

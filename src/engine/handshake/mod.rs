@@ -2,11 +2,10 @@
 //! response out.
 //!
 //! ```text
-//! bytes -> HeadScanner::parse -> Request -> check -> Upgrade -> write_accept
-//!                          |        |          +---> Refusal -> write_refusal
-//!                          |        +-- not is_upgrade() -----> write_plain
-//!                          +-- HttpError ---------------------> write_bad_request,
-//!                                                               write_header_too_large
+//! bytes -> HeadScanner::parse -> Request -> check -> Upgrade -> accept
+//!                          |        |          +---> Refusal -> refuse
+//!                          |        +-- not is_upgrade() -----> plain
+//!                          +-- HttpError ---------------------> bare
 //! ```
 //!
 //! Checks, their order and the answers are as in `ws`. Where Node's HTTP parser is more lenient
@@ -32,10 +31,7 @@ use extensions::{Acceptance, Accepted, Unacceptable, negotiate};
 
 pub use refusal::Refusal;
 pub use request::{HttpError, MAX_HEADERS, Parsed, Request};
-pub use response::{
-    write_abort, write_accept, write_bad_request, write_header_too_large, write_plain, write_refusal,
-    write_request_timeout, write_service_unavailable,
-};
+pub use response::{abort, accept, bare, plain, refuse};
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 pub use status::reason_phrase;
 

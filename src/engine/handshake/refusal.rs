@@ -1,39 +1,21 @@
-/// The check that an upgrade request failed, in the order of the checks.
-///
-/// The numbers are stable and start at 1, so that 0 can stand for "acceptable".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Refusal {
-    Method = 1,
-    /// `Upgrade` is missing, repeated, or not `websocket`.
-    Upgrade = 2,
-    /// `Sec-WebSocket-Key` is missing, repeated, or not 16 bytes in base64.
-    Key = 3,
-    /// `Sec-WebSocket-Version` is not 13 or 8.
-    Version = 4,
-    /// The request has a body, which could be mistaken for frames. `ws` lets it pass.
-    Body = 5,
-    /// Not the path that the server serves; answered as when `shouldHandle` returns false.
-    Path = 6,
-    /// Not a list of different tokens.
-    Protocol = 7,
-    /// No list of extensions, or no acceptable offer of permessage-deflate.
-    Extensions = 8,
+numbered! {
+    /// The check that an upgrade request failed, in the order of the checks. 0 stands for
+    /// "acceptable".
+    Refusal {
+        Method = 1,
+        Upgrade = 2,
+        Key = 3,
+        Version = 4,
+        /// The request has a body, which could be mistaken for frames. `ws` lets it pass.
+        Body = 5,
+        /// Not the path that the server serves; answered as when `shouldHandle` returns false.
+        Path = 6,
+        Protocol = 7,
+        Extensions = 8,
+    }
 }
 
 impl Refusal {
-    /// `ALL[n - 1]` has the number n.
-    pub const ALL: [Self; 8] = [
-        Self::Method,
-        Self::Upgrade,
-        Self::Key,
-        Self::Version,
-        Self::Body,
-        Self::Path,
-        Self::Protocol,
-        Self::Extensions,
-    ];
-
     pub fn status(self) -> u16 {
         if self == Self::Method { 405 } else { 400 }
     }

@@ -19,10 +19,19 @@ pub enum Parsed<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpError {
-    /// 400: the grammar of RFC 9112 is broken.
+    /// The grammar of RFC 9112 is broken.
     BadRequest,
-    /// 431: longer than [`MAX_HEAD`](super::MAX_HEAD), or more fields than [`MAX_HEADERS`].
+    /// Longer than [`MAX_HEAD`](super::MAX_HEAD), or more fields than [`MAX_HEADERS`].
     HeaderTooLarge,
+}
+
+impl HttpError {
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::HeaderTooLarge => 431,
+        }
+    }
 }
 
 /// A request head whose grammar is valid, in the bytes it was parsed from.
@@ -60,7 +69,6 @@ impl<'a> Request<'a> {
         Ok(Self { method, target: target.as_bytes(), minor, headers, head_len: head.len(), framing })
     }
 
-    /// In bytes; what follows belongs to the next protocol, or to the next request.
     pub fn head_len(&self) -> usize {
         self.head_len
     }

@@ -39,13 +39,9 @@ impl HeadScanner {
     }
 
     /// `buf` must hold all bytes received since the scanner was made. Bytes after the head are
-    /// never looked at, and the answer does not depend on how the bytes arrived.
-    pub fn parse<'a>(&mut self, buf: &'a [u8]) -> Parsed<'a> {
-        self.parse_within(buf, &HeadLimits::default())
-    }
-
-    /// With other limits, the same at every call.
-    pub fn parse_within<'a>(&mut self, buf: &'a [u8], limits: &HeadLimits) -> Parsed<'a> {
+    /// never looked at, and the answer does not depend on how the bytes arrived. `limits` are the
+    /// same at every call.
+    pub fn parse<'a>(&mut self, buf: &'a [u8], limits: &HeadLimits) -> Parsed<'a> {
         match self.find_end(buf, limits.bytes) {
             Ok(Some(end)) => match Request::parse(buf.get(..end).unwrap_or_default(), self.start as usize) {
                 Ok(request) if request.fields() > limits.fields => Parsed::Invalid(HttpError::HeaderTooLarge),

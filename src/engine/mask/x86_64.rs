@@ -28,92 +28,41 @@ pub(super) fn avx512(key: [u8; 4], bytes: &mut [u8]) {
     unsafe { unmask::<__m512i>(key, bytes) }
 }
 
-impl Vector for __m128i {
-    const BYTES: usize = 16;
+macro_rules! vectors {
+    ($($type:ty: $bytes:literal, $splat:ident, $load:ident, $store:ident, $xor:ident;)*) => {
+        $(impl Vector for $type {
+            const BYTES: usize = $bytes;
 
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller vouches for SSE2.
-        unsafe { _mm_set1_epi32(word.cast_signed()) }
-    }
+            #[inline(always)]
+            unsafe fn splat(word: u32) -> Self {
+                // SAFETY: the caller vouches for the feature.
+                unsafe { $splat(word.cast_signed()) }
+            }
 
-    #[inline(always)]
-    unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks
-        // for no alignment.
-        unsafe { _mm_loadu_si128(at.cast()) }
-    }
+            #[inline(always)]
+            unsafe fn load(at: *const u8) -> Self {
+                // SAFETY: the caller vouches for the feature and for the bytes at `at`; the
+                // instruction asks for no alignment.
+                unsafe { $load(at.cast()) }
+            }
 
-    #[inline(always)]
-    unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks
-        // for no alignment.
-        unsafe { _mm_storeu_si128(at.cast(), self) }
-    }
+            #[inline(always)]
+            unsafe fn store(self, at: *mut u8) {
+                // SAFETY: as for `load`.
+                unsafe { $store(at.cast(), self) }
+            }
 
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for SSE2.
-        unsafe { _mm_xor_si128(self, other) }
-    }
+            #[inline(always)]
+            unsafe fn xor(self, other: Self) -> Self {
+                // SAFETY: the caller vouches for the feature.
+                unsafe { $xor(self, other) }
+            }
+        })*
+    };
 }
 
-impl Vector for __m256i {
-    const BYTES: usize = 32;
-
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller vouches for AVX2.
-        unsafe { _mm256_set1_epi32(word.cast_signed()) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks
-        // for no alignment.
-        unsafe { _mm256_loadu_si256(at.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks
-        // for no alignment.
-        unsafe { _mm256_storeu_si256(at.cast(), self) }
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for AVX2.
-        unsafe { _mm256_xor_si256(self, other) }
-    }
-}
-
-impl Vector for __m512i {
-    const BYTES: usize = 64;
-
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller vouches for AVX-512F.
-        unsafe { _mm512_set1_epi32(word.cast_signed()) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction
-        // asks for no alignment.
-        unsafe { _mm512_loadu_si512(at.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction
-        // asks for no alignment.
-        unsafe { _mm512_storeu_si512(at.cast(), self) }
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for AVX-512F.
-        unsafe { _mm512_xor_si512(self, other) }
-    }
+vectors! {
+    __m128i: 16, _mm_set1_epi32, _mm_loadu_si128, _mm_storeu_si128, _mm_xor_si128;
+    __m256i: 32, _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_xor_si256;
+    __m512i: 64, _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_xor_si512;
 }

@@ -116,8 +116,7 @@ fn no_fragment_limit() {
 /// The default limit is that of ws 8.23.
 #[test]
 fn defaults() {
-    let Config { role, max_payload, max_fragments, skip_utf8_validation, parts } = Config::default();
+    let Config { role, max_payload, max_fragments, skip_utf8_validation } = Config::default();
     assert_eq!(role, Role::Server);
     assert_eq!((max_payload, max_fragments, skip_utf8_validation), (104_857_600, 16_384, false));
-    assert!(!parts);
 }

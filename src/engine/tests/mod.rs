@@ -11,7 +11,6 @@ mod hostile;
 mod limits;
 mod memory;
 mod pair;
-mod parts;
 mod payload;
 mod prepared;
 mod send;
@@ -25,7 +24,6 @@ use super::*;
 enum Seen {
     Text(Vec<u8>),
     Binary(Vec<u8>),
-    Part(MessageKind, Vec<u8>, bool),
     Ping(Vec<u8>),
     Pong(Vec<u8>),
     Close(Option<u16>, Vec<u8>),
@@ -36,7 +34,6 @@ fn see(event: Event, input: &[u8]) -> Seen {
     match event {
         Event::Message { kind: MessageKind::Text, payload } => Seen::Text(payload.bytes(input).to_vec()),
         Event::Message { kind: MessageKind::Binary, payload } => Seen::Binary(payload.bytes(input).to_vec()),
-        Event::Part { kind, range, last } => Seen::Part(kind, input[range].to_vec(), last),
         Event::Ping(payload) => Seen::Ping(payload.bytes(input).to_vec()),
         Event::Pong(payload) => Seen::Pong(payload.bytes(input).to_vec()),
         Event::Close { code, reason } => Seen::Close(code.map(CloseCode::get), reason.bytes(input).to_vec()),

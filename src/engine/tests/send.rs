@@ -66,27 +66,3 @@ fn close_sent() {
     engine.encode(FrameKind::Close, true, 2, None);
     assert!(engine.close_sent() && !engine.close_received());
 }
-
-/// RFC 6455, section 5.7: "Hello", unmasked and masked, framed in place.
-#[test]
-fn frame_in_place() {
-    let frame = |key| {
-        let mut buffer = [&[0; 14], &b"Hello"[..]].concat();
-        let range = Engine::new().frame_in_place(FrameKind::Text, true, &mut buffer, 14..19, key);
-        buffer[range.expect("there is room")].to_vec()
-    };
-    assert_eq!(frame(None), hex("8105 48656c6c6f"));
-    assert_eq!(frame(Some([0x37, 0xfa, 0x21, 0x3d])), hex("8185 37fa213d 7f9f4d5158"));
-}
-
-/// Without room for a header, or a payload outside of the buffer, nothing happens.
-#[test]
-fn frame_in_place_without_room() {
-    let mut engine = Engine::new();
-    let mut buffer = [7; 20];
-    for range in [13..20, 14..21] {
-        assert_eq!(engine.frame_in_place(FrameKind::Close, true, &mut buffer, range, Some([1; 4])), None);
-    }
-    assert_eq!(buffer, [7; 20]);
-    assert!(!engine.close_sent());
-}

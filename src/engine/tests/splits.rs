@@ -52,7 +52,6 @@ pub(super) fn config() -> impl Strategy<Value = Config> {
             max_payload,
             max_fragments,
             skip_utf8_validation,
-            parts: false,
         },
     )
 }

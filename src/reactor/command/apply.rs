@@ -7,21 +7,21 @@ use crate::bridge::layout::{
     OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_ON,
     OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING,
     OUT_PONG, OUT_PREPARED, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
-    OUT_WRITE,
+    OUT_WITHHOLD, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
 
 use crate::reactor::Reactor;
+use crate::reactor::Session;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain};
 use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE};
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
-use crate::reactor::write::compress::is_data;
-use crate::reactor::write::half::Pending;
+use crate::reactor::write::half::{Pending, Takes};
+use crate::reactor::write::is_data;
 
 impl<C: Consumer> Reactor<C> {
     /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large
@@ -42,12 +42,12 @@ impl<C: Consumer> Reactor<C> {
             self.guarded(first.record.slot, |reactor| reactor.on_run(first, &mut records));
             let applied =
                 records.records.position() - std::mem::replace(&mut position, records.records.position());
-            self.work.spend_on_commands(applied);
+            self.writer.spend(applied);
             let more = records.records.peek_slot().is_some();
-            if self.topics.publishing.is_some() && !self.go_on_publishing(more) {
+            if self.topics.is_publishing() && !self.go_on_publishing(more) {
                 return Some(records.into_rest());
             }
-            if self.work.command_budget == 0 && more {
+            if more && !self.writer.may_apply() {
                 return Some(records.into_rest());
             }
         }
@@ -61,7 +61,7 @@ impl<C: Consumer> Reactor<C> {
             let Some(Next { record, payload, more }) = self.on_plain(first, records) else { return };
             let same = records.prepared(&record, &payload);
             self.on_record(&record, payload, same, more);
-            if !self.work.doomed.is_empty() {
+            if self.ends.is_due() {
                 return;
             }
             next = if more { records.next() } else { None };
@@ -74,8 +74,9 @@ impl<C: Consumer> Reactor<C> {
     fn on_plain<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) -> Option<Next<'a>> {
         let Next { ref record, ref payload, more } = first;
         let id = ConnectionId { slot: record.slot, generation: record.generation };
-        let Some(connection) = self.connections.get(id) else { return Some(first) };
-        if connection.write.deferred.is_some()
+        let Some(mut session) = self.session_of(id) else { return Some(first) };
+        let connection = &*session.connection;
+        if connection.write.defers()
             || connection.engine.has_deflate()
             || connection.is_client()
             || !connection.takes_frames()
@@ -89,16 +90,16 @@ impl<C: Consumer> Reactor<C> {
             return Some(first);
         }
         let is_text = record.kind == OUT_TEXT;
-        connection.queue_messages(std::iter::once((is_text, &**payload)), &mut self.work.pool);
+        session.queue_messages(std::iter::once((is_text, &**payload)));
         let (mut count, mut texts) = (1, u64::from(is_text));
         let others = std::iter::from_fn(|| records.next_plain(id)).inspect(|&(is_text, _)| {
             count += 1;
             texts += u64::from(is_text);
         });
-        connection.queue_messages(others, &mut self.work.pool);
-        self.work.tally.messages_sent += count;
-        self.work.tally.texts_sent += texts;
-        Session { id, connection, work: &mut self.work }.touch();
+        session.queue_messages(others);
+        session.metrics.tally.messages_sent += count;
+        session.metrics.tally.texts_sent += texts;
+        session.touch();
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
 
@@ -112,14 +113,11 @@ impl<C: Consumer> Reactor<C> {
         more: bool,
     ) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
-        let Some(connection) = self.connections.get(id) else {
-            return self.on_unknown(record, payload, same);
-        };
-        let longest = self.work.compression.at_once();
+        let longest = self.writer.compressed_at_once();
+        let Some(mut session) = self.session_of(id) else { return self.on_unknown(record, payload, same) };
         let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY | OUT_PREPARED);
-        self.work.tally.messages_sent += u64::from(is_message);
-        self.work.tally.texts_sent += u64::from(record.kind == OUT_TEXT);
-        let mut session = Session { id, connection, work: &mut self.work };
+        session.metrics.tally.messages_sent += u64::from(is_message);
+        session.metrics.tally.texts_sent += u64::from(record.kind == OUT_TEXT);
         match (record.kind, same) {
             (OUT_ACCEPT, _) => {
                 let behind = upgrade::accept(&mut session, &payload);
@@ -129,8 +127,10 @@ impl<C: Consumer> Reactor<C> {
             (OUT_UNSUBSCRIBE, _) => self.on_unsubscribe(id, &payload),
             (OUT_PREPARED, _) => {
                 let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-                if let Some(prepared) = number.and_then(|number| self.prepared.get_mut(&number)) {
-                    session.work.tally.texts_sent += u64::from(prepared.kind() == FrameKind::Text);
+                if let Some((mut session, prepared)) =
+                    number.and_then(|number| self.session_and_message(id, number))
+                {
+                    session.metrics.tally.texts_sent += u64::from(prepared.kind() == FrameKind::Text);
                     send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
                 }
             }
@@ -157,14 +157,13 @@ struct Head {
 
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
-    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME);
-    if session.connection.write.deferred.is_none() && !session.connection.engine.has_deflate() {
+    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WITHHOLD);
+    if !session.connection.write.defers() && !session.connection.engine.has_deflate() {
         return apply(session, head, payload, more);
     }
     let len = payload.len();
     let data = is_data(head.kind) && session.connection.engine.has_deflate();
-    let waits =
-        if data { session.must_wait(head.flags, len) } else { session.connection.write.deferred.is_some() };
+    let waits = if data { session.must_wait(head.flags, len) } else { session.connection.write.defers() };
     if waits && !at_once {
         let Head { kind, flags, aux } = head;
         return session.defer(Pending { kind, flags, aux, payload: payload.into_frame() });
@@ -189,8 +188,7 @@ pub(in crate::reactor) fn send_prepared(
     longest: usize,
 ) {
     let connection = &mut *session.connection;
-    let frame = if connection.write.deferred.is_none() && connection.takes_frames() && !connection.is_client()
-    {
+    let frame = if !connection.write.defers() && connection.takes_frames() && !connection.is_client() {
         connection.engine.prepared_frame(prepared, longest)
     } else {
         None
@@ -207,7 +205,7 @@ pub(in crate::reactor) fn send_prepared(
 }
 
 /// Applies a record that waited and is no data frame.
-pub(in crate::reactor) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
+pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
     let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
     apply(session, head, Outbound::Lent(&pending.payload), true);
 }
@@ -215,7 +213,7 @@ pub(in crate::reactor) fn apply_pending(session: &mut Session<'_>, pending: &Pen
 /// Notes a record that has been applied and whose sender wants a report of its end. A send that
 /// came when the connection took nothing of its kind any more has not left: its end is that of the
 /// connection.
-pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
+pub(super) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
     if flags & OUT_FLAG_WANT_SENT == 0 {
         return;
     }
@@ -224,20 +222,18 @@ pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
         OUT_WRITE => !session.connection.write.state.is_ended(),
         _ => true,
     };
-    if has_left { session.mark() } else { session.mark_lost() }
+    if has_left { session.mark() } else { session.connection.write.mark(true) }
 }
 
 /// `more`: the next record is for the same connection.
 fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
-    let fin = head.flags & OUT_FLAG_FIN != 0;
+    if let Some(kind) = frame_kind(head.kind) {
+        let fin = head.flags & OUT_FLAG_FIN != 0 || !is_data(head.kind);
+        let (masking, payload) = payload.masking(head.flags, head.aux);
+        session.send_payload(kind, fin, masking, payload, more);
+        return mark(session, head.kind, head.flags);
+    }
     match head.kind {
-        OUT_TEXT => send(session, FrameKind::Text, fin, head, payload, more),
-        OUT_BINARY => send(session, FrameKind::Binary, fin, head, payload, more),
-        OUT_PING => {
-            session.pings();
-            send(session, FrameKind::Ping, true, head, payload, more);
-        }
-        OUT_PONG => send(session, FrameKind::Pong, true, head, payload, more),
         // Its sender does not count a close frame: no send follows it.
         OUT_CLOSE => {
             let (masking, reason) = payload.masking(head.flags, 0);
@@ -247,12 +243,13 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_TERMINATE => {
             session.decide(false);
             session.is_known();
+            session.let_answer_go();
             session.terminate();
         }
         OUT_PAUSE if head.aux == 0 => session.pause(),
         OUT_PAUSE => {
             session.pause();
-            session.connection.write.await_decision();
+            session.connection.write.hold(Takes::AfterDecision);
         }
         OUT_RESUME => {
             session.decide(true);
@@ -269,6 +266,8 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
             session.end();
         }
         OUT_ASK_END => session.ask_end(),
+        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => session.connection.write.hold(Takes::AfterEnds),
+        OUT_WITHHOLD => session.let_answer_go(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(session, &payload),
         OUT_KEEP_ALIVE => {
@@ -280,6 +279,16 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
     mark(session, head.kind, head.flags);
 }
 
+fn frame_kind(kind: u8) -> Option<FrameKind> {
+    Some(match kind {
+        OUT_TEXT => FrameKind::Text,
+        OUT_BINARY => FrameKind::Binary,
+        OUT_PING => FrameKind::Ping,
+        OUT_PONG => FrameKind::Pong,
+        _ => return None,
+    })
+}
+
 /// A refusal. If the reactor has opened the connection before the consumer could refuse it, the
 /// peer gets the refusal instead of the 101, unless that has left.
 fn refuse(session: &mut Session<'_>, response: &[u8]) {
@@ -288,31 +297,5 @@ fn refuse(session: &mut Session<'_>, response: &[u8]) {
         session.respond(response);
     } else if session.is_open() {
         session.terminate();
-    }
-}
-
-fn send(
-    session: &mut Session<'_>,
-    kind: FrameKind,
-    fin: bool,
-    head: Head,
-    payload: Outbound<'_>,
-    more: bool,
-) {
-    let (masking, payload) = payload.masking(head.flags, head.aux);
-    let key = session.key(masking);
-    session.account(wire_len(payload.len(), key.is_some()));
-    match payload {
-        Outbound::Own(large) => {
-            session.connection.queue_large(kind, fin, large, key);
-            session.touch();
-        }
-        // Frames that follow each other leave together; a long one that stands alone is spared a
-        // copy.
-        Outbound::Lent(_) | Outbound::Shared(_) => {
-            if more || key.is_some() || !session.frame_now(kind, fin, &payload) {
-                session.frame_with(kind, fin, &payload, key);
-            }
-        }
     }
 }

@@ -71,6 +71,8 @@ pub enum Command {
     Prepare(u32, Box<Prepared>),
     /// The message of this number will not be sent again.
     Forget(u32),
+    /// Reports when all that the sockets have by now has been reported.
+    Fence,
     /// Ends `run` after an attempt to write the queued bytes.
     Stop,
 }
@@ -86,6 +88,8 @@ pub struct Adoption {
     pub id: Option<ConnectionId>,
     /// Bytes to be written before anything else: the 101 response, if it has not been written yet.
     pub response: Vec<u8>,
+    /// Whether that response waits for `OUT_WITHHOLD`.
+    pub held: bool,
     /// Bytes that were read behind the request.
     pub prefix: Vec<u8>,
     /// The number that `Opening::listener` gets.
@@ -99,7 +103,14 @@ pub struct Adoption {
 /// The parts of a reactor that other threads share: its commands, and its waker.
 pub(in crate::reactor) struct Mailbox {
     pub(in crate::reactor) outbox: Outbox<Command>,
-    pub(in crate::reactor) waker: Waker,
+    /// `None`: no other thread has a handle.
+    pub(in crate::reactor) waker: Option<Waker>,
+}
+
+impl Mailbox {
+    fn wake(&self) -> io::Result<()> {
+        self.waker.as_ref().map_or(Ok(()), Waker::wake)
+    }
 }
 
 /// A cloneable handle that any thread may use. It outlives the reactor; commands then go nowhere.
@@ -114,7 +125,7 @@ impl Handle {
     /// # Errors
     /// The system's, when the waker cannot be written to; the command stays queued.
     pub fn submit(&self, command: Command) -> io::Result<()> {
-        if self.shared.outbox.send(command) { self.shared.waker.wake() } else { Ok(()) }
+        if self.shared.outbox.send(command) { self.shared.wake() } else { Ok(()) }
     }
 
     /// Wakes the reactor, if it sleeps, without a command: a batch has been given back that it
@@ -123,7 +134,7 @@ impl Handle {
     /// # Errors
     /// The system's.
     pub fn wake(&self) -> io::Result<()> {
-        if self.shared.outbox.sleep.should_wake() { self.shared.waker.wake() } else { Ok(()) }
+        if self.shared.outbox.sleep.should_wake() { self.shared.wake() } else { Ok(()) }
     }
 
     /// An empty buffer for the next chunk.

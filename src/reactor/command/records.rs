@@ -17,9 +17,8 @@ use crate::reactor::config::IN_PLACE;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::write::masking::Masking;
 
-/// The records of a chunk that are still to be applied.
-pub(in crate::reactor) struct Records<'a> {
-    pub(in crate::reactor) records: OutRecords<'a>,
+pub(super) struct Records<'a> {
+    pub(super) records: OutRecords<'a>,
     bytes: &'a [u8],
     /// The rest of the chunk, without its position.
     rest: Rest,
@@ -28,7 +27,6 @@ pub(in crate::reactor) struct Records<'a> {
 
 /// The rest of a chunk, apart from its bytes.
 pub(in crate::reactor) struct Rest {
-    /// Where the next record begins.
     position: usize,
     /// The large payloads from there on.
     large: IntoIter<Large>,
@@ -39,7 +37,6 @@ pub(in crate::reactor) struct Rest {
 }
 
 impl Rest {
-    /// All of a chunk with these large payloads.
     pub(in crate::reactor) fn all(large: Vec<Large>) -> Self {
         Self { position: 0, large: large.into_iter(), shared: None, same: Vec::new() }
     }
@@ -47,7 +44,6 @@ impl Rest {
 
 /// A message that more than one record sends.
 struct Same {
-    /// Offset of its payload.
     start: usize,
     kind: MessageKind,
     compress: bool,
@@ -55,26 +51,25 @@ struct Same {
     prepared: Option<Prepared>,
 }
 
-/// A record to be applied.
-pub(in crate::reactor) struct Next<'a> {
-    pub(in crate::reactor) record: OutRecord,
-    pub(in crate::reactor) payload: Outbound<'a>,
+pub(super) struct Next<'a> {
+    pub(super) record: OutRecord,
+    pub(super) payload: Outbound<'a>,
     /// The one behind it is for the same connection.
-    pub(in crate::reactor) more: bool,
+    pub(super) more: bool,
 }
 
 impl<'a> Records<'a> {
     /// `last` is the payload of a large record behind those that `rest` has.
-    pub(in crate::reactor) fn new(bytes: &'a [u8], rest: Rest, last: Option<&'a [u8]>) -> Self {
+    pub(super) fn new(bytes: &'a [u8], rest: Rest, last: Option<&'a [u8]>) -> Self {
         Self { records: OutRecords::from(bytes, rest.position), bytes, rest, last }
     }
 
-    pub(in crate::reactor) fn into_rest(self) -> Rest {
+    pub(super) fn into_rest(self) -> Rest {
         Rest { position: self.records.position(), ..self.rest }
     }
 
     #[inline]
-    pub(in crate::reactor) fn next(&mut self) -> Option<Next<'a>> {
+    pub(super) fn next(&mut self) -> Option<Next<'a>> {
         let record = self.records.next()?;
         let payload = match record.is_large() {
             false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
@@ -90,7 +85,7 @@ impl<'a> Records<'a> {
     /// The next record, if it is a short message for this connection of which nothing but a frame
     /// is to be made: whether it is text, and its payload.
     #[inline]
-    pub(in crate::reactor) fn next_plain(&mut self, id: ConnectionId) -> Option<(bool, &'a [u8])> {
+    pub(super) fn next_plain(&mut self, id: ConnectionId) -> Option<(bool, &'a [u8])> {
         let record = self.records.next_if(|record| {
             record.slot == id.slot
                 && record.generation == id.generation
@@ -100,7 +95,6 @@ impl<'a> Records<'a> {
         Some((record.kind == OUT_TEXT, self.bytes.get(record.range).unwrap_or_default()))
     }
 
-    /// The payload of a large record.
     fn large(&mut self, record: &OutRecord) -> Outbound<'a> {
         let shared = &mut self.rest.shared;
         if !record.is_same() {
@@ -117,11 +111,7 @@ impl<'a> Records<'a> {
 
     /// The message that a record sends, if others send it too and framing it once is worthwhile.
     #[inline]
-    pub(in crate::reactor) fn prepared(
-        &mut self,
-        record: &OutRecord,
-        payload: &[u8],
-    ) -> Option<&mut Prepared> {
+    pub(super) fn prepared(&mut self, record: &OutRecord, payload: &[u8]) -> Option<&mut Prepared> {
         if !is_shared(record) {
             return None;
         }
@@ -145,7 +135,7 @@ impl<'a> Records<'a> {
 
 /// Whether a record with a payload in the chunk sends a whole message and asks for nothing else.
 #[inline]
-pub(in crate::reactor) fn is_plain(record: &OutRecord) -> bool {
+pub(super) fn is_plain(record: &OutRecord) -> bool {
     matches!(record.kind, OUT_TEXT | OUT_BINARY)
         && record.aux == 0
         && record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) == OUT_FLAG_FIN
@@ -182,7 +172,7 @@ pub(in crate::reactor) enum Outbound<'a> {
 
 impl Outbound<'_> {
     /// The payload, for a later turn.
-    pub(in crate::reactor) fn into_frame(self) -> Frame {
+    pub(super) fn into_frame(self) -> Frame {
         match self {
             Self::Lent(bytes) => Frame::new(bytes.to_vec(), 0),
             Self::Own(large) => {
@@ -202,7 +192,6 @@ impl Outbound<'_> {
         (if aux & MASK_AGAINST != 0 { Masking::Against } else { Masking::Rule }, self)
     }
 
-    /// Takes the masking key off the front of the payload.
     fn split_key(self) -> (Option<[u8; 4]>, Self) {
         let key = self.first_chunk().copied();
         let rest = match self {
@@ -217,7 +206,7 @@ impl Outbound<'_> {
     }
 
     /// The payload in memory of its own, and its offset there.
-    pub(in crate::reactor) fn into_memory(self) -> (Vec<u8>, usize) {
+    fn into_memory(self) -> (Vec<u8>, usize) {
         match self {
             Self::Own(large) => large.into_memory(),
             Self::Lent(_) | Self::Shared(_) => (self.to_vec(), 0),

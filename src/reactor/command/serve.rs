@@ -14,6 +14,7 @@ use crate::reactor::command::handle::Command;
 use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::fence::Fence;
 
 /// Commands that were taken from their queue and have not been applied.
 #[derive(Default)]
@@ -30,7 +31,7 @@ impl Asked {
 }
 
 /// Records of which some have been applied, or none yet.
-pub(in crate::reactor) struct UnderWay {
+struct UnderWay {
     memory: Memory,
     rest: Rest,
 }
@@ -68,7 +69,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn serve_commands(&mut self) -> bool {
         let asked = !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
         if asked {
-            self.work.command_budget = COMMAND_BUDGET;
+            self.writer.allow(COMMAND_BUDGET);
             self.on_commands();
             self.on_deferred();
             self.write_unwritten();
@@ -78,9 +79,8 @@ impl<C: Consumer> Reactor<C> {
         asked
     }
 
-    /// Applies all commands.
     pub(in crate::reactor) fn serve_all_commands(&mut self) {
-        self.work.command_budget = usize::MAX;
+        self.writer.allow(usize::MAX);
         self.on_commands();
     }
 
@@ -92,7 +92,7 @@ impl<C: Consumer> Reactor<C> {
         }
         for command in new {
             // Most turns apply all of them and need no list.
-            if self.work.command_budget > 0 && self.asked.is_empty() {
+            if self.writer.may_apply() && self.asked.is_empty() {
                 self.on_command(command);
             } else {
                 self.asked.commands.push_back(command);
@@ -105,7 +105,7 @@ impl<C: Consumer> Reactor<C> {
         if let Some(under_way) = self.asked.under_way.take() {
             self.apply_records(under_way);
         }
-        while self.work.command_budget > 0
+        while self.writer.may_apply()
             && self.asked.under_way.is_none()
             && let Some(command) = self.asked.commands.pop_front()
         {
@@ -113,9 +113,21 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    pub(in crate::reactor) fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Chunk(chunk) => self.apply_records(chunk.into()),
+            Command::Arena(arena) => self.apply_records(arena.into()),
+            Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),
+            Command::Forget(id) => drop(self.prepared.remove(&id)),
+            Command::Fence => self.fence = Fence::Asked,
+            Command::Stop => self.stopping = true,
+            other => self.on_opening(other),
+        }
+    }
+
     /// Applies records in order, as far as the budget goes, and gives their memory back behind the
     /// last.
-    pub(in crate::reactor) fn apply_records(&mut self, UnderWay { memory, rest }: UnderWay) {
+    fn apply_records(&mut self, UnderWay { memory, rest }: UnderWay) {
         if let Some(rest) = self.on_records(memory.bytes(), rest, None) {
             self.asked.under_way = Some(UnderWay { memory, rest });
             return;

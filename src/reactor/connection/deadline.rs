@@ -3,33 +3,35 @@
 use std::time::Duration;
 
 use crate::bridge::layout::Cause;
-use crate::engine::handshake::write_request_timeout;
+use crate::engine::handshake::bare;
 
 use crate::reactor::Reactor;
+use crate::reactor::Session;
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connection::session::Session;
-use crate::reactor::connection::sweep::Sweep;
-use crate::reactor::connection::timers::Fired;
 use crate::reactor::consume::consumer::Consumer;
 
 impl<C: Consumer> Reactor<C> {
     /// Acts on the deadlines that have passed, once all that had arrived by then is read.
     pub(in crate::reactor) fn on_timers(&mut self) {
-        if self.work.expired.is_empty() {
-            self.work.timers.expire(self.work.now, &mut self.work.expired);
+        if self.timers.expire() {
             // The waker is a source too.
-            self.work.sweep = Sweep::Polling(self.connections.len() + self.listeners.len() + 1);
+            self.reader.begin_sweep(self.connections.len() + self.openings.len() + 1);
+            self.swept_in = self.loop_turn;
             return;
         }
-        if !self.work.sweep.is_over(&self.work.ready) {
+        // Bytes for streams are with their program, which reads them once in a turn of its loop.
+        if self.loop_turn.is_some() && self.loop_turn == self.swept_in {
+            return;
+        }
+        if !self.reader.has_swept() {
             return;
         }
         for _ in 0..TIMER_BUDGET {
-            let Some(id) = self.work.expired.pop_front() else { return };
+            let Some(id) = self.timers.pop() else { return };
             let Some(connection) = self.connections.get(id) else { continue };
-            if let Fired::Due = self.work.timers.fire(id, &mut connection.deadline) {
+            if self.timers.has_come(id, &mut connection.deadline) {
                 self.guarded(id.slot, |reactor| reactor.on_deadline(id));
             }
         }
@@ -37,9 +39,8 @@ impl<C: Consumer> Reactor<C> {
 
     /// Reads and writes the sockets again for which the kernel had no memory.
     pub(in crate::reactor) fn retry(&mut self) {
-        for id in self.work.retries.take_due(self.work.now) {
-            if let Some(connection) = self.connections.get(id) {
-                let mut session = Session { id, connection, work: &mut self.work };
+        for id in self.timers.take_retries() {
+            if let Some(mut session) = self.session_of(id) {
                 session.touch();
                 session.want_read();
             }
@@ -47,22 +48,18 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn on_deadline(&mut self, id: ConnectionId) {
-        let Some(connection) = self.connections.get(id) else { return };
-        let mut session = Session { id, connection, work: &mut self.work };
+        let Some(mut session) = self.session_of(id) else { return };
         match &session.connection.life {
-            Life::Opening(head) if !head.bytes.is_empty() => {
-                session.work.tally.timeouts += 1;
-                let mut response = Vec::new();
-                write_request_timeout(&mut response);
-                session.respond(&response);
+            Life::Opening(head) if head.has_begun() => {
+                session.metrics.tally.timeouts += 1;
+                session.respond(&bare(408));
             }
             Life::Open => on_silence(&mut session),
             // The unread bytes of a paused connection are read first: the peer's close frame may be
             // behind them. What its limits hold back is dropped: it would come all at once.
             Life::Closing { .. } | Life::Draining { .. } if session.connection.read.paused => {
                 session.resume();
-                let Session { id, connection, work } = session;
-                work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
+                session.arm(LAST_READ);
             }
             Life::Closing { .. } => session.cut(Cause::CloseTimeout),
             _ => session.cut(Cause::Handshake),
@@ -75,12 +72,12 @@ pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
     if matches!(session.connection.life, Life::Open)
         && let Some(after) = session.connection.silence()
     {
-        session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
+        session.arm(after);
     }
 }
 
 /// The peer has been silent for as long as it may.
-pub(in crate::reactor) fn on_silence(session: &mut Session<'_>) {
+fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
     // A peer that is not read is not silent, nor is one that waits for the 101.
     let waits = session.connection.write.state.is_withheld();
@@ -101,8 +98,7 @@ pub(in crate::reactor) fn on_silence(session: &mut Session<'_>) {
     session.connection.pinged = true;
     session.ping(&[]);
     let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
-    let Session { id, connection, work } = session;
-    work.timers.arm(*id, &mut connection.deadline, work.now, after);
+    session.arm(after);
 }
 
 fn is_shorter(idle: Duration, ping: Duration) -> bool {

@@ -1,14 +1,14 @@
 //! The progress of a connection, from the first byte of its request to its last.
 
-use std::net::SocketAddr;
-use std::time::Instant;
+use std::collections::{HashMap, VecDeque};
 
+use crate::bridge::admission::Ticket;
 use crate::bridge::layout::Cause;
-use crate::engine::deflate::Params;
-use crate::engine::handshake::HeadScanner;
 
+use crate::reactor::config::MOST_LINGERING;
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::open::head::{Head, Question};
 
 /// The life of a connection. `reported`: the connection was reported to the consumer, and its end
 /// must be too.
@@ -42,66 +42,13 @@ pub(in crate::reactor) enum Life {
     Gone(Doom),
 }
 
-/// Only [`Doomed`] makes one.
+/// Only [`Ends`] makes one.
 pub(in crate::reactor) struct Doom {
     reported: bool,
     cause: Cause,
 }
 
-/// The head of the request, as far as it has come.
-#[derive(Default)]
-pub(in crate::reactor) struct Head {
-    /// The peer's address, where accepting has shown it.
-    pub(in crate::reactor) peer: Option<SocketAddr>,
-    pub(in crate::reactor) bytes: Vec<u8>,
-    pub(in crate::reactor) scanner: HeadScanner,
-    /// Bytes of a request body to skip before the next request (keep-alive after a 426).
-    pub(in crate::reactor) skip: u64,
-    /// A header of the PROXY protocol comes first.
-    pub(in crate::reactor) proxied: bool,
-    pub(in crate::reactor) listener: ListenerState,
-    /// When it was accepted.
-    pub(in crate::reactor) since: Option<Instant>,
-}
-
-/// What has become of a listener since it accepted the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::reactor) enum ListenerState {
-    /// It accepts.
-    #[default]
-    Open,
-    /// Another process has its place: an upgrade is served, and after another request the
-    /// connection ends.
-    Left,
-    /// An upgrade is refused, too.
-    Closed,
-}
-
-/// The state while the consumer decides.
-#[derive(Default)]
-pub(in crate::reactor) struct Question {
-    /// The negotiated parameters of permessage-deflate.
-    pub(in crate::reactor) deflate: Option<Params>,
-    /// The bytes behind the request, from the time when the consumer has handed them back.
-    pub(in crate::reactor) behind: Vec<u8>,
-    /// The consumer knows that the peer has ended its side.
-    pub(in crate::reactor) ended: bool,
-    /// When the connection was accepted; `None`: by others.
-    pub(in crate::reactor) since: Option<Instant>,
-}
-
 impl Life {
-    /// A connection that has just been accepted.
-    pub(in crate::reactor) fn accepted(peer: Option<SocketAddr>, proxied: bool, now: Instant) -> Self {
-        Self::Opening(Box::new(Head { peer, proxied, since: Some(now), ..Head::default() }))
-    }
-
-    /// A connection whose upgrade the consumer decides about.
-    pub(in crate::reactor) fn asked(since: Option<Instant>) -> Self {
-        Self::Asked(Box::new(Question { since, ..Question::default() }))
-    }
-
-    /// Whether frames go both ways.
     #[inline]
     pub(in crate::reactor) fn is_open(&self) -> bool {
         matches!(self, Self::Open | Self::Closing { .. })
@@ -117,7 +64,7 @@ impl Life {
     }
 
     /// Why the connection ends, as far as that is known.
-    pub(in crate::reactor) fn cause(&self) -> Option<Cause> {
+    pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Closing { cause } | Self::Draining { cause, .. } => *cause,
             Self::Gone(Doom { cause, .. }) => Some(*cause),
@@ -142,25 +89,54 @@ impl Life {
     }
 }
 
-/// Connections to be destroyed at the end of this step; each is [`Life::Gone`].
 #[derive(Default)]
-pub(in crate::reactor) struct Doomed(Vec<ConnectionId>);
+pub(in crate::reactor) struct Ends {
+    /// To be destroyed at the end of this step; each is [`Life::Gone`].
+    doomed: Vec<ConnectionId>,
+    /// Those that were refused, the first one first; some are gone.
+    lingering: VecDeque<ConnectionId>,
+    /// By slots: what connections count for in the limits of their server until they end.
+    tickets: HashMap<u32, Ticket>,
+}
 
-impl Doomed {
-    /// Ends the connection's life.
-    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, connection: &mut Connection, cause: Cause) {
+impl Ends {
+    pub(in crate::reactor) fn doom(&mut self, id: ConnectionId, connection: &mut Connection, cause: Cause) {
         if !connection.life.is_gone() {
+            if cause == Cause::Fin {
+                connection.transport.leave_when_dropped(connection.write.state.is_ended());
+            }
             let cause = connection.cause_of_end(cause);
             connection.life = Life::Gone(Doom { reported: connection.life.is_reported(), cause });
-            self.0.push(id);
+            self.doomed.push(id);
         }
     }
 
     pub(in crate::reactor) fn pop(&mut self) -> Option<ConnectionId> {
-        self.0.pop()
+        self.doomed.pop()
     }
 
-    pub(in crate::reactor) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether some connection is to be destroyed.
+    pub(in crate::reactor) fn is_due(&self) -> bool {
+        !self.doomed.is_empty()
+    }
+
+    /// A connection was refused, and may still read the refusal.
+    pub(in crate::reactor) fn linger(&mut self, id: ConnectionId) {
+        self.lingering.push_back(id);
+    }
+
+    /// The connection that was refused first, if there are too many.
+    pub(in crate::reactor) fn pop_lingering(&mut self) -> Option<ConnectionId> {
+        if self.lingering.len() > MOST_LINGERING { self.lingering.pop_front() } else { None }
+    }
+
+    /// What a connection counts for from now on.
+    pub(in crate::reactor) fn set_ticket(&mut self, slot: u32, ticket: Option<Ticket>) {
+        // The slot of its settings may belong to another server by the time it ends.
+        match ticket {
+            Some(ticket) => drop(self.tickets.insert(slot, ticket)),
+            None if self.tickets.is_empty() => {}
+            None => drop(self.tickets.remove(&slot)),
+        }
     }
 }

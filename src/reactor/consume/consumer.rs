@@ -10,8 +10,8 @@ use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
+use crate::reactor::Session;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::session::Session;
 use crate::reactor::open::opening::{Opening, Verdict};
 
 /// The numbers of records that a consumer has got and has dealt with, counted from 1 on.
@@ -34,11 +34,29 @@ pub enum Pressure {
     Bytes,
 }
 
-/// The owner of the buffer that sockets are read into, and receiver of all events from it.
+/// What the reactor hands its events to. It is called in this order:
 ///
-/// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`,
-/// frames as they came, `on_closed`, once.
-pub trait Consumer {
+/// ```text
+/// on_turn_begin
+///   a read   pressure -> spare -> the system call -> claim -> next_event and on_..., for each event
+///            -> keep, if the last frame is cut off, or release
+///   a write  on_settled -> on_sent -> on_drain
+///   an end   on_settled -> on_sent -> on_closed
+/// on_turn_end -> on_tally
+///
+/// of one connection
+///   asks -> on_request, if that is true -> on_open -> frames as they came
+///   -> on_close, on_error or on_end -> on_closed, once
+///
+/// a connection that is not read because of `pressure`
+///   set_starving(true) -> reclaim, which gives credit -> set_starving(false)
+/// ```
+pub trait Consumer: Memory + Events + Flow {}
+
+impl<T: Memory + Events + Flow> Consumer for T {}
+
+/// The buffer that sockets are read into. Ranges in payloads refer to it.
+pub trait Memory {
     /// The memory for the next read: at most `most` bytes, never empty. `shortest`: bytes of the
     /// shortest frame that may come.
     fn spare(&mut self, most: usize, shortest: usize) -> &mut [u8];
@@ -65,18 +83,25 @@ pub trait Consumer {
     /// Whether the bytes in `range`, the last of those claimed last, stay directly before the
     /// memory that `spare` and `claim` return next, and `more` bytes can be read there. Until then
     /// nothing is handed over.
-    fn keep(&mut self, range: Range<usize>, more: usize) -> bool;
+    fn keep(&mut self, _range: Range<usize>, _more: usize) -> bool {
+        false
+    }
     /// All events of the bytes claimed last have been handed over.
-    fn release(&mut self, range: Range<usize>);
+    fn release(&mut self, _range: Range<usize>) {}
+}
 
+/// The receiver of events.
+pub trait Events {
     /// Whether the handshake needs a decision that comes later, as a command.
-    fn asks(&mut self, listener: u32, verdict: Verdict) -> bool;
+    fn asks(&mut self, _listener: u32, _verdict: Verdict) -> bool {
+        false
+    }
     /// Whether the listener refuses new clients, as one that is drained.
     fn refuses(&self, _listener: u32) -> bool {
         false
     }
     /// A handshake for which `asks` returned true.
-    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
     /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// A complete message.
@@ -101,12 +126,6 @@ pub trait Consumer {
     fn on_drain(&mut self, id: ConnectionId);
     /// A close frame was sent that the consumer has not asked for.
     fn on_closing(&mut self, _id: ConnectionId) {}
-    /// `bytes` of what the connection is sent wait no more, all in all.
-    fn on_settled(&mut self, id: ConnectionId, bytes: u64);
-    /// The connection is given `bytes` of its topics, which `on_settled` will count too.
-    fn on_published(&mut self, id: ConnectionId, bytes: u64);
-    /// `bytes` have been read from the connection, all in all.
-    fn on_received(&mut self, id: ConnectionId, bytes: u64);
     /// A report about a topic: a record of one of the `IN_` kinds of
     /// [`layout`](crate::bridge::layout) for topics, with its slot.
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>);
@@ -115,26 +134,43 @@ pub trait Consumer {
     fn on_refused(&mut self, listener: u32, count: u32);
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
+}
 
-    /// The system has reported something.
-    fn on_turn_begin(&mut self);
+/// The progress of the consumer, and of the reactor. The defaults are those of a consumer that has
+/// dealt with a report when the call returns.
+pub trait Flow {
+    /// A turn begins.
+    fn on_turn_begin(&mut self, _now: Instant) {}
+    /// All that the sockets had when the consumer asked has been reported.
+    fn on_fence(&mut self) {}
     /// The end of a turn.
     fn on_turn_end(&mut self);
-    /// When the system has reported what the turn is about.
-    fn on_time(&mut self, now: Instant);
     /// The counts of the reactor until now, and when the turn has begun.
-    fn on_tally(&mut self, tally: &Tally, began: Instant);
+    fn on_tally(&mut self, _tally: &Tally, _began: Option<Instant>) {}
     /// Where the reactor notes how its numbers are spread.
-    fn meters(&self) -> Arc<Meters>;
-    /// The progress of a consumer on another thread; `None` where the consumer has dealt with a
-    /// report when the call returns.
-    fn progress(&self) -> Option<Progress>;
-    /// Credit for the records that have been taken since the last call (flow control).
-    fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
+    fn meters(&self) -> Arc<Meters> {
+        Arc::default()
+    }
+    /// `bytes` of what the connection is sent wait no more, all in all.
+    fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
+    /// The connection is given `bytes` of its topics, which `on_settled` will count too.
+    fn on_published(&mut self, _id: ConnectionId, _bytes: u64) {}
+    /// `bytes` have been read from the connection, all in all.
+    fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
+    /// How far a consumer on another thread is.
+    fn progress(&self) -> Option<Progress> {
+        None
+    }
+    /// Credit for the records that have been taken since the last call.
+    fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}
     /// The excess that all connections together have left undrained.
-    fn pressure(&self) -> Pressure;
+    fn pressure(&self) -> Pressure {
+        Pressure::None
+    }
     /// Undrained bytes about connections that open or ask to.
-    fn openings(&self) -> usize;
+    fn openings(&self) -> usize {
+        0
+    }
     /// Whether some sockets are not read until `reclaim` gives credit.
-    fn set_starving(&mut self, starving: bool);
+    fn set_starving(&mut self, _starving: bool) {}
 }

@@ -8,30 +8,42 @@ use std::time::Instant;
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DRAIN,
-    IN_END, IN_ERROR, IN_FAILURE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST,
-    IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+    IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED,
+    IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened, TOPIC_SLOT,
 };
 use crate::bridge::limits::SPARE_RECORDS;
+use crate::bridge::room::{Lent, Room};
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
-use crate::reactor::config::ReactorConfig;
+use super::giving_way::GivingWay;
+use crate::reactor::Session;
+use crate::reactor::config::{READ_SIZE, ReactorConfig};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::session::Session;
-use crate::reactor::consume::consumer::{Consumer, Pressure, Progress};
+use crate::reactor::consume::consumer::{Events, Flow, Memory, Pressure, Progress};
 use crate::reactor::consume::link::Link;
 use crate::reactor::open::opening::{Opening, Verdict};
-use crate::reactor::wait::giving_way::GivingWay;
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to its batch.
 const LARGE: usize = 64 << 10;
+
+/// The records of a chunk that the other side has.
+pub struct Passed {
+    /// How many.
+    pub count: usize,
+    /// The number of the last, of all.
+    pub last: u64,
+    /// Payloads with an allocation of their own.
+    pub large: Vec<Vec<u8>>,
+}
 
 /// Turns events into batches.
 pub struct Forward {
     link: Arc<Link>,
     batch: Box<Batch>,
-    /// Called when a batch waits for the other thread.
+    /// The room for reads, while the batch is in memory of the other side, see `begin_chunk`.
+    room: Option<Room>,
     ring: Box<dyn FnMut() + Send>,
     total_mark: usize,
     records_mark: u64,
@@ -39,7 +51,7 @@ pub struct Forward {
     retained: bool,
     /// When the system has reported what the turn is about.
     reported: Option<Instant>,
-    pub(in crate::reactor) giving_way: GivingWay,
+    pub(super) giving_way: GivingWay,
 }
 
 impl Forward {
@@ -49,6 +61,7 @@ impl Forward {
         Self {
             link,
             batch: Box::new(Batch::new()),
+            room: None,
             ring,
             total_mark: config.total_mark,
             records_mark: config.records_mark,
@@ -64,7 +77,44 @@ impl Forward {
         Self { giving_way: GivingWay::on_one_cpu(), ..self }
     }
 
+    /// Whether the records of a chunk of `len` bytes may be passed, ahead of no others.
+    pub(in crate::reactor) fn can_pass(&self, len: usize, shortest: usize) -> bool {
+        self.batch.is_empty()
+            && !self.link.inbox.is_waiting()
+            && len <= READ_SIZE
+            && len / shortest + 2 * SPARE_RECORDS <= MAX_RECORDS
+    }
+
+    /// What is read next is a chunk, which stays where it is, until `end_chunk`.
+    pub(in crate::reactor) fn begin_chunk(&mut self, chunk: Box<dyn Lent>) {
+        self.room = Some(std::mem::replace(&mut self.batch.bytes, Room::Lent(chunk)));
+        self.batch.used = 0;
+    }
+
+    /// Copies the records of the chunk to `words`, with offsets in the chunk. `None`: they wait as
+    /// others do.
+    pub(in crate::reactor) fn end_chunk(&mut self, words: &mut [u32]) -> Option<Passed> {
+        let room = self.room.take()?;
+        let count = self.batch.copy_records(words);
+        let large = std::mem::take(&mut self.batch.large);
+        self.batch.clear();
+        self.batch.bytes = room;
+        Some(Passed { count, last: self.link.inbox.pass(count), large })
+    }
+
+    /// The payloads of the chunk take no memory of ours: hands over the charges for them.
+    pub(in crate::reactor) fn discharge(&mut self, release: impl FnMut(Credit)) {
+        self.batch.credits.drain(..).for_each(release);
+    }
+
     fn publish(&mut self) {
+        if let Some(mut room) = self.room.take() {
+            let used = self.batch.used;
+            if let (Some(to), Some(from)) = (room.get_mut(..used), self.batch.bytes.get(..used)) {
+                to.copy_from_slice(from);
+            }
+            self.batch.bytes = room;
+        }
         let gives_way = self.giving_way.is_due(self.batch.used, self.link.inbox.weight());
         let mut full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
         full.reported = self.reported;
@@ -92,7 +142,6 @@ impl Forward {
         }
     }
 
-    /// Appends a record with a payload.
     fn carry(&mut self, session: &mut Session<'_>, kind: u8, aux: u16, payload: Payload) {
         let ConnectionId { slot, generation } = session.id();
         let len = match payload {
@@ -140,7 +189,7 @@ impl Forward {
     }
 }
 
-impl Consumer for Forward {
+impl Memory for Forward {
     fn spare(&mut self, most: usize, shortest: usize) -> &mut [u8] {
         if self.batch.is_full() {
             self.publish();
@@ -188,8 +237,8 @@ impl Consumer for Forward {
         };
         let count = records.len() - before;
         if count > 0 {
-            session.work.tally.messages_received += count as u64;
-            session.work.tally.texts_received += texts;
+            session.metrics.tally.messages_received += count as u64;
+            session.metrics.tally.texts_received += texts;
             session.hold(weight);
             let weight = u32::try_from(weight).unwrap_or(u32::MAX);
             self.batch.charge(slot, generation, weight, count as u32);
@@ -208,7 +257,9 @@ impl Consumer for Forward {
             self.batch.used = range.start;
         }
     }
+}
 
+impl Events for Forward {
     fn asks(&mut self, listener: u32, verdict: Verdict) -> bool {
         let ask = self.link.ask(listener);
         match verdict {
@@ -275,18 +326,6 @@ impl Consumer for Forward {
         self.report(id.slot, IN_DRAIN, 0);
     }
 
-    fn on_settled(&mut self, id: ConnectionId, bytes: u64) {
-        self.link.gauges.set(id.slot, bytes);
-    }
-
-    fn on_published(&mut self, id: ConnectionId, bytes: u64) {
-        self.link.gauges.add_published(id.slot, bytes);
-    }
-
-    fn on_received(&mut self, id: ConnectionId, bytes: u64) {
-        self.link.gauges.set_given(id.slot, bytes);
-    }
-
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {
         self.make_room();
         self.batch.push_either(slot, kind, 0, payload, LARGE);
@@ -300,29 +339,44 @@ impl Consumer for Forward {
         self.link.forget(listener);
         self.report(listener, IN_LISTENER_CLOSED, 0);
     }
+}
 
-    fn on_turn_begin(&mut self) {
-        self.link.pace.begin();
-    }
-
-    fn on_turn_end(&mut self) {
-        if !self.batch.is_empty() {
-            self.publish();
-        }
-        self.link.pace.end();
-    }
-
-    fn on_time(&mut self, now: Instant) {
+impl Flow for Forward {
+    fn on_turn_begin(&mut self, now: Instant) {
         self.reported = Some(now);
     }
 
-    fn on_tally(&mut self, tally: &Tally, began: Instant) {
-        self.link.meters.turns.record(began.elapsed());
+    fn on_fence(&mut self) {
+        self.report(TOPIC_SLOT, IN_FENCE, 0);
+    }
+
+    fn on_turn_end(&mut self) {
+        if self.room.is_none() && !self.batch.is_empty() {
+            self.publish();
+        }
+    }
+
+    fn on_tally(&mut self, tally: &Tally, began: Option<Instant>) {
+        if let Some(began) = began {
+            self.link.meters.turns.record(began.elapsed());
+        }
         self.link.totals.publish(tally);
     }
 
     fn meters(&self) -> Arc<Meters> {
         self.link.meters.clone()
+    }
+
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.set(id.slot, bytes);
+    }
+
+    fn on_published(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.add_published(id.slot, bytes);
+    }
+
+    fn on_received(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.set_given(id.slot, bytes);
     }
 
     fn progress(&self) -> Option<Progress> {
@@ -364,9 +418,9 @@ fn message_kind(kind: MessageKind) -> u8 {
 }
 
 /// Reports to the other thread that the reactor is dead; nothing else publishes any more.
-pub fn report_failure(link: &Link, why: &str, ring: &dyn Fn()) {
+pub fn report_failure(link: &Link, slot: u32, why: &str, ring: &dyn Fn()) {
     let mut batch = Box::new(Batch::new());
-    batch.push_copy(0, IN_FAILURE, 0, 0, why.as_bytes());
+    batch.push_copy(slot, IN_FAILURE, 0, 0, why.as_bytes());
     if link.inbox.publish(batch).1 {
         ring();
     }

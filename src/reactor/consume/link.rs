@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
-use crate::bridge::pace::Pace;
 use crate::bridge::tally::{Meters, Totals};
 
 /// The state that the reactor's thread and the consumer's thread share.
@@ -15,8 +14,6 @@ pub struct Link {
     pub inbox: Inbox,
     /// Progress of sends, per connection.
     pub gauges: Arc<Gauges>,
-    /// The progress of the reactor with the bytes of its sockets.
-    pub pace: Pace,
     /// The counts of the reactor.
     pub totals: Totals,
     /// How its numbers are spread.
@@ -30,9 +27,10 @@ impl Link {
         Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
     }
 
-    /// The links of a group of reactors, whose slots differ: they share the bell and the gauges.
-    pub fn group(count: usize) -> Vec<Arc<Self>> {
-        let (bell, gauges) = (Arc::new(Bell::new()), Arc::new(Gauges::new()));
+    /// The links of a group of reactors, whose slots differ: they share the bell, and the gauges
+    /// with those of `other`.
+    pub fn group(count: usize, other: &Self) -> Vec<Arc<Self>> {
+        let (bell, gauges) = (Arc::new(Bell::new()), other.gauges.clone());
         (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
     }
 
@@ -40,7 +38,6 @@ impl Link {
         Self {
             inbox: Inbox::with_bell(bell),
             gauges,
-            pace: Pace::new(),
             totals: Totals::default(),
             meters: Arc::default(),
             asks: Mutex::new(HashMap::new()),

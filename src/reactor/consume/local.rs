@@ -1,20 +1,16 @@
 //! The trait that a program implements to be served by the reactor.
 
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Instant;
 
-use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
-use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
 
+use crate::reactor::Session;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::session::Session;
-use crate::reactor::consume::consumer::{Consumer, Pressure, Progress};
+use crate::reactor::consume::consumer::{Events, Flow, Memory};
 use crate::reactor::consume::message::{Bytes, Message};
-use crate::reactor::open::opening::{Opening, Verdict};
+use crate::reactor::open::opening::Opening;
 
 /// A program's side of the reactor. All methods run on the reactor's thread and must not block.
 ///
@@ -43,7 +39,7 @@ pub trait Handler {
         session.end();
     }
     /// The socket is closed; the id is of no more use.
-    fn on_closed(&mut self, id: ConnectionId) {}
+    fn on_closed(&mut self, id: ConnectionId, cause: Cause) {}
     /// `count` calls of [`Session::mark`] have been reached.
     fn on_sent(&mut self, id: ConnectionId, count: u32) {}
     /// Queued bytes have fallen to half the high-water mark after having been above it.
@@ -86,7 +82,7 @@ fn bytes(buffer: &mut [u8], payload: Payload) -> Bytes<'_> {
     }
 }
 
-impl<H: Handler> Consumer for Local<H> {
+impl<H: Handler> Memory for Local<H> {
     fn spare(&mut self, most: usize, _shortest: usize) -> &mut [u8] {
         let end = most.min(self.buffer.len());
         self.buffer(0..end)
@@ -99,19 +95,9 @@ impl<H: Handler> Consumer for Local<H> {
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
         self.buffer.get_mut(range).unwrap_or_default()
     }
+}
 
-    fn keep(&mut self, _range: Range<usize>, _more: usize) -> bool {
-        false
-    }
-
-    fn release(&mut self, _range: Range<usize>) {}
-
-    fn asks(&mut self, _listener: u32, _verdict: Verdict) -> bool {
-        false
-    }
-
-    fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
-
+impl<H: Handler> Events for Local<H> {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         self.handler.on_open(session, opening);
     }
@@ -142,8 +128,8 @@ impl<H: Handler> Consumer for Local<H> {
         self.handler.on_end(session);
     }
 
-    fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {
-        self.handler.on_closed(id);
+    fn on_closed(&mut self, id: ConnectionId, cause: Cause) {
+        self.handler.on_closed(id, cause);
     }
 
     fn on_sent(&mut self, id: ConnectionId, count: u32) {
@@ -153,12 +139,6 @@ impl<H: Handler> Consumer for Local<H> {
     fn on_drain(&mut self, id: ConnectionId) {
         self.handler.on_drain(id);
     }
-
-    fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
-
-    fn on_published(&mut self, _id: ConnectionId, _bytes: u64) {}
-
-    fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
 
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {
         self.handler.on_topic(slot, kind, payload);
@@ -171,34 +151,10 @@ impl<H: Handler> Consumer for Local<H> {
     fn on_listener_closed(&mut self, listener: u32) {
         self.handler.on_listener_closed(listener);
     }
+}
 
-    fn on_turn_begin(&mut self) {}
-
+impl<H: Handler> Flow for Local<H> {
     fn on_turn_end(&mut self) {
         self.handler.on_turn_end();
     }
-
-    fn on_time(&mut self, _now: Instant) {}
-
-    fn on_tally(&mut self, _tally: &Tally, _began: Instant) {}
-
-    fn meters(&self) -> Arc<Meters> {
-        Arc::default()
-    }
-
-    fn progress(&self) -> Option<Progress> {
-        None
-    }
-
-    fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}
-
-    fn pressure(&self) -> Pressure {
-        Pressure::None
-    }
-
-    fn openings(&self) -> usize {
-        0
-    }
-
-    fn set_starving(&mut self, _starving: bool) {}
 }

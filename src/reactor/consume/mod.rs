@@ -1,8 +1,8 @@
 //! The receivers of events: a handler on the same thread, or the bridge to another one.
 
-pub(in crate::reactor) mod consumer;
-pub(in crate::reactor) mod forward;
-pub(in crate::reactor) mod link;
-pub(in crate::reactor) mod local;
-pub(in crate::reactor) mod message;
-pub(in crate::reactor) mod settling;
+pub(super) mod consumer;
+pub(super) mod forward;
+mod giving_way;
+pub(super) mod link;
+pub(super) mod local;
+pub(super) mod message;

@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mio::{Interest, Token};
+use mio::{Interest, Registry, Token};
 
+use super::head::{Head, ListenerState};
 use crate::bridge::admission::Admission;
 use crate::bridge::layout::Cause;
 use crate::reactor::config::{self, ListenerConfig};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::life::{Life, ListenerState};
+use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::bind::{BoundListener, TcpOptions};
 use crate::reactor::open::listen::{Accepted, Listener};
@@ -20,26 +21,22 @@ use crate::reactor::transport::Transport;
 use crate::reactor::{LISTENERS, Reactor};
 
 impl<C: Consumer> Reactor<C> {
-    pub(in crate::reactor) fn on_listen(
-        &mut self,
-        id: u32,
-        listener: BoundListener,
-        config: Arc<ListenerConfig>,
-    ) {
+    pub(super) fn on_listen(&mut self, id: u32, listener: BoundListener, config: Arc<ListenerConfig>) {
         let mut socket = listener.socket;
         let token = Token(LISTENERS + id as usize);
-        if self.poll.registry().register(&mut socket, token, Interest::READABLE).is_ok() {
-            self.listeners.insert(id, Listener::new(socket, config));
+        let register = |registry: &Registry| registry.register(&mut socket, token, Interest::READABLE);
+        if self.registry().and_then(register).is_ok() {
+            self.openings.listeners.insert(id, Listener::new(socket, config));
         } else {
             self.consumer.on_listener_closed(id);
         }
     }
 
-    pub(in crate::reactor) fn on_close_listener(&mut self, id: u32) {
-        let Some(mut listener) = self.listeners.remove(&id) else { return };
+    pub(super) fn on_close_listener(&mut self, id: u32) {
+        let Some(mut listener) = self.openings.listeners.remove(&id) else { return };
         // Before the report: its receiver may want the port.
         if let Some(mut door) = listener.socket.take() {
-            let _closed_next = self.poll.registry().deregister(&mut door);
+            let _closed_next = self.registry().and_then(|registry| registry.deregister(&mut door));
             door.close();
         }
         for slot in self.connections.slots() {
@@ -66,10 +63,11 @@ impl<C: Consumer> Reactor<C> {
             false => (config::ACCEPT_BUDGET, Duration::ZERO),
         };
         for _ in 0..budget {
-            let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
+            let Some(listener) = self.openings.listeners.get_mut(&id).filter(|listener| listener.accepting)
+            else {
                 return;
             };
-            match listener.accept(self.work.now) {
+            match listener.accept(self.timers.now()) {
                 Accepted::Connection(stream, peer) => {
                     // Another reactor of the group may have fewer.
                     if let Some(stream) = self.seat.place(id, stream) {
@@ -83,10 +81,10 @@ impl<C: Consumer> Reactor<C> {
                 Accepted::Exhausted => {
                     // A new connection is worth more than a socket that is held for the sake of
                     // order.
-                    if self.work.gates.let_ends_go() {
+                    if self.gates.let_ends_go() {
                         continue;
                     }
-                    if !listener.refuse(self.work.now) {
+                    if !listener.refuse(self.timers.now()) {
                         self.report_refused(id);
                         return self.leave_if_empty(id);
                     }
@@ -95,14 +93,14 @@ impl<C: Consumer> Reactor<C> {
         }
         self.report_refused(id);
         // The edge is used up but the queue is not.
-        if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.retry_at = Some(self.work.now + pause);
+        if let Some(listener) = self.openings.listeners.get_mut(&id) {
+            listener.retry_at = Some(self.timers.now() + pause);
         }
     }
 
-    pub(in crate::reactor) fn report_refused(&mut self, id: u32) {
-        let now = self.work.now;
-        let count = self.listeners.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
+    pub(super) fn report_refused(&mut self, id: u32) {
+        let now = self.timers.now();
+        let count = self.openings.listeners.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
         if count != 0 {
             self.consumer.on_refused(id, count);
         }
@@ -110,10 +108,10 @@ impl<C: Consumer> Reactor<C> {
 
     /// Takes a connection that was accepted for this reactor and is counted already. `peer`: its
     /// address, where it is known.
-    pub(in crate::reactor) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
+    pub(super) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
         // The socket is closed if there is no slot for it, or if the listener has been closed
         // meanwhile.
-        let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
+        let config = self.openings.listeners.get(&listener).map(|listener| listener.config.clone());
         let admission = config.as_ref().and_then(|config| config.admission.clone()).filter(|it| it.counts());
         let mut proxied = false;
         let taken = config.and_then(|config| {
@@ -125,19 +123,21 @@ impl<C: Consumer> Reactor<C> {
                     |peer: SocketAddr| config.proxies.iter().any(|network| network.contains(peer.ip()));
                 proxied = peer.is_some_and(is_in);
             }
-            self.admit(id, stream, listener, config, Life::accepted(peer, proxied, self.work.now))
+            let since = Some(self.timers.now());
+            let life = Life::Opening(Box::new(Head { peer, proxied, since, ..Head::default() }));
+            self.admit(id, stream, listener, config, life)
         });
         match (taken, admission) {
             (None, _) => {
                 self.seat.left();
-                if let Some(listener) = self.listeners.get_mut(&listener) {
+                if let Some(listener) = self.openings.listeners.get_mut(&listener) {
                     listener.note_refused();
                 }
                 self.report_refused(listener);
             }
-            (Some(_), None) => self.work.tally.accepted += 1,
+            (Some(_), None) => self.metrics.tally.accepted += 1,
             (Some(slot), Some(admission)) => {
-                self.work.tally.accepted += 1;
+                self.metrics.tally.accepted += 1;
                 self.let_in(slot, &admission, peer, proxied);
             }
         }
@@ -149,13 +149,13 @@ impl<C: Consumer> Reactor<C> {
         let Some((mut session, _)) = self.session(slot) else { return };
         let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };
         match admission.admit(peer.map(|peer| peer.ip())) {
-            Ok(ticket) => drop(session.work.tickets.insert(slot, ticket)),
+            Ok(ticket) => session.ends.set_ticket(slot, Some(ticket)),
             Err(denial) => upgrade::deny(&mut session, denial),
         }
     }
 
     /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
-    pub(in crate::reactor) fn admit(
+    pub(super) fn admit(
         &mut self,
         id: ConnectionId,
         mut stream: Transport,
@@ -168,11 +168,11 @@ impl<C: Consumer> Reactor<C> {
             None if life.is_open() => stream.set_options(TcpOptions::default()),
             None => {}
         }
-        stream.register(self.poll.registry(), Token(id.slot as usize)).ok()?;
+        stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, life);
         if !connection.is_open() {
             let after = connection.config.handshake_timeout;
-            self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
+            self.timers.arm(id, &mut connection.deadline, after);
         }
         self.connections.insert(id, connection);
         Some(id.slot)

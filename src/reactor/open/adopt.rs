@@ -10,14 +10,13 @@ use crate::reactor::command::handle::Adoption;
 use crate::reactor::config::ListenerConfig;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
+use crate::reactor::write::half::Takes;
 
 impl<C: Consumer> Reactor<C> {
-    /// Takes a socket over.
-    pub(in crate::reactor) fn on_adopt(&mut self, adoption: Adoption) {
-        let Adoption { stream, id: chosen, response, prefix, listener, config, deflate } = adoption;
+    pub(super) fn on_adopt(&mut self, adoption: Adoption) {
+        let Adoption { stream, id: chosen, response, held, prefix, listener, config, deflate } = adoption;
         let id = match chosen {
             Some(id) => self.connections.reserve(id),
             None => self.connections.next_id(),
@@ -26,7 +25,9 @@ impl<C: Consumer> Reactor<C> {
         match id.and_then(|id| self.admit(id, stream, listener, config, Life::Open)) {
             Some(slot) => {
                 let report = chosen.is_none();
-                self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, report, &response, &prefix));
+                self.guarded(slot, |reactor| {
+                    reactor.open_adopted(slot, deflate, report, (&response, held), &prefix);
+                });
             }
             None => {
                 self.seat.left();
@@ -38,29 +39,31 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// The consumer has sent the settings of a connection that it is about to accept.
-    pub(in crate::reactor) fn on_serve(
+    pub(super) fn on_serve(
         &mut self,
         id: ConnectionId,
         config: Arc<ListenerConfig>,
         deflate: Option<Params>,
     ) {
-        let Some(connection) = self.connections.get(id) else { return };
-        upgrade::serve(&mut Session { id, connection, work: &mut self.work }, config, deflate);
+        let Some(mut session) = self.session_of(id) else { return };
+        upgrade::serve(&mut session, config, deflate);
     }
 
-    /// An adopted socket becomes a connection.
     fn open_adopted(
         &mut self,
         slot: u32,
         deflate: Option<Params>,
         report: bool,
-        response: &[u8],
+        (response, held): (&[u8], bool),
         prefix: &[u8],
     ) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         upgrade::open(&mut session, deflate);
         if !response.is_empty() {
             session.write(response);
+            if held {
+                session.connection.write.hold(Takes::AfterEnds);
+            }
         }
         if report {
             let opening = session.opening();

@@ -10,7 +10,7 @@ use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 
-pub(in crate::reactor) use system::LocalListener;
+pub(super) use system::LocalListener;
 
 /// A listening socket. Accepted connections are `TcpStream`s either way: reading and writing are
 /// the same, and calls for TCP alone fail harmlessly on the others.
@@ -26,11 +26,11 @@ enum ListeningSocket {
 }
 
 impl Door {
-    pub(in crate::reactor) fn tcp(listener: TcpListener) -> Self {
+    pub(super) fn tcp(listener: TcpListener) -> Self {
         Self::new(ListeningSocket::Tcp(listener))
     }
 
-    pub(in crate::reactor) fn local(listener: LocalListener) -> Self {
+    pub(super) fn local(listener: LocalListener) -> Self {
         Self::new(ListeningSocket::Local(listener))
     }
 
@@ -42,7 +42,7 @@ impl Door {
     ///
     /// # Errors
     /// The system's; `WouldBlock` when there is none.
-    pub(in crate::reactor) fn accept(&self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
+    pub(super) fn accept(&self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
         match &self.socket {
             ListeningSocket::Tcp(listener) => listener.accept().map(|(stream, peer)| (stream, Some(peer))),
             ListeningSocket::Local(listener) => listener.accept().map(|stream| (stream, None)),
@@ -58,34 +58,32 @@ impl Door {
         }
     }
 
-    /// Where in the file system it is.
-    pub(in crate::reactor) fn path(&self) -> Option<&Path> {
+    pub(super) fn path(&self) -> Option<&Path> {
         match &self.socket {
             ListeningSocket::Tcp(_) => None,
             ListeningSocket::Local(listener) => listener.path(),
         }
     }
 
-    pub(in crate::reactor) fn descriptor(&self) -> Option<i32> {
+    pub(super) fn descriptor(&self) -> Option<i32> {
         self.socket.descriptor()
     }
 
     /// Another process goes on with the same socket, or with one of the same name: the file stays.
-    pub(in crate::reactor) fn leave(mut self) {
+    pub(super) fn leave(mut self) {
         if let ListeningSocket::Local(listener) = &mut self.socket {
             listener.leave_file();
         }
     }
 
     /// Another process may listen on the socket, too: the file stays when this process ends.
-    pub(in crate::reactor) fn share(&mut self) {
+    pub(super) fn share(&mut self) {
         if let ListeningSocket::Local(listener) = &mut self.socket {
             listener.keep_file(true);
         }
     }
 
-    /// The listener is closed, and its file goes.
-    pub(in crate::reactor) fn close(mut self) {
+    pub(super) fn close(mut self) {
         if let ListeningSocket::Local(listener) = &mut self.socket {
             listener.keep_file(false);
         }
@@ -123,7 +121,6 @@ pub(super) fn is_listening(descriptor: i32) -> bool {
     known().contains(&descriptor)
 }
 
-/// A descriptor in that list.
 struct Known(i32);
 
 impl Known {
@@ -170,8 +167,7 @@ mod system {
     use mio::net::{TcpStream, UnixListener};
     use socket2::{Domain, SockAddr, Socket, Type};
 
-    /// A socket of the file system that listens.
-    pub(in crate::reactor) struct LocalListener {
+    pub(in crate::reactor::open) struct LocalListener {
         socket: UnixListener,
         path: Option<PathBuf>,
         /// Device and inode of its file, if the file is its own.
@@ -181,7 +177,11 @@ mod system {
     }
 
     impl LocalListener {
-        pub(in crate::reactor) fn bind(path: &Path, mode: Option<u32>, backlog: i32) -> io::Result<Self> {
+        pub(in crate::reactor::open) fn bind(
+            path: &Path,
+            mode: Option<u32>,
+            backlog: i32,
+        ) -> io::Result<Self> {
             // socket2 takes an empty path for a socket without a name; systems end a path at a zero
             // byte.
             let bytes = path.as_os_str().as_bytes();
@@ -202,7 +202,7 @@ mod system {
         }
 
         /// A socket of another process, to which the file belongs.
-        pub(in crate::reactor) fn take(socket: Socket, path: Option<PathBuf>) -> Self {
+        pub(in crate::reactor::open) fn take(socket: Socket, path: Option<PathBuf>) -> Self {
             Self::new(socket, path, None)
         }
 
@@ -210,24 +210,24 @@ mod system {
             Self { socket: OwnedFd::from(socket).into(), path, file, keeps_file: false }
         }
 
-        pub(in crate::reactor) fn path(&self) -> Option<&Path> {
+        pub(in crate::reactor::open) fn path(&self) -> Option<&Path> {
             self.path.as_deref()
         }
 
-        pub(in crate::reactor) fn leave_file(&mut self) {
+        pub(in crate::reactor::open) fn leave_file(&mut self) {
             self.file = None;
         }
 
-        pub(in crate::reactor) fn keep_file(&mut self, keeps: bool) {
+        pub(in crate::reactor::open) fn keep_file(&mut self, keeps: bool) {
             self.keeps_file = keeps;
         }
 
-        pub(in crate::reactor) fn accept(&self) -> io::Result<TcpStream> {
+        pub(in crate::reactor::open) fn accept(&self) -> io::Result<TcpStream> {
             let (stream, _peer_without_a_name) = self.socket.accept()?;
             Ok(OwnedFd::from(stream).into())
         }
 
-        pub(in crate::reactor) fn source(&mut self) -> &mut dyn Source {
+        pub(in crate::reactor::open) fn source(&mut self) -> &mut dyn Source {
             &mut self.socket
         }
     }
@@ -264,30 +264,34 @@ mod system {
     use mio::event::Source;
     use mio::net::TcpStream;
 
-    pub(in crate::reactor) enum LocalListener {}
+    pub(in crate::reactor::open) enum LocalListener {}
 
     impl LocalListener {
-        pub(in crate::reactor) fn bind(_path: &Path, _mode: Option<u32>, _backlog: i32) -> io::Result<Self> {
+        pub(in crate::reactor::open) fn bind(
+            _path: &Path,
+            _mode: Option<u32>,
+            _backlog: i32,
+        ) -> io::Result<Self> {
             Err(ErrorKind::Unsupported.into())
         }
 
-        pub(in crate::reactor) fn path(&self) -> Option<&Path> {
+        pub(in crate::reactor::open) fn path(&self) -> Option<&Path> {
             match *self {}
         }
 
-        pub(in crate::reactor) fn leave_file(&mut self) {
+        pub(in crate::reactor::open) fn leave_file(&mut self) {
             match *self {}
         }
 
-        pub(in crate::reactor) fn keep_file(&mut self, _keeps: bool) {
+        pub(in crate::reactor::open) fn keep_file(&mut self, _keeps: bool) {
             match *self {}
         }
 
-        pub(in crate::reactor) fn accept(&self) -> io::Result<TcpStream> {
+        pub(in crate::reactor::open) fn accept(&self) -> io::Result<TcpStream> {
             match *self {}
         }
 
-        pub(in crate::reactor) fn source(&mut self) -> &mut dyn Source {
+        pub(in crate::reactor::open) fn source(&mut self) -> &mut dyn Source {
             match *self {}
         }
     }

@@ -1,23 +1,28 @@
 //! Listeners whose place another process takes: no connection that has arrived is sent away.
 
+use crate::bridge::layout::Cause;
 use crate::reactor::Reactor;
+
+use super::head::{Head, ListenerState};
 use crate::reactor::command::handle::Command;
-use crate::reactor::connection::life::{Head, Life, ListenerState};
+use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Consumer;
 
 /// A listener whose socket is closed while some of its connections are still in their handshake.
-pub(in crate::reactor) struct Leaving {
+pub(super) struct Leaving {
     id: u32,
     /// Slots of the connections that were in their handshake when it left: no other one comes. Some
     /// are not any more.
-    pub(in crate::reactor) waits_for: Vec<u32>,
+    pub(super) waits_for: Vec<u32>,
 }
 
 impl<C: Consumer> Reactor<C> {
     /// Only the reactor that has the socket is asked to; it queues the request to the others behind
     /// the connections that it has accepted for them.
-    pub(in crate::reactor) fn on_leave(&mut self, id: u32) {
-        let Some(listener) = self.listeners.get_mut(&id).filter(|listener| !listener.leaves) else { return };
+    pub(super) fn on_leave(&mut self, id: u32) {
+        let Some(listener) = self.openings.listeners.get_mut(&id).filter(|listener| !listener.leaves) else {
+            return;
+        };
         listener.leaves = true;
         match (&listener.socket, listener.accepting) {
             (Some(_), true) => self.accept(id),
@@ -26,26 +31,33 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    pub(in crate::reactor) fn on_share(&mut self, id: u32) {
-        if let Some(door) = self.listeners.get_mut(&id).and_then(|listener| listener.socket.as_mut()) {
+    pub(super) fn on_share(&mut self, id: u32) {
+        if let Some(door) = self.openings.listeners.get_mut(&id).and_then(|listener| listener.socket.as_mut())
+        {
             door.share();
         }
     }
 
     /// No connection waits to be accepted.
-    pub(in crate::reactor) fn leave_if_empty(&mut self, id: u32) {
+    pub(super) fn leave_if_empty(&mut self, id: u32) {
         // Without a free descriptor a connection may wait: it is accepted later.
-        if self.listeners.get(&id).is_some_and(|listener| listener.leaves && listener.retry_at.is_none()) {
+        if self
+            .openings
+            .listeners
+            .get(&id)
+            .is_some_and(|listener| listener.leaves && listener.retry_at.is_none())
+        {
             self.leave(id);
         }
     }
 
     fn leave(&mut self, id: u32) {
-        let Some(mut door) = self.listeners.get_mut(&id).and_then(|listener| listener.socket.take()) else {
+        let Some(mut door) = self.openings.listeners.get_mut(&id).and_then(|listener| listener.socket.take())
+        else {
             return;
         };
         // A duplicate in another process would keep the socket in the poll.
-        let _closed_next = self.poll.registry().deregister(&mut door);
+        let _closed_next = self.registry().and_then(|registry| registry.deregister(&mut door));
         door.leave();
         self.await_openings(id);
         self.seat.ask_others(|| Command::Leave(id));
@@ -58,19 +70,19 @@ impl<C: Consumer> Reactor<C> {
             let head = self.opening(slot, id);
             head.map(|head| head.listener = ListenerState::Left).is_some()
         });
-        self.leaving.push(Leaving { id, waits_for });
+        self.openings.leaving.push(Leaving { id, waits_for });
     }
 
     /// Closes the listeners of which no connection is in its handshake any more.
     pub(in crate::reactor) fn end_leaving(&mut self) {
-        if self.leaving.is_empty() {
+        if self.openings.leaving.is_empty() {
             return;
         }
-        for mut one in std::mem::take(&mut self.leaving) {
+        for mut one in std::mem::take(&mut self.openings.leaving) {
             while one.waits_for.pop_if(|slot| self.opening(*slot, one.id).is_none()).is_some() {}
             if !one.waits_for.is_empty() {
-                self.leaving.push(one);
-            } else if self.listeners.remove(&one.id).is_some() {
+                self.openings.leaving.push(one);
+            } else if self.openings.listeners.remove(&one.id).is_some() {
                 self.consumer.on_listener_closed(one.id);
             }
         }
@@ -80,5 +92,21 @@ impl<C: Consumer> Reactor<C> {
     fn opening(&mut self, slot: u32, listener: u32) -> Option<&mut Head> {
         let connection = self.connections.get_mut(slot).filter(|it| it.listener == listener)?;
         if let Life::Opening(head) = &mut connection.life { Some(head) } else { None }
+    }
+
+    /// Closes the connections that were refused first, when there are too many of them.
+    pub(in crate::reactor) fn end_lingering(&mut self) {
+        while let Some(id) = self.ends.pop_lingering() {
+            let Some(connection) = self.connections.get(id) else { continue };
+            if !matches!(connection.life, Life::Draining { .. }) {
+                continue;
+            }
+            self.metrics.tally.cut_refusals += 1;
+            self.guarded(id.slot, |reactor| {
+                if let Some((mut session, _)) = reactor.session(id.slot) {
+                    session.cut(Cause::Handshake);
+                }
+            });
+        }
     }
 }

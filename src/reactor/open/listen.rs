@@ -1,5 +1,8 @@
 //! Listeners of a reactor: they accept until no connection waits.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,25 +20,22 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 /// Least time between two reports of refused connections: a peer can cause as many as it likes.
 const REPORTS: Duration = Duration::from_secs(1);
 
-/// A listener of a reactor.
-pub(in crate::reactor) struct Listener {
+pub(super) struct Listener {
     /// `None`: another reactor of the group has it.
-    pub(in crate::reactor) socket: Option<Door>,
-    pub(in crate::reactor) config: Arc<ListenerConfig>,
-    pub(in crate::reactor) accepting: bool,
+    pub(super) socket: Option<Door>,
+    pub(super) config: Arc<ListenerConfig>,
+    pub(super) accepting: bool,
     /// It accepts the connections that wait, and no more.
-    pub(in crate::reactor) leaves: bool,
+    pub(super) leaves: bool,
     /// The time before which it does not accept; the process is out of descriptors.
-    pub(in crate::reactor) retry_at: Option<Instant>,
+    pub(super) retry_at: Option<Instant>,
     backoff: Duration,
     reserve: Reserve,
-    /// Connections that were refused and are not reported yet.
     refused: u32,
     reported_at: Option<Instant>,
 }
 
-/// The result of one call of accept.
-pub(in crate::reactor) enum Accepted {
+pub(super) enum Accepted {
     /// With the peer's address, if it has one.
     Connection(Transport, Option<SocketAddr>),
     /// The queue is empty; an event will come.
@@ -45,14 +45,14 @@ pub(in crate::reactor) enum Accepted {
 }
 
 impl Listener {
-    pub(in crate::reactor) fn new(socket: Door, config: Arc<ListenerConfig>) -> Self {
+    pub(super) fn new(socket: Door, config: Arc<ListenerConfig>) -> Self {
         let mut listener = Self { socket: Some(socket), ..Self::elsewhere(config) };
         listener.reserve.fill();
         listener
     }
 
     /// Another reactor of the group accepts its connections.
-    pub(in crate::reactor) fn elsewhere(config: Arc<ListenerConfig>) -> Self {
+    pub(super) fn elsewhere(config: Arc<ListenerConfig>) -> Self {
         Self {
             socket: None,
             config,
@@ -66,7 +66,7 @@ impl Listener {
         }
     }
 
-    pub(in crate::reactor) fn accept(&mut self, now: Instant) -> Accepted {
+    pub(super) fn accept(&mut self, now: Instant) -> Accepted {
         // More connections may come meanwhile, each with an event, but none brings a descriptor.
         if self.retry_at.is_some_and(|at| at > now) {
             return Accepted::Empty;
@@ -97,7 +97,7 @@ impl Listener {
 
     /// Closes the next connection of the queue, with the descriptor in reserve. `false`: none was
     /// closed. An event comes with the next connection, or accept is tried again later.
-    pub(in crate::reactor) fn refuse(&mut self, now: Instant) -> bool {
+    pub(super) fn refuse(&mut self, now: Instant) -> bool {
         let Some(socket) = &self.socket else { return false };
         match self.reserve.spend(|| socket.accept().map(drop)) {
             Some(Ok(())) => {
@@ -119,7 +119,7 @@ impl Listener {
     }
 
     /// A connection was closed that came.
-    pub(in crate::reactor) fn note_refused(&mut self) {
+    pub(super) fn note_refused(&mut self) {
         self.refused = self.refused.saturating_add(1);
     }
 
@@ -134,7 +134,7 @@ impl Listener {
     }
 
     /// The number of connections refused since the last report; 0 if that was not long ago.
-    pub(in crate::reactor) fn take_refused(&mut self, now: Instant) -> u32 {
+    pub(super) fn take_refused(&mut self, now: Instant) -> u32 {
         if self.report_at().is_some_and(|at| now < at) || self.refused == 0 {
             return 0;
         }
@@ -148,7 +148,7 @@ impl Listener {
     }
 
     /// The time at which accept is called again, event or not.
-    pub(in crate::reactor) fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self) -> Option<Instant> {
         [self.retry_at, self.report_at()].into_iter().flatten().min()
     }
 }
@@ -160,39 +160,4 @@ fn is_exhaustion(error: &io::Error) -> bool {
 
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// R07: after an error of one connection the next is accepted, after an error of the process
-    /// accepting waits; no error ends it.
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn r07_errors_of_accept() {
-        let transient = |code| is_transient(&io::Error::from_raw_os_error(code));
-        let (eintr, econnaborted, econnreset) = (4, 103, 104);
-        assert!([eintr, econnaborted, econnreset].into_iter().all(transient));
-        let (eperm, enomem, enfile, emfile, enobufs) = (1, 12, 23, 24, 105);
-        assert!(![eperm, enomem, enfile, emfile, enobufs].into_iter().any(transient));
-        let exhaustion = |code| is_exhaustion(&io::Error::from_raw_os_error(code));
-        assert!([enfile, emfile].into_iter().all(exhaustion));
-        assert!(![eperm, enomem, enobufs, econnaborted].into_iter().any(exhaustion));
-    }
-
-    #[test]
-    fn refused_connections_are_reported_once_a_second_at_most_and_all_of_them() {
-        let mut listener = Listener::elsewhere(Arc::new(ListenerConfig::default()));
-        let begin = Instant::now();
-        assert_eq!((listener.take_refused(begin), listener.due()), (0, None));
-        listener.refused = 3;
-        assert_eq!(listener.take_refused(begin), 3);
-        assert_eq!(listener.due(), None);
-        listener.refused = 2;
-        assert_eq!(listener.take_refused(begin + REPORTS / 2), 0);
-        assert_eq!(listener.due(), Some(begin + REPORTS));
-        assert_eq!(listener.take_refused(begin + REPORTS), 2);
-        assert_eq!((listener.take_refused(begin + REPORTS * 2), listener.due()), (0, None));
-    }
 }

@@ -7,19 +7,16 @@ use std::time::{Instant, SystemTime};
 use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
 use crate::engine::handshake::{
-    self, HttpError, Options, Parsed, Refusal, Request, Upgrade, check, reason_phrase, write_abort,
-    write_accept, write_bad_request, write_header_too_large, write_plain, write_refusal,
-    write_service_unavailable,
+    self, HttpError, Options, Parsed, Refusal, Request, Upgrade, bare, check, reason_phrase,
 };
 use crate::engine::proxy;
 
+use super::head::{Head, ListenerState, Question};
+use crate::reactor::Session;
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
-use crate::reactor::connection::life::{Head, Life, ListenerState};
-use crate::reactor::connection::session::Session;
+use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::opening::Opening;
-use crate::reactor::read::half::PeerSide;
-use crate::reactor::read::limits;
 
 /// The fate of the connection after some bytes of its head.
 enum Step {
@@ -78,11 +75,7 @@ pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
 }
 
 /// Sets the settings of a connection if the consumer accepts it, in place of its listener's.
-pub(in crate::reactor) fn serve(
-    session: &mut Session<'_>,
-    config: Arc<ListenerConfig>,
-    deflate: Option<Params>,
-) {
+pub(super) fn serve(session: &mut Session<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
     if let Life::Asked(question) = &mut session.connection.life {
         question.deflate = deflate;
         session.connection.config = config;
@@ -100,7 +93,7 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
         return Step::Wait;
     }
     let bytes = std::mem::take(&mut head.bytes);
-    match head.scanner.parse_within(&bytes, &session.connection.config.head) {
+    match head.scanner.parse(&bytes, &session.connection.config.head) {
         Parsed::Incomplete => {
             head.bytes = bytes;
             Step::Wait
@@ -111,8 +104,8 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
             {
                 admission.deny(Denial::Head);
             }
-            session.work.tally.bad_requests += 1;
-            session.respond(&bad_request(error));
+            session.metrics.tally.bad_requests += 1;
+            session.respond(&bare(error.status()));
             Step::Wait
         }
         Parsed::Request(request) if request.is_upgrade() => {
@@ -129,8 +122,8 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
         proxy::Parsed::Incomplete => return false,
         proxy::Parsed::Header(len, client) => (len, client),
         proxy::Parsed::Invalid => {
-            session.work.tally.bad_requests += 1;
-            session.respond(&bad_request(HttpError::BadRequest));
+            session.metrics.tally.bad_requests += 1;
+            session.respond(&bare(400));
             return false;
         }
     };
@@ -141,10 +134,10 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     head.peer = Some(client);
     let Some(admission) = session.connection.config.admission.clone() else { return true };
     // The connection counted as one without an address.
-    session.work.tickets.remove(&session.id.slot);
+    session.ends.set_ticket(session.id.slot, None);
     match admission.admit(Some(client.ip())) {
         Ok(ticket) => {
-            session.work.tickets.insert(session.id.slot, ticket);
+            session.ends.set_ticket(session.id.slot, Some(ticket));
             true
         }
         Err(denial) => {
@@ -192,7 +185,8 @@ fn on_upgrade<C: Consumer>(
     // allow such a page.
     if asks || refused.is_some() {
         (opening.protocol, opening.rest) = (None, rest);
-        session.connection.life = Life::asked(head.since);
+        session.connection.life =
+            Life::Asked(Box::new(Question { since: head.since, ..Question::default() }));
         // The peer has done its part in time; the consumer may take as long as it likes.
         session.connection.deadline.clear();
         consumer.on_request(session, &opening);
@@ -213,13 +207,11 @@ fn on_upgrade<C: Consumer>(
 /// too many.
 fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
     if head.listener == ListenerState::Closed {
-        let mut response = Vec::new();
-        write_service_unavailable(&mut response);
-        session.respond(&response);
+        session.respond(&handshake::abort(503, reason_phrase(503), &[]));
         return true;
     }
     let admission = session.connection.config.admission.as_deref();
-    match admission.map(|admission| admission.handshake(session.work.now)) {
+    match admission.map(|admission| admission.handshake(session.timers.now())) {
         Some(Err(denial)) => {
             deny(session, denial);
             true
@@ -236,10 +228,8 @@ fn switch_protocols<'r, C: Consumer>(
     opening: &mut Opening<'r>,
     upgrade: &'r Upgrade<'r>,
 ) {
-    let mut response = Vec::with_capacity(192);
     opening.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
-    write_accept(&mut response, &upgrade.accept, upgrade.protocol, opening.extensions);
-    session.write(&response);
+    session.write(&handshake::accept(&upgrade.accept, upgrade.protocol, opening.extensions));
     open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
     consumer.on_open(session, opening);
     if !session.connection.config.early_handshake
@@ -260,17 +250,15 @@ fn on_plain_request<C: Consumer>(
     let asks_health = matches!(request.method(), "GET" | "HEAD")
         && session.connection.config.health_check.as_deref() == Some(handshake::path_of(request.target()));
     let status = if !asks_health {
-        session.work.tally.plain_requests += 1;
+        session.metrics.tally.plain_requests += 1;
         426
     } else if head.listener == ListenerState::Closed || consumer.refuses(session.connection.listener) {
         503
     } else {
         200
     };
-    let mut response = Vec::with_capacity(256);
     if request.minor_version() == 1 && !request.has_host() {
-        write_bad_request(&mut response);
-        session.respond(&response);
+        session.respond(&bare(400));
         return Step::Wait;
     }
     let body = if request.has_body() { request.content_length() } else { Some(0) };
@@ -283,7 +271,7 @@ fn on_plain_request<C: Consumer>(
         && head.listener == ListenerState::Open;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
-    write_plain(&mut response, status, &date, keep_alive, request.is_head());
+    let response = handshake::plain(status, &date, keep_alive, request.is_head());
     if !keep_alive {
         session.respond(&response);
         return Step::Wait;
@@ -292,43 +280,33 @@ fn on_plain_request<C: Consumer>(
     head.bytes = bytes.get(request.head_len()..).unwrap_or_default().to_vec();
     head.scanner = handshake::HeadScanner::new();
     head.skip = body.unwrap_or(0);
-    let Session { id, connection, work } = session;
-    let after = connection.config.handshake_timeout.min(KEEP_ALIVE_TIMEOUT);
-    work.timers.arm(*id, &mut connection.deadline, work.now, after);
+    session.arm(session.connection.config.handshake_timeout.min(KEEP_ALIVE_TIMEOUT));
     Step::Again
 }
 
-pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params>) {
+pub(super) fn open(session: &mut Session<'_>, deflate: Option<Params>) {
     if let Some(params) = deflate {
         session.enable_deflate(params);
     }
     session.connection.life = Life::Open;
     session.connection.deadline.clear();
-    if let Some(rates) = &session.connection.config.rates {
-        session.work.paced.open(session.id.slot, rates, session.work.now);
-        // Its request, all its messages and its end may have come at once.
-        if session.connection.read.peer != PeerSide::Open {
-            limits::bound(session);
-        }
-    }
+    session.pace();
     if let Some(after) = session.connection.silence() {
-        session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
+        session.arm(after);
     }
 }
 
 fn note_accepted(session: &Session<'_>, since: Option<Instant>) {
     if let Some(since) = since {
-        session.work.watch.meters.handshakes.record(since.elapsed());
+        session.metrics.meters.handshakes.record(since.elapsed());
     }
 }
 
 /// Answers a client that may not connect.
-pub(in crate::reactor) fn deny(session: &mut Session<'_>, denial: Denial) {
+pub(super) fn deny(session: &mut Session<'_>, denial: Denial) {
     let (status, retry_after) = (denial.status(), denial.retry_after());
     let fields: &[(&str, &str)] = if retry_after.is_empty() { &[] } else { &[("Retry-After", retry_after)] };
-    let mut response = Vec::new();
-    write_abort(&mut response, status, reason_phrase(status).as_bytes(), fields);
-    session.respond(&response);
+    session.respond(&handshake::abort(status, reason_phrase(status), fields));
 }
 
 /// Whether the page that a request comes from may connect.
@@ -344,17 +322,6 @@ fn is_allowed(admission: &Admission, request: &Request<'_>, version: u8) -> bool
 }
 
 fn refuse(session: &mut Session<'_>, refusal: Refusal) {
-    session.work.tally.refused += 1;
-    let mut response = Vec::new();
-    write_refusal(&mut response, refusal);
-    session.respond(&response);
-}
-
-fn bad_request(error: HttpError) -> Vec<u8> {
-    let mut response = Vec::new();
-    match error {
-        HttpError::BadRequest => write_bad_request(&mut response),
-        HttpError::HeaderTooLarge => write_header_too_large(&mut response),
-    }
-    response
+    session.metrics.tally.refused += 1;
+    session.respond(&handshake::refuse(refusal));
 }

@@ -5,23 +5,22 @@ use std::ops::Range;
 use crate::bridge::layout::Cause;
 use crate::engine::{Event, FrameKind, MessageKind, Payload};
 
+use crate::reactor::Session;
 use crate::reactor::config::READ_SIZE;
-use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 
 /// The beginning of a frame that stays where it was read to, for its rest to be read behind it.
 #[derive(Clone, Copy, Default)]
 pub(in crate::reactor) struct Begun {
-    /// Bytes that have come.
-    pub(in crate::reactor) len: usize,
+    pub(super) len: usize,
     /// Bytes that have not; 0 without such a frame.
-    pub(in crate::reactor) missing: usize,
+    pub(super) missing: usize,
 }
 
 /// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the
 /// last frame may stay there until it is whole. True: one of the messages may have begun before
 /// them.
-pub(in crate::reactor) fn on_frames<C: Consumer>(
+pub(super) fn on_frames<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
     range: Range<usize>,
@@ -46,22 +45,20 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
         match event {
             Event::Message { kind, payload } => {
                 whole = true;
-                session.work.tally.messages_received += 1;
-                session.work.tally.texts_received += u64::from(kind == MessageKind::Text);
+                session.metrics.tally.messages_received += 1;
+                session.metrics.tally.texts_received += u64::from(kind == MessageKind::Text);
                 consumer.on_message(session, kind, payload);
             }
-            // The settings ask for no parts.
-            Event::Part { .. } => {}
             Event::Ping(payload) => {
-                session.work.tally.pings_received += 1;
+                session.metrics.tally.pings_received += 1;
                 auto_pong(consumer, session, &payload);
                 if !session.connection.life.is_gone() {
                     consumer.on_ping(session, payload);
                 }
             }
             Event::Pong(payload) => {
-                session.work.tally.pongs_received += 1;
-                session.work.watch.ponged(session.id.slot);
+                session.metrics.tally.pongs_received += 1;
+                session.metrics.ponged(session.id.slot);
                 consumer.on_pong(session, payload);
             }
             Event::Close { code, reason } => {
@@ -81,7 +78,7 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
 }
 
 /// Our close frame is answered: our side ends, and waits for nobody.
-pub(in crate::reactor) fn finish_if_complete(session: &mut Session<'_>) {
+pub(super) fn finish_if_complete(session: &mut Session<'_>) {
     if session.connection.close_complete() {
         session.connection.write.state.end_when_written();
         session.touch();
@@ -95,14 +92,9 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         return;
     }
     let most = config.max_pending_auto_pongs;
-    // If the pongs wait for the consumer only, the peer is not to blame: its pings are read, and no
-    // more pongs wait than the peer has sent pings.
-    let state = session.connection.write.state;
-    let waits = state.waits() && !state.is_withheld();
-    if most > 0 && waits && session.connection.write.pending_pongs >= most {
+    if !session.connection.write.count_pong(most) {
         return session.cut(Cause::TooManyPongs);
     }
-    session.connection.write.pending_pongs += 1;
     match payload {
         Payload::Input { range, .. } => {
             let bytes = consumer.buffer(range.clone());

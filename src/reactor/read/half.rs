@@ -1,27 +1,24 @@
 //! The peer's side of a socket: whether it may be read, and the counts of bytes read.
 
-use crate::reactor::connection::queue::Mark;
-use crate::reactor::read::ready::ReadState;
+use crate::reactor::queue::Mark;
 
-/// The half of a connection that is read.
 #[derive(Default)]
 pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) state: ReadState,
     pub(in crate::reactor) peer: PeerSide,
     /// The connection wanted much of its last share of a turn.
     pub(in crate::reactor) greedy: bool,
-    /// The consumer has paused the connection.
     pub(in crate::reactor) paused: bool,
     /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
     pub(in crate::reactor) urgent: bool,
     /// The shortage because of which the connection is not read.
-    pub(in crate::reactor) starved: Option<Lack>,
+    pub(super) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.
-    pub(in crate::reactor) listed: Mark,
+    pub(super) listed: Mark,
     /// Whether `held` is more than pings and pongs.
-    pub(in crate::reactor) holds_data: bool,
+    pub(super) holds_data: bool,
     /// Undrained inbound bytes, records included.
-    pub(in crate::reactor) held: usize,
+    pub(super) held: usize,
     /// Bytes read since the connection was accepted or adopted.
     pub(in crate::reactor) received: u64,
 }
@@ -49,9 +46,60 @@ pub(in crate::reactor) enum PeerSide {
 
 /// The shortages of a connection that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::reactor) enum Lack {
+pub(super) enum Lack {
     /// The connection itself has left too much undrained.
     Credit,
     /// All connections together have, and this one more than its share.
     Room,
+}
+
+/// Whether the socket has something to read, and whether its connection waits for a share of a
+/// turn.
+///
+/// ```text
+///            an edge                 push, where it may be read
+///   Empty -------------> Unread -----------------------------------> Queued
+///     ^                  |    ^                                        |
+///     '-- read to its ---'    '------------ pop, to be read -----------'
+///         end
+/// ```
+///
+/// Bytes that the consumer has fed are read although the socket may be empty: then `Empty` becomes
+/// `Queued` too. While a connection is queued, neither an edge nor a read to the end changes that.
+#[derive(Default)]
+pub(in crate::reactor) struct ReadState(pub(super) State);
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum State {
+    /// An edge will come.
+    #[default]
+    Empty,
+    /// The edge has been seen and not been read to its end.
+    Unread,
+    /// In one of the queues of [`Ready`](super::ready::Ready), which alone set and leave this state.
+    Queued,
+}
+
+impl ReadState {
+    /// There is something to read.
+    pub(in crate::reactor) fn on_edge(&mut self) {
+        if self.0 == State::Empty {
+            self.0 = State::Unread;
+        }
+    }
+
+    pub(super) fn on_drained(&mut self) {
+        if self.0 == State::Unread {
+            self.0 = State::Empty;
+        }
+    }
+
+    /// Whether data may be waiting in the kernel.
+    pub(in crate::reactor) fn is_unread(&self) -> bool {
+        self.0 != State::Empty
+    }
+
+    pub(in crate::reactor) fn is_queued(&self) -> bool {
+        self.0 == State::Queued
+    }
 }

@@ -1,32 +1,131 @@
-//! From readable sockets to events.
+//! From readable sockets to events, and the bytes that may be read.
+//!
+//! ```text
+//! undelivered input, in bytes and records    the connection waits, see `starved.rs`
+//! messages that have not come to their end   the oldest is given up, see `unfinished.rs`
+//! messages and bytes in a second             the connection waits or is closed, see `paced.rs`
+//! ```
+//!
+//! Neither presses the other. A connection that waits is found without a look at the others that
+//! wait: credits of the consumer name it, or it is in a queue.
 
-pub(in crate::reactor) mod frames;
-pub(in crate::reactor) mod half;
-pub(in crate::reactor) mod limits;
-pub(in crate::reactor) mod paced;
-pub(in crate::reactor) mod ready;
-pub(in crate::reactor) mod starved;
-pub(in crate::reactor) mod turn;
-pub(in crate::reactor) mod unfinished;
+mod frames;
+pub(super) mod half;
+mod paced;
+mod ready;
+mod starved;
+#[cfg(test)]
+mod tests;
+mod unfinished;
 
+use std::time::Instant;
+
+use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
 use crate::bridge::limits::SHORTEST_FRAME;
 use crate::reactor::Reactor;
-use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ};
+use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ, TURN_BUDGET};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::deadline::touch_silence;
 use crate::reactor::connection::life::Life;
+use crate::reactor::connections::Connections;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
-use crate::reactor::read::frames::{Begun, on_frames};
-use crate::reactor::read::half::{PeerSide, ReadHalf};
 use crate::reactor::transport::{Ahead, Received, SHORT_READ_IS_LAST};
+use frames::{Begun, on_frames};
+use half::{PeerSide, ReadHalf};
+use paced::{Paced, charge};
+use ready::{Ready, Sweep};
+use starved::Starved;
+pub(super) use unfinished::Excess;
+use unfinished::Unfinished;
+
+/// What connections have in common that are read: their queues, limits and budgets.
+pub(super) struct Reader {
+    ready: Ready,
+    sweep: Sweep,
+    starved: Starved,
+    paced: Paced,
+    unfinished: Unfinished,
+    turn_budget: usize,
+    /// Bytes of those that are reserved for greedy connections.
+    reserved: usize,
+}
+
+impl Reader {
+    /// Nothing to read. `begun` is not later than now, and the same for all reactors of a group.
+    pub(super) fn new(unfinished_budget: usize, begun: Instant) -> Self {
+        Self {
+            ready: Ready::default(),
+            sweep: Sweep::Polling(0),
+            starved: Starved::default(),
+            paced: Paced::default(),
+            unfinished: Unfinished::new(unfinished_budget, begun),
+            turn_budget: TURN_BUDGET,
+            reserved: 0,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// When a connection is to be read again, or no more, because of its rates.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.paced.deadline()
+    }
+
+    /// Deadlines are judged once everything is read that these sockets, at most, have now.
+    pub(super) fn begin_sweep(&mut self, sockets: usize) {
+        self.sweep = Sweep::Polling(sockets);
+    }
+
+    /// The poll has reported that many sockets, which are read in this turn, or queued.
+    pub(super) fn polled(&mut self, events: usize) {
+        self.sweep.polled(events);
+    }
+
+    /// Whether all of that is read; asked at the end of a turn.
+    pub(super) fn has_swept(&mut self) -> bool {
+        self.sweep.is_over(&self.ready)
+    }
+
+    /// See [`Starved::release`].
+    pub(super) fn release(&mut self, connections: &mut Connections, credit: Credit) {
+        self.starved.release(connections, credit);
+    }
+
+    /// Bytes that unfinished messages may take from now on.
+    pub(super) fn set_budget(&mut self, budget: usize) {
+        self.unfinished.set_budget(budget);
+    }
+
+    pub(super) fn unfinished_bytes(&self) -> usize {
+        self.unfinished.bytes()
+    }
+
+    pub(super) fn forget_message(&mut self, slot: u32) {
+        self.unfinished.forget(slot);
+    }
+
+    /// A connection is gone.
+    pub(super) fn forget(&mut self, slot: u32, connection: &mut Connection) {
+        self.paced.gone(slot);
+        self.unfinished.forget(slot);
+        self.starved.forget(connection);
+    }
+}
 
 impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read.
     /// `to_end`: a short read does not prove that the socket is empty, because the peer's end may
     /// be behind it.
-    pub(in crate::reactor) fn read(&mut self, slot: u32, to_end: bool) {
+    fn read(&mut self, slot: u32, to_end: bool) {
+        self.read_given(slot, to_end, &mut &[][..]);
+    }
+
+    /// The same, with bytes that have come already; those that may not be read yet are left.
+    pub(super) fn read_given(&mut self, slot: u32, to_end: bool, given: &mut &[u8]) {
         let mut budget = READ_BUDGET;
         let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(slot) {
@@ -53,8 +152,13 @@ impl<C: Consumer> Reactor<C> {
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             let had = connection.read.held + connection.engine.buffered() + begun.len;
-            let early = self.work.paced.read_early(slot, room);
-            match early.map_or_else(|| connection.transport.receive(room), Received::Bytes) {
+            let early = self.reader.paced.read_early(slot, room);
+            let received = match early {
+                Some(len) => Received::Bytes(len),
+                None if !given.is_empty() => Received::Bytes(take(given, room)),
+                None => connection.transport.receive(room),
+            };
+            match received {
                 Received::Bytes(len) => {
                     connection.pinged = false;
                     if early.is_none() {
@@ -68,7 +172,7 @@ impl<C: Consumer> Reactor<C> {
                     // A system call costs as much as that many bytes, however few it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
-                    self.turn_budget = self.turn_budget.saturating_sub(work);
+                    self.reader.turn_budget = self.reader.turn_budget.saturating_sub(work);
                     if len < asked && early.is_none() && !to_end && SHORT_READ_IS_LAST {
                         return self.drained(slot, READ_BUDGET - budget);
                     }
@@ -84,7 +188,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 Received::Short => {
                     if let Some(id) = self.connections.id(slot) {
-                        self.work.retries.push(id, self.work.now);
+                        self.timers.retry_later(id);
                     }
                     break;
                 }
@@ -116,7 +220,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// As `read`. While the consumer decides on the handshake, or has paused, nothing is read:
     /// then the peer's end is reported to it.
-    pub(in crate::reactor) fn on_readable(&mut self, slot: u32, to_end: bool) {
+    pub(super) fn on_readable(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
         if session.connection.read.paused && session.connection.is_open() {
@@ -126,7 +230,7 @@ impl<C: Consumer> Reactor<C> {
         let Life::Asked(question) = &mut session.connection.life else { return };
         if peer == PeerSide::Dead {
             session.doom(Cause::Reset);
-        } else if peer == PeerSide::HungUp && !std::mem::replace(&mut question.ended, true) {
+        } else if peer == PeerSide::HungUp && question.note_end() {
             // As for an open connection: the consumer has to act by this deadline.
             session.arm_close();
             consumer.on_end(&mut session);
@@ -146,7 +250,7 @@ impl<C: Consumer> Reactor<C> {
         if connection.engine.close_received() || connection.engine.failed() {
             return;
         }
-        if self.work.paced.has_early(slot) {
+        if self.reader.paced.has_early(slot) {
             return;
         }
         match connection.transport.look_ahead() {
@@ -158,11 +262,11 @@ impl<C: Consumer> Reactor<C> {
 
     /// Takes bytes that were read behind a request: they go the way of bytes from the socket, where
     /// they were counted. Those of a connection that has limits wait as if they were still in it.
-    pub(in crate::reactor) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
-        if self.work.paced.keep(slot, bytes) {
+    pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
+        if self.reader.paced.keep(slot, bytes) {
             let Some((session, _)) = self.session(slot) else { return };
             let ReadHalf { state, greedy, .. } = &mut session.connection.read;
-            return session.work.ready.push(session.id, state, *greedy);
+            return session.reader.ready.push(session.id, state, *greedy);
         }
         let is_gone = |connection: &mut Connection| connection.life.is_gone();
         while !bytes.is_empty() && !self.connections.get_mut(slot).is_none_or(is_gone) {
@@ -183,7 +287,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    pub(in crate::reactor) fn read_later(&mut self, slot: u32) {
+    pub(super) fn read_later(&mut self, slot: u32) {
         let Some((mut session, _)) = self.session(slot) else { return };
         session.want_read();
     }
@@ -203,7 +307,7 @@ impl<C: Consumer> Reactor<C> {
         let Some((session, _)) = self.session(slot) else { return };
         let read = &mut session.connection.read;
         read.greedy = spent >= MODEST;
-        session.work.ready.push_served(session.id, &mut read.state, read.greedy);
+        session.reader.ready.push_served(session.id, &mut read.state, read.greedy);
     }
 
     /// The socket has nothing more for now, with `spent` of the share used.
@@ -214,17 +318,16 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Counts `len` bytes from the peer.
-    fn count(&mut self, slot: u32, len: usize) {
+    pub(super) fn count(&mut self, slot: u32, len: usize) {
         let Some((session, consumer)) = self.session(slot) else { return };
         session.connection.read.received += len as u64;
-        session.work.tally.bytes_received += len as u64;
+        session.metrics.tally.bytes_received += len as u64;
         consumer.on_received(session.id, session.connection.read.received);
     }
 
     /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins
     /// there. With `more` to come, the beginning of the last frame may stay where it is.
-    fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
+    pub(super) fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
         let claimed = self.consumer.claim(len);
         let range = claimed.start.saturating_sub(kept)..claimed.end;
         let mut begun = Begun::default();
@@ -232,18 +335,17 @@ impl<C: Consumer> Reactor<C> {
         match session.connection.life {
             Life::Open | Life::Closing { .. } => {
                 touch_silence(&mut session);
-                let frames = session.work.tally.frames_received();
+                let frames = session.metrics.tally.frames_received();
                 let fragments = session.connection.engine.small_fragments();
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 if session.connection.config.rates.is_some() {
-                    let frames = session.work.tally.frames_received() - frames;
+                    let frames = session.metrics.tally.frames_received() - frames;
                     let small = session.connection.engine.small_fragments();
-                    // Fewer: they are of another message.
-                    let small = small.checked_sub(fragments).unwrap_or(small);
-                    limits::charge(consumer, &mut session, frames + small, len);
+                    let small = small.wrapping_sub(fragments).cast_signed().max(0) as u64;
+                    charge(consumer, &mut session, frames + small, len);
                 }
                 let bytes = session.connection.engine.buffered();
-                session.work.unfinished.set(session.id, bytes, (len, whole), session.work.now);
+                session.reader.unfinished.set(session.id, bytes, (len, whole), session.timers.now());
                 if kept.len == 0 {
                     consumer.release(range);
                 }
@@ -267,7 +369,7 @@ impl<C: Consumer> Reactor<C> {
         connection.read.peer = PeerSide::Ended;
         let open = connection.is_open();
         if !open || connection.close_complete() || connection.write.state.is_ended() {
-            if connection.write.outgoing.is_empty() || connection.write.state.is_ended() {
+            if connection.write.queued() == 0 || connection.write.state.is_ended() {
                 return session.doom(Cause::Fin);
             }
             connection.write.state.end_when_written();
@@ -283,4 +385,15 @@ impl<C: Consumer> Reactor<C> {
             consumer.on_end(&mut session);
         }
     }
+}
+
+/// Moves bytes to `room`, as far as they fit. Returns their number.
+fn take(given: &mut &[u8], room: &mut [u8]) -> usize {
+    let len = given.len().min(room.len());
+    let (now, later) = given.split_at(len);
+    if let Some(room) = room.get_mut(..len) {
+        room.copy_from_slice(now);
+    }
+    *given = later;
+    len
 }

@@ -11,6 +11,9 @@
 //! the moment -> resume_paced: it is read again
 //! ```
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::{Duration, Instant};
@@ -18,10 +21,17 @@ use std::time::{Duration, Instant};
 use crate::bridge::limits::SHORTEST_MASKED_FRAME;
 use crate::bridge::rates::{Counted, Rates};
 
+use crate::bridge::layout::Cause;
+use crate::engine::{CloseCode, ErrorKind};
+
+use super::frames::finish_if_complete;
+use super::half::PeerSide;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{Reactor, Session};
 
-pub(in crate::reactor) const SECOND: Duration = Duration::from_secs(1);
+const SECOND: Duration = Duration::from_secs(1);
 const NANOS: u128 = 1_000_000_000;
 /// A connection that has used its bytes up is read again when it may send those of a tenth of a
 /// second.
@@ -30,7 +40,7 @@ const PART: u64 = 10;
 /// The connections that have limits, by their slots, and the times at which those that wait are
 /// read again.
 #[derive(Default)]
-pub(in crate::reactor) struct Paced {
+pub(super) struct Paced {
     rates: HashMap<u32, Rate>,
     waiting: BinaryHeap<Reverse<(Instant, u32, u32)>>,
     /// The connections whose peers have gone, and the times until which they are read.
@@ -40,20 +50,19 @@ pub(in crate::reactor) struct Paced {
 }
 
 impl Paced {
-    /// A connection has opened whose server has `rates`.
-    pub(in crate::reactor) fn open(&mut self, slot: u32, rates: &Rates, now: Instant) {
+    fn open(&mut self, slot: u32, rates: &Rates, now: Instant) {
         let bucket = |per_second| (per_second > 0).then_some(Bucket { per_second, full_at: now });
         let rate = Rate { messages: bucket(rates.messages.into()), bytes: bucket(rates.bytes), waits: false };
         self.rates.insert(slot, rate);
     }
 
     /// A connection is gone, or not limited any more. Returns whether it was.
-    pub(in crate::reactor) fn forget(&mut self, slot: u32) -> bool {
+    fn forget(&mut self, slot: u32) -> bool {
         !self.rates.is_empty() && self.rates.remove(&slot).is_some()
     }
 
     /// A connection is gone.
-    pub(in crate::reactor) fn gone(&mut self, slot: u32) {
+    pub(super) fn gone(&mut self, slot: u32) {
         self.forget(slot);
         if !self.early.is_empty() {
             self.early.remove(&slot);
@@ -62,7 +71,7 @@ impl Paced {
 
     /// These bytes came behind the request of a connection. True: it has limits, and they wait to
     /// be read as those in its socket do.
-    pub(in crate::reactor) fn keep(&mut self, slot: u32, bytes: &[u8]) -> bool {
+    pub(super) fn keep(&mut self, slot: u32, bytes: &[u8]) -> bool {
         let keeps = !bytes.is_empty() && self.rates.contains_key(&slot);
         if keeps {
             self.early.entry(slot).or_default().extend_from_slice(bytes);
@@ -70,13 +79,12 @@ impl Paced {
         keeps
     }
 
-    /// Whether there are such bytes.
-    pub(in crate::reactor) fn has_early(&self, slot: u32) -> bool {
+    pub(super) fn has_early(&self, slot: u32) -> bool {
         !self.early.is_empty() && self.early.contains_key(&slot)
     }
 
     /// Reads such bytes, as many as there is room for. `None`: there are none.
-    pub(in crate::reactor) fn read_early(&mut self, slot: u32, room: &mut [u8]) -> Option<usize> {
+    pub(super) fn read_early(&mut self, slot: u32, room: &mut [u8]) -> Option<usize> {
         if self.early.is_empty() {
             return None;
         }
@@ -93,7 +101,7 @@ impl Paced {
 
     /// The number of bytes that may be read of a connection, whose frame lacks `missing` bytes.
     /// `None`: none before `resume_paced`.
-    pub(in crate::reactor) fn room(
+    pub(super) fn room(
         &mut self,
         id: ConnectionId,
         rates: &Rates,
@@ -116,43 +124,36 @@ impl Paced {
     }
 
     /// The time at which a connection is to be read again, or no more.
-    pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         let first = [self.waiting.peek(), self.gone.peek()];
         first.into_iter().flatten().map(|Reverse((at, ..))| *at).min()
     }
 
     /// The peer of a connection has gone. If the connection has limits, it is read until then.
-    pub(in crate::reactor) fn hung_up(&mut self, id: ConnectionId, until: Option<Instant>) {
+    fn hung_up(&mut self, id: ConnectionId, until: Option<Instant>) {
         if let Some(until) = until.filter(|_| self.rates.contains_key(&id.slot)) {
             self.gone.push(Reverse((until, id.slot, id.generation)));
         }
     }
 
-    /// Whether a connection is not read because of its limits.
-    pub(in crate::reactor) fn waits(&self, slot: u32) -> bool {
+    pub(super) fn waits(&self, slot: u32) -> bool {
         self.rates.get(&slot).is_some_and(|rate| rate.waits)
     }
 
     /// The next connection that is read no more.
-    pub(in crate::reactor) fn pop_gone(&mut self, now: Instant) -> Option<ConnectionId> {
+    fn pop_gone(&mut self, now: Instant) -> Option<ConnectionId> {
         let Reverse((_, slot, generation)) = *self.gone.peek().filter(|Reverse((at, ..))| *at <= now)?;
         self.gone.pop();
         Some(ConnectionId { slot, generation })
     }
 
     /// Counts the input of a connection. Returns the unit of which there was too much.
-    pub(in crate::reactor) fn take(
-        &mut self,
-        slot: u32,
-        messages: u64,
-        bytes: u64,
-        now: Instant,
-    ) -> Option<Counted> {
+    fn take(&mut self, slot: u32, messages: u64, bytes: u64, now: Instant) -> Option<Counted> {
         self.rates.get_mut(&slot)?.take(messages, bytes, now)
     }
 
     /// The next connection whose moment has come.
-    pub(in crate::reactor) fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
+    fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
         let Reverse((_, slot, generation)) = *self.waiting.peek().filter(|Reverse((at, ..))| *at <= now)?;
         self.waiting.pop();
         if let Some(rate) = self.rates.get_mut(&slot) {
@@ -162,7 +163,6 @@ impl Paced {
     }
 }
 
-/// The amounts that a connection may still send.
 struct Rate {
     messages: Option<Bucket>,
     bytes: Option<Bucket>,
@@ -209,7 +209,6 @@ impl Rate {
 
 /// The tokens of a second, and the most at once.
 struct Bucket {
-    /// Invariant: > 0.
     per_second: u64,
     /// The time at which the bucket is full again, if nothing is taken.
     full_at: Instant,
@@ -240,44 +239,83 @@ impl Bucket {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-    fn a_bucket_gives_as_many_in_a_second_as_it_holds_and_no_more() {
-        for per_second in [1, 3, 7, 10, 999, 1000, 123_457, 1 << 40] {
-            let start = Instant::now();
-            let mut bucket = Bucket { per_second, full_at: start };
-            assert_eq!(bucket.left(start), per_second);
-            assert!(!bucket.take(per_second, start));
-            assert!(bucket.left(start) <= 1, "{per_second}");
-            assert!(bucket.take(per_second, start));
-            let mut bucket = Bucket { per_second, full_at: start };
-            bucket.take(per_second, start);
-            let due = bucket.due(1);
-            assert!(due <= start + SECOND && bucket.left(due) >= 1, "{per_second}");
-            assert_eq!(bucket.left(bucket.due(per_second)), per_second);
+impl<C: Consumer> Reactor<C> {
+    pub(in crate::reactor) fn on_hang_up(&mut self, slot: u32) {
+        if let Some((mut session, _)) = self.session(slot)
+            && session.connection.read.peer == PeerSide::Open
+        {
+            bound(&mut session);
         }
     }
 
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-    fn a_read_brings_no_more_messages_than_there_may_be() {
-        let now = Instant::now();
-        let rate = |messages, bytes| Rate {
-            messages: Some(Bucket { per_second: messages, full_at: now }),
-            bytes: Some(Bucket { per_second: bytes, full_at: now }),
-            waits: false,
-        };
-        assert_eq!(rate(10, 1000).room(0, false, now), Ok(60));
-        assert_eq!(rate(10, 1000).room(100, false, now), Ok(154));
-        assert_eq!(rate(10, 50).room(100, false, now), Ok(50));
-        let mut used = rate(10, 50);
-        assert_eq!(used.take(10, 20, now), None);
-        assert_eq!(used.room(0, false, now).unwrap_err().0, Counted::Messages);
-        assert_eq!(used.room(0, true, now), Ok(6));
-        assert_eq!(used.take(1, 7, now), Some(Counted::Messages));
+    /// Ends the connections whose peers have been gone for as long as that may be.
+    fn end_gone(&mut self) {
+        while let Some(id) = self.reader.paced.pop_gone(self.timers.now()) {
+            let Some(connection) = self.connections.get(id) else { continue };
+            if connection.read.paused || !self.reader.paced.waits(id.slot) {
+                // The connection is not held back by its limit.
+                self.reader.paced.hung_up(id, self.timers.now().checked_add(SECOND));
+                continue;
+            }
+            self.guarded(id.slot, |reactor| {
+                if let Some((mut session, _)) = reactor.session(id.slot) {
+                    session.cut(Cause::Fin);
+                }
+            });
+        }
     }
+
+    /// Schedules the connections that have waited for as long as their limits demand.
+    pub(in crate::reactor) fn resume_paced(&mut self) {
+        self.end_gone();
+        while let Some(id) = self.reader.paced.pop(self.timers.now()) {
+            if self.connections.get(id).is_some() {
+                self.read_later(id.slot);
+            }
+        }
+    }
+}
+
+/// Counts the input of an open connection: `len` bytes, and `messages` in them.
+pub(super) fn charge<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, messages: u64, len: usize) {
+    let now = session.timers.now();
+    let Some(counted) = session.reader.paced.take(session.id.slot, messages, len as u64, now) else {
+        return;
+    };
+    let config = session.connection.config.clone();
+    let Some(rates) = config.rates.as_ref().filter(|rates| rates.closes) else { return };
+    let engine = &session.connection.engine;
+    if session.connection.life.is_gone() || engine.failed() || engine.close_received() {
+        return;
+    }
+    rates.exceed(counted);
+    session.reader.paced.forget(session.id.slot);
+    let kind = match counted {
+        Counted::Messages => ErrorKind::TooManyMessages,
+        Counted::Bytes => ErrorKind::TooManyBytes,
+    };
+    let error = session.connection.engine.refuse(kind);
+    // Reported at once and not when the consumer has time: it may be busy with the messages of this
+    // peer.
+    session.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
+    consumer.on_error(session, error);
+    finish_if_complete(session);
+}
+
+impl Session<'_> {
+    /// The connection has opened: from here on its rates count.
+    pub(in crate::reactor) fn pace(&mut self) {
+        let Some(rates) = &self.connection.config.rates else { return };
+        self.reader.paced.open(self.id.slot, rates, self.timers.now());
+        // Its request, all its messages and its end may have come at once.
+        if self.connection.read.peer != PeerSide::Open {
+            bound(self);
+        }
+    }
+}
+
+/// The peer may have gone. Bytes sent before are read at its rate, but not for ever.
+fn bound(session: &mut Session<'_>) {
+    let until = session.timers.now().checked_add(session.connection.config.close_timeout);
+    session.reader.paced.hung_up(session.id, until);
 }

@@ -6,65 +6,18 @@
 
 use std::collections::VecDeque;
 
-use crate::reactor::config::READ_BUDGET;
+use crate::bridge::tally::Pause;
+
+use super::half::{PeerSide, ReadHalf, ReadState, State};
+use crate::reactor::config::{READ_BUDGET, TURN_BUDGET};
 use crate::reactor::connection::id::ConnectionId;
-
-/// Whether the socket has something to read, and whether its connection waits for a share of a
-/// turn.
-///
-/// ```text
-///            an edge                 push, where it may be read
-///   Empty -------------> Unread -----------------------------------> Queued
-///     ^                  |    ^                                        |
-///     '-- read to its ---'    '------------ pop, to be read -----------'
-///         end
-/// ```
-///
-/// Bytes that the consumer has fed are read although the socket may be empty: then `Empty` becomes
-/// `Queued` too. While a connection is queued, neither an edge nor a read to the end changes that.
-#[derive(Default)]
-pub(in crate::reactor) struct ReadState(State);
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    /// An edge will come.
-    #[default]
-    Empty,
-    /// The edge has been seen and not been read to its end.
-    Unread,
-    /// In one of the queues of [`Ready`], which alone set and leave this state.
-    Queued,
-}
-
-impl ReadState {
-    /// There is something to read.
-    pub(in crate::reactor) fn on_edge(&mut self) {
-        if self.0 == State::Empty {
-            self.0 = State::Unread;
-        }
-    }
-
-    /// There is nothing more for now.
-    pub(in crate::reactor) fn on_drained(&mut self) {
-        if self.0 == State::Unread {
-            self.0 = State::Empty;
-        }
-    }
-
-    /// Whether data may be waiting in the kernel.
-    pub(in crate::reactor) fn is_unread(&self) -> bool {
-        self.0 != State::Empty
-    }
-
-    /// Whether it waits for a share of a turn.
-    pub(in crate::reactor) fn is_queued(&self) -> bool {
-        self.0 == State::Queued
-    }
-}
+use crate::reactor::connections::Connections;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{EVENTS, Reactor, Session};
 
 /// The queues, each in the order in which connections are read. A connection is in one at most.
 #[derive(Default)]
-pub(in crate::reactor) struct Ready {
+pub(super) struct Ready {
     modest: Line,
     greedy: Line,
     /// Connections that have had a share of this turn and want more, and whether they are greedy:
@@ -81,14 +34,13 @@ struct Line {
 
 /// A moment: the connections that waited then are the first so many of each queue.
 #[derive(Clone, Copy)]
-pub(in crate::reactor) struct Waited {
+pub(super) struct Waited {
     modest: u64,
     greedy: u64,
 }
 
 impl Ready {
-    /// Puts a connection at the end of its queue.
-    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
+    pub(super) fn push(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
         if state.0 != State::Queued {
             state.0 = State::Queued;
             if greedy { &mut self.greedy } else { &mut self.modest }.ids.push_back(id);
@@ -96,52 +48,32 @@ impl Ready {
     }
 
     /// Queues a connection that has had its share of this turn for the next one.
-    pub(in crate::reactor) fn push_served(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
+    pub(super) fn push_served(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
         if state.0 != State::Queued {
             state.0 = State::Queued;
             self.served.push((id, greedy));
         }
     }
 
-    /// Takes the first modest connection that still exists, to be read. `state` finds its state in
-    /// `all`.
-    pub(in crate::reactor) fn pop_modest<T>(
-        &mut self,
-        all: &mut T,
-        state: impl Fn(&mut T, ConnectionId) -> Option<&mut ReadState>,
-    ) -> Option<ConnectionId> {
-        pop(&mut self.modest, all, state)
-    }
-
-    /// As `pop_modest`, for the first greedy connection.
-    pub(in crate::reactor) fn pop_greedy<T>(
-        &mut self,
-        all: &mut T,
-        state: impl Fn(&mut T, ConnectionId) -> Option<&mut ReadState>,
-    ) -> Option<ConnectionId> {
-        pop(&mut self.greedy, all, state)
-    }
-
-    /// Whether no connection waits.
-    pub(in crate::reactor) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.modest.ids.is_empty() && self.greedy.ids.is_empty() && self.served.is_empty()
     }
 
     /// The connections that wait for their share now. Those that have had a share of this turn are
     /// none of them.
-    pub(in crate::reactor) fn waited(&self) -> Waited {
+    fn waited(&self) -> Waited {
         let count = |line: &Line| line.left + line.ids.len() as u64;
         Waited { modest: count(&self.modest), greedy: count(&self.greedy) }
     }
 
     /// Whether each of those has had its share.
-    pub(in crate::reactor) fn has_served(&self, waited: Waited) -> bool {
+    fn has_served(&self, waited: Waited) -> bool {
         self.modest.left >= waited.modest && self.greedy.left >= waited.greedy
     }
 
     /// Every connection may have a share again. Returns the bytes of the turn that are reserved for
     /// greedy ones.
-    pub(in crate::reactor) fn begin_turn(&mut self) -> usize {
+    fn begin_turn(&mut self) -> usize {
         let Self { modest, greedy, served } = self;
         for (id, is_greedy) in served.drain(..) {
             if is_greedy { &mut *greedy } else { &mut *modest }.ids.push_back(id);
@@ -150,17 +82,113 @@ impl Ready {
     }
 }
 
-fn pop<T>(
-    line: &mut Line,
-    all: &mut T,
-    state: impl Fn(&mut T, ConnectionId) -> Option<&mut ReadState>,
-) -> Option<ConnectionId> {
-    loop {
-        let id = line.ids.pop_front()?;
-        line.left += 1;
-        if let Some(state) = state(all, id) {
-            state.0 = State::Unread;
-            return Some(id);
+impl Line {
+    /// Takes the first connection that still exists, to be read.
+    fn pop(&mut self, connections: &mut Connections) -> Option<ConnectionId> {
+        loop {
+            let id = self.ids.pop_front()?;
+            self.left += 1;
+            if let Some(connection) = connections.get(id) {
+                connection.read.state.0 = State::Unread;
+                return Some(id);
+            }
+        }
+    }
+}
+
+/// What is read before deadlines are judged: all that had arrived when they were found to be over.
+///
+/// A process that was stopped, or whose JavaScript was busy, finds deadlines that are over and
+/// sockets that are full. The peers have not been silent: their bytes come first.
+///
+/// ```text
+/// a turn: deadlines are over -> Polling -- every socket has been reported that was ready --> Reading
+/// later turns: those that waited have had a share each -> deadlines that were not moved are judged
+/// ```
+pub(super) enum Sweep {
+    /// At most this many sockets that were ready have not been reported. The kernel reports those
+    /// first that have been ready longest, so that each comes once before another comes again.
+    Polling(usize),
+    /// All have been reported, and read unless they wait for their share of a turn.
+    Reading(Waited),
+}
+
+impl Sweep {
+    /// The poll has reported that many sockets, which are read in this turn, or queued.
+    pub(super) fn polled(&mut self, events: usize) {
+        if let Self::Polling(rest) = self {
+            *rest = if events < EVENTS { 0 } else { rest.saturating_sub(events) };
+        }
+    }
+
+    pub(super) fn is_over(&mut self, ready: &Ready) -> bool {
+        if let Self::Polling(0) = self {
+            *self = Self::Reading(ready.waited());
+        }
+        matches!(self, Self::Reading(waited) if ready.has_served(*waited))
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// From here on sockets may be read.
+    pub(in crate::reactor) fn begin_reading(&mut self) {
+        self.reader.turn_budget = TURN_BUDGET;
+        self.reader.reserved = self.reader.ready.begin_turn();
+    }
+
+    /// Whether no modest connection may be read any more; from `on_greedy` on, whether no
+    /// connection may.
+    pub(super) fn is_turn_over(&self) -> bool {
+        self.reader.turn_budget <= self.reader.reserved
+    }
+
+    pub(in crate::reactor) fn on_modest(&mut self) {
+        while !self.is_turn_over()
+            && let Some(id) = self.reader.ready.modest.pop(&mut self.connections)
+        {
+            self.read_waiting(id);
+        }
+    }
+
+    /// Reads the greedy connections that wait, with all that is left of the turn.
+    pub(in crate::reactor) fn on_greedy(&mut self) {
+        self.reader.reserved = 0;
+        while !self.is_turn_over()
+            && let Some(id) = self.reader.ready.greedy.pop(&mut self.connections)
+        {
+            self.read_waiting(id);
+        }
+    }
+
+    fn read_waiting(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(id) else { return };
+        // The event of an end that came while it waited is over; a later end has an event of its
+        // own.
+        let to_end = connection.read.peer > PeerSide::Open || connection.read.urgent;
+        self.guarded(id.slot, |reactor| reactor.on_readable(id.slot, to_end));
+    }
+}
+
+impl Session<'_> {
+    /// Stops reading the socket; TCP then holds the peer back. Bytes that have been read already
+    /// are still reported.
+    pub fn pause(&mut self) {
+        self.connection.read.paused = true;
+        self.metrics.stopped(self.id.slot, Pause::Program, self.timers.now());
+    }
+
+    /// Reads again.
+    pub fn resume(&mut self) {
+        self.connection.read.paused = false;
+        self.metrics.resumed(self.id.slot, self.timers.now());
+        self.want_read();
+    }
+
+    /// Puts the connection on the list of those to read, if there may be something.
+    pub(in crate::reactor) fn want_read(&mut self) {
+        if self.connection.read.state.is_unread() {
+            let ReadHalf { state, greedy, .. } = &mut self.connection.read;
+            self.reader.ready.push(self.id, state, *greedy);
         }
     }
 }

@@ -5,34 +5,41 @@
 //! Lack::Room     credit, or a queue, served from its front while all together are below both marks
 //! ```
 
-use crate::reactor::config::SERVED_AT_ONCE;
+use crate::bridge::batch::Credit;
+use crate::bridge::tally::Pause;
+
+use super::half::Lack;
+use super::half::PeerSide;
+use crate::reactor::config::{
+    BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
+    SMALLEST_READ,
+};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::queue::Queue;
-use crate::reactor::connection::table::Connections;
-use crate::reactor::read::half::Lack;
+use crate::reactor::connection::life::Life;
+use crate::reactor::connections::Connections;
+use crate::reactor::consume::consumer::{Consumer, Pressure};
+use crate::reactor::queue::Queue;
+use crate::reactor::{Reactor, Session};
 
-/// The connections that wait for the consumer.
 #[derive(Default)]
-pub(in crate::reactor) struct Starved {
-    /// Connections that lack credit or room.
-    pub(in crate::reactor) count: usize,
+pub(super) struct Starved {
+    count: usize,
     /// Connections that lack room, in the order in which they go on, and some that no longer do.
     /// Their mark is `listed`.
-    pub(in crate::reactor) queue: Queue,
+    queue: Queue,
     /// Connections that got credit. Empty between turns.
-    pub(in crate::reactor) credited: Vec<u32>,
+    credited: Vec<u32>,
     /// The consumer has been asked to wake the reactor when it takes a batch.
-    pub(in crate::reactor) wishes: bool,
-    /// The number of connections with undrained bytes.
-    pub(in crate::reactor) holders: usize,
+    wishes: bool,
+    holders: usize,
     /// Bytes that pings and pongs have taken of their reserve since there was no pressure.
-    pub(in crate::reactor) reserve_used: usize,
+    reserve_used: usize,
 }
 
 impl Starved {
     /// Notes that the connection lacks something.
-    pub(in crate::reactor) fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
+    fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
         connection.read.starved = Some(lack);
         self.count += 1;
         if lack == Lack::Room {
@@ -41,31 +48,44 @@ impl Starved {
     }
 
     /// Whether connections that are gone are most of the queue.
-    pub(in crate::reactor) fn is_untidy(&self, connections: &Connections) -> bool {
+    fn is_untidy(&self, connections: &Connections) -> bool {
         self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
     }
 
     /// Notes that the connection may be read again, as far as is known.
-    pub(in crate::reactor) fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
+    fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
         let lack = connection.read.starved.take();
         self.count -= usize::from(lack.is_some());
         lack
     }
 
-    /// No connection waits, and nothing is charged.
     #[cfg(test)]
-    pub(in crate::reactor) fn is_nothing(&self) -> bool {
+    pub(super) fn is_nothing(&self) -> bool {
         self.count == 0 && self.holders == 0 && self.reserve_used == 0
     }
 
+    /// The consumer is done with payloads that a connection was charged for.
+    pub(super) fn release(&mut self, connections: &mut Connections, credit: Credit) {
+        let id = ConnectionId { slot: credit.slot, generation: credit.generation };
+        let Some(connection) = connections.get(id) else { return };
+        let held = connection.read.held.saturating_sub(credit.bytes as usize);
+        if held == 0 && connection.read.held > 0 {
+            self.holders -= 1;
+            connection.read.holds_data = false;
+        }
+        connection.read.held = held;
+        if connection.read.starved.is_some() {
+            self.credited.push(id.slot);
+        }
+    }
+
     /// The connection is gone.
-    pub(in crate::reactor) fn forget(&mut self, connection: &mut Connection) {
+    pub(super) fn forget(&mut self, connection: &mut Connection) {
         self.take(connection);
         self.holders -= usize::from(connection.read.held > 0);
     }
 
-    /// The connection that goes on next.
-    pub(in crate::reactor) fn next(&mut self, connections: &mut Connections) -> Option<u32> {
+    fn next(&mut self, connections: &mut Connections) -> Option<u32> {
         loop {
             let id = self.queue.pop(connections, |all, id| Some(&mut all.get(id)?.read.listed))?;
             let connection = connections.get(id).filter(|c| c.read.starved == Some(Lack::Room));
@@ -75,4 +95,167 @@ impl Starved {
             }
         }
     }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// The most bytes that may be read from the connection now; with 0 it waits.
+    pub(in crate::reactor) fn allowance(&mut self, slot: u32) -> Option<usize> {
+        let limit = self.limit(slot)?;
+        let id = self.connections.id(slot)?;
+        let connection = self.connections.get(id)?;
+        self.reader.starved.take(connection);
+        if let Err(lack) = limit {
+            self.reader.starved.add(id, connection, lack);
+            if self.reader.starved.is_untidy(&self.connections) {
+                let connections = &mut self.connections;
+                self.reader.starved.queue.tidy(|id| connections.get(id).is_some());
+            }
+        }
+        match limit {
+            Ok(_) => self.metrics.goes_on(slot, self.timers.now()),
+            Err(_) => self.metrics.stopped(slot, Pause::Behind, self.timers.now()),
+        }
+        limit.ok()
+    }
+
+    /// The number of bytes that may be read from the connection, or its shortage. `None`: it is not
+    /// to be read.
+    fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
+        let pressure = self.consumer.pressure();
+        let share = self.share(pressure);
+        let id = self.connections.id(slot)?;
+        let connection = self.connections.get_mut(slot)?;
+        if !is_read(connection) {
+            return None;
+        }
+        if connection.read.held >= self.config.connection_mark {
+            return Some(Err(Lack::Credit));
+        }
+        let paced = match &connection.config.rates {
+            Some(rates) if connection.is_open() => {
+                let missing = connection.engine.missing();
+                let room = self.reader.paced.room(id, rates, missing, self.timers.now());
+                if room.is_none() {
+                    self.metrics.stopped(slot, Pause::Rate, self.timers.now());
+                }
+                room?
+            }
+            _ => usize::MAX,
+        };
+        if pressure == Pressure::None {
+            return Some(Ok(paced));
+        }
+        // A completed message is undrained, so it counts already. An incomplete one is no record.
+        let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
+        // The length of a read is not known before, so it may not be longer than the rest.
+        let left = share.saturating_sub(connection.read.held + kept);
+        if left < SMALLEST_READ {
+            // A connection that only pings is not the reason why memory runs out, as long as it
+            // sends little at a time.
+            let reserve = self.config.total_mark / CONTROL_RESERVE;
+            let may_ping = self.reader.starved.reserve_used < reserve && only_pings(connection);
+            let ping = wire(connection, SMALLEST_READ).min(paced);
+            return Some(if may_ping { Ok(ping) } else { Err(Lack::Room) });
+        }
+        Some(Ok(wire(connection, left).min(paced)))
+    }
+
+    /// The amount that a connection may leave undrained while all together have left too much. Of
+    /// bytes: if each has as much, the sum is no longer too much. Of records: so few that the
+    /// messages of other connections wait behind little.
+    fn share(&self, pressure: Pressure) -> usize {
+        match pressure {
+            Pressure::None => usize::MAX,
+            Pressure::Records => BUSY_ALLOWANCE,
+            Pressure::Bytes => {
+                let equal = self.config.total_mark / 2 / self.reader.starved.holders.max(1);
+                equal.clamp(2 * SMALLEST_READ, SMALL_ALLOWANCE)
+            }
+        }
+    }
+
+    /// Credits that the consumer gave back let starved connections be read again.
+    pub(in crate::reactor) fn reclaim(&mut self) {
+        let (connections, starved) = (&mut self.connections, &mut self.reader.starved);
+        self.consumer.reclaim(&mut |credit| starved.release(connections, credit));
+        let mut credited = std::mem::take(&mut self.reader.starved.credited);
+        for slot in credited.drain(..) {
+            // The connection may have another shortage now, by which it is found.
+            if self.allowance(slot).is_some() {
+                self.read_later(slot);
+            }
+        }
+        self.reader.starved.credited = credited;
+        if self.consumer.pressure() == Pressure::None {
+            self.reader.starved.reserve_used = 0;
+            self.serve_queue();
+        }
+        let waits = self.reader.starved.count > 0 || self.gates.is_waiting();
+        if !waits && std::mem::take(&mut self.reader.starved.wishes) {
+            self.consumer.set_starving(false);
+        }
+    }
+
+    /// Lets connections that lack room go on, not many more than have their share of this turn.
+    fn serve_queue(&mut self) {
+        let mut served = 0;
+        while served < SERVED_AT_ONCE
+            && let Some(slot) = self.reader.starved.next(&mut self.connections)
+        {
+            self.read_later(slot);
+            served += usize::from(
+                self.connections.get_mut(slot).is_some_and(|connection| connection.read.state.is_queued()),
+            );
+        }
+    }
+
+    /// Asks to be woken for the sake of starved connections, and of peers that wait until the
+    /// consumer knows of something, before the reactor sleeps. The request first, then the look: a
+    /// batch that came back before the request wakes no thread.
+    pub(in crate::reactor) fn wish_for_news(&mut self) {
+        if self.reader.starved.count > 0 || self.gates.is_waiting() {
+            self.reader.starved.wishes = true;
+            self.consumer.set_starving(true);
+            self.reclaim();
+            self.on_delivered();
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
+    pub fn hold(&mut self, bytes: usize) {
+        self.add_held(bytes);
+        self.connection.read.holds_data = true;
+    }
+
+    /// The same for a ping or pong.
+    pub fn hold_control(&mut self, bytes: usize) {
+        if !self.connection.read.holds_data && self.connection.read.held > SMALL_ALLOWANCE {
+            self.reader.starved.reserve_used += bytes;
+        }
+        self.add_held(bytes);
+    }
+
+    fn add_held(&mut self, bytes: usize) {
+        self.reader.starved.holders += usize::from(self.connection.read.held == 0 && bytes > 0);
+        self.connection.read.held += bytes;
+    }
+}
+
+/// Whether the connection is to be read, as far as others do not matter.
+fn is_read(Connection { read, life, .. }: &Connection) -> bool {
+    !read.paused && read.peer != PeerSide::Ended && !matches!(life, Life::Gone(_) | Life::Asked(_))
+}
+
+/// Whether only pings and pongs of the connection are undrained, and not too many.
+fn only_pings(connection: &Connection) -> bool {
+    let Connection { read, engine, .. } = connection;
+    !read.holds_data && engine.buffered() == 0 && read.held < CONTROL_ALLOWANCE
+}
+
+/// The number of bytes that may be read so that no more than `bytes` are kept, whatever they are
+/// inflated to.
+fn wire(connection: &Connection, bytes: usize) -> usize {
+    if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
 }

@@ -2,21 +2,30 @@
 //!
 //! All reactors of a group share a budget. Above it the message is given up that is furthest
 //! behind: its connection is closed with 1013. A message is as new as its first byte. As time
-//! passes it grows old, unless it goes on: 64 KiB make it a second newer. So a peer that leaves its
+//! passes it grows old, unless it goes on: 8 KiB make it a second newer. So a peer that leaves its
 //! message lying, or trickles, loses it before one that uploads, and before one that has just
-//! begun. Of messages that are equally old, to the second, the longest is given up: a short one
-//! that goes on gets through, however many others do.
+//! begun. Of messages that are equally old, to the second, the longest is given up, and those of this
+//! second and the last are equally new: a short one that goes on gets through, however many others go
+//! on or begin anew.
+
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use crate::reactor::config::STEADY_RATE;
-use crate::reactor::connection::id::ConnectionId;
+use crate::engine::ErrorKind;
 
-/// The unfinished messages of a reactor.
-pub(in crate::reactor) struct Unfinished {
-    pub(in crate::reactor) budget: usize,
+use super::frames::finish_if_complete;
+use crate::reactor::Reactor;
+use crate::reactor::config::{SERVED_AT_ONCE, STEADY_RATE};
+use crate::reactor::connection::Connection;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+
+pub(super) struct Unfinished {
+    pub(super) budget: usize,
     /// The beginning of time, for all reactors of a group.
     begun: Instant,
     bytes: usize,
@@ -26,7 +35,7 @@ pub(in crate::reactor) struct Unfinished {
     ranks: BTreeSet<Rank>,
 }
 
-pub(in crate::reactor) struct Unended {
+pub(super) struct Unended {
     id: ConnectionId,
     bytes: usize,
     /// The time at which a message would have begun that is as old.
@@ -38,24 +47,27 @@ type Rank = (u64, Reverse<usize>, u32);
 
 impl Unfinished {
     /// `begun` is not later than now, and the same for all reactors of a group.
-    pub(in crate::reactor) fn new(budget: usize, begun: Instant) -> Self {
+    pub(super) fn new(budget: usize, begun: Instant) -> Self {
         Self { budget, begun, bytes: 0, messages: HashMap::new(), ranks: BTreeSet::new() }
     }
 
     /// Whether a single message takes all of the `bytes` of the group: it makes room for nobody.
-    pub(in crate::reactor) fn is_alone(&self, bytes: usize) -> bool {
+    pub(super) fn is_alone(&self, bytes: usize) -> bool {
         self.messages.len() == 1 && self.bytes == bytes
     }
 
-    /// Bytes of all unfinished messages together.
-    pub(in crate::reactor) fn bytes(&self) -> usize {
+    pub(super) fn set_budget(&mut self, budget: usize) {
+        self.budget = budget;
+    }
+
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The connection's message takes `bytes`, now that `len` have come from the peer. `another`:
     /// they may have ended the message before it.
     #[inline]
-    pub(in crate::reactor) fn set(
+    pub(super) fn set(
         &mut self,
         id: ConnectionId,
         bytes: usize,
@@ -79,7 +91,7 @@ impl Unfinished {
     }
 
     /// Makes a message as new as one that begins at `since`.
-    pub(in crate::reactor) fn renew(&mut self, slot: u32, since: Instant) {
+    fn renew(&mut self, slot: u32, since: Instant) {
         if let Some(message) = self.forget(slot) {
             self.add(Unended { since, ..message });
         }
@@ -92,7 +104,7 @@ impl Unfinished {
     }
 
     /// The connection has no unfinished message, or is gone.
-    pub(in crate::reactor) fn forget(&mut self, slot: u32) -> Option<Unended> {
+    pub(super) fn forget(&mut self, slot: u32) -> Option<Unended> {
         let message = self.messages.remove(&slot)?;
         self.bytes -= message.bytes;
         self.ranks.remove(&self.rank(&message));
@@ -104,66 +116,102 @@ impl Unfinished {
     }
 
     /// The number of a second, for all reactors of a group.
-    pub(in crate::reactor) fn second(&self, at: Instant) -> u64 {
+    fn second(&self, at: Instant) -> u64 {
         at.saturating_duration_since(self.begun).as_secs()
     }
 
-    /// The message that would be given up: its second, and its slot.
-    pub(in crate::reactor) fn oldest(&self) -> Option<(u64, u32)> {
-        self.ranks.first().map(|&(second, _, slot)| (second, slot))
+    /// The slot of the message that would be given up, after a number by which reactors compare theirs:
+    /// its second, and 32 bits that are smaller for a longer one.
+    fn furthest_behind(&self, now: Instant) -> Option<(u64, u32)> {
+        let new = self.new_since(now);
+        let first = self.ranks.first()?;
+        let this_second = (new + 1, Reverse(usize::MAX), 0);
+        let longer = self.ranks.range(this_second..).next().filter(|it| first.0 == new && it.1 < first.1);
+        let &(second, Reverse(bytes), slot) = longer.unwrap_or(first);
+        let brevity = u32::MAX - u32::try_from(bytes).unwrap_or(u32::MAX);
+        Some((second.min(new) << 32 | u64::from(brevity), slot))
     }
 
-    /// Whether nothing is kept.
+    /// The second since which messages are equally new: the last one.
+    fn new_since(&self, now: Instant) -> u64 {
+        self.second(now).saturating_sub(1)
+    }
+
     #[cfg(test)]
-    pub(in crate::reactor) fn is_nothing(&self) -> bool {
+    pub(super) fn is_nothing(&self) -> bool {
         self.bytes == 0 && self.messages.is_empty() && self.ranks.is_empty()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Whether unfinished messages take too much.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::reactor) enum Excess {
+    None,
+    /// One of this reactor is to be given up.
+    Own,
+    /// One of another reactor is.
+    Elsewhere,
+}
 
-    const MILLISECOND: Duration = Duration::from_millis(1);
-
-    fn id(slot: u32) -> ConnectionId {
-        ConnectionId { slot, generation: 1 }
+impl<C: Consumer> Reactor<C> {
+    /// Whether the unfinished messages of all reactors take too much.
+    pub(in crate::reactor) fn excess(&self) -> Excess {
+        let unfinished = &self.reader.unfinished;
+        if unfinished.messages.is_empty() {
+            return Excess::None;
+        }
+        let (bytes, is_own) = self.seat.unfinished();
+        if bytes <= unfinished.budget || unfinished.is_alone(bytes) {
+            Excess::None
+        } else if is_own {
+            Excess::Own
+        } else {
+            Excess::Elsewhere
+        }
     }
 
-    /// The slots in the order in which their messages are given up.
-    fn order(unfinished: &Unfinished) -> Vec<u32> {
-        unfinished.ranks.iter().map(|rank| rank.2).collect()
+    /// Gives messages up until the rest is within the budget, not too many in one turn.
+    pub(in crate::reactor) fn give_up_unfinished(&mut self) {
+        for _ in 0..SERVED_AT_ONCE {
+            let unfinished = &self.reader.unfinished;
+            let behind = unfinished.furthest_behind(self.timers.now());
+            self.seat.note_unfinished(unfinished.bytes(), behind.map_or(u64::MAX, |(rank, _)| rank));
+            let Some((rank, slot)) = behind else { return };
+            let is_new = rank >> 32 >= unfinished.new_since(self.timers.now());
+            match self.excess() {
+                Excess::None => return,
+                Excess::Elsewhere => return self.seat.wake_others(),
+                Excess::Own => {}
+            }
+            if !is_new && self.is_held_back(slot) {
+                self.reader.unfinished.renew(slot, self.timers.now());
+            } else {
+                self.give_up_message(slot);
+            }
+        }
     }
 
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-    fn messages_grow_old_unless_they_go_on() {
-        let begun = Instant::now();
-        let mut unfinished = Unfinished::new(1, begun);
-        let rate = STEADY_RATE as usize;
-        for slot in 0..4 {
-            unfinished.set(id(slot), 1000, (1000, false), begun);
-        }
-        for second in 1..=10 {
-            let now = begun + second * 1000 * MILLISECOND;
-            unfinished.set(id(1), 2000, (1, false), now);
-            unfinished.set(id(2), 2000, (rate / 2, false), now);
-            unfinished.set(id(3), 3000, (rate, false), now);
-        }
-        let now = begun + 10_500 * MILLISECOND;
-        unfinished.set(id(4), 1000, (1000, false), now);
-        // What was left lying and what trickles, the longer one first; what is slow; the longer of
-        // two that are as good as new.
-        assert_eq!(order(&unfinished), [1, 0, 2, 3, 4]);
-        // A burst is no merit for later.
-        unfinished.set(id(1), 2000, (1000 * rate, false), now);
-        unfinished.set(id(0), 1000, (10, true), now);
-        assert_eq!(order(&unfinished), [2, 3, 1, 0, 4]);
-        unfinished.set(id(2), 0, (10, true), now);
-        unfinished.forget(0);
-        unfinished.forget(1);
-        assert_eq!((order(&unfinished), unfinished.bytes()), (vec![3, 4], 4000));
-        (3..5).for_each(|slot| unfinished.set(id(slot), 0, (1, true), now));
-        assert!(unfinished.is_nothing());
+    /// Whether the connection is not read, so that its message cannot go on.
+    fn is_held_back(&mut self, slot: u32) -> bool {
+        let waits = self.reader.paced.waits(slot);
+        self.connections
+            .get_mut(slot)
+            .is_some_and(|Connection { read, .. }| waits || read.paused || read.starved.is_some())
+    }
+
+    fn give_up_message(&mut self, slot: u32) {
+        // The reports about the connection belong to no read under way.
+        self.consumer.on_turn_end();
+        self.guarded(slot, |reactor| {
+            reactor.reader.unfinished.forget(slot);
+            let Some((mut session, consumer)) = reactor.session(slot) else { return };
+            let error = session.connection.engine.refuse(ErrorKind::Unfinished);
+            if session.is_open() {
+                consumer.on_error(&mut session, error);
+                finish_if_complete(&mut session);
+                // Later bytes are thrown away.
+                session.want_read();
+            }
+        });
     }
 }

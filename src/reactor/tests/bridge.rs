@@ -16,30 +16,30 @@ use crate::reactor::{Command, ConnectionId, Forward, Handle, Link, ListenerConfi
 
 /// One record: its slot, kind, flags, aux, count or length, and payload.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) slot: u32,
-    pub(super) kind: u8,
-    pub(super) aux: u16,
-    pub(super) count: u32,
-    pub(super) payload: Vec<u8>,
+pub(crate) struct Record {
+    pub(crate) slot: u32,
+    pub(crate) kind: u8,
+    pub(crate) aux: u16,
+    pub(crate) count: u32,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// The other side of the bridge.
-pub(super) struct Js {
-    pub(super) link: Arc<Link>,
-    pub(super) handle: Handle,
-    pub(super) address: SocketAddr,
-    pub(super) bell: Receiver<()>,
-    pub(super) thread: Option<JoinHandle<()>>,
+pub(crate) struct Js {
+    pub(crate) link: Arc<Link>,
+    pub(crate) handle: Handle,
+    pub(crate) address: SocketAddr,
+    pub(crate) bell: Receiver<()>,
+    pub(crate) thread: Option<JoinHandle<()>>,
 }
 
 /// The reactor of this side, before it has a thread.
-pub(super) fn forward(config: ReactorConfig) -> (Js, Reactor<Forward>) {
+pub(crate) fn forward(config: ReactorConfig) -> (Js, Reactor<Forward>) {
     forward_with(config, ListenerConfig::default())
 }
 
 /// The same for connections that are served with `listening`.
-pub(super) fn forward_with(config: ReactorConfig, listening: ListenerConfig) -> (Js, Reactor<Forward>) {
+pub(crate) fn forward_with(config: ReactorConfig, listening: ListenerConfig) -> (Js, Reactor<Forward>) {
     let (link, (ring, bell)) = (Arc::new(Link::new()), channel());
     let ring = Box::new(move || {
         // The other side is gone when a test has failed.
@@ -55,14 +55,14 @@ pub(super) fn forward_with(config: ReactorConfig, listening: ListenerConfig) -> 
 }
 
 impl Js {
-    pub(super) fn start(config: ReactorConfig) -> Self {
+    pub(crate) fn start(config: ReactorConfig) -> Self {
         let (mut js, mut reactor) = forward(config);
         js.thread = Some(std::thread::spawn(move || reactor.run().expect("epoll works")));
         js
     }
 
     /// The next batch, waiting for the bell where necessary.
-    pub(super) fn take(&self) -> Box<Batch> {
+    pub(crate) fn take(&self) -> Box<Batch> {
         loop {
             if let Some(batch) = self.link.inbox.take() {
                 return batch;
@@ -76,7 +76,7 @@ impl Js {
     }
 
     /// Copies the records out and gives the batch back.
-    pub(super) fn drain(&self) -> Vec<Record> {
+    pub(crate) fn drain(&self) -> Vec<Record> {
         let batch = self.take();
         let mut words = vec![0; MAX_RECORDS * RECORD_WORDS];
         let count = batch.copy_records(&mut words);
@@ -90,7 +90,7 @@ impl Js {
     }
 
     /// Drains until `count` records are there.
-    pub(super) fn records(&self, count: usize) -> Vec<Record> {
+    pub(crate) fn records(&self, count: usize) -> Vec<Record> {
         let mut all = Vec::new();
         while all.len() < count {
             all.extend(self.drain());
@@ -100,14 +100,14 @@ impl Js {
     }
 
     /// The next record, which opens or asks for a connection.
-    pub(super) fn opened(&self, kind: u8) -> ConnectionId {
+    pub(crate) fn opened(&self, kind: u8) -> ConnectionId {
         let [record] = &self.records(1)[..] else { panic!("one") };
         assert_eq!(record.kind, kind);
         let generation = record.payload.first_chunk::<4>().map(|word| u32::from_le_bytes(*word));
         ConnectionId { slot: record.slot, generation: generation.unwrap() }
     }
 
-    pub(super) fn send(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
+    pub(crate) fn send(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
         let mut chunk = Chunk { bytes: self.handle.buffer(), large: Vec::new() };
         chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
         self.handle.submit(Command::Chunk(chunk)).unwrap();
@@ -123,7 +123,7 @@ impl Drop for Js {
     }
 }
 
-pub(super) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
+pub(crate) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
     let (kind, flags, aux) = unpack(words[IN_WORD_KIND]);
     let (offset, length) = (words[IN_WORD_OFFSET] as usize, words[IN_WORD_LENGTH] as usize);
     let carries = matches!(

@@ -81,14 +81,14 @@ fn r17_a_ping_does_not_wait_for_all_that_was_sent_to_others_at_once() {
     }
     submit(&reactor, Command::Chunk(chunk));
     let written = |reactor: &mut Reactor<Local<Reporter>>| -> Vec<u64> {
-        let of = |id: &ConnectionId| reactor.connections.get(*id).expect("open").write.outgoing.written();
+        let of = |id: &ConnectionId| reactor.connections.get(*id).expect("open").write.written();
         others.iter().map(|(_, id)| id).map(of).collect()
     };
     let before = written(&mut reactor);
     canary.send("89 82 00000000 'hi'");
     let mut turns = 0;
     let mut answered_before_all = false;
-    while !reactor.work.unwritten.is_empty() || turns == 0 {
+    while !reactor.writer.has_written() || turns == 0 {
         let was = written(&mut reactor);
         reactor.run_once(Some(PATIENCE)).expect("epoll works");
         turns += 1;
@@ -96,9 +96,9 @@ fn r17_a_ping_does_not_wait_for_all_that_was_sent_to_others_at_once() {
         assert!(shares.iter().all(|&share| share <= (FLUSHES * WRITE_BUDGET) as u64), "{shares:?}");
         assert!(shares.iter().sum::<u64>() <= (FLUSHES * (FLUSH_BUDGET + WRITE_BUDGET)) as u64, "{shares:?}");
         let canary = reactor.connections.get(canary_id).expect("open");
-        let is_asked = canary.write.outgoing.pushed() > client::SWITCHED.len() as u64;
-        assert!(!is_asked || canary.write.outgoing.is_empty(), "the pong leaves in the turn of the ping");
-        answered_before_all |= is_asked && !reactor.work.unwritten.is_empty();
+        let is_asked = canary.write.pushed() > client::SWITCHED.len() as u64;
+        assert!(!is_asked || canary.write.queued() == 0, "the pong leaves in the turn of the ping");
+        answered_before_all |= is_asked && !reactor.writer.has_written();
     }
     assert!(turns > 1 && answered_before_all, "{turns} turns");
     canary.expect("8a 02 'hi'");
@@ -211,14 +211,14 @@ fn what_was_on_its_way_to_the_dead_is_freed_in_portions() {
     }
     submit(&reactor, Command::Chunk(chunk));
     until(&mut reactor, |reactor| {
-        reactor.connections.get(id).expect("open").write.outgoing.len() > 2 * FREE_BUDGET
+        reactor.connections.get(id).expect("open").write.queued() > 2 * FREE_BUDGET
     });
     client.reset();
     until(&mut reactor, |reactor| reactor.connections() == 1);
-    assert!(!reactor.work.remains.is_empty());
+    assert!(reactor.writer.is_behind());
     canary.send("89 82 00000000 'hi'");
-    until(&mut reactor, |reactor| reactor.work.remains.is_empty());
-    until(&mut reactor, |reactor| reactor.work.unwritten.is_empty());
+    until(&mut reactor, |reactor| !reactor.writer.is_behind());
+    until(&mut reactor, |reactor| reactor.writer.has_written());
     canary.send("81 82 00000000 'yo'");
     let reader = std::thread::spawn(move || canary.expect("8a 02 'hi' 81 02 'yo'"));
     until(&mut reactor, |_| reader.is_finished());

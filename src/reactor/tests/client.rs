@@ -9,29 +9,29 @@ use socket2::{Domain, SockRef, Socket, Type};
 use super::PATIENCE;
 
 /// A request that every check accepts.
-pub(super) const UPGRADE: &str = "GET / HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+pub(crate) const UPGRADE: &str = "GET / HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
 /// The answer to `UPGRADE`.
-pub(super) const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
+pub(crate) const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
     Connection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-pub(super) struct Client(pub(super) TcpStream);
+pub(crate) struct Client(pub(crate) TcpStream);
 
 impl Client {
     /// Connects and says nothing.
-    pub(super) fn connect(to: SocketAddr) -> Self {
+    pub(crate) fn connect(to: SocketAddr) -> Self {
         Self::of(TcpStream::connect(to).expect("the server listens"))
     }
 
     /// Connects with a receive buffer of about `bytes`, so that a server's writes block early.
-    pub(super) fn connect_narrow(to: SocketAddr, bytes: usize) -> Self {
+    pub(crate) fn connect_narrow(to: SocketAddr, bytes: usize) -> Self {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).expect("a socket");
         socket.set_recv_buffer_size(bytes).expect("a size");
         socket.connect(&to.into()).expect("the server listens");
         Self::of(socket.into())
     }
 
-    pub(super) fn of(stream: TcpStream) -> Self {
+    pub(crate) fn of(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
         stream.set_write_timeout(Some(PATIENCE)).expect("not zero");
         stream.set_nodelay(true).expect("a live socket");
@@ -39,29 +39,29 @@ impl Client {
     }
 
     /// Connects and upgrades.
-    pub(super) fn open(to: SocketAddr) -> Self {
+    pub(crate) fn open(to: SocketAddr) -> Self {
         Self::connect(to).upgrade()
     }
 
-    pub(super) fn upgrade(mut self) -> Self {
+    pub(crate) fn upgrade(mut self) -> Self {
         self.write(UPGRADE.as_bytes());
         self.expect_text(SWITCHED);
         self
     }
 
     /// Writes bytes as they are.
-    pub(super) fn write(&mut self, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).expect("the server reads");
     }
 
     /// Writes the bytes that `bytes` reads from `text`.
-    pub(super) fn send(&mut self, text: &str) {
+    pub(crate) fn send(&mut self, text: &str) {
         self.write(&bytes(text));
     }
 
     /// Reads exactly the bytes that `bytes` reads from `text`.
     #[track_caller]
-    pub(super) fn expect(&mut self, text: &str) {
+    pub(crate) fn expect(&mut self, text: &str) {
         let expected = bytes(text);
         let got = self.read(expected.len());
         assert!(got == expected, "expected {text}, got {}", show(&got));
@@ -69,21 +69,21 @@ impl Client {
 
     /// Reads these characters.
     #[track_caller]
-    pub(super) fn expect_text(&mut self, text: &str) {
+    pub(crate) fn expect_text(&mut self, text: &str) {
         let got = self.read(text.len());
         assert_eq!(String::from_utf8_lossy(&got), text);
     }
 
     /// Reads exactly `len` bytes.
     #[track_caller]
-    pub(super) fn read(&mut self, len: usize) -> Vec<u8> {
+    pub(crate) fn read(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.0.read_exact(&mut bytes).expect("so many bytes");
         bytes
     }
 
     /// Reads an HTTP head and returns it.
-    pub(super) fn read_head(&mut self) -> String {
+    pub(crate) fn read_head(&mut self) -> String {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.extend(self.read(1));
@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// Reads to the end of the stream, and returns the remaining bytes, however the stream ended.
-    pub(super) fn read_to_end(&mut self) -> Vec<u8> {
+    pub(crate) fn read_to_end(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         let mut piece = [0; 4096];
         loop {
@@ -110,7 +110,7 @@ impl Client {
 
     /// Expects only the orderly end of the stream.
     #[track_caller]
-    pub(super) fn expect_end(&mut self) {
+    pub(crate) fn expect_end(&mut self) {
         let mut byte = [0; 1];
         match self.0.read(&mut byte) {
             Ok(0) => {}
@@ -119,23 +119,23 @@ impl Client {
     }
 
     /// Reads and drops everything until the server is gone, in whatever way.
-    pub(super) fn drain(&mut self) -> usize {
+    pub(crate) fn drain(&mut self) -> usize {
         self.read_to_end().len()
     }
 
     /// Ends our side.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.0.shutdown(Shutdown::Write).expect("a live socket");
     }
 
     /// Closes with a reset.
-    pub(super) fn reset(self) {
+    pub(crate) fn reset(self) {
         SockRef::from(&self.0).set_linger(Some(Duration::ZERO)).expect("a live socket");
     }
 }
 
 /// Hexadecimal digits and 'text'; spaces separate, and are characters only within the text.
-pub(super) fn bytes(text: &str) -> Vec<u8> {
+pub(crate) fn bytes(text: &str) -> Vec<u8> {
     let mut all = Vec::new();
     for (index, part) in text.split('\'').enumerate() {
         if index % 2 == 1 {
@@ -151,7 +151,7 @@ pub(super) fn bytes(text: &str) -> Vec<u8> {
 }
 
 /// A frame: `first` is its first byte, `mask` the key of a client or `None` as from a server.
-pub(super) fn frame(first: u8, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(first: u8, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
     let masked = if mask.is_some() { 0x80 } else { 0 };
     let mut all = vec![first];
     match payload.len() {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::server::bind;
 use super::*;
+use crate::bridge::layout::Cause;
 use crate::reactor::{
     Command, ConnectionId, Handler, ListenerConfig, Local, Message, Opening, ReactorConfig, Session, reactors,
 };
@@ -25,7 +26,7 @@ impl Handler for Echo {
         session.send_back(message);
     }
 
-    fn on_closed(&mut self, id: ConnectionId) {
+    fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {
         let _over = self.seen.send((self.number, id.slot, "closed"));
     }
 

@@ -2,25 +2,20 @@
 //! events, and only a broken rule leads to a timeout (`PATIENCE`).
 #![expect(clippy::disallowed_types, reason = "clients block")]
 
-mod bridge;
+pub(super) mod bridge;
 mod budgets;
-mod client;
+pub(super) mod client;
 mod connection;
 mod group;
 mod inline;
-mod loads;
-mod open;
-mod read;
 mod rows;
-mod server;
-mod topics;
-mod turns;
-mod write;
+pub(super) mod server;
+pub(super) mod turns;
 
-use std::time::Duration;
+pub(super) use std::time::Duration;
 
-use client::{Client, UPGRADE, bytes, frame};
-use server::{Script, Seen, Server, Setup};
+pub(super) use client::{Client, UPGRADE, bytes, frame};
+pub(super) use server::{Script, Seen, Server, Setup};
 
 /// The time for which a test waits for an expected event.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);

@@ -9,6 +9,7 @@ use socket2::SockRef;
 
 use super::PATIENCE;
 use crate::bridge::chunk::Chunk;
+use crate::bridge::layout::Cause;
 use crate::engine::{CloseCode, ErrorKind, MessageKind, ProtocolError};
 use crate::reactor::{
     BoundListener, Bytes, Command, ConnectionId, Handle, Handler, ListenAddress, ListenerConfig, Local,
@@ -17,7 +18,7 @@ use crate::reactor::{
 
 /// The reports to a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     /// With the target of the request, or the listener number of an adopted socket.
     Open(String),
     Text(Vec<u8>),
@@ -34,19 +35,19 @@ pub(super) enum Seen {
     Refused(u32),
 }
 
-pub(super) type Act = Box<dyn FnMut(&mut Session<'_>) + Send>;
-pub(super) type OnMessage = Box<dyn FnMut(&mut Session<'_>, Message<'_>) + Send>;
+pub(crate) type Act = Box<dyn FnMut(&mut Session<'_>) + Send>;
+pub(crate) type OnMessage = Box<dyn FnMut(&mut Session<'_>, Message<'_>) + Send>;
 
 /// The behaviour of a handler.
-pub(super) struct Script {
-    pub(super) open: Act,
+pub(crate) struct Script {
+    pub(crate) open: Act,
     /// Default: the message is sent back.
-    pub(super) message: OnMessage,
+    pub(crate) message: OnMessage,
     /// `None`: the default of `Handler`.
-    pub(super) close: Option<Act>,
+    pub(crate) close: Option<Act>,
     /// `None`: the default of `Handler`.
-    pub(super) end: Option<Act>,
-    pub(super) closed: Box<dyn FnMut() + Send>,
+    pub(crate) end: Option<Act>,
+    pub(crate) closed: Box<dyn FnMut(Cause) + Send>,
 }
 
 impl Default for Script {
@@ -56,52 +57,52 @@ impl Default for Script {
             message: Box::new(|session, message| session.send_back(message)),
             close: None,
             end: None,
-            closed: Box::new(|| {}),
+            closed: Box::new(|_| {}),
         }
     }
 }
 
 impl Script {
-    pub(super) fn on_open(act: impl FnMut(&mut Session<'_>) + Send + 'static) -> Self {
+    pub(crate) fn on_open(act: impl FnMut(&mut Session<'_>) + Send + 'static) -> Self {
         Self { open: Box::new(act), ..Self::default() }
     }
 
-    pub(super) fn on_message(act: impl FnMut(&mut Session<'_>, Message<'_>) + Send + 'static) -> Self {
+    pub(crate) fn on_message(act: impl FnMut(&mut Session<'_>, Message<'_>) + Send + 'static) -> Self {
         Self { message: Box::new(act), ..Self::default() }
     }
 }
 
 /// The settings of a server.
 #[derive(Default)]
-pub(super) struct Setup {
-    pub(super) script: Script,
-    pub(super) listener: ListenerConfig,
-    pub(super) reactor: ReactorConfig,
+pub(crate) struct Setup {
+    pub(crate) script: Script,
+    pub(crate) listener: ListenerConfig,
+    pub(crate) reactor: ReactorConfig,
     /// SO_SNDBUF of the server's sockets.
-    pub(super) send_buffer: Option<usize>,
+    pub(crate) send_buffer: Option<usize>,
 }
 
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
-    pub(super) handle: Handle,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) handle: Handle,
     seen: Receiver<(ConnectionId, Seen)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    pub(super) fn echo() -> Self {
+    pub(crate) fn echo() -> Self {
         Self::with(Setup::default())
     }
 
-    pub(super) fn script(script: Script) -> Self {
+    pub(crate) fn script(script: Script) -> Self {
         Self::with(Setup { script, ..Setup::default() })
     }
 
-    pub(super) fn serve(listener: ListenerConfig) -> Self {
+    pub(crate) fn serve(listener: ListenerConfig) -> Self {
         Self::with(Setup { listener, ..Setup::default() })
     }
 
-    pub(super) fn with(setup: Setup) -> Self {
+    pub(crate) fn with(setup: Setup) -> Self {
         let (mut reactor, address, seen) = reactor(setup);
         let handle = reactor.handle();
         let thread = std::thread::spawn(move || reactor.run().expect("epoll works"));
@@ -110,25 +111,25 @@ impl Server {
 
     /// The next report to a handler.
     #[track_caller]
-    pub(super) fn next(&self) -> Seen {
+    pub(crate) fn next(&self) -> Seen {
         self.next_of().1
     }
 
     #[track_caller]
-    pub(super) fn next_of(&self) -> (ConnectionId, Seen) {
+    pub(crate) fn next_of(&self) -> (ConnectionId, Seen) {
         self.seen.recv_timeout(PATIENCE).expect("an event")
     }
 
     /// Waits for the next opening.
     #[track_caller]
-    pub(super) fn opened(&self) -> ConnectionId {
+    pub(crate) fn opened(&self) -> ConnectionId {
         let (id, seen) = self.next_of();
         assert!(matches!(seen, Seen::Open(_)), "{seen:?}");
         id
     }
 
     #[track_caller]
-    pub(super) fn expect(&self, seen: &[Seen]) {
+    pub(crate) fn expect(&self, seen: &[Seen]) {
         for expected in seen {
             assert_eq!(self.next(), *expected);
         }
@@ -136,16 +137,16 @@ impl Server {
 
     /// Asserts that there was no unexpected report.
     #[track_caller]
-    pub(super) fn expect_silence(&self) {
+    pub(crate) fn expect_silence(&self) {
         assert_eq!(self.seen.try_recv().ok(), None);
     }
 
-    pub(super) fn submit(&self, command: Command) {
+    pub(crate) fn submit(&self, command: Command) {
         self.handle.submit(command).expect("an eventfd takes it");
     }
 
     /// Submits records of one connection in one chunk.
-    pub(super) fn records(&self, to: ConnectionId, records: &[(u8, u8, u16, &[u8])]) {
+    pub(crate) fn records(&self, to: ConnectionId, records: &[(u8, u8, u16, &[u8])]) {
         let mut chunk = Chunk { bytes: self.handle.buffer(), large: Vec::new() };
         for &(kind, flags, aux, payload) in records {
             chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
@@ -154,7 +155,7 @@ impl Server {
     }
 
     /// Stops the reactor and waits for its thread; returns the reports since the last `next`.
-    pub(super) fn stop(mut self) -> Vec<Seen> {
+    pub(crate) fn stop(mut self) -> Vec<Seen> {
         self.join();
         self.seen.try_iter().map(|(_, seen)| seen).collect()
     }
@@ -174,7 +175,7 @@ impl Drop for Server {
 }
 
 /// A reactor that listens, for a test that turns it itself.
-pub(super) fn reactor(
+pub(crate) fn reactor(
     setup: Setup,
 ) -> (Reactor<Local<Reporter>>, SocketAddr, Receiver<(ConnectionId, Seen)>) {
     let (sender, seen) = channel();
@@ -189,19 +190,19 @@ pub(super) fn reactor(
     (reactor, address, seen)
 }
 
-pub(super) fn bind() -> BoundListener {
+pub(crate) fn bind() -> BoundListener {
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     BoundListener::bind(&ListenAddress { host, port: 0, ..ListenAddress::default() }).expect("a port")
 }
 
-pub(super) fn listen(handle: &Handle, id: u32, listener: BoundListener, config: ListenerConfig) {
+pub(crate) fn listen(handle: &Handle, id: u32, listener: BoundListener, config: ListenerConfig) {
     handle.submit(Command::Listen { id, listener, config: Arc::new(config) }).expect("an eventfd takes it");
     handle.submit(Command::Accept(id)).expect("an eventfd takes it");
 }
 
-pub(super) struct Reporter {
+pub(crate) struct Reporter {
     seen: Sender<(ConnectionId, Seen)>,
-    pub(super) script: Script,
+    pub(crate) script: Script,
 }
 
 impl Reporter {
@@ -259,9 +260,9 @@ impl Handler for Reporter {
         }
     }
 
-    fn on_closed(&mut self, id: ConnectionId) {
+    fn on_closed(&mut self, id: ConnectionId, cause: Cause) {
         self.report(id, Seen::Closed);
-        (self.script.closed)();
+        (self.script.closed)(cause);
     }
 
     fn on_sent(&mut self, id: ConnectionId, count: u32) {

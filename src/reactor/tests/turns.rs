@@ -8,7 +8,7 @@ use crate::reactor::{Consumer, Local, Reactor};
 
 /// Turns until `done`.
 #[track_caller]
-pub(super) fn until<C: Consumer>(reactor: &mut Reactor<C>, mut done: impl FnMut(&mut Reactor<C>) -> bool) {
+pub(crate) fn until<C: Consumer>(reactor: &mut Reactor<C>, mut done: impl FnMut(&mut Reactor<C>) -> bool) {
     let begun = Instant::now();
     while !done(reactor) {
         assert!(begun.elapsed() < PATIENCE, "it did not come");
@@ -58,7 +58,7 @@ fn a_turn_without_events_waits_as_long_as_it_was_asked_to_and_no_longer() {
 }
 
 /// Whether one turn waits for as long as it should.
-pub(super) fn idle_for(reactor: &mut Reactor<Local<Reporter>>, wait: Duration) -> bool {
+pub(crate) fn idle_for(reactor: &mut Reactor<Local<Reporter>>, wait: Duration) -> bool {
     let begun = Instant::now();
     reactor.run_once(Some(wait)).expect("epoll works");
     begun.elapsed() >= wait
@@ -73,7 +73,7 @@ fn nothing_is_left_to_do_when_a_turn_returns() {
     client.end();
     let mut open = 0;
     until(&mut reactor, |reactor| {
-        assert!(reactor.work.unwritten.is_empty() && reactor.work.doomed.is_empty());
+        assert!(reactor.writer.has_written() && !reactor.ends.is_due());
         open += seen.try_iter().count();
         open >= 3
     });

@@ -16,20 +16,124 @@
 //! ```
 //!
 //! A publish is work of the turn like that of any record: when the budget is used up, it goes on in
-//! the next turn, and the records behind it wait.
+//! the next turn, and the records after it wait.
 
-pub(in crate::reactor) mod behind;
-pub(in crate::reactor) mod catch_up;
-pub(in crate::reactor) mod hash;
-pub(in crate::reactor) mod history;
-pub(in crate::reactor) mod joined;
-pub(in crate::reactor) mod publish;
-pub(in crate::reactor) mod publishing;
-pub(in crate::reactor) mod receipt;
-pub(in crate::reactor) mod records;
-pub(in crate::reactor) mod registry;
-pub(in crate::reactor) mod report;
-pub(in crate::reactor) mod slow;
-pub(in crate::reactor) mod subscribe;
-pub(in crate::reactor) mod topic;
-pub(in crate::reactor) mod turn;
+mod history;
+mod members;
+mod publish;
+mod receipt;
+mod records;
+mod ring;
+mod slow;
+#[cfg(test)]
+mod tests;
+mod topic;
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use crate::bridge::layout::IN_DROPPED;
+
+use crate::reactor::Reactor;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use history::Histories;
+use members::{ByNumber, Joined};
+use publish::{Publishing, Target};
+use receipt::{Dropped, Receipt, encode};
+use ring::Ring;
+use topic::Topic;
+
+/// Topics and memberships of one reactor.
+#[derive(Default)]
+pub(super) struct Topics {
+    topics: ByNumber<u32, Topic>,
+    /// Topics of each connection, including those that are gone or have left, until their
+    /// memberships are taken back.
+    joined: ByNumber<ConnectionId, Joined>,
+    /// Connections that are gone, or have left all topics.
+    leaving: VecDeque<ConnectionId>,
+    /// The message that not all members have had yet. Records after it wait.
+    publishing: Option<Box<Publishing>>,
+    /// What the last record says about the next message.
+    target: Option<Box<Target>>,
+    /// Messages of which some members have not been written to yet.
+    receipts: VecDeque<Box<Receipt>>,
+    dropped: Dropped,
+    histories: Histories,
+}
+
+impl Topics {
+    /// No topics, with this many bytes of memory for their histories.
+    pub(super) fn new(history_budget: usize) -> Self {
+        let mut topics = Self::default();
+        topics.histories.budget = history_budget;
+        topics
+    }
+
+    /// Whether a message is under way that not all members have had yet.
+    pub(super) fn is_publishing(&self) -> bool {
+        self.publishing.is_some()
+    }
+
+    /// A connection is gone, or has left all topics.
+    pub(super) fn on_gone(&mut self, id: ConnectionId) {
+        if self.joined.contains_key(&id) {
+            self.leaving.push_back(id);
+        }
+    }
+
+    /// Bytes that the histories take, and may take.
+    pub(super) fn history(&self) -> [usize; 2] {
+        [self.histories.used, self.histories.budget]
+    }
+
+    /// Whether the next turn has something to do.
+    pub(super) fn is_waiting(&self, now: Instant) -> bool {
+        !self.leaving.is_empty() || !self.receipts.is_empty() || self.dropped.is_due(now)
+    }
+
+    /// The time at which the next work is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        [self.histories.deadline(), self.dropped.deadline()].into_iter().flatten().min()
+    }
+
+    fn ring(&mut self, number: u32) -> Option<&mut Ring> {
+        self.topics.get_mut(&number)?.ring.as_deref_mut()
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Takes memberships back, drops expired messages, and reports what became of messages.
+    pub(super) fn end_topics(&mut self) {
+        let now = self.timers.now();
+        if self.topics.histories.deadline().is_some_and(|at| at <= now) {
+            self.topics.expire(now);
+        }
+        if !self.topics.is_waiting(now) {
+            return;
+        }
+        self.topics.take_back();
+        self.settle_receipts();
+        if self.topics.dropped.is_due(now) {
+            for (id, topic, count) in self.topics.dropped.take(now) {
+                self.on_dropped(id, topic, count);
+            }
+        }
+    }
+
+    /// Reports the messages that a connection was not sent, before it goes or leaves all topics.
+    pub(super) fn report_dropped(&mut self, id: ConnectionId) {
+        for (topic, count) in self.topics.dropped.take_of(id) {
+            self.on_dropped(id, topic, count);
+        }
+    }
+
+    /// Reports messages of one topic that a connection is not sent.
+    fn on_dropped(&mut self, id: ConnectionId, topic: u32, count: u32) {
+        self.metrics.tally.dropped += u64::from(count);
+        if self.connections.get(id).is_some() {
+            self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
+        }
+    }
+}

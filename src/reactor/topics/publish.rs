@@ -1,20 +1,22 @@
 //! A message for all members of a topic, one after the other.
 
-use crate::bridge::layout::{IN_RECEIPT, TOPIC_SLOT};
+use std::sync::Arc;
+
+use crate::bridge::layout::{
+    IN_RECEIPT, TARGET_EXCEPT, TARGET_KEY, TARGET_REQUEST, TARGET_WORDS, TOPIC_SLOT,
+};
 use crate::engine::frame::wire_len;
 use crate::engine::{FrameKind, Prepared};
 
+use super::receipt::{Outcome, Receipt};
+use super::ring::Kept;
+use super::topic::{Member, Patience, Slow};
 use crate::reactor::Reactor;
 use crate::reactor::command::apply::send_prepared;
 use crate::reactor::config::{COMPRESS_BUDGET, COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::Following;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::topics::history::ring::Kept;
-use crate::reactor::topics::publishing::Publishing;
-use crate::reactor::topics::receipt::{Outcome, Receipt};
-use crate::reactor::topics::topic::{Member, Slow};
 
 /// Members that are handled together.
 const GROUP: usize = 32;
@@ -22,15 +24,10 @@ const GROUP: usize = 32;
 impl<C: Consumer> Reactor<C> {
     /// A message begins its way to the members of a topic. `prepared`: the number of the message
     /// that it is a copy of.
-    pub(in crate::reactor) fn begin_publishing(
-        &mut self,
-        number: u32,
-        message: Prepared,
-        prepared: Option<u32>,
-    ) {
+    pub(super) fn begin_publishing(&mut self, number: u32, message: Prepared, prepared: Option<u32>) {
         let target = *self.topics.target.take().unwrap_or_default();
         let receipt = (target.request != 0).then(|| Receipt::new(target.request));
-        let Some(topic) = self.topics.get_mut(number) else {
+        let Some(topic) = self.topics.topics.get_mut(&number) else {
             self.topics.receipts.extend(receipt);
             return;
         };
@@ -58,7 +55,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
         let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
         let cost = if others_wait { COST_OF_MEMBER } else { COST_OF_CALL };
-        while self.work.command_budget > 0 {
+        while self.writer.may_apply() {
             let (group, count) = self.group(&publishing);
             if count == 0 {
                 self.end_publishing(*publishing);
@@ -67,7 +64,7 @@ impl<C: Consumer> Reactor<C> {
             for member in group.iter().take(count) {
                 publishing.next += 1;
                 self.guarded(member.slot, |reactor| reactor.publish_to(member.id(), &mut publishing, cost));
-                if self.work.command_budget == 0 {
+                if !self.writer.may_apply() {
                     break;
                 }
             }
@@ -79,7 +76,7 @@ impl<C: Consumer> Reactor<C> {
     /// The next members, and their number.
     fn group(&mut self, publishing: &Publishing) -> ([Member; GROUP], usize) {
         let mut group = [Member { slot: 0, generation: 0, entry: 0 }; GROUP];
-        let topic = self.topics.get_mut(publishing.topic);
+        let topic = self.topics.topics.get_mut(&publishing.topic);
         let rest = topic.and_then(|topic| topic.members.get(publishing.next..)).unwrap_or_default();
         group.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         (group, rest.len().min(GROUP))
@@ -109,24 +106,25 @@ impl<C: Consumer> Reactor<C> {
     /// Sends a message of a topic to one connection, which is charged with `cost` beside its bytes.
     /// A message of up to `longest` bytes is compressed at once, and for all that have the same
     /// parameters; a longer one for this connection, a slice at a time.
-    pub(in crate::reactor) fn send_of_topic(
+    pub(super) fn send_of_topic(
         &mut self,
         id: ConnectionId,
         message: &mut Prepared,
         cost: usize,
         longest: usize,
     ) -> Outcome {
-        let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let bytes = wire_len(message.payload().len(), false);
-        self.consumer.on_published(id, bytes as u64);
-        let before = connection.write.outgoing.pushed();
-        let mut session = Session { id, connection, work: &mut self.work };
+        let Some((mut session, consumer)) = self.session(id.slot).filter(|(it, _)| it.id == id) else {
+            return Outcome::Dropped;
+        };
+        consumer.on_published(id, bytes as u64);
+        let before = session.connection.write.pushed();
         send_prepared(&mut session, message, 0, false, longest);
-        self.work.tally.messages_sent += 1;
-        self.work.tally.texts_sent += u64::from(message.kind() == FrameKind::Text);
-        self.work.command_budget = self.work.command_budget.saturating_sub(bytes + cost);
+        self.metrics.tally.messages_sent += 1;
+        self.metrics.tally.texts_sent += u64::from(message.kind() == FrameKind::Text);
+        self.writer.charge(bytes + cost);
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
-        let pushed = connection.write.outgoing.pushed();
+        let pushed = connection.write.pushed();
         if pushed > before {
             Outcome::Queued(pushed - before, pushed)
         } else if connection.takes_frames() {
@@ -136,7 +134,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// All members have had the message.
     fn end_publishing(&mut self, publishing: Publishing) {
         let Publishing { topic, patience, message, prepared, offset, except, receipt, postponed, .. } =
             publishing;
@@ -147,7 +144,7 @@ impl<C: Consumer> Reactor<C> {
         if offset.is_some() {
             // Only a member that catches up is sent it without asking for it.
             let except = (patience.slow == Slow::CatchUp && !except.is_empty()).then_some(except);
-            self.topics.remember(topic, Kept::new(message, self.work.now, except));
+            self.topics.remember(topic, Kept::new(message, self.timers.now(), except));
         }
         self.topics.receipts.extend(receipt);
         for id in postponed {
@@ -156,14 +153,12 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Reports on messages that the reactor has tried to write to all members.
-    pub(in crate::reactor) fn settle_receipts(&mut self) {
+    pub(super) fn settle_receipts(&mut self) {
         while let Some(mut receipt) = self.topics.receipts.pop_front() {
             while let Some(&(id, bytes, pushed)) = receipt.untried.front() {
                 let (count, bytes) = match self.connections.get(id) {
                     None => (&mut receipt.dropped, 0),
-                    Some(connection) if connection.write.outgoing.written() >= pushed => {
-                        (&mut receipt.sent, bytes)
-                    }
+                    Some(connection) if connection.write.written() >= pushed => (&mut receipt.sent, bytes),
                     Some(connection) if connection.write.is_tried() => (&mut receipt.queued, bytes),
                     Some(_) => {
                         self.topics.receipts.push_front(receipt);
@@ -177,4 +172,69 @@ impl<C: Consumer> Reactor<C> {
             self.consumer.on_topic(TOPIC_SLOT, IN_RECEIPT, receipt.encode());
         }
     }
+}
+
+/// More about the next message.
+#[derive(Default)]
+pub(super) struct Target {
+    /// The number of the receipt, 0 for none.
+    request: u32,
+    /// Connections that do not get it, sorted.
+    except: Box<[ConnectionId]>,
+    /// Its key, where only the latest message of each key is kept.
+    key: Arc<[u8]>,
+}
+
+impl Target {
+    /// The contents of a record; `None` when it is cut off.
+    pub(super) fn decode(payload: &[u8]) -> Option<Self> {
+        let (words, rest) = payload.split_first_chunk::<{ 4 * TARGET_WORDS }>()?;
+        let words: Vec<u32> = words.as_chunks().0.iter().map(|&word| u32::from_ne_bytes(word)).collect();
+        let word = |index: usize| words.get(index).map_or(0, |&word| word as usize);
+        let (names, rest) = rest.split_at_checked(word(TARGET_EXCEPT).checked_mul(8)?)?;
+        let key = rest.get(..word(TARGET_KEY))?;
+        let mut except: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
+        except.sort_unstable_by_key(|id| (id.slot, id.generation));
+        Some(Self { request: word(TARGET_REQUEST) as u32, except, key: Arc::from(key) })
+    }
+}
+
+fn connection(name: &[u8; 8]) -> ConnectionId {
+    let [a, b, c, d, e, f, g, h] = *name;
+    ConnectionId { slot: u32::from_ne_bytes([a, b, c, d]), generation: u32::from_ne_bytes([e, f, g, h]) }
+}
+
+/// A message that some of the members have been sent.
+pub(super) struct Publishing {
+    pub(super) topic: u32,
+    pub(super) patience: Patience,
+    pub(super) message: Prepared,
+    /// The number of the prepared message that this is a copy of.
+    pub(super) prepared: Option<u32>,
+    /// Its offset, where there is a history.
+    pub(super) offset: Option<u64>,
+    /// Members before this one have had it.
+    pub(super) next: usize,
+    pub(super) except: Box<[ConnectionId]>,
+    pub(super) key: Arc<[u8]>,
+    pub(super) receipt: Option<Box<Receipt>>,
+    /// Members for which a write has made room meanwhile: the messages that they have missed are
+    /// known when this is done.
+    pub(super) postponed: Vec<ConnectionId>,
+}
+
+impl Publishing {
+    /// Bytes of its frame without compression.
+    pub(super) fn bytes(&self) -> u64 {
+        wire_len(self.message.payload().len(), false) as u64
+    }
+
+    fn excepts(&self, id: ConnectionId) -> bool {
+        !self.except.is_empty() && is_among(&self.except, id)
+    }
+}
+
+/// Whether a connection is in a sorted list.
+pub(super) fn is_among(sorted: &[ConnectionId], id: ConnectionId) -> bool {
+    sorted.binary_search_by_key(&(id.slot, id.generation), |id| (id.slot, id.generation)).is_ok()
 }

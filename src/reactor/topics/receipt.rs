@@ -1,27 +1,28 @@
 //! The outcomes of one message, counted by member.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use crate::reactor::connection::id::ConnectionId;
 
 /// The counts of a message as far as they are known.
 #[derive(Default)]
-pub(in crate::reactor) struct Receipt {
-    pub(in crate::reactor) request: u32,
-    pub(in crate::reactor) matched: u32,
-    pub(in crate::reactor) sent: u32,
-    pub(in crate::reactor) queued: u32,
-    pub(in crate::reactor) dropped: u32,
+pub(super) struct Receipt {
+    request: u32,
+    matched: u32,
+    pub(super) sent: u32,
+    pub(super) queued: u32,
+    pub(super) dropped: u32,
     /// Bytes of its frames, sent and queued.
-    pub(in crate::reactor) bytes: u64,
+    pub(super) bytes: u64,
     /// Members to which no write has been tried yet, with the bytes of the frame, and the bytes
     /// that their queues had ever taken, the frame included.
-    pub(in crate::reactor) untried: VecDeque<(ConnectionId, u64, u64)>,
+    pub(super) untried: VecDeque<(ConnectionId, u64, u64)>,
 }
 
 /// The outcome of a message to one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reactor) enum Outcome {
+pub(super) enum Outcome {
     /// This many bytes of it are queued; the second number counts all bytes ever queued up to its
     /// last one.
     Queued(u64, u64),
@@ -31,11 +32,11 @@ pub(in crate::reactor) enum Outcome {
 }
 
 impl Receipt {
-    pub(in crate::reactor) fn new(request: u32) -> Box<Self> {
+    pub(super) fn new(request: u32) -> Box<Self> {
         Box::new(Self { request, ..Self::default() })
     }
 
-    pub(in crate::reactor) fn count(&mut self, id: ConnectionId, outcome: Outcome) {
+    pub(super) fn count(&mut self, id: ConnectionId, outcome: Outcome) {
         self.matched += 1;
         match outcome {
             Outcome::Queued(bytes, pushed) => {
@@ -47,5 +48,89 @@ impl Receipt {
             }
             Outcome::Dropped => self.dropped += 1,
         }
+    }
+}
+
+/// Most reports of dropped messages in one turn; messages dropped meanwhile are added to waiting
+/// reports.
+const REPORTS: usize = 256;
+/// Time from one turn's reports to the next: otherwise each message to a slow member would cause
+/// one, and JavaScript would wake for it.
+const APART: Duration = Duration::from_millis(10);
+
+pub(super) fn encode(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The lower half of a number, and the upper one.
+pub(super) fn halves(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
+}
+
+impl Receipt {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let [low, high] = halves(self.bytes);
+        encode(&[self.request, self.matched, self.sent, self.queued, self.dropped, low, high])
+    }
+}
+
+/// Dropped messages that have not been reported to JavaScript, by connection and topic.
+#[derive(Default)]
+pub(super) struct Dropped {
+    counts: BTreeMap<(ConnectionId, u32), u32>,
+    order: VecDeque<(ConnectionId, u32)>,
+    /// No report is due before then.
+    due: Option<Instant>,
+}
+
+impl Dropped {
+    pub(super) fn add(&mut self, id: ConnectionId, topic: u32, count: u32) {
+        if count == 0 {
+            return;
+        }
+        let known = self.counts.entry((id, topic)).or_insert(0);
+        if *known == 0 {
+            self.order.push_back((id, topic));
+        }
+        *known = known.saturating_add(count);
+    }
+
+    /// The report about one connection and topic.
+    pub(super) fn take_one(&mut self, id: ConnectionId, topic: u32) -> Option<u32> {
+        self.counts.remove(&(id, topic))
+    }
+
+    /// The reports about one connection: the topic, the count.
+    pub(super) fn take_of(&mut self, id: ConnectionId) -> Vec<(u32, u32)> {
+        let mut reports = Vec::new();
+        while let Some((&key, &count)) = self.counts.range((id, 0)..=(id, u32::MAX)).next() {
+            self.counts.remove(&key);
+            reports.push((key.1, count));
+        }
+        reports
+    }
+
+    pub(super) fn take(&mut self, now: Instant) -> Vec<(ConnectionId, u32, u32)> {
+        let first = self.order.drain(..self.order.len().min(REPORTS));
+        let counted = |(id, topic)| Some((id, topic, self.counts.remove(&(id, topic))?));
+        let reports = first.filter_map(counted).collect();
+        if self.order.is_empty() {
+            *self = Self { due: Some(now + APART), ..Self::default() };
+        }
+        reports
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Whether there are reports for the turn that begins now.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        !self.is_empty() && self.due.is_none_or(|due| due <= now)
+    }
+
+    /// The time at which there will be reports.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.due.filter(|_| !self.is_empty())
     }
 }

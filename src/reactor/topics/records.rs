@@ -2,25 +2,29 @@
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    HISTORY_WORDS, IN_HISTORY, OUT_FLAG_COMPRESS, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH,
-    OUT_PUBLISH_PREPARED, OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, TOPIC_SLOT,
-    TOPIC_WORDS,
+    HISTORY_WORDS, IN_HISTORY, IN_SUBSCRIBED, OUT_FLAG_COMPRESS, OUT_HISTORY, OUT_HISTORY_BUDGET,
+    OUT_PUBLISH, OUT_PUBLISH_PREPARED, OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS,
+    TOPIC_SLOT, TOPIC_WORDS,
 };
 use crate::engine::{FrameKind, MessageKind, Prepared};
 
+use super::publish::Target;
+use super::receipt::{encode, halves};
+use super::ring::{Ring, Since};
+use super::slow::{Behind, Cursor};
+use super::topic::Slow;
 use crate::reactor::Reactor;
 use crate::reactor::command::records::Outbound;
+use crate::reactor::connection::Following;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::topics::history::ring::{Ring, Since};
-use crate::reactor::topics::publishing::Target;
-use crate::reactor::topics::report::{encode, halves};
 
 /// With this many bytes an answer about a history ends, and the consumer asks for the rest: copying
 /// all of it would take a turn too long. 4 MiB.
 const LONGEST_ANSWER: usize = 4 << 20;
 
 /// The first words of a payload, in the byte order of the machine.
-pub(in crate::reactor) fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
+fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
     let words: &[[u8; 4]; N] = payload.as_chunks().0.first_chunk()?;
     Some(words.map(u32::from_ne_bytes))
 }
@@ -47,7 +51,7 @@ impl<C: Consumer> Reactor<C> {
             }
             OUT_TOPIC_END => {
                 let members = self.topics.end(topic);
-                self.work.spend_on_commands(members.len() * size_of_val(members.as_slice()));
+                self.writer.spend(members.len() * size_of_val(members.as_slice()));
             }
             OUT_TARGET => self.topics.target = Target::decode(&payload).map(Box::new),
             OUT_PUBLISH => {
@@ -71,8 +75,7 @@ impl<C: Consumer> Reactor<C> {
             OUT_HISTORY_BUDGET => {
                 if let Some([low, high]) = words(&payload) {
                     let bytes = usize::try_from(u64::from(high) << 32 | u64::from(low)).unwrap_or(usize::MAX);
-                    self.topics.histories.budget = bytes / self.seat.count();
-                    self.topics.make_room();
+                    self.topics.set_history_budget(bytes / self.seat.count());
                 }
             }
             _ => {}
@@ -83,8 +86,8 @@ impl<C: Consumer> Reactor<C> {
     fn on_history(&mut self, topic: u32, words: [u32; SUBSCRIBE_WORDS]) {
         let [request, since, low, high, most] = words;
         let since = Since::new(since, u64::from(high) << 32 | u64::from(low));
-        self.topics.expire_one(topic, self.work.now);
-        let mut ring = self.topics.get_mut(topic).and_then(|topic| topic.ring.as_deref_mut());
+        self.topics.expire_one(topic, self.timers.now());
+        let mut ring = self.topics.ring(topic);
         let first = ring.as_ref().and_then(|ring| ring.first_since(since));
         let [low, high] = halves(ring.as_ref().map_or(0, |ring| ring.top()));
         let mut answer = encode(&[request, u32::from(first.is_some()), 0, low, high]);
@@ -101,7 +104,7 @@ impl<C: Consumer> Reactor<C> {
         if let Some(word) = answer.as_chunks_mut().0.get_mut(crate::bridge::layout::HISTORY_COUNT) {
             *word = count.to_le_bytes();
         }
-        self.work.spend_on_commands(answer.len());
+        self.writer.spend(answer.len());
         self.consumer.on_topic(TOPIC_SLOT, IN_HISTORY, answer);
     }
 }
@@ -131,5 +134,84 @@ fn message(
             Prepared::in_place(kind, memory, start, compress)
         }
         (None, payload) => Prepared::new(kind, &payload, compress),
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// A connection becomes a member of a topic. The messages that it asks to have again are queued
+    /// in this very step, so that it neither misses a message published meanwhile nor gets one
+    /// twice.
+    pub(in crate::reactor) fn on_subscribe(&mut self, id: ConnectionId, payload: &[u8]) {
+        let Some(words) = words::<SUBSCRIBE_WORDS>(payload) else { return };
+        let [number, request, since, low, high] = words;
+        let Some(connection) = self.connections.get(id) else { return };
+        if connection.life.is_gone() || connection.following == Following::Left {
+            return;
+        }
+        let is_there = self.topics.join(number, id);
+        let since = Since::new(since, u64::from(high) << 32 | u64::from(low));
+        let (replayed, top) = if is_there { self.replay(id, number, since) } else { (None, 0) };
+        if request != 0 {
+            let [low, high] = halves(top);
+            let answer = encode(&[request, u32::from(replayed.is_some()), replayed.unwrap_or(0), low, high]);
+            self.consumer.on_topic(id.slot, IN_SUBSCRIBED, answer);
+        }
+    }
+
+    /// Returns how many messages are sent again, unless some are missing, and the offset of the
+    /// topic's last one.
+    fn replay(&mut self, id: ConnectionId, number: u32, since: Since) -> (Option<u32>, u64) {
+        self.topics.expire_one(number, self.timers.now());
+        let Some(topic) = self.topics.topics.get_mut(&number) else { return (None, 0) };
+        let (slow, Some(ring)) = (topic.patience.slow, topic.ring.as_deref_mut()) else { return (None, 0) };
+        let (first, top) = (ring.first_since(since), ring.top());
+        let Some(first) = first else { return (None, top) };
+        if slow == Slow::CatchUp {
+            // It is behind, like a member that was slow.
+            if let Some(joined) = self.topics.joined.get_mut(&id) {
+                joined
+                    .behind
+                    .get_or_insert_default()
+                    .insert(number, Behind::CatchUp(Cursor { next: first, again: top }));
+            }
+            if let Some(connection) = self.connections.get(id) {
+                connection.following = Following::Behind;
+            }
+            self.catch_up(id);
+        } else {
+            (first..=top).for_each(|offset| self.send_kept(id, number, offset));
+        }
+        (Some(u32::try_from(top + 1 - first).unwrap_or(u32::MAX)), top)
+    }
+
+    /// A connection is no longer a member, with number 0 of any topic. It never gets the messages
+    /// that it missed while it was slow.
+    pub(in crate::reactor) fn on_unsubscribe(&mut self, id: ConnectionId, payload: &[u8]) {
+        let Some([number]) = words(payload) else { return };
+        if number == 0 {
+            return self.on_left(id);
+        }
+        let missed = match self.topics.leave(number, id) {
+            None => 0,
+            Some(Behind::Latest(latest)) => latest.len(),
+            Some(Behind::CatchUp(Cursor { next, .. })) => {
+                let ring = self.topics.ring(number);
+                ring.map_or(0, |ring| (ring.top() + 1).saturating_sub(next)) as usize
+            }
+        };
+        self.topics.dropped.add(id, number, u32::try_from(missed).unwrap_or(u32::MAX));
+        // At once: JavaScript forgets a topic without members when all before is reported.
+        if let Some(count) = self.topics.dropped.take_one(id, number) {
+            self.on_dropped(id, number, count);
+        }
+    }
+
+    /// A connection has left all topics. Its memberships are taken back some at a time.
+    fn on_left(&mut self, id: ConnectionId) {
+        self.report_dropped(id);
+        if let Some(connection) = self.connections.get(id) {
+            connection.following = Following::Left;
+        }
+        self.topics.on_gone(id);
     }
 }

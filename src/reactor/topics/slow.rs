@@ -1,27 +1,24 @@
 //! A message to a member that is slow, or has missed earlier ones.
 
-use crate::bridge::layout::Cause;
-use crate::engine::CloseCode;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use crate::bridge::layout::{Cause, IN_GAP};
+use crate::engine::{CloseCode, Prepared};
+
+use super::publish::{Publishing, is_among};
+use super::receipt::{Outcome, encode, halves};
+use super::topic::Slow;
 use crate::reactor::Reactor;
-use crate::reactor::config::WRITE_BUDGET;
+use crate::reactor::config::{COST_OF_CALL, WRITE_BUDGET};
 use crate::reactor::connection::Following;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::topics::behind::{Behind, Behinds, Cursor, Latest};
-use crate::reactor::topics::publishing::Publishing;
-use crate::reactor::topics::receipt::Outcome;
-use crate::reactor::topics::topic::Slow;
 
 impl<C: Consumer> Reactor<C> {
     /// The treatment of a message to a member that may be slow. `None`: it is sent.
     #[cold]
-    pub(in crate::reactor) fn on_slow(
-        &mut self,
-        id: ConnectionId,
-        publishing: &mut Publishing,
-    ) -> Option<Outcome> {
+    pub(super) fn on_slow(&mut self, id: ConnectionId, publishing: &mut Publishing) -> Option<Outcome> {
         let is_slow = self.has_much(id, publishing.patience.limit);
         let bytes = publishing.bytes();
         let topic = publishing.topic;
@@ -32,15 +29,14 @@ impl<C: Consumer> Reactor<C> {
                 return Some(Outcome::Dropped);
             }
             Slow::Close if is_slow => {
-                let connection = self.connections.get(id)?;
-                let mut session = Session { id, connection, work: &mut self.work };
+                let mut session = self.session_of(id)?;
                 session.close(Some(CloseCode::TRY_AGAIN_LATER), &[]);
                 session.connection.life.blame(Cause::Slow);
                 self.consumer.on_closing(id);
                 return Some(Outcome::Dropped);
             }
             Slow::Drop | Slow::Close => return None,
-            Slow::Latest | Slow::CatchUp => &mut self.topics.joined_mut(id)?.behind,
+            Slow::Latest | Slow::CatchUp => &mut self.topics.joined.get_mut(&id)?.behind,
         };
         if !is_slow && !behind.as_ref().is_some_and(|behind| behind.contains_key(&topic)) {
             return None;
@@ -67,13 +63,163 @@ impl<C: Consumer> Reactor<C> {
     /// Whether more than `limit` bytes wait that the kernel does not take: many messages of one
     /// turn make no member slow.
     fn has_much(&mut self, id: ConnectionId, limit: usize) -> bool {
-        let Some(connection) = self.connections.get(id) else { return true };
-        if connection.write.waiting() > limit && !connection.write.state.waits() {
-            // Any error of the socket will come again in the write at the end of the turn.
-            let _wrong =
-                connection.write.write_to(&mut connection.transport, &mut self.work.pool, WRITE_BUDGET);
-            self.work.spend_on_commands(0);
+        let Some(mut session) = self.session_of(id) else { return true };
+        if session.connection.write.waiting() > limit && !session.connection.write.state.waits() {
+            session.write_at_once(WRITE_BUDGET);
         }
-        connection.write.waiting() > limit
+        session.connection.write.waiting() > limit
+    }
+}
+
+/// The messages of each topic, by its number.
+pub(super) type Behinds = BTreeMap<u32, Behind>;
+
+/// Messages that a member of one topic has not been sent.
+pub(super) enum Behind {
+    /// The last message of each key.
+    Latest(Latest),
+    /// All messages of the topic's history from an offset on.
+    CatchUp(Cursor),
+}
+
+/// The place of a member in the history of a topic.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor {
+    /// Offset of the next message to be sent.
+    pub(super) next: u64,
+    /// Offset of the last message that it has asked to have again: up to there it gets all, even
+    /// those that it was excepted from when they were published.
+    pub(super) again: u64,
+}
+
+/// The last message of each key, in the order in which they were published.
+#[derive(Default)]
+pub(super) struct Latest {
+    next: u64,
+    /// Keys come from the program, and maybe from its peers: their table is of a kind that chosen
+    /// keys cannot make slow.
+    places: HashMap<Arc<[u8]>, u64>,
+    kept: BTreeMap<u64, (Arc<[u8]>, Prepared)>,
+}
+
+impl Latest {
+    /// Keeps a message. True: it replaces an earlier one, which is never sent.
+    fn keep(&mut self, key: &Arc<[u8]>, message: Prepared) -> bool {
+        let place = self.next;
+        self.next += 1;
+        let before = self.places.insert(key.clone(), place);
+        let replaced = before.is_some_and(|before| self.kept.remove(&before).is_some());
+        self.kept.insert(place, (key.clone(), message));
+        replaced
+    }
+
+    fn pop(&mut self) -> Option<Prepared> {
+        let (_, (key, message)) = self.kept.pop_first()?;
+        self.places.remove(&key);
+        Some(message)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Sends a connection missed messages of its topics, of each topic as many as may wait for it.
+    pub(in crate::reactor) fn catch_up(&mut self, id: ConnectionId) {
+        if self.connections.get(id).is_none_or(|connection| connection.following != Following::Behind) {
+            return;
+        }
+        let mut behind = self.topics.joined.get_mut(&id).and_then(|joined| joined.behind.take());
+        if let Some(behinds) = &mut behind {
+            self.serve_behinds(id, behinds);
+        }
+        let behind = behind.filter(|behinds| !behinds.is_empty());
+        if let Some(connection) = self.connections.get(id) {
+            connection.following = if behind.is_some() { Following::Behind } else { Following::Live };
+        }
+        if let Some(joined) = self.topics.joined.get_mut(&id) {
+            joined.behind = behind;
+        }
+    }
+
+    fn serve_behinds(&mut self, id: ConnectionId, behinds: &mut Behinds) {
+        behinds.retain(|&number, behind| {
+            if let Some(publishing) = self.topics.publishing.as_mut().filter(|it| it.topic == number) {
+                publishing.postponed.push(id);
+                return true;
+            }
+            let Some(topic) = self.topics.topics.get_mut(&number) else { return false };
+            let (limit, low) = (topic.patience.limit, topic.patience.low());
+            if self.waiting(id) > low {
+                return true;
+            }
+            match behind {
+                Behind::Latest(latest) => self.serve_latest(id, latest, limit),
+                Behind::CatchUp(cursor) => self.serve_ring(id, number, cursor, limit),
+            }
+        });
+    }
+
+    /// Sends kept messages, as many as may wait. False: those were all.
+    fn serve_latest(&mut self, id: ConnectionId, latest: &mut Latest, limit: usize) -> bool {
+        while self.waiting(id) <= limit {
+            let Some(mut message) = latest.pop() else { return false };
+            self.send_after_all(id, &mut message);
+        }
+        latest.len() > 0
+    }
+
+    /// Sends messages of the ring from the cursor on, as many as may wait. False: those were all.
+    fn serve_ring(&mut self, id: ConnectionId, number: u32, cursor: &mut Cursor, limit: usize) -> bool {
+        let Cursor { next, again } = cursor;
+        self.topics.expire_one(number, self.timers.now());
+        while self.waiting(id) <= limit {
+            let Some(ring) = self.topics.ring(number) else { return false };
+            let (oldest, top) = (ring.oldest(), ring.top());
+            if *next < oldest {
+                let ([from, from_high], [to, to_high]) = (halves(*next), halves(oldest - 1));
+                self.consumer.on_topic(id.slot, IN_GAP, encode(&[number, from, from_high, to, to_high]));
+                *next = oldest;
+            }
+            if *next > top {
+                return false;
+            }
+            if *next <= *again || !self.is_excepted(id, number, *next) {
+                self.send_kept(id, number, *next);
+            }
+            *next += 1;
+        }
+        true
+    }
+
+    fn is_excepted(&mut self, id: ConnectionId, number: u32, offset: u64) -> bool {
+        let ring = self.topics.ring(number);
+        let except = ring.and_then(|ring| ring.get_mut(offset)?.except.as_ref());
+        except.is_some_and(|except| is_among(except, id))
+    }
+
+    /// Sends a connection a message of a topic's history.
+    pub(super) fn send_kept(&mut self, id: ConnectionId, number: u32, offset: u64) {
+        let Some(kept) = self.topics.ring(number).and_then(|ring| ring.get_mut(offset)) else { return };
+        let mut message = kept.message.clone();
+        let before = message.memory();
+        self.send_after_all(id, &mut message);
+        // Compressed with these parameters, too: the next connection that has them gets the same
+        // bytes.
+        if message.memory() != before {
+            self.topics.replace_kept(number, offset, message);
+        }
+    }
+
+    /// Sends a message that was withheld, or that was published before the connection was a member.
+    fn send_after_all(&mut self, id: ConnectionId, message: &mut Prepared) {
+        // Others may be many: what this turn has no time to compress waits, and is for this one alone.
+        let longest = self.writer.compressed_at_once();
+        self.send_of_topic(id, message, COST_OF_CALL, longest);
+    }
+
+    fn waiting(&mut self, id: ConnectionId) -> usize {
+        self.connections.get(id).map_or(usize::MAX, |connection| connection.write.waiting())
     }
 }

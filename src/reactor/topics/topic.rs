@@ -5,12 +5,12 @@ use crate::bridge::layout::{
     TOPIC_SLOW, TOPIC_TTL, TOPIC_WORDS,
 };
 
+use super::ring::Ring;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::topics::history::ring::Ring;
 
 /// The ways to treat a message to a slow member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reactor) enum Slow {
+pub(super) enum Slow {
     /// The message is queued like any other.
     Queue,
     /// The member does not get the message.
@@ -25,46 +25,44 @@ pub(in crate::reactor) enum Slow {
 
 /// The bounds of slow members, and their treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reactor) struct Patience {
-    pub(in crate::reactor) slow: Slow,
+pub(super) struct Patience {
+    pub(super) slow: Slow,
     /// Bytes that may wait for a member before it is slow.
-    pub(in crate::reactor) limit: usize,
+    pub(super) limit: usize,
 }
 
 impl Patience {
     /// Waiting bytes down to which a slow member must come before it is sent missed messages.
-    pub(in crate::reactor) fn low(self) -> usize {
+    pub(super) fn low(self) -> usize {
         self.limit / 2
     }
 }
 
-/// A connection in the list of a topic.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::reactor) struct Member {
-    pub(in crate::reactor) slot: u32,
-    pub(in crate::reactor) generation: u32,
+pub(super) struct Member {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
     /// Index of the topic in the connection's own list.
-    pub(in crate::reactor) entry: u32,
+    pub(super) entry: u32,
 }
 
 impl Member {
-    pub(in crate::reactor) fn id(self) -> ConnectionId {
+    pub(super) fn id(self) -> ConnectionId {
         ConnectionId { slot: self.slot, generation: self.generation }
     }
 }
 
-/// A topic on one reactor.
-pub(in crate::reactor) struct Topic {
-    pub(in crate::reactor) patience: Patience,
+pub(super) struct Topic {
+    pub(super) patience: Patience,
     /// Connections whose memberships have not been taken back yet: some may be gone.
-    pub(in crate::reactor) members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     /// Boxed: many topics have none.
-    pub(in crate::reactor) ring: Option<Box<Ring>>,
+    pub(super) ring: Option<Box<Ring>>,
 }
 
 impl Topic {
     /// A topic without members, from the words of its record.
-    pub(in crate::reactor) fn new(words: &[u32; TOPIC_WORDS]) -> Self {
+    pub(super) fn new(words: &[u32; TOPIC_WORDS]) -> Self {
         let [slow, limit, history, ttl, max_bytes] =
             [TOPIC_SLOW, TOPIC_LIMIT, TOPIC_HISTORY, TOPIC_TTL, TOPIC_MAX_BYTES].map(|word| words[word]);
         let slow = match slow {

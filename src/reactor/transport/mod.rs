@@ -1,6 +1,7 @@
 //! The way to a peer: bytes in and out, and the ends of both sides. The only place that knows what a
 //! connection is made of, with `open/`, where sockets come from.
 
+pub(super) mod pipe;
 mod tcp;
 
 use std::io::{self, ErrorKind, IoSlice};
@@ -13,9 +14,11 @@ use socket2::{SockRef, TcpKeepalive};
 
 use crate::reactor::open::bind::TcpOptions;
 
+use pipe::Pipe;
+
 /// Whether a short read has used the edge up, so that the next bytes make a new one. On Windows mio
 /// arms the edge only when a read is refused.
-pub(in crate::reactor) const SHORT_READ_IS_LAST: bool = cfg!(unix);
+pub(super) const SHORT_READ_IS_LAST: bool = cfg!(unix);
 
 /// ENOBUFS, or the same of Windows.
 const NO_BUFFERS: i32 = if cfg!(windows) {
@@ -27,7 +30,7 @@ const NO_BUFFERS: i32 = if cfg!(windows) {
 };
 
 /// Whether the system has no memory for a call, which says nothing of the socket.
-pub(in crate::reactor) fn is_short(error: &io::Error) -> bool {
+pub(super) fn is_short(error: &io::Error) -> bool {
     error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
 }
 
@@ -35,10 +38,12 @@ pub(in crate::reactor) fn is_short(error: &io::Error) -> bool {
 pub enum Transport {
     /// A socket of the system. Also one of the file system, which refuses the options of TCP.
     Tcp(TcpStream),
+    /// A stream of the program. Boxed: few are, and a socket is smaller.
+    Pipe(Box<Pipe>),
 }
 
 /// The outcome of a read.
-pub(in crate::reactor) enum Received {
+pub(super) enum Received {
     /// The number of bytes that came.
     Bytes(usize),
     /// The peer has ended its side.
@@ -53,7 +58,7 @@ pub(in crate::reactor) enum Received {
 
 /// What a read would find, see [`Transport::look_ahead`].
 #[derive(PartialEq, Eq)]
-pub(in crate::reactor) enum Ahead {
+pub(super) enum Ahead {
     /// Bytes.
     Bytes,
     /// Nothing yet, as far as the system says.
@@ -76,7 +81,7 @@ impl From<std::net::TcpStream> for Transport {
 impl Transport {
     /// Reads what has arrived, at most `room`, which is not empty.
     #[inline]
-    pub(in crate::reactor) fn receive(&mut self, room: &mut [u8]) -> Received {
+    pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
         match self {
             Self::Tcp(socket) => loop {
                 return match tcp::receive(socket, room) {
@@ -88,6 +93,7 @@ impl Transport {
                     Err(_) => Received::Dead,
                 };
             },
+            Self::Pipe(pipe) => pipe.receive(room),
         }
     }
 
@@ -97,9 +103,10 @@ impl Transport {
     /// The transport's; `WouldBlock` when it takes nothing. A peer that is gone is an error, never a
     /// signal that ends the embedding process.
     #[inline]
-    pub(in crate::reactor) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => tcp::send(socket, bytes),
+            Self::Pipe(pipe) => pipe.send_vectored(&[IoSlice::new(bytes)]),
         }
     }
 
@@ -108,14 +115,36 @@ impl Transport {
     /// # Errors
     /// As `send`.
     #[inline]
-    pub(in crate::reactor) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => tcp::send_vectored(socket, parts),
+            Self::Pipe(pipe) => pipe.send_vectored(parts),
+        }
+    }
+
+    /// The stream of the program, if it is one.
+    pub(super) fn as_pipe(&mut self) -> Option<&mut Pipe> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Pipe(pipe) => Some(pipe),
+        }
+    }
+
+    /// The program is to report `count` sends itself, when its stream has written them. False: they
+    /// have left.
+    #[inline]
+    pub(super) fn note_sent(&self, count: u32) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            Self::Pipe(pipe) => {
+                pipe.note_sent(count);
+                true
+            }
         }
     }
 
     /// Looks at what a read would find, and leaves it there.
-    pub(in crate::reactor) fn look_ahead(&self) -> Ahead {
+    pub(super) fn look_ahead(&self) -> Ahead {
         match self {
             Self::Tcp(socket) => match socket.peek(&mut [0]) {
                 Ok(0) => Ahead::End,
@@ -126,43 +155,56 @@ impl Transport {
                     _ => Ahead::Dead,
                 },
             },
+            Self::Pipe(pipe) => pipe.look_ahead(),
         }
     }
 
-    /// Ends our side.
-    pub(in crate::reactor) fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         match self {
             // Fails only on a dead socket, as the next read will report.
             Self::Tcp(socket) => drop(socket.shutdown(Shutdown::Write)),
+            Self::Pipe(pipe) => pipe.end(),
+        }
+    }
+
+    /// When it is dropped, both sides have ended, and all bytes have been written: nothing is to be
+    /// cut off that is still on its way. `has_ended`: our side was ended before.
+    pub(super) fn leave_when_dropped(&mut self, has_ended: bool) {
+        match self {
+            // The kernel sees to it.
+            Self::Tcp(_) => {}
+            Self::Pipe(pipe) => pipe.leave(has_ended),
         }
     }
 
     /// When it is dropped, the peer gets a reset, and none of the bytes that wait.
-    pub(in crate::reactor) fn reset_when_dropped(&mut self) {
+    pub(super) fn reset_when_dropped(&mut self) {
         match self {
             Self::Tcp(socket) => drop(SockRef::from(&*socket).set_linger(Some(Duration::ZERO))),
+            Self::Pipe(pipe) => pipe.reset_when_dropped(),
         }
     }
 
-    /// The socket.
     #[cfg(test)]
-    pub(in crate::reactor) fn as_tcp(&self) -> &TcpStream {
+    pub(super) fn as_tcp(&self) -> Option<&TcpStream> {
         match self {
-            Self::Tcp(socket) => socket,
+            Self::Tcp(socket) => Some(socket),
+            Self::Pipe(_) => None,
         }
     }
 
     /// Our end; `None` when the system does not know it (a dead socket).
-    pub(in crate::reactor) fn local_address(&self) -> Option<SocketAddr> {
+    pub(super) fn local_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(socket) => socket.local_addr().ok(),
+            Self::Pipe(_) => None,
         }
     }
 
-    /// The peer's end.
-    pub(in crate::reactor) fn remote_address(&self) -> Option<SocketAddr> {
+    pub(super) fn remote_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(socket) => socket.peer_addr().ok(),
+            Self::Pipe(_) => None,
         }
     }
 
@@ -170,37 +212,41 @@ impl Transport {
     ///
     /// # Errors
     /// The system's: the poll is full.
-    pub(in crate::reactor) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+    pub(super) fn register(&mut self, registry: io::Result<&Registry>, token: Token) -> io::Result<()> {
         match self {
-            Self::Tcp(socket) => registry.register(socket, token, tcp::interest()),
+            Self::Tcp(socket) => registry?.register(socket, token, tcp::interest()),
+            Self::Pipe(_) => Ok(()),
         }
     }
 
     /// The poll reports nothing more. Closing takes a socket out of the poll by itself, unless
     /// another process or thread holds a duplicate of it.
-    pub(in crate::reactor) fn deregister(&mut self, registry: &Registry) {
+    pub(super) fn deregister(&mut self, registry: &Registry) {
         match self {
             Self::Tcp(socket) => drop(registry.deregister(socket)),
+            Self::Pipe(_) => {}
         }
     }
 
     /// Sets the options of accepted sockets.
-    pub(in crate::reactor) fn set_options(&self, options: TcpOptions) {
+    pub(super) fn set_options(&self, options: TcpOptions) {
         match self {
             Self::Tcp(socket) => options.apply(socket),
+            Self::Pipe(_) => {}
         }
     }
 
     /// Whether small writes leave at once (TCP_NODELAY). What refuses it stays as it is.
-    pub(in crate::reactor) fn set_no_delay(&self, on: bool) {
+    pub(super) fn set_no_delay(&self, on: bool) {
         match self {
             Self::Tcp(socket) => drop(socket.set_nodelay(on)),
+            Self::Pipe(_) => {}
         }
     }
 
     /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero.
     /// What refuses it stays as it is.
-    pub(in crate::reactor) fn set_keep_alive(&self, on: bool, idle: Duration) {
+    pub(super) fn set_keep_alive(&self, on: bool, idle: Duration) {
         match self {
             Self::Tcp(socket) => {
                 let socket = SockRef::from(socket);
@@ -210,6 +256,7 @@ impl Transport {
                     socket.set_keepalive(on)
                 });
             }
+            Self::Pipe(_) => {}
         }
     }
 }

@@ -1,20 +1,17 @@
 //! The beginning of a turn: the time to sleep, and the looks before that.
 
-pub(in crate::reactor) mod giving_way;
-pub(in crate::reactor) mod idling;
-pub(in crate::reactor) mod spin;
+pub(super) mod spin;
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use crate::reactor::Reactor;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::open::listen::Listener;
-use crate::reactor::read::limits::Excess;
+use crate::reactor::fence::Fence;
+use crate::reactor::read::Excess;
 
 impl<C: Consumer> Reactor<C> {
-    /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
-    pub(in crate::reactor) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = self.patience(timeout);
         // Announced before anything is looked at: a thread that queues a command after the look
         // sees the announcement.
@@ -25,27 +22,25 @@ impl<C: Consumer> Reactor<C> {
         }
         let stays = self.shared.outbox.commands.is_empty() && !self.is_behind();
         let timeout = if stays { timeout } else { Some(Duration::ZERO) };
-        let polled = self.poll.poll(&mut self.events, timeout);
-        if !self.events.is_empty() {
-            self.consumer.on_turn_begin();
-        }
+        let polled = self.poll.as_mut().map_or(Ok(()), |poll| poll.poll(&mut self.events, timeout));
+        self.timers.begin_turn();
+        self.consumer.on_turn_begin(self.timers.now());
+        self.fence.polled();
         if sleeping {
             self.shared.outbox.sleep.awake();
         }
-        self.work.now = Instant::now();
-        self.consumer.on_time(self.work.now);
         match polled {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             // Nothing is known of the sockets.
             Err(_) => self.events.clear(),
-            Ok(()) => self.work.sweep.polled(self.events.iter().count()),
+            Ok(()) => self.reader.polled(self.events.iter().count()),
         }
         let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
         if !idle {
-            self.work.idling.disturb(self.work.now);
+            self.idling.disturb(self.timers.now());
         }
         if !idle && self.spinner.is_on() {
-            self.spinner.worked(self.work.now, self.events.iter().count());
+            self.spinner.worked(self.timers.now(), self.events.iter().count());
         } else if idle && self.spinner.gives_way() {
             std::thread::yield_now();
         }
@@ -54,7 +49,6 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
-    /// The longest time to sleep.
     fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
         if self.is_behind() {
             return Some(Duration::ZERO);
@@ -70,29 +64,26 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Whether the last turn has left something over.
-    pub(in crate::reactor) fn is_behind(&self) -> bool {
-        let work = &self.work;
-        !work.ready.is_empty()
+    pub(super) fn is_behind(&self) -> bool {
+        !self.reader.is_idle()
             || !self.asked.is_empty()
-            || !work.unwritten.is_empty()
-            || !work.remains.is_empty()
-            || !work.expired.is_empty()
-            || work.compression.is_waiting()
-            || self.topics.is_waiting(work.now)
+            || self.writer.is_behind()
+            || self.timers.is_behind()
+            || self.topics.is_waiting(self.timers.now())
+            || self.fence != Fence::None
             || self.excess() == Excess::Own
     }
 
     /// The time at which work is due, sockets or not.
-    pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
-        let timers = self.work.timers.next();
-        let listeners = self.listeners.values().filter_map(Listener::due).min();
-        let work = &self.work;
-        let others = [
-            work.compression.release_at,
-            work.idling.deadline(),
-            work.paced.deadline(),
-            work.retries.deadline(),
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let times = [
+            self.timers.next(),
+            self.openings.deadline(),
+            self.topics.deadline(),
+            self.writer.deadline(),
+            self.idling.deadline(),
+            self.reader.deadline(),
         ];
-        [timers, listeners, self.topics.deadline()].into_iter().chain(others).flatten().min()
+        times.into_iter().flatten().min()
     }
 }

@@ -5,6 +5,9 @@
 //! JavaScript thread when both share one. With little to do, the spinning thread yields between two
 //! looks: a thread that its own writes have woken may need this very core.
 
+#[cfg(test)]
+mod tests;
+
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
@@ -60,7 +63,7 @@ impl Spinner {
     }
 
     /// A turn had work: `things` events.
-    pub(in crate::reactor) fn worked(&mut self, now: Instant, things: usize) {
+    pub(super) fn worked(&mut self, now: Instant, things: usize) {
         self.little = things <= LITTLE;
         if self.window.is_zero() {
             return;
@@ -77,7 +80,6 @@ impl Spinner {
         self.until = Some(now + self.window);
     }
 
-    /// Whether the next poll should not block.
     pub(in crate::reactor) fn spinning(&mut self, now: Instant) -> bool {
         match self.until {
             Some(until) if now < until => true,
@@ -105,50 +107,12 @@ impl Spinner {
     }
 
     /// Whether to let others run between two looks.
-    pub(in crate::reactor) fn gives_way(&self) -> bool {
+    pub(super) fn gives_way(&self) -> bool {
         self.little && self.until.is_some()
     }
 
     /// Whether the clock must be asked at all.
     pub(in crate::reactor) fn is_on(&self) -> bool {
         !self.window.is_zero()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spinner() -> Spinner {
-        Spinner { window: Duration::from_micros(50), until: None, vain: 0, skipped: 0, little: false }
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-    fn spins_after_work_and_stops_in_time() {
-        let t0 = Instant::now();
-        let mut spinner = spinner();
-        assert!(!spinner.spinning(t0));
-        spinner.worked(t0, 1);
-        assert!(spinner.gives_way());
-        assert!(spinner.spinning(t0 + Duration::from_micros(49)));
-        assert!(!spinner.spinning(t0 + Duration::from_micros(50)));
-        assert!(!spinner.spinning(t0 + Duration::from_micros(51)));
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-    fn spins_in_vain_become_rare() {
-        let mut now = Instant::now();
-        let mut spinner = spinner();
-        let mut spins = 0;
-        for _ in 0..1000 {
-            spinner.worked(now, LITTLE + 1);
-            assert!(!spinner.gives_way());
-            spins += u32::from(spinner.spinning(now));
-            now += Duration::from_millis(1);
-            spinner.spinning(now);
-        }
-        assert!(spins < 8 + 1000 / 64 + 2, "{spins}");
     }
 }

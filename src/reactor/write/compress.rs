@@ -3,16 +3,21 @@
 //! A long message is compressed in slices. Later sends wait behind it, in order
 //! (`command/resume.rs`).
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
-use crate::engine::deflate::Params;
+use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::{Frame, FrameKind};
 
 use crate::reactor::Reactor;
+use crate::reactor::Session;
 use crate::reactor::command::records::Outbound;
-use crate::reactor::config::{COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
-use crate::reactor::connection::session::Session;
+use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::half::{Deferred, Pending};
 use crate::reactor::write::masking::Masking;
@@ -23,39 +28,37 @@ const REUSED: usize = 64 << 10;
 impl<C: Consumer> Reactor<C> {
     /// Counts the bytes inflated since the last call, all of them for this connection.
     pub(in crate::reactor) fn inflated(&mut self, slot: u32) -> usize {
-        if let Some(id) = self.connections.id(slot)
-            && let Some(connection) = self.connections.get(id)
-        {
-            Session { id, connection, work: &mut self.work }.note_contexts();
+        if let Some((mut session, _)) = self.session(slot) {
+            session.note_contexts();
         }
-        self.work.compression.pool.take_work()
+        self.writer.compression.pool.take_work()
     }
 
     /// Frees compression contexts that have not been used for `release_after`.
     pub(in crate::reactor) fn release_contexts(&mut self) {
-        let now = self.work.now;
-        if self.work.compression.release_at.is_none_or(|at| at > now) {
+        let now = self.timers.now();
+        if self.writer.compression.release_at.is_none_or(|at| at > now) {
             return;
         }
         let mut next = None;
         let connections = &mut self.connections;
-        let idling = &mut self.work.idling;
-        self.work.compression.holders.retain(|&id| {
+        let idling = &mut self.idling;
+        self.writer.compression.holders.retain(|&id| {
             let Some(connection) = connections.get(id) else { return false };
             let after = connection.config.deflate.map(|deflate| deflate.release_after);
-            let (Some(used), Some(after)) = (&connection.contexts_used, after) else { return false };
+            let (Some(used), Some(after)) = (&connection.write.contexts_used, after) else { return false };
             let due = **used + after;
             if due <= now {
                 let before = connection.engine.context_bytes();
                 connection.engine.release_contexts();
                 idling.freed(before.saturating_sub(connection.engine.context_bytes()));
-                connection.contexts_used = None;
+                connection.write.contexts_used = None;
                 return false;
             }
             next = Some(next.map_or(due, |at| due.min(at)));
             true
         });
-        self.work.compression.release_at = next;
+        self.writer.compression.release_at = next;
     }
 }
 
@@ -63,12 +66,11 @@ impl Session<'_> {
     /// The offers that are accepted at the moment: once kept contexts have used up the budget, no
     /// new connection may keep one for the messages that it receives.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
-        let full = self.work.compression.pool.budget().is_full();
+        let full = self.writer.compression.pool.budget().is_full();
         let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;
         Acceptance { client_no_context_takeover: client_no_context_takeover || full, ..deflate.acceptance }
     }
 
-    /// Turns permessage-deflate on, as it was negotiated.
     pub(in crate::reactor) fn enable_deflate(&mut self, params: Params) {
         let config = &self.connection.config;
         let Some(deflate) = config.deflate else { return };
@@ -78,12 +80,12 @@ impl Session<'_> {
             config.engine.role,
             params,
             &settings,
-            &self.work.compression.pool,
+            &self.writer.compression.pool,
         );
     }
 
     /// Sends a data frame, compressed if the extension is on and its threshold says so.
-    pub(in crate::reactor) fn data(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
+    pub(super) fn data(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
         if self.connection.engine.has_deflate() {
             let kind = if kind == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
             let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
@@ -101,19 +103,18 @@ impl Session<'_> {
     /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
     pub(in crate::reactor) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
         self.connection.write.deferred.is_some()
-            || (len > self.work.compression.at_once()
+            || (len > self.writer.compression.at_once()
                 && self.connection.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
     }
 
-    /// Queues a send behind those that wait.
     pub(in crate::reactor) fn defer(&mut self, pending: Pending) {
         let deferred = self.connection.write.deferred.get_or_insert_with(|| {
-            self.work.compression.deferred.push_back(self.id);
+            self.writer.compression.deferred.push_back(self.id);
             Box::<Deferred>::default()
         });
         deferred.bytes += pending.payload.len();
         deferred.sends.push_back(pending);
-        self.work.waiting.set(self.id, self.connection.write.waiting());
+        self.writer.budget.set(self.id, self.connection.write.waiting());
     }
 
     /// Sends a data frame that need not wait.
@@ -131,14 +132,14 @@ impl Session<'_> {
         if !self.connection.engine.will_compress(wanted, payload.len()) {
             return self.frame_with(data_kind(kind), fin, payload, key);
         }
-        let mut compressed = std::mem::take(&mut self.work.compression.message);
+        let mut compressed = std::mem::take(&mut self.writer.compression.message);
         self.connection.engine.compress(payload, fin, &mut compressed);
         self.note_compressed(payload.len(), compressed.len());
         self.frame_with(data_kind(kind), fin, &compressed, key);
         self.note_contexts();
         if compressed.capacity() <= REUSED {
             compressed.clear();
-            self.work.compression.message = compressed;
+            self.writer.compression.message = compressed;
         }
     }
 
@@ -148,7 +149,7 @@ impl Session<'_> {
         let payload = &*payload;
         let key = self.key(masking);
         let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
-        if self.work.compression.budget == 0 {
+        if self.writer.compression.budget == 0 {
             return false;
         }
         let connection = &mut *self.connection;
@@ -158,7 +159,7 @@ impl Session<'_> {
             let last = slice.len() == rest.len();
             connection.engine.compress(slice, fin && last, deferred.compressed.memory_mut());
             deferred.done += slice.len();
-            self.work.compression.spend(slice.len());
+            self.writer.compression.spend(slice.len());
             self.note_contexts();
             if !last {
                 return false;
@@ -170,49 +171,82 @@ impl Session<'_> {
             self.touch();
         } else {
             self.frame_with(data_kind(pending.kind), fin, payload, key);
-            self.work.compression.spend(payload.len() / COPY_DISCOUNT);
+            self.writer.compression.spend(payload.len() / COPY_DISCOUNT);
         }
         self.account(wire_len(payload.len(), key.is_some()));
         true
     }
 
     /// This many bytes of a message have been compressed, to `to`.
-    pub(in crate::reactor) fn note_compressed(&mut self, from: usize, to: usize) {
-        self.work.compression.spend(from);
+    pub(super) fn note_compressed(&mut self, from: usize, to: usize) {
+        self.writer.compression.spend(from);
         self.count_compressed(from, to);
     }
 
     fn count_compressed(&mut self, from: usize, to: usize) {
         let (from, to) = (from as u64, to as u64);
-        self.work.tally.compressed_from += from;
-        self.work.tally.compressed_to += to;
-        self.work.watch.meters.ratios.record_ratio(to, from);
+        self.metrics.tally.compressed_from += from;
+        self.metrics.tally.compressed_to += to;
+        self.metrics.meters.ratios.record_ratio(to, from);
     }
 
     /// Contexts have been used: the time until their release begins anew.
-    pub(in crate::reactor) fn note_contexts(&mut self) {
+    fn note_contexts(&mut self) {
         let connection = &mut *self.connection;
         let Some(after) = connection.config.deflate.map(|deflate| deflate.release_after) else { return };
         if after.is_zero() || !connection.engine.holds_contexts() {
             return;
         }
-        if let Some(used) = &mut connection.contexts_used {
-            **used = self.work.now;
+        if let Some(used) = &mut connection.write.contexts_used {
+            **used = self.timers.now();
         } else {
-            connection.contexts_used = Some(Box::new(self.work.now));
-            self.work.compression.holders.push(self.id);
-            let due = self.work.now + after;
-            self.work.compression.release_at =
-                Some(self.work.compression.release_at.map_or(due, |at| due.min(at)));
+            connection.write.contexts_used = Some(Box::new(self.timers.now()));
+            self.writer.compression.holders.push(self.id);
+            let due = self.timers.now() + after;
+            self.writer.compression.release_at =
+                Some(self.writer.compression.release_at.map_or(due, |at| due.min(at)));
         }
     }
 }
 
-/// Whether a record is a data frame.
 pub(in crate::reactor) fn is_data(kind: u8) -> bool {
     matches!(kind, OUT_TEXT | OUT_BINARY)
 }
 
 fn data_kind(kind: u8) -> FrameKind {
     if kind == OUT_TEXT { FrameKind::Text } else { FrameKind::Binary }
+}
+
+pub(super) struct Compression {
+    pub(super) pool: Arc<Pool>,
+    /// A compressed message on its way to `outgoing`.
+    message: Vec<u8>,
+    pub(super) budget: usize,
+    pub(super) deferred: VecDeque<ConnectionId>,
+    /// Connections with contexts that are to be released at some time.
+    holders: Vec<ConnectionId>,
+    pub(super) release_at: Option<Instant>,
+}
+
+impl Compression {
+    /// Nothing under way; `budget` is that of [`ReactorConfig`](crate::reactor::ReactorConfig).
+    pub(super) fn new(budget: Option<usize>) -> Self {
+        Self {
+            pool: Arc::new(budget.map_or_else(Pool::of_process, Pool::new)),
+            message: Vec::new(),
+            budget: COMPRESS_BUDGET,
+            deferred: VecDeque::new(),
+            holders: Vec::new(),
+            release_at: None,
+        }
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.budget = self.budget.saturating_sub(bytes);
+    }
+
+    /// Most bytes of a message that need not wait for the next turn.
+    pub(super) fn at_once(&self) -> usize {
+        self.budget.min(COMPRESS_SLICE)
+    }
 }

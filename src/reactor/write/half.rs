@@ -2,30 +2,38 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::time::Instant;
 
 use crate::bridge::large::Large;
 use crate::engine::Frame;
 
-use crate::reactor::connection::queue::Mark;
+use crate::reactor::queue::Mark;
 use crate::reactor::transport::Transport;
 use crate::reactor::write::outgoing::{Outgoing, Pool, Written};
 
-/// The half of a connection that is written.
 #[derive(Default)]
 pub(in crate::reactor) struct WriteHalf {
     pub(in crate::reactor) outgoing: Outgoing,
     pub(in crate::reactor) state: WriteState,
-    /// In one of the queues of `Unwritten`.
-    pub(in crate::reactor) unwritten: Mark,
-    /// Queued bytes have been above the high-water mark.
-    pub(in crate::reactor) high: bool,
+    pub(super) unwritten: Mark,
+    pub(super) high: bool,
     /// Automatic pongs since the queue was last empty.
-    pub(in crate::reactor) pending_pongs: u32,
+    pending_pongs: u32,
     /// Bytes queued by the consumer's sends since the connection opened.
-    pub(in crate::reactor) accepted: u64,
+    pub(super) accepted: u64,
     /// Sends that wait for a message that is being compressed.
     pub(in crate::reactor) deferred: Option<Box<Deferred>>,
+    /// Values of `outgoing.pushed()` at which it is reported to the consumer that the kernel has
+    /// all bytes up to there: in order, with [`LOST`] for sends that will never be there, and for
+    /// those after them. Boxed: few connections have any at a time.
+    #[expect(clippy::box_collection, reason = "16 bytes less for each connection")]
+    marks: Option<Box<Vec<u64>>>,
+    /// The time at which compression contexts were used last; `None` when there are none to
+    /// release. Boxed: few connections have any.
+    pub(super) contexts_used: Option<Box<Instant>>,
 }
+
+const LOST: u64 = u64::MAX;
 
 /// The progress of our side.
 ///
@@ -63,6 +71,8 @@ pub(in crate::reactor) enum Takes {
     /// As `AfterDelivery`, and not before the consumer has decided whether the 101 is to leave at
     /// all.
     AfterDecision,
+    /// As `AfterDelivery`, and not before the consumer says that clients have seen earlier ends.
+    AfterEnds,
 }
 
 /// Sends that wait behind a long message, which is compressed in slices.
@@ -70,18 +80,14 @@ pub(in crate::reactor) enum Takes {
 pub(in crate::reactor) struct Deferred {
     pub(in crate::reactor) sends: VecDeque<Pending>,
     /// The compressed form so far of the message at the front.
-    pub(in crate::reactor) compressed: Large,
+    pub(super) compressed: Large,
     /// Bytes of the message at the front that have been compressed.
-    pub(in crate::reactor) done: usize,
-    /// Bytes of all messages.
+    pub(super) done: usize,
     pub(in crate::reactor) bytes: usize,
 }
 
-/// An outbound record that has not been applied.
 pub(in crate::reactor) struct Pending {
-    /// One of the `OUT_` kinds.
     pub(in crate::reactor) kind: u8,
-    /// `OUT_FLAG_` bits.
     pub(in crate::reactor) flags: u8,
     /// Its meaning depends on the kind.
     pub(in crate::reactor) aux: u16,
@@ -112,7 +118,7 @@ impl WriteState {
     /// Whether the peer must not see anything before the consumer knows of the connection.
     pub(in crate::reactor) fn is_withheld(self) -> bool {
         let (Self::Open(takes) | Self::Ending(takes)) = self else { return false };
-        matches!(takes, Takes::AfterDelivery | Takes::AfterDecision)
+        matches!(takes, Takes::AfterDelivery | Takes::AfterDecision | Takes::AfterEnds)
     }
 
     #[inline]
@@ -121,7 +127,7 @@ impl WriteState {
     }
 
     /// Whether our side is to end, or has.
-    pub(in crate::reactor) fn is_ending(self) -> bool {
+    pub(super) fn is_ending(self) -> bool {
         !matches!(self, Self::Open(_))
     }
 
@@ -139,7 +145,6 @@ impl WriteState {
         true
     }
 
-    /// Our side is to end when all is written.
     pub(in crate::reactor) fn end_when_written(&mut self) {
         if let Self::Open(takes) = *self {
             *self = Self::Ending(takes);
@@ -154,6 +159,61 @@ impl WriteHalf {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
     }
 
+    pub(in crate::reactor) fn queued(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    pub(in crate::reactor) fn pushed(&self) -> u64 {
+        self.outgoing.pushed()
+    }
+
+    /// The number of those that the kernel has.
+    pub(in crate::reactor) fn written(&self) -> u64 {
+        self.outgoing.written()
+    }
+
+    /// Whether sends wait for a message that is being compressed.
+    #[inline]
+    pub(in crate::reactor) fn defers(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// Frees the queued bytes, which are not to be written any more.
+    pub(in crate::reactor) fn discard(&mut self) {
+        self.outgoing.discard(usize::MAX);
+    }
+
+    /// Notes that the consumer wants to know when the kernel has the bytes queued so far, or, for a
+    /// send that was `lost`, that the connection is gone.
+    pub(in crate::reactor) fn mark(&mut self, lost: bool) {
+        let pushed = if lost { LOST } else { self.outgoing.pushed() };
+        let marks = self.marks.get_or_insert_default();
+        // Callbacks are called in order: sends after a lost one are reported with it.
+        marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
+    }
+
+    /// The number of marks that have been reached; they are taken off the list.
+    pub(in crate::reactor) fn take_sent(&mut self) -> u32 {
+        let Some(marks) = self.marks.as_deref_mut() else { return 0 };
+        let written = self.outgoing.written();
+        let reached = marks.partition_point(|&mark| mark <= written);
+        marks.drain(..reached);
+        if marks.is_empty() {
+            self.marks = None;
+        }
+        reached as u32
+    }
+
+    /// Counts an automatic pong. False: too many wait for a peer that does not read.
+    pub(in crate::reactor) fn count_pong(&mut self, most: u32) -> bool {
+        // If the pongs wait for the consumer only, the peer is not to blame: its pings are read, and
+        // no more pongs wait than the peer has sent pings.
+        let waits = self.state.waits() && !self.state.is_withheld();
+        let fits = most == 0 || !waits || self.pending_pongs < most;
+        self.pending_pongs += u32::from(fits);
+        fits
+    }
+
     /// Bytes that wait to be written or compressed.
     pub(in crate::reactor) fn waiting(&self) -> usize {
         self.outgoing.len() + self.deferred.as_ref().map_or(0, |deferred| deferred.bytes)
@@ -164,14 +224,15 @@ impl WriteHalf {
         !self.unwritten.is_set() || self.state.waits()
     }
 
-    /// The consumer decides about the connection after all. A 101 that has not left waits for that,
-    /// even if it could leave by now: the gate opens in the turn in which the consumer says this.
-    pub(in crate::reactor) fn await_decision(&mut self) {
+    /// The consumer decides about the connection after all, or ends come first. An answer that has not left waits for
+    /// that, even if it could leave by now: the gate opens in the turn in which the consumer says this.
+    pub(in crate::reactor) fn hold(&mut self, until: Takes) {
         if self.outgoing.written() == 0
             && !self.outgoing.is_empty()
             && let Some(takes) = self.state.takes()
+            && *takes != Takes::AfterDecision
         {
-            *takes = Takes::AfterDecision;
+            *takes = until;
         }
     }
 
@@ -179,7 +240,7 @@ impl WriteHalf {
     ///
     /// # Errors
     /// The socket's.
-    pub(in crate::reactor) fn write_to(
+    pub(super) fn write_to(
         &mut self,
         transport: &mut Transport,
         pool: &mut Pool,

@@ -3,7 +3,6 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Whether a frame is masked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::reactor) enum Masking {
     /// By a client and not by a server.
@@ -15,16 +14,15 @@ pub(in crate::reactor) enum Masking {
     Key([u8; 4]),
 }
 
-/// Keys of frames.
 #[derive(Default)]
-pub(in crate::reactor) struct Keys {
+pub(super) struct Keys {
     /// A pseudorandom function whose key comes from the system.
     random: RandomState,
     count: u64,
 }
 
 impl Keys {
-    pub(in crate::reactor) fn next(&mut self) -> [u8; 4] {
+    pub(super) fn next(&mut self) -> [u8; 4] {
         self.count += 1;
         let [a, b, c, d, ..] = self.random.hash_one(self.count).to_le_bytes();
         [a, b, c, d]

@@ -1,12 +1,134 @@
 //! From frames to the kernel: compression, queues, and the order in which connections are written.
+//!
+//! ```text
+//! a send -> frame -> queued: touch -> write_unwritten: its share of the turn -> the kernel
+//!    '----- deferred, if it is long or waits for such a one: a slice of it each turn --^
+//! ```
 
-pub(in crate::reactor) mod compress;
-pub(in crate::reactor) mod compression;
-pub(in crate::reactor) mod half;
-pub(in crate::reactor) mod masking;
-pub(in crate::reactor) mod outgoing;
-pub(in crate::reactor) mod remains;
-pub(in crate::reactor) mod schedule;
-pub(in crate::reactor) mod slow;
-pub(in crate::reactor) mod unwritten;
-pub(in crate::reactor) mod waiting;
+mod budget;
+mod compress;
+pub(super) mod half;
+pub(super) mod masking;
+mod outgoing;
+mod remains;
+mod schedule;
+mod send;
+#[cfg(test)]
+mod tests;
+
+use std::time::Instant;
+
+use super::config::{COMPRESS_BUDGET, COST_OF_CALL, ReactorConfig};
+use super::connection::id::ConnectionId;
+use super::queue::Queue;
+use budget::Budget;
+use compress::Compression;
+pub(super) use compress::is_data;
+use half::WriteHalf;
+use masking::Keys;
+use outgoing::Pool;
+use remains::Remains;
+
+/// What connections have in common that write: their queues, memory and budgets.
+pub(super) struct Writer {
+    /// Connections that were queued since the last look, in the order in which they are written. A
+    /// connection is in one queue at most.
+    fresh: Queue,
+    /// Connections with more than a share, and those that the budget did not reach.
+    waiting: Queue,
+    /// Bytes of commands that may still be applied in this turn.
+    left: usize,
+    pool: Pool,
+    /// Keys for the frames of clients.
+    keys: Keys,
+    compression: Compression,
+    budget: Budget,
+    /// Memory of connections that are gone.
+    remains: Remains,
+}
+
+impl Writer {
+    pub(super) fn new(config: &ReactorConfig) -> Self {
+        Self {
+            fresh: Queue::default(),
+            waiting: Queue::default(),
+            left: 0,
+            pool: Pool::default(),
+            keys: Keys::default(),
+            compression: Compression::new(config.deflate_budget),
+            budget: Budget::new(config.send_budget),
+            remains: Remains::default(),
+        }
+    }
+
+    /// Bytes that may wait to be sent from now on.
+    pub(super) fn set_budget(&mut self, budget: usize) {
+        self.budget.set_budget(budget);
+    }
+
+    pub(super) fn begin_turn(&mut self) {
+        self.compression.budget = COMPRESS_BUDGET;
+    }
+
+    pub(super) fn end_turn(&mut self) {
+        // The pool has a lock.
+        if self.compression.budget != COMPRESS_BUDGET {
+            self.compression.pool.forget_message();
+        }
+        self.remains.free();
+    }
+
+    /// Whether no queued bytes wait for their turn.
+    pub(super) fn has_written(&self) -> bool {
+        self.fresh.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Whether the last turn has left something over.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.has_written() || !self.remains.is_empty() || !self.compression.deferred.is_empty()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.compression.release_at
+    }
+
+    /// Most bytes of a message that need not wait for the next turn to be compressed.
+    pub(super) fn compressed_at_once(&self) -> usize {
+        self.compression.at_once()
+    }
+
+    /// The next connection whose sends wait, if more may be compressed in this turn.
+    pub(super) fn next_deferred(&mut self) -> Option<ConnectionId> {
+        if self.compression.budget == 0 { None } else { self.compression.deferred.pop_front() }
+    }
+
+    /// Sends of a connection wait for the next turn.
+    pub(super) fn defer_again(&mut self, id: ConnectionId) {
+        self.compression.deferred.push_back(id);
+    }
+
+    pub(super) fn allow(&mut self, bytes: usize) {
+        self.left = bytes;
+    }
+
+    /// Whether more commands may be applied in this turn.
+    pub(super) fn may_apply(&self) -> bool {
+        self.left > 0
+    }
+
+    /// A command was applied that moved `bytes`.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.charge(bytes + COST_OF_CALL);
+    }
+
+    /// Commands may move so many bytes less.
+    pub(super) fn charge(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    /// A connection is gone.
+    pub(super) fn forget(&mut self, id: ConnectionId, write: WriteHalf) {
+        self.budget.set(id, 0);
+        self.remains.push(write.outgoing);
+    }
+}

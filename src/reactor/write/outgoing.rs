@@ -1,6 +1,9 @@
 //! The bytes that a connection has yet to write: small frames gathered into one buffer, large
 //! payloads kept as they came.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
@@ -19,7 +22,7 @@ const POOLED: usize = 256;
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
 #[derive(Default)]
-pub(in crate::reactor) struct Pool {
+pub(super) struct Pool {
     buffers: Vec<Vec<u8>>,
     /// Bytes of buffers that were freed because they were written.
     freed: usize,
@@ -31,7 +34,7 @@ impl Pool {
     }
 
     /// Bytes of buffers that were freed behind a write since the last call.
-    pub(in crate::reactor) fn take_freed(&mut self) -> usize {
+    pub(super) fn take_freed(&mut self) -> usize {
         std::mem::take(&mut self.freed)
     }
 
@@ -52,7 +55,6 @@ pub(in crate::reactor) struct Outgoing {
     gathered: Vec<u8>,
     /// Bytes of `gathered` that the kernel has; only ever > 0 while `queue` is empty.
     gathered_start: usize,
-    /// Sum of all waiting bytes.
     len: usize,
     /// Sum of all bytes ever queued. Invariant: >= len.
     pushed: u64,
@@ -65,9 +67,8 @@ enum Segment {
     Shared(Frame),
 }
 
-/// How a write ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::reactor) enum Written {
+pub(super) enum Written {
     All,
     /// The budget is used up.
     Some,
@@ -82,37 +83,34 @@ impl Outgoing {
         self.len
     }
 
-    pub(in crate::reactor) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes ever queued.
-    pub(in crate::reactor) fn pushed(&self) -> u64 {
+    pub(super) fn pushed(&self) -> u64 {
         self.pushed
     }
 
     /// The number of those that the kernel has.
-    pub(in crate::reactor) fn written(&self) -> u64 {
+    pub(super) fn written(&self) -> u64 {
         self.pushed.saturating_sub(self.len as u64)
     }
 
-    /// Queues a copy of `bytes`.
-    pub(in crate::reactor) fn push(&mut self, bytes: &[u8], pool: &mut Pool) {
+    pub(super) fn push(&mut self, bytes: &[u8], pool: &mut Pool) {
         self.begin(pool);
         self.gathered.extend_from_slice(bytes);
         self.count(bytes.len());
     }
 
-    /// Queues a frame, copying its payload.
     #[inline]
-    pub(in crate::reactor) fn push_frame(&mut self, header: &EncodedHeader, payload: &[u8], pool: &mut Pool) {
+    pub(super) fn push_frame(&mut self, header: &EncodedHeader, payload: &[u8], pool: &mut Pool) {
         self.begin(pool);
         append(&mut self.gathered, header, payload);
         self.count(header.len() + payload.len());
     }
 
     /// The same for a frame that is masked with `key`.
-    pub(in crate::reactor) fn push_masked(
+    pub(super) fn push_masked(
         &mut self,
         header: &EncodedHeader,
         payload: &[u8],
@@ -126,7 +124,7 @@ impl Outgoing {
 
     /// Queues frames, copying their payloads. Returns their bytes.
     #[inline(always)]
-    pub(in crate::reactor) fn push_frames<'a>(
+    pub(super) fn push_frames<'a>(
         &mut self,
         frames: impl Iterator<Item = (EncodedHeader, &'a [u8])>,
         pool: &mut Pool,
@@ -141,7 +139,6 @@ impl Outgoing {
         bytes
     }
 
-    /// Makes sure that `gathered` has room.
     #[inline]
     fn begin(&mut self, pool: &mut Pool) {
         if self.gathered.capacity() == 0 {
@@ -152,7 +149,7 @@ impl Outgoing {
     }
 
     /// Queues `bytes[start..]` without copying.
-    pub(in crate::reactor) fn push_owned(&mut self, bytes: Vec<u8>, start: usize) {
+    pub(super) fn push_owned(&mut self, bytes: Vec<u8>, start: usize) {
         if !self.gathered.is_empty() {
             self.seal();
         }
@@ -161,7 +158,7 @@ impl Outgoing {
     }
 
     /// Queues the rest of a frame whose memory all its senders share.
-    pub(in crate::reactor) fn push_shared(&mut self, frame: Frame) {
+    pub(super) fn push_shared(&mut self, frame: Frame) {
         if !self.gathered.is_empty() {
             self.seal();
         }
@@ -173,7 +170,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// The socket's; the connection is then of no more use.
-    pub(in crate::reactor) fn write_to(
+    pub(super) fn write_to(
         &mut self,
         transport: &mut Transport,
         pool: &mut Pool,
@@ -204,7 +201,7 @@ impl Outgoing {
 
     /// Frees waiting bytes, from the front, until at least `least` are freed. Returns the number
     /// of freed bytes: 0 only if none wait.
-    pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
+    pub(super) fn discard(&mut self, least: usize) -> usize {
         let before = self.len;
         while self.len > 0 && before - self.len < least.max(1) {
             let first = self.queue.as_ref().and_then(|queue| queue.front());
@@ -235,7 +232,6 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
     }
 
-    /// One call, with at most `most` bytes.
     fn write_once(&self, transport: &mut Transport, most: usize) -> io::Result<usize> {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some((queue, first)) = self.queue.as_deref().and_then(|queue| Some((queue, queue.front()?)))
@@ -289,7 +285,6 @@ fn first_of(bytes: &[u8], most: usize) -> &[u8] {
     bytes.get(..bytes.len().min(most)).unwrap_or_default()
 }
 
-/// Appends a frame.
 #[inline(always)]
 fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
     gathered.reserve(header.len() + payload.len());
@@ -317,98 +312,10 @@ impl Segment {
         }
     }
 
-    /// Takes written bytes off the front.
     fn skip(&mut self, bytes: usize) {
         match self {
             Self::Owned(_, start) => *start += bytes,
             Self::Shared(frame) => frame.skip(bytes),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// O07.
-    #[test]
-    fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
-        let mut pool = Pool::default();
-        let mut out = Outgoing::default();
-        out.push(b"abc", &mut pool);
-        out.push_owned(b"xxdef".to_vec(), 2);
-        out.push(b"g", &mut pool);
-        out.push_shared(Frame::new(b"h".to_vec(), 0));
-        out.push(b"ij", &mut pool);
-        assert_eq!(out.len(), 10);
-        let mut seen = Vec::new();
-        while !out.is_empty() {
-            let gathered = out.gathered.get(out.gathered_start..).unwrap();
-            let byte = *out
-                .queue
-                .iter()
-                .flat_map(|queue| queue.iter())
-                .flat_map(|s| s.rest())
-                .chain(gathered)
-                .next()
-                .unwrap();
-            seen.push(byte);
-            out.consume(1);
-        }
-        assert_eq!(seen, b"abcdefghij");
-    }
-
-    /// O07.
-    #[test]
-    fn a_partly_written_gathering_buffer_is_sealed_with_its_place() {
-        let mut pool = Pool::default();
-        let mut out = Outgoing::default();
-        out.push(b"abc", &mut pool);
-        out.consume(2);
-        out.push_owned(b"d".to_vec(), 0);
-        assert_eq!(out.len(), 2);
-        assert_eq!(out.queue.unwrap().iter().flat_map(Segment::rest).copied().collect::<Vec<_>>(), b"cd");
-    }
-
-    #[test]
-    fn what_is_not_to_be_written_is_freed_buffer_by_buffer() {
-        let mut pool = Pool::default();
-        let mut out = Outgoing::default();
-        out.push(b"abc", &mut pool);
-        for _ in 0..3 {
-            out.push_owned(vec![0; 10], 4);
-        }
-        out.push(b"de", &mut pool);
-        assert_eq!([out.discard(1), out.discard(0), out.discard(7), out.discard(9)], [3, 6, 12, 2]);
-        assert_eq!(out.discard(1), 0);
-        assert!(out.is_empty());
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_types, reason = "a socket to write to")]
-    fn a_long_queue_leaves_in_pieces_of_the_budget() {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut server = listener.accept().unwrap().0;
-        let mut client = Transport::from(client);
-        let (mut out, mut pool) = (Outgoing::default(), Pool::default());
-        let pieces = 2 * VECTORS as u8 + 1;
-        for piece in 0..pieces {
-            out.push_owned(vec![piece; 10], 0);
-        }
-        out.push(&[pieces; 10], &mut pool);
-        let mut left = out.len();
-        for budget in [1, 15, 10 * VECTORS + 5, 7] {
-            assert_eq!(out.write_to(&mut client, &mut pool, budget).unwrap(), Written::Some);
-            left -= budget;
-            assert_eq!(out.len(), left);
-        }
-        assert_eq!(out.write_to(&mut client, &mut pool, left).unwrap(), Written::All);
-        // The buffer is kept for the next frames.
-        assert_eq!([pool.take_freed(), pool.take_freed()], [10 * usize::from(pieces), 0]);
-        drop(client);
-        let mut received = Vec::new();
-        io::Read::read_to_end(&mut server, &mut received).unwrap();
-        assert_eq!(received, (0..=pieces).flat_map(|piece| [piece; 10]).collect::<Vec<_>>());
     }
 }

@@ -8,20 +8,18 @@ use std::collections::VecDeque;
 use crate::reactor::config::FREE_BUDGET;
 use crate::reactor::write::outgoing::Outgoing;
 
-/// The oldest first.
 #[derive(Default)]
-pub(in crate::reactor) struct Remains(VecDeque<Outgoing>);
+pub(super) struct Remains(VecDeque<Outgoing>);
 
 impl Remains {
     /// Takes over a queue that will not be written any more.
-    pub(in crate::reactor) fn push(&mut self, outgoing: Outgoing) {
+    pub(super) fn push(&mut self, outgoing: Outgoing) {
         if !outgoing.is_empty() {
             self.0.push_back(outgoing);
         }
     }
 
-    /// Frees a turn's portion.
-    pub(in crate::reactor) fn free(&mut self) {
+    pub(super) fn free(&mut self) {
         let mut budget = FREE_BUDGET;
         while budget > 0
             && let Some(first) = self.0.front_mut()
@@ -33,8 +31,7 @@ impl Remains {
         }
     }
 
-    /// Whether all of it is freed.
-    pub(in crate::reactor) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -5,17 +5,18 @@
 //! wait, those connections have half of the bytes written at once, however many come.
 
 use crate::bridge::layout::{Cause, low_water_mark};
+
+use super::Writer;
+use super::half::{WriteHalf, WriteState};
+use super::outgoing::Written;
 use crate::reactor::Reactor;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::queue::Mark;
-use crate::reactor::connection::table::Connections;
+use crate::reactor::connections::Connections;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::queue::Mark;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::transport::Ahead;
-use crate::reactor::write::half::{WriteHalf, WriteState};
-use crate::reactor::write::outgoing::Written;
-use crate::reactor::write::unwritten::Unwritten;
 
 fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
     connections.get(id).map(|connection| &mut connection.write.unwritten)
@@ -25,20 +26,20 @@ impl<C: Consumer> Reactor<C> {
     /// Writes queued bytes, one vectored write per connection, as many as may be written at once.
     pub(in crate::reactor) fn write_unwritten(&mut self) {
         let mut budget = FLUSH_BUDGET;
-        let reserved = if self.work.unwritten.waiting.is_empty() { 0 } else { FLUSH_BUDGET / 2 };
+        let reserved = if self.writer.waiting.is_empty() { 0 } else { FLUSH_BUDGET / 2 };
         while budget > reserved
-            && let Some(id) = self.work.unwritten.fresh.pop(&mut self.connections, mark)
+            && let Some(id) = self.writer.fresh.pop(&mut self.connections, mark)
         {
             budget = budget.saturating_sub(self.write_share(id, SHORT_QUEUE));
         }
-        let Unwritten { fresh, waiting } = &mut self.work.unwritten;
+        let Writer { fresh, waiting, .. } = &mut self.writer;
         waiting.append(fresh);
         // By now connections with more than a share are behind the others.
         for _ in 0..waiting.len() {
             if budget == 0 {
                 return;
             }
-            let Some(id) = self.work.unwritten.waiting.pop(&mut self.connections, mark) else { return };
+            let Some(id) = self.writer.waiting.pop(&mut self.connections, mark) else { return };
             budget = budget.saturating_sub(self.write_share(id, usize::MAX));
         }
     }
@@ -49,15 +50,15 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return 0 };
         let queued = connection.write.outgoing.len();
         if queued > most {
-            self.work.unwritten.push_served(id, &mut connection.write);
+            self.writer.waiting.push(id, &mut connection.write.unwritten);
             return 0;
         }
         let call = if connection.write.state.waits() { 0 } else { COST_OF_CALL };
         self.guarded(id.slot, |reactor| reactor.write_connection(id));
         let write = self.connections.get(id).map(|connection| &connection.write);
         let left = write.map_or(0, |write| write.outgoing.len());
-        self.work.waiting.set(id, write.map_or(0, WriteHalf::waiting));
-        queued.saturating_sub(left) + self.work.pool.take_freed() / FREE_DISCOUNT + call
+        self.writer.budget.set(id, write.map_or(0, WriteHalf::waiting));
+        queued.saturating_sub(left) + self.writer.pool.take_freed() / FREE_DISCOUNT + call
     }
 
     /// Writes the queued bytes of one connection, and reports to its consumer how far that went.
@@ -65,18 +66,20 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return };
         connection.write.high |= connection.write.outgoing.len() > connection.config.high_water_mark;
         let before = connection.write.outgoing.written();
-        let written = connection.write.write_to(&mut connection.transport, &mut self.work.pool, WRITE_BUDGET);
-        self.work.tally.bytes_sent += connection.write.outgoing.written() - before;
+        let written =
+            connection.write.write_to(&mut connection.transport, &mut self.writer.pool, WRITE_BUDGET);
+        self.metrics.tally.bytes_sent += connection.write.outgoing.written() - before;
         match written {
             Ok(Written::All | Written::Blocked) => {}
-            Ok(Written::Short) => self.work.retries.push(id, self.work.now),
+            Ok(Written::Short) => self.timers.retry_later(id),
             // Goes on when others have had their turn.
-            Ok(Written::Some) => self.work.unwritten.push_served(id, &mut connection.write),
-            Err(_) => return self.work.doomed.push(id, connection, Cause::Reset),
+            Ok(Written::Some) => self.writer.waiting.push(id, &mut connection.write.unwritten),
+            Err(_) => return self.ends.doom(id, connection, Cause::Reset),
         }
         let queued = connection.write.outgoing.len();
-        self.work.watch.written(id.slot, queued, self.work.now);
-        let sent = connection.take_sent();
+        self.metrics.written(id.slot, queued, self.timers.now());
+        let sent = connection.write.take_sent();
+        let noted = sent > 0 && connection.transport.note_sent(sent);
         let drained = connection.write.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.write.high &= !drained;
         let done = queued == 0 && (connection.write.state.is_ending() || connection.close_complete());
@@ -84,7 +87,7 @@ impl<C: Consumer> Reactor<C> {
         let asked = std::mem::take(&mut connection.end_asked);
         if connection.life.is_reported() {
             self.consumer.on_settled(id, settled);
-            if sent > 0 {
+            if sent > 0 && !noted {
                 self.consumer.on_sent(id, sent);
             }
             if drained {
@@ -113,7 +116,7 @@ impl<C: Consumer> Reactor<C> {
                 Ahead::Bytes | Ahead::Dead => false,
             };
         if connection.read.peer == PeerSide::Ended || is_over {
-            return self.work.doomed.push(id, connection, Cause::Fin);
+            return self.ends.doom(id, connection, Cause::Fin);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
             connection.transport.end();

@@ -72,14 +72,14 @@ impl Head {
 }
 
 fn request(bytes: &[u8]) -> Request<'_> {
-    match HeadScanner::new().parse(bytes) {
+    match HeadScanner::new().parse(bytes, &HeadLimits::default()) {
         Parsed::Request(request) => request,
         other => panic!("not a request: {other:?} in {}", bytes.escape_ascii()),
     }
 }
 
 fn invalid(bytes: &[u8]) -> Option<HttpError> {
-    match HeadScanner::new().parse(bytes) {
+    match HeadScanner::new().parse(bytes, &HeadLimits::default()) {
         Parsed::Invalid(error) => Some(error),
         Parsed::Incomplete | Parsed::Request(_) => None,
     }

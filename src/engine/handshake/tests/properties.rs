@@ -29,7 +29,7 @@ fn outcome(parsed: &Parsed<'_>) -> Outcome {
 fn feed(bytes: &[u8], cuts: impl Iterator<Item = usize>) -> Outcome {
     let mut scanner = HeadScanner::new();
     for cut in cuts.chain([bytes.len()]) {
-        let seen = outcome(&scanner.parse(&bytes[..cut.min(bytes.len())]));
+        let seen = outcome(&scanner.parse(&bytes[..cut.min(bytes.len())], &HeadLimits::default()));
         if seen != Outcome::Incomplete {
             return seen;
         }

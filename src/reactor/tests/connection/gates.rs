@@ -168,6 +168,42 @@ fn an_answer_that_has_not_left_can_be_taken_back() {
 }
 
 #[test]
+fn a_fence_is_passed_when_all_that_came_before_it_is_reported() {
+    let js = start();
+    let mut client = js.ask();
+    js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    for _ in 0..100 {
+        client.send("81 81 00000000 'a'");
+        js.handle.submit(Command::Fence).unwrap();
+        let kinds: Vec<_> = js.records(2).iter().map(|record| record.kind).collect();
+        assert_eq!(kinds, [IN_TEXT, IN_FENCE]);
+    }
+}
+
+/// The consumer has dealt with the connection; earlier ends come first.
+#[test]
+fn an_answer_that_is_withheld_leaves_when_the_consumer_says_so_or_ends_the_connection() {
+    for kind in [OUT_WITHHOLD, OUT_TERMINATE] {
+        let js = start();
+        let mut client = js.ask();
+        let batch = js.take();
+        let id = identify(&batch);
+        js.send(id, OUT_WITHHOLD, OUT_FLAG_ON, 0, b"");
+        js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"first");
+        js.give_back(batch);
+        js.nothing_came(&client);
+        js.send(id, kind, 0, 0, b"");
+        client.expect_text(SWITCHED);
+        client.expect("81 05 'first'");
+        if kind == OUT_TERMINATE {
+            assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+            client.expect_end();
+        }
+    }
+}
+
+#[test]
 fn one_that_is_refused_behind_its_answer_ends() {
     let js = start();
     let mut client = js.ask();

@@ -3,7 +3,7 @@
 use crate::bridge::layout::ADOPTED_SLOTS;
 use crate::engine::MessageKind;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::table::{Connections, Share};
+use crate::reactor::connections::{Connections, Share};
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;

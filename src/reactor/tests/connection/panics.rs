@@ -1,14 +1,22 @@
 //! P11: a panic closes one connection, with 1011, and nothing else.
 
-use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN};
+use std::sync::mpsc;
+
+use crate::bridge::layout::{Cause, OUT_BINARY, OUT_FLAG_FIN};
 use crate::reactor::tests::*;
 
-/// The connection of the panic is closed with 1011, reported once, and a canary lives on.
+/// The connection of the panic is closed with 1011, reported once with its cause, and a canary lives on.
 fn survives(script: Script, act: impl FnOnce(&mut Client)) {
     check(script, true, act);
 }
 
-fn check(script: Script, says_1011: bool, act: impl FnOnce(&mut Client)) {
+fn check(mut script: Script, says_1011: bool, act: impl FnOnce(&mut Client)) {
+    let (sender, causes) = mpsc::channel();
+    let mut closed = script.closed;
+    script.closed = Box::new(move |cause| {
+        sender.send(cause).unwrap();
+        closed(cause);
+    });
     let server = Server::script(script);
     let mut canary = Client::open(server.address);
     let canary_id = server.opened();
@@ -26,6 +34,7 @@ fn check(script: Script, says_1011: bool, act: impl FnOnce(&mut Client)) {
             break;
         }
     }
+    assert_eq!(causes.recv().unwrap(), if says_1011 { Cause::Panic } else { Cause::Closed });
     canary.send("82 81 00000000 01");
     canary.expect("82 01 01");
     assert_eq!(server.next_of(), (canary_id, Seen::Binary(vec![1])));
@@ -66,7 +75,7 @@ fn p11_in_on_end() {
 #[test]
 fn p11_in_on_closed() {
     let mut first = true;
-    let closed = Box::new(move || assert!(!std::mem::take(&mut first), "on purpose"));
+    let closed = Box::new(move |_| assert!(!std::mem::take(&mut first), "on purpose"));
     // Both close frames have been sent by then.
     check(Script { closed, ..Script::default() }, false, |client| {
         client.send("88 80 00000000");

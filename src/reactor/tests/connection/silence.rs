@@ -69,10 +69,10 @@ fn with_both_set_the_ping_comes_first_and_the_idle_timeout_ends() {
     turns::until(&mut reactor, |_| seen.try_recv().is_ok());
     client.expect_text(client::SWITCHED);
     // The minutes go by between two turns.
-    reactor.work.timers.go_by(minute + SOON);
+    reactor.timers.go_by(minute + SOON);
     turns::until(&mut reactor, |reactor| pinged(reactor) == 1);
     client.expect("89 00");
-    reactor.work.timers.go_by(minute * 3);
+    reactor.timers.go_by(minute * 3);
     turns::until(&mut reactor, |reactor| reactor.connections() == 0);
     assert_eq!(client.read_to_end(), b"");
 }
@@ -135,7 +135,7 @@ fn r16_a_thousand_deadlines_a_turn() {
         turns::until(&mut reactor, |reactor| reactor.connections() == silent.len());
     }
     // Now it is too late for all of them.
-    reactor.work.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
+    reactor.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
     turns::until(&mut reactor, |reactor| reactor.connections() < total);
     assert_eq!(reactor.connections(), total - TIMER_BUDGET);
     let begun = Instant::now();
@@ -166,7 +166,7 @@ fn crowd(
         let mut opened = 0;
         turns::until(reactor, |reactor| {
             opened += seen.try_iter().count();
-            opened == 100 && reactor.work.unwritten.is_empty()
+            opened == 100 && reactor.writer.has_written()
         });
     }
     clients.iter_mut().for_each(|client| client.expect_text(client::SWITCHED));
@@ -191,18 +191,16 @@ fn after_a_pause_of_the_process_what_waits_is_read_before_silence_is_judged() {
         let mut clients = crowd(&mut reactor, address, &seen);
         // Each is pinged, where there are pings.
         let pings = if ping_interval.is_zero() { 0 } else { CROWD };
-        reactor.work.timers.go_by(if pings == 0 { Duration::ZERO } else { minute });
-        turns::until(&mut reactor, |reactor| pinged(reactor) == pings && reactor.work.unwritten.is_empty());
+        reactor.timers.go_by(if pings == 0 { Duration::ZERO } else { minute });
+        turns::until(&mut reactor, |reactor| pinged(reactor) == pings && reactor.writer.has_written());
         let silent = CROWD / 2;
         for (number, client) in clients.iter_mut().enumerate() {
             if number != silent {
                 client.send("8a 80 00000000");
             }
         }
-        reactor.work.timers.go_by(minute * 2);
-        turns::until(&mut reactor, |reactor| {
-            reactor.connections() < CROWD && reactor.work.expired.is_empty()
-        });
+        reactor.timers.go_by(minute * 2);
+        turns::until(&mut reactor, |reactor| reactor.connections() < CROWD && !reactor.timers.is_behind());
         assert_eq!(reactor.connections(), CROWD - 1, "{ping_interval:?} {idle_timeout:?}");
         if pings != 0 {
             clients[silent].expect("89 00");
@@ -223,11 +221,11 @@ fn after_a_pause_peers_that_wait_for_their_share_of_a_turn_are_not_silent() {
         client.0.set_nonblocking(true).unwrap();
         let _filled = client.0.write(&long);
     }
-    reactor.work.timers.go_by(minute * 2);
+    reactor.timers.go_by(minute * 2);
     for _ in 0..10 {
         reactor.run_once(Some(Duration::ZERO)).unwrap();
     }
-    turns::until(&mut reactor, |reactor| reactor.work.expired.is_empty());
+    turns::until(&mut reactor, |reactor| !reactor.timers.is_behind());
     assert_eq!(reactor.connections(), CROWD);
 }
 
@@ -244,9 +242,9 @@ fn a_flood_postpones_no_deadline_of_others_nor_its_own() {
     let mut pour = || while flood.0.write(&more).is_ok_and(|len| len > 0) {};
     turns::until(&mut reactor, |reactor| {
         pour();
-        reactor.connections() == 2 && !reactor.work.ready.is_empty()
+        reactor.connections() == 2 && !reactor.reader.is_idle()
     });
-    reactor.work.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
+    reactor.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
     turns::until(&mut reactor, |reactor| {
         pour();
         reactor.connections() == 0
@@ -264,14 +262,14 @@ fn after_a_pause_whole_requests_get_their_101_and_parts_of_one_a_408() {
     let (last, others) = clients.split_last_mut().unwrap();
     others.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
     last.write(b"GET / HTTP/1.1\r\n");
-    reactor.work.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
+    reactor.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
     let mut opened = 0;
     turns::until(&mut reactor, |reactor| {
         opened += seen.try_iter().filter(|(_, seen)| matches!(seen, Seen::Open(_))).count();
-        opened == CROWD - 1 && reactor.work.unwritten.is_empty()
+        opened == CROWD - 1 && reactor.writer.has_written()
     });
     others.iter_mut().for_each(|client| client.expect_text(client::SWITCHED));
-    turns::until(&mut reactor, |reactor| reactor.work.tally.timeouts == 1);
+    turns::until(&mut reactor, |reactor| reactor.metrics.tally.timeouts == 1);
     last.expect_text("HTTP/1.1 408 Request Timeout\r\n");
 }
 
@@ -286,7 +284,7 @@ fn after_a_pause_an_answer_to_a_close_frame_counts() {
     client.expect_text(client::SWITCHED);
     client.expect("88 02 03e8");
     client.send("88 82 00000000 03e8");
-    reactor.work.timers.go_by(ListenerConfig::default().close_timeout * 2);
+    reactor.timers.go_by(ListenerConfig::default().close_timeout * 2);
     turns::until(&mut reactor, |reactor| reactor.connections() == 0);
     let seen: Vec<Seen> = seen.try_iter().map(|(_, seen)| seen).collect();
     assert_eq!(seen, [Seen::Close(Some(1000), vec![]), Seen::Closed]);

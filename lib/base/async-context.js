@@ -1,0 +1,60 @@
+'use strict';
+
+const { AsyncResource } = require('node:async_hooks');
+
+const { CONTEXT } = require('./bits');
+
+/** @import { WebSocket } from '../connection/state' */
+
+/** The type of each AsyncResource. */
+const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
+
+/** Tools that look for what keeps a process alive ask each resource of async_hooks. */
+class Context extends AsyncResource {
+  hasRef() {
+    return false;
+  }
+}
+
+const create = () => new Context('WebSocket', { requireManualDestroy: true });
+
+/** The context in which the package was loaded: for what a reactor's thread calls. */
+const root = create();
+
+/**
+ * The current context, in which the events of a connection run later; null if no AsyncLocalStorage
+ * has a store in it. With a store an AsyncResource of any Node has one property more.
+ *
+ * @type {() => AsyncResource | null}
+ */
+function capture() {
+  const resource = /** @type {AsyncResource & Record<symbol, unknown>} */ (/** @type {unknown} */ (create()));
+  const hasStore = Object.getOwnPropertySymbols(resource).some(
+    (symbol) => resource[symbol] !== undefined && !IDS.has(/** @type {string} */ (symbol.description)),
+  );
+  return hasStore ? resource : null;
+}
+
+/** @type {(ws: WebSocket, context: AsyncResource | null) => void} */
+function setContext(ws, context) {
+  if (context === null) return;
+  ws._ensureExtra().context = context;
+  ws._bits |= CONTEXT;
+}
+
+/**
+ * Calls a function in the context of a WebSocket.
+ *
+ * @template A, B, C
+ * @param {WebSocket} ws
+ * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call
+ * @param {A} [a]
+ * @param {B} [b]
+ * @param {C} [c]
+ */
+function inContext(ws, call, a, b, c) {
+  if ((ws._bits & CONTEXT) === 0) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));
+  else /** @type {{ context: AsyncResource }} */ (ws._extra).context.runInAsyncScope(call, null, ws, a, b, c);
+}
+
+module.exports = { capture, inContext, root, setContext };

@@ -1,0 +1,306 @@
+'use strict';
+
+const net = require('node:net');
+const tls = require('node:tls');
+// Not the global ones: a test may have put others in their place.
+const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
+
+const { CLOSE_RECEIVED, ERROR_EMITTED, PAUSED } = require('../base/bits');
+const { delay } = require('../base/checks');
+const { callAll } = require('../connection/post');
+const receive = require('../connection/receive');
+const { streamEvent } = require('../reactor/crossing');
+const { take, turn } = require('../reactor/dispatch');
+const { copyOf, isScarce, rethrows, setPump, viewOf } = require('../reactor/flows');
+const {
+  CAUSE,
+  FLAGS_SHIFT,
+  FLOW_END,
+  FLOW_RESUME,
+  IN_CLOSED,
+  KIND_MASK,
+  OUT_PAUSE,
+  OUT_RESUME,
+  STREAM_CLOSED,
+  STREAM_DRAINED,
+  STREAM_ENDED,
+  STREAM_FULL,
+} = require('../base/layout');
+const { unshared } = require('../base/views');
+
+/** @import { AnySocket, WebSocket } from '../connection/state' */
+/** @import { Block } from '../reactor/flows' */
+
+/** Bytes: a copy of fewer costs less than to be told when they are written. */
+const LEAST_LENT = 512;
+
+/** Milliseconds between two looks whether the peer of a stream that is not read has ended its side. */
+const LOOK_MILLISECONDS = 100;
+
+/** Methods that `write()` of a stream may go through. @type {['write', '_write', '_writev', 'cork', 'uncork']} */
+const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
+const ORIGINALS = METHODS.map((name) => net.Socket.prototype[name]);
+
+/**
+ * Whether it is one of Node's, with nothing put in between: it needs the memory of a chunk no longer once it says
+ * that the chunk was written. Any other may have handed the chunk on.
+ *
+ * @type {(socket: AnySocket) => boolean}
+ */
+function isNodes(socket) {
+  const prototype = Object.getPrototypeOf(socket);
+  return (
+    (prototype === net.Socket.prototype || prototype === tls.TLSSocket.prototype) &&
+    METHODS.every((name, index) => socket[name] === ORIGINALS[index])
+  );
+}
+
+/**
+ * Between a stream of Node (TLS, a pipe, any Duplex) and the connection that the reactor of this
+ * thread has for it: chunks in, bytes out, ends, and whether either side takes more.
+ */
+class Pump {
+  /**
+   * @param {WebSocket} ws The WebSocket of the connection
+   * @param {AnySocket} socket The stream
+   * @param {((mask: Buffer) => void) | undefined} generateMask Fills the masking key of a client
+   */
+  constructor(ws, socket, generateMask) {
+    this.ws = ws;
+    this.socket = socket;
+    this.generateMask = generateMask;
+    this.lendsMemory = isNodes(socket);
+    /** Those of writes that failed: the stream may use their memory until it has closed. @type {Block[]} */
+    this.failed = [];
+    /** Whether the reactor has bytes that it may not read yet. */
+    this.isThrottled = false;
+    /** Whether the stream takes no more bytes for now. */
+    this.isFull = false;
+    /** Whether the stream has closed. */
+    this.isOver = false;
+    /** Whether nothing more comes of it. */
+    this.isFinished = false;
+    /** Whether its end has been seen. */
+    this.hasEnded = false;
+    /** The record with which the reactor has ended the connection; 0 before that. */
+    this.closed = 0;
+    this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** While it is throttled. @type {NodeJS.Timeout | undefined} */
+    this.looks = undefined;
+  }
+
+  /** @param {Buffer} chunk Bytes of the peer */
+  take(chunk) {
+    let isDone = false;
+    try {
+      if (!this.isRead(chunk)) this.throttle();
+      turn(true);
+      isDone = true;
+    } finally {
+      // A handler has thrown, which ends the flow of the stream: it begins anew.
+      if (!isDone && !this.isOver && !this.socket.isPaused()) {
+        this.socket.pause();
+        process.nextTick(goOn, this);
+      }
+    }
+  }
+
+  /** False: the stream is not to be read for now. @type {(chunk: Buffer) => boolean} */
+  isRead(chunk) {
+    try {
+      return take(this.ws, unshared(chunk));
+    } catch {
+      // Not bytes: that ends this connection and nothing else.
+      this.socket.destroy();
+      return true;
+    }
+  }
+
+  throttle() {
+    this.isThrottled = true;
+    this.socket.pause();
+    // A stream that is not read does not say that its peer has gone.
+    this.looks ??= setInterval(look, LOOK_MILLISECONDS, this).unref();
+  }
+
+  goesOn() {
+    this.isThrottled = false;
+    this.stopLooking();
+  }
+
+  stopLooking() {
+    clearInterval(this.looks);
+    this.looks = undefined;
+  }
+
+  /** @param {number} event One of `STREAM_` */
+  report(event) {
+    if (this.closed !== 0) return;
+    streamEvent(this.ws, event);
+    if (event !== STREAM_FULL) turn(true);
+  }
+
+  /** @type {(block: Block, start: number, length: number, count: number) => void} */
+  write(block, start, length, count) {
+    const { socket, ws } = this;
+    // A program may put a method of its own in the place at any time.
+    const lends = this.lendsMemory && length >= LEAST_LENT && !isScarce() && isNodes(socket);
+    const bytes = lends ? viewOf(block, start, length) : copyOf(block, start, length);
+    let isRoom;
+    try {
+      if (!lends && count === 0) {
+        isRoom = socket.write(bytes);
+      } else {
+        const callbacks = count === 0 ? [] : (ws._extra?.callbacks?.splice(0, count) ?? []);
+        if (lends) block.writes++;
+        let isCalled = false;
+        isRoom = socket.write(bytes, (/** @type {Error | null | undefined} */ error) => {
+          // For a write that is made in the callback of one that failed, Node first reports that it
+          // failed too, and then how it went.
+          if (isCalled) return;
+          isCalled = true;
+          if (lends) {
+            if (error && !this.isOver) this.failed.push(block);
+            else block.writes--;
+          }
+          callAll(callbacks, 0, error ?? undefined);
+        });
+      }
+    } catch (error) {
+      if (!rethrows(error)) socket.destroy(/** @type {Error} */ (error));
+      return;
+    }
+    if (!isRoom && !this.isFull && !this.isOver) {
+      this.isFull = true;
+      this.report(STREAM_FULL);
+    }
+  }
+
+  /** @param {number} kind One of `FLOW_` */
+  flow(kind) {
+    if (kind === FLOW_END) {
+      this.socket.end();
+    } else if (kind === FLOW_RESUME) {
+      this.goesOn();
+      this.goOn();
+      this.ws._extra?.receiver?.emit('drain');
+    } else {
+      this.socket.destroy();
+    }
+  }
+
+  /** The stream may be read, as far as the reactor is concerned. */
+  goOn() {
+    if (!this.isThrottled && !this.isOver && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.throttled) this.socket.resume();
+  }
+
+  /** The program, or a queue of its messages, stops and goes on. @type {(kind: number) => void} */
+  command(kind) {
+    if (kind === OUT_PAUSE) this.socket.pause();
+    else if (kind === OUT_RESUME) this.goOn();
+  }
+
+  /** The peer has sent its last frame: later bytes are dropped, so that its end is seen. */
+  stopReading() {
+    if (this.isOver) return;
+    this.socket.removeListener('data', onData);
+    process.nextTick(resume, this.socket);
+  }
+
+  /** From now on it takes all, as nothing runs after 'exit'. */
+  takeAll() {
+    this.isFull = true;
+    if (this.closed === 0) streamEvent(this.ws, STREAM_DRAINED);
+  }
+
+  drained() {
+    this.isFull = false;
+    this.report(STREAM_DRAINED);
+  }
+
+  ended() {
+    this.hasEnded = true;
+    this.report(STREAM_ENDED);
+  }
+
+  /** The reactor has ended the connection. @type {(tag: number) => boolean} */
+  isClosed(tag) {
+    if (this.closed === 0) {
+      this.closed = this.isOver ? this.tagOfEnd(tag) : tag;
+      this.stopLooking();
+      setPump(this.ws._slot, undefined);
+    }
+    if (this.isFinished) return true;
+    if (!this.isOver) this.timer ??= setTimeout(destroy, delay(this.ws._closeTimeout), this.socket);
+    return false;
+  }
+
+  /** The stream has closed. What was read before is delivered. */
+  over() {
+    const { socket, ws } = this;
+    clearTimeout(this.timer);
+    this.stopLooking();
+    this.isOver = true;
+    for (const block of this.failed.splice(0)) block.writes--;
+    const { endEmitted, length } = socket._readableState;
+    if (this.closed === 0) {
+      if ((ws._bits & PAUSED) !== 0) ws.resume();
+      // A paused stream may have been destroyed with bytes that were not read.
+      if (length !== 0 && !endEmitted) this.isRead(socket.read(length));
+    }
+    // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
+    if (endEmitted || (ws._bits & (CLOSE_RECEIVED | ERROR_EMITTED)) !== 0) this.finish();
+    else process.nextTick(finish, this);
+  }
+
+  /** Nothing more comes of the stream. */
+  finish() {
+    this.isFinished = true;
+    if (this.closed !== 0) return receive.closed(this.ws, this.closed);
+    this.report(STREAM_CLOSED);
+    // The reactor reads the rest in its next turn, for which nothing else may keep the process alive.
+    if (this.closed === 0) this.looks ??= setInterval(look, LOOK_MILLISECONDS, this);
+  }
+
+  /** The same with the cause that the reactor cannot know. @type {(tag: number) => number} */
+  tagOfEnd(tag) {
+    if (((tag >>> FLAGS_SHIFT) & KIND_MASK) !== CAUSE.RESET) return tag;
+    const cause = this.socket.errored ? CAUSE.RESET : this.hasEnded ? CAUSE.FIN : CAUSE.TERMINATE;
+    return IN_CLOSED | (cause << FLAGS_SHIFT);
+  }
+}
+
+/** Key, on a stream: its pump. */
+const kPump = Symbol('pump');
+
+/** @type {(this: AnySocket, chunk: Buffer) => void} */
+function onData(chunk) {
+  this[kPump].take(chunk);
+}
+
+/** @param {Pump} stream A stream that is not read */
+function look(stream) {
+  if (!stream.isOver && !stream.hasEnded && stream.socket._readableState.ended) stream.ended();
+}
+
+/** @param {Pump} stream A stream that has closed */
+function finish(stream) {
+  stream.finish();
+}
+
+/** @param {Pump} stream A stream that flows again */
+function goOn(stream) {
+  stream.goOn();
+}
+
+/** @param {AnySocket} socket A stream whose data is dropped */
+function resume(socket) {
+  socket.resume();
+}
+
+/** @param {AnySocket} socket A stream that takes too long to close */
+function destroy(socket) {
+  socket.destroy();
+}
+
+module.exports = { Pump, kPump, onData };

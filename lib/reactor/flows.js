@@ -1,0 +1,215 @@
+'use strict';
+
+// What streams are to do for their connections in the reactor: write bytes, end, be destroyed, be read
+// again. Their bytes are in a block of memory that the reactor fills.
+
+const { FastBuffer } = require('../base/constants');
+const {
+  FLOWS,
+  FLOWS_FREE,
+  FLOWS_WAIT,
+  FLOWS_WANT_MEMORY,
+  FLOW_RESUME,
+  FLOW_SENT_SHIFT,
+  FLOW_WORDS,
+  FLOW_WRITE,
+  MOST_FLOWS,
+  PIPE_SLOTS,
+} = require('../base/layout');
+
+/** @import { Native } from './table' */
+
+/**
+ * The stream of a connection.
+ *
+ * @typedef {object} Pump
+ * @property {(block: Block, start: number, length: number, sent: number) => void} write Writes bytes of
+ *   the block, and reports this many sends when the stream has written them
+ * @property {(kind: number) => void} flow Does one of `FLOW_`
+ * @property {() => void} takeAll Takes all that waits for it
+ */
+
+/**
+ * Memory that streams are written from.
+ *
+ * @typedef {object} Block
+ * @property {Buffer} memory
+ * @property {number} writes Writes of its bytes that are under way
+ */
+
+/** Bytes of a block. */
+const BLOCK_BYTES = 64 * 1024;
+
+/** As many bytes are copied by a loop in the time that a view of them takes. */
+const LOOP_BYTES = 96;
+
+/** Most blocks. With all of them under way bytes are copied. */
+const MOST_BLOCKS = 32;
+
+const MASK_OF_COUNT = FLOWS_WANT_MEMORY - 1;
+const MASK_OF_KIND = (1 << FLOW_SENT_SHIFT) - 1;
+
+let native = /** @type {Native} */ (/** @type {unknown} */ (null));
+let said = new Uint32Array(0);
+let pour = () => {};
+/** All memory that was lent. The native part keeps this list for as long as the reactors run. @type {Buffer[]} */
+let lent = [];
+/** @type {Block[]} */
+const blocks = [];
+/** The block that is filled. */
+let current = /** @type {Block} */ (/** @type {unknown} */ (null));
+
+/** By slots minus PIPE_SLOTS. @type {Array<Pump | undefined>} */
+const pumps = [];
+
+/**
+ * What is to be done, and by whom.
+ *
+ * @type {{ pump: Pump | undefined, kind: number, sent: number, start: number, length: number, block: Block }[]}
+ */
+let waiting = [];
+let isActing = false;
+let wantsMemory = false;
+
+/** What a stream has thrown when it was written to, if somebody wants to know. @type {{ error: unknown } | null} */
+let thrown = null;
+let isCatching = false;
+
+/** @type {(reactors: Native, words: Uint32Array<ArrayBuffer>, list: Buffer[]) => void} */
+function attach(reactors, words, list) {
+  native = reactors;
+  said = words;
+  lent = list;
+  pour = native.pour();
+  current = newBlock();
+  native.lendFlows(current.memory);
+}
+
+/** @returns {Block} A block that nothing is written from */
+function newBlock() {
+  const free = blocks.find(({ writes }) => writes === 0);
+  if (free !== undefined) return free;
+  const block = { memory: Buffer.allocUnsafeSlow(BLOCK_BYTES), writes: 0 };
+  lent.push(block.memory);
+  blocks.push(block);
+  return block;
+}
+
+/** @returns {boolean} Whether bytes are to be copied, so that their block is free at once */
+function isScarce() {
+  return blocks.length >= MOST_BLOCKS && !blocks.some((block) => block !== current && block.writes === 0);
+}
+
+/** Takes over what the last call of the reactors has left to do. */
+function collect() {
+  for (;;) {
+    const word = said[FLOWS_WAIT];
+    const count = word & MASK_OF_COUNT;
+    said[FLOWS_WAIT] = 0;
+    if (word >= FLOWS_WANT_MEMORY) wantsMemory = true;
+    for (let at = FLOWS; at < FLOWS + FLOW_WORDS * count; at += FLOW_WORDS) {
+      const tag = said[at + 1];
+      waiting.push({
+        pump: pumps[said[at] - PIPE_SLOTS],
+        kind: tag & MASK_OF_KIND,
+        sent: tag >>> FLOW_SENT_SHIFT,
+        start: said[at + 2],
+        length: said[at + 3],
+        block: current,
+      });
+    }
+    if (count !== MOST_FLOWS) return;
+    pour();
+  }
+}
+
+/** Does what there is to do. A stream may call this again while it is written to: then all is done when it returns. */
+function act() {
+  if (isActing) {
+    collect();
+    return;
+  }
+  isActing = true;
+  try {
+    if (said[FLOWS_WAIT] === 1 && waiting.length === 0) {
+      // Most calls leave one thing to do, for which no list is made.
+      said[FLOWS_WAIT] = 0;
+      const tag = said[FLOWS + 1];
+      run(pumps[said[FLOWS] - PIPE_SLOTS], tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, said[FLOWS + 2], said[FLOWS + 3], current);
+    } else {
+      collect();
+    }
+    while (waiting.length !== 0 || wantsMemory) {
+      const list = waiting;
+      waiting = [];
+      for (const { block, kind, length, pump, sent, start } of list) run(pump, kind, sent, start, length, block);
+      if (waiting.length !== 0 || !wantsMemory) continue;
+      wantsMemory = false;
+      current = newBlock();
+      native.lendFlows(current.memory);
+      collect();
+    }
+  } finally {
+    isActing = false;
+  }
+  if (current.writes === 0) said[FLOWS_FREE] = 1;
+}
+
+/** @type {(pump: Pump | undefined, kind: number, sent: number, start: number, length: number, block: Block) => void} */
+function run(pump, kind, sent, start, length, block) {
+  if (pump === undefined) return;
+  if (kind === FLOW_WRITE) pump.write(block, start, length, sent);
+  else pump.flow(kind);
+}
+
+/**
+ * Calls `flush`, and throws what a stream throws that is written to: as in ws, `send()` does.
+ *
+ * @type {(flush: () => void) => void}
+ */
+function throwing(flush) {
+  // A stream may hand what is written to another one, which answers.
+  const outer = isCatching;
+  isCatching = true;
+  try {
+    flush();
+  } finally {
+    isCatching = outer;
+  }
+  if (thrown === null) return;
+  const { error } = thrown;
+  thrown = null;
+  throw error;
+}
+
+/** @type {(error: unknown) => boolean} */
+function rethrows(error) {
+  if (isCatching) thrown ??= { error };
+  return isCatching;
+}
+
+/** The process ends: streams are given all that waits for them. */
+function finish() {
+  for (const pump of pumps) pump?.takeAll();
+}
+
+/** @type {(block: Block, start: number, length: number) => Buffer} */
+function viewOf({ memory }, start, length) {
+  return new FastBuffer(memory.buffer, start, length);
+}
+
+/** @type {(block: Block, start: number, length: number) => Buffer} */
+function copyOf(block, start, length) {
+  const copy = Buffer.allocUnsafe(length);
+  const { memory } = block;
+  if (length > LOOP_BYTES) copy.set(viewOf(block, start, length));
+  else for (let index = 0; index < length; index++) copy[index] = memory[start + index];
+  return copy;
+}
+
+/** @type {(slot: number, pump: Pump | undefined) => void} */
+function setPump(slot, pump) {
+  pumps[slot - PIPE_SLOTS] = pump;
+}
+
+module.exports = { FLOW_RESUME, act, attach, copyOf, finish, isScarce, rethrows, setPump, throwing, viewOf };

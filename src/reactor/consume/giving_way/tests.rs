@@ -1,0 +1,43 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::bridge::layout::Cause;
+use crate::reactor::{ConnectionId, Events, Flow, Forward, Link, Memory, ReactorConfig};
+
+/// R11.
+#[test]
+fn a_consumer_that_takes_nothing_is_given_way_to_so_often_and_no_more() {
+    let mut giving_way = GivingWay { is_on: true, ..GivingWay::never() };
+    let (mut weight, mut given) = (0, 0);
+    for _ in 0..2 * PATIENCE {
+        given += u32::from(giving_way.is_due(WORTH_GIVING_WAY, weight));
+        weight += 1000;
+        giving_way.handed_over(weight);
+    }
+    assert_eq!(given, PATIENCE);
+    // It takes one.
+    assert!(giving_way.is_due(WORTH_GIVING_WAY, weight - 1000));
+    assert!(!giving_way.is_due(WORTH_GIVING_WAY - 1, 0), "too little");
+    assert!(!GivingWay::never().is_due(WORTH_GIVING_WAY, 0));
+}
+
+/// On one CPU it runs as soon as it is rung for.
+#[test]
+fn a_consumer_that_takes_all_when_it_is_woken_is_given_way_to_every_time() {
+    let link = Arc::new(Link::new());
+    let inbox = link.clone();
+    let take = move || {
+        inbox.inbox.bell().answer();
+        while let Some(batch) = inbox.inbox.take() {
+            let _wakes_nobody = inbox.inbox.give_back(batch);
+        }
+    };
+    let mut forward = Forward::new(link, &ReactorConfig::default(), Box::new(take));
+    forward.giving_way.is_on = true;
+    for _ in 0..2 * PATIENCE {
+        forward.claim(WORTH_GIVING_WAY);
+        forward.on_closed(ConnectionId { slot: 0, generation: 0 }, Cause::Closed);
+        forward.on_turn_end();
+        assert_eq!(forward.giving_way.in_vain, 1);
+    }
+}

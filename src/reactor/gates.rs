@@ -1,0 +1,141 @@
+//! Changes that a peer can observe of a connection, but not before the consumer has its record.
+//!
+//! A consumer on another thread gets a connection later than the reactor does. A peer that has its
+//! 101 could look for the connection by another way in, or in the consumer's own process, and not
+//! find it. So the bytes that show a change to a peer leave when the consumer has dealt with the
+//! record of that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the
+//! socket behind CLOSED.
+//!
+//! An end that both sides know of by their close frames waits only until CLOSED is handed over, or the
+//! peer would learn of it after what its next connections get.
+//!
+//! ```text
+//! a turn: 101 queued, OPEN recorded as the nth record -> withhold
+//! a turn: delivered >= n -> on_delivered -> 101 written
+//! ```
+//!
+//! The consumer sends no command for it: the count of records that it has dealt with is enough.
+//! Gates open in the order in which they were closed, all that may at once. Nothing else waits for
+//! them: a connection is read, and counted, meanwhile.
+
+use std::collections::VecDeque;
+
+use crate::bridge::layout::PIPE_SLOTS;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::transport::Transport;
+use crate::reactor::write::half::Takes;
+use crate::reactor::{Reactor, Session};
+
+enum Gate {
+    /// The bytes queued for a connection, the 101 first.
+    Opening(ConnectionId),
+    /// The end of a socket, which is held until then.
+    End(Transport),
+}
+
+#[derive(Default)]
+pub(super) struct Gates {
+    /// The gates, each with the number of its record, oldest first.
+    closed: VecDeque<(u64, Gate)>,
+    /// Sockets that close when the records of this turn have been handed over.
+    known: Vec<Transport>,
+}
+
+impl Gates {
+    /// Closes the sockets that are held for the sake of order: descriptors have run out, and new
+    /// sockets come before those. `false`: there are none.
+    pub(super) fn let_ends_go(&mut self) -> bool {
+        let before = self.closed.len();
+        self.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
+        self.closed.len() != before
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.closed.is_empty()
+    }
+}
+
+impl Session<'_> {
+    /// Makes the peer wait for the record of that number, which reports the connection to the
+    /// consumer.
+    pub(super) fn withhold(&mut self, record: u64) {
+        self.connection.write.state.withhold();
+        self.gates.closed.push_back((record, Gate::Opening(self.id)));
+    }
+
+    /// `awaited`: whether a decision was awaited. Unless the decision is that the connection stays,
+    /// the bytes queued for its peer never leave.
+    pub(super) fn decide(&mut self, stays: bool) -> bool {
+        let waited = self.connection.write.state.go_on(Takes::AfterDecision);
+        if waited && !stays {
+            self.connection.write.discard();
+        }
+        if waited {
+            self.touch();
+        }
+        waited
+    }
+
+    /// The answer waits for no earlier ends any more.
+    pub(super) fn let_answer_go(&mut self) {
+        if self.connection.write.state.go_on(Takes::AfterEnds) {
+            self.touch();
+        }
+    }
+
+    /// The consumer knows the connection: it has asked for something.
+    pub(super) fn is_known(&mut self) {
+        self.connection.write.state.go_on(Takes::AfterDelivery);
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// The last record reports a connection's end to the consumer; the next connection in the slot
+    /// has to wait for that record, and the peer. `is_known`: both close frames were sent.
+    pub(super) fn hold_end(&mut self, slot: u32, transport: Transport, is_known: bool) {
+        let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) else { return };
+        self.connections.retain(slot, progress.recorded);
+        if is_known {
+            self.gates.known.push(transport);
+        } else {
+            self.gates.closed.push_back((progress.recorded, Gate::End(transport)));
+        }
+    }
+
+    /// Hands over the records of this turn, and then the ends that wait for no more.
+    pub(super) fn hand_over(&mut self) {
+        self.consumer.on_turn_end();
+        self.gates.known.clear();
+    }
+
+    /// Lets go the bytes and sockets whose records the consumer has dealt with by now.
+    pub(super) fn on_delivered(&mut self) {
+        if !self.gates.is_waiting() {
+            return;
+        }
+        let delivered = self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered);
+        while self.gates.closed.front().is_some_and(|(record, _)| *record <= delivered) {
+            let Some((_, gate)) = self.gates.closed.pop_front() else { return };
+            self.open_gate(gate);
+        }
+    }
+
+    /// No record will be published any more.
+    pub(super) fn open_all_gates(&mut self) {
+        for (_, gate) in std::mem::take(&mut self.gates.closed) {
+            self.open_gate(gate);
+        }
+    }
+
+    fn open_gate(&mut self, gate: Gate) {
+        match gate {
+            Gate::Opening(id) => {
+                let Some(mut session) = self.session_of(id) else { return };
+                session.is_known();
+                session.touch();
+            }
+            Gate::End(transport) => drop(transport),
+        }
+    }
+}

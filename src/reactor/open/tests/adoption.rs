@@ -1,0 +1,181 @@
+//! Sockets with an upgrade that was answered elsewhere.
+
+use std::collections::HashSet;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use crate::bridge::gauges::MAX_SLOTS;
+use crate::bridge::layout::{ADOPTED_SLOTS, OUT_WITHHOLD};
+use crate::engine::{self, Role, mask};
+use crate::reactor::config::IN_PLACE;
+use crate::reactor::tests::*;
+use crate::reactor::{Adoption, Command, ConnectionId, ListenerConfig};
+
+/// Both ends of a connection.
+fn pair() -> (Client, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = Client::connect(listener.local_addr().unwrap());
+    (client, listener.accept().unwrap().0)
+}
+
+fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
+    let config = Arc::new(ListenerConfig::default());
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream: stream.into(),
+        id: None,
+        response: Vec::new(),
+        held: false,
+        prefix,
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+}
+
+fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream, held: bool) {
+    let config = Arc::new(ListenerConfig::default());
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream: stream.into(),
+        id: Some(id),
+        response: b"HTTP/1.1 101 x\r\n\r\n".to_vec(),
+        held,
+        prefix: frame(0x81, Some([0; 4]), b"first"),
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+}
+
+#[test]
+fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_reported() {
+    let server = Server::echo();
+    for generation in [3, 9] {
+        let (mut client, stream) = pair();
+        adopt_as(&server, ConnectionId { slot: ADOPTED_SLOTS + 5, generation }, stream, false);
+        client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
+        client.send("88 80 00000000");
+        client.expect("88 00");
+        client.expect_end();
+        client.end();
+        server.expect(&[Seen::Text(b"first".to_vec()), Seen::Close(None, vec![]), Seen::Closed]);
+    }
+}
+
+#[test]
+fn a_response_that_is_held_waits_for_the_consumer() {
+    let server = Server::echo();
+    let (mut client, stream) = pair();
+    let id = ConnectionId { slot: ADOPTED_SLOTS + 5, generation: 1 };
+    adopt_as(&server, id, stream, true);
+    // The connection is served.
+    server.expect(&[Seen::Text(b"first".to_vec())]);
+    client.0.set_nonblocking(true).unwrap();
+    assert!(client.0.peek(&mut [0]).is_err());
+    client.0.set_nonblocking(false).unwrap();
+    server.records(id, &[(OUT_WITHHOLD, 0, 0, b"")]);
+    client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
+}
+
+#[test]
+fn an_id_that_cannot_be_used_is_reported_as_closed() {
+    let server = Server::echo();
+    let (mut client, stream) = pair();
+    let taken = ConnectionId { slot: ADOPTED_SLOTS, generation: 1 };
+    adopt_as(&server, taken, stream, false);
+    client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
+    server.expect(&[Seen::Text(b"first".to_vec())]);
+    for slot in [taken.slot, ADOPTED_SLOTS - 1, ADOPTED_SLOTS + MAX_SLOTS] {
+        let (mut refused, stream) = pair();
+        adopt_as(&server, ConnectionId { slot, generation: 2 }, stream, false);
+        refused.expect_end();
+        server.expect(&[Seen::Closed]);
+    }
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+}
+
+#[test]
+fn an_adopted_socket_opens_without_a_request_and_closes_like_any_other() {
+    let server = Server::echo();
+    let (mut client, stream) = pair();
+    adopt(&server, stream, Vec::new());
+    client.send("81 85 00000000 'hello'  88 80 00000000");
+    client.expect("81 05 'hello'  88 00");
+    client.expect_end();
+    client.end();
+    server.expect(&[
+        Seen::Open("7".into()),
+        Seen::Text(b"hello".to_vec()),
+        Seen::Close(None, vec![]),
+        Seen::Closed,
+    ]);
+}
+
+#[test]
+fn j18_a_prefix_of_any_length_comes_before_what_the_socket_has() {
+    let server = Server::echo();
+    let stream: Vec<u8> = (0..1100_u32)
+        .flat_map(|n| frame(0x82, Some(n.to_le_bytes()), &n.to_be_bytes().repeat(250)))
+        .collect();
+    let expected: Vec<u8> =
+        (0..1100_u32).flat_map(|n| frame(0x82, None, &n.to_be_bytes().repeat(250))).collect();
+    for len in [0, 1, 2, 7, 8, 1007, 1008, 65_535, 65_536, 65_537, 200_000, 1 << 20] {
+        let (mut client, socket) = pair();
+        adopt(&server, socket, stream[..len].to_vec());
+        client.write(&stream[len..len + 5000]);
+        let whole = (len + 5000) / 1008 * (expected.len() / 1100);
+        assert!(client.read(whole) == expected[..whole], "a prefix of {len} bytes");
+    }
+}
+
+#[test]
+fn j18_a_dead_socket_that_is_adopted_opens_and_closes() {
+    let server = Server::echo();
+    let (client, stream) = pair();
+    client.reset();
+    adopt(&server, stream, Vec::new());
+    server.expect(&[Seen::Open("7".into()), Seen::Closed]);
+}
+
+/// RFC 6455, section 5.1: a client masks its frames, each with a key of its own, and takes none that
+/// are masked.
+#[test]
+fn the_role_of_a_client_masks_and_takes_no_masked_frame() {
+    let server = Server::echo();
+    let (mut peer, stream) = pair();
+    let engine = engine::Config { role: Role::Client, ..engine::Config::default() };
+    let config = Arc::new(ListenerConfig { engine, ..ListenerConfig::default() });
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream: stream.into(),
+        id: None,
+        response: Vec::new(),
+        held: false,
+        prefix: Vec::new(),
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+    let mut keys = HashSet::new();
+    for len in [0, 1, 125, 126, IN_PLACE - 1, IN_PLACE, 65_535, 65_536, 200_000] {
+        for (sent, answer) in [(0x82, 0x82), (0x89, 0x8a)] {
+            if sent == 0x89 && len > 125 {
+                continue;
+            }
+            let payload: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            peer.write(&frame(sent, None, &payload));
+            let header = frame(answer, Some([0; 4]), &payload).len() - 4 - len;
+            let head = peer.read(header + 4);
+            let key: [u8; 4] = head[header..].try_into().unwrap();
+            let mut body = peer.read(len);
+            mask::unmask(key, 0, &mut body);
+            assert_eq!(head[..header], frame(answer, Some(key), &payload)[..header]);
+            assert!(body == payload && keys.insert(key), "{len}");
+        }
+    }
+    // As many frames of two bytes as a read may bring.
+    peer.write(&[0x82, 0].repeat(100_000));
+    let echoed = peer.read(6 * 100_000);
+    assert!(echoed.chunks(6).all(|frame| frame[..2] == [0x82, 0x80]));
+    peer.send("82 81 00000000 'x'");
+    assert_eq!(peer.read(2), [0x88, 0x82]);
+}

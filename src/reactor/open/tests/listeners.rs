@@ -1,0 +1,215 @@
+//! Listening sockets.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv6Addr, TcpStream};
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use crate::reactor::tests::client::SWITCHED;
+use crate::reactor::tests::server::{bind, listen, reactor};
+use crate::reactor::tests::turns::{idle_for, until};
+use crate::reactor::tests::*;
+use crate::reactor::{BoundListener, Command, ListenAddress, ListenerConfig, TcpOptions};
+
+/// J17.
+#[test]
+fn an_address_in_use_is_an_error() {
+    let first = bind();
+    let taken = first.address();
+    let again = ListenAddress { host: Some(taken.ip()), port: taken.port(), ..ListenAddress::default() };
+    let error = BoundListener::bind(&again).err().map(|error| error.kind());
+    assert_eq!(error, Some(ErrorKind::AddrInUse));
+}
+
+#[test]
+fn an_address_of_others_is_an_error() {
+    let host = Some(IpAddr::from([192, 0, 2, 1]));
+    let error = BoundListener::bind(&ListenAddress { host, port: 0, ..ListenAddress::default() }).err();
+    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::AddrNotAvailable));
+}
+
+/// J17.
+#[test]
+fn ipv6_is_served() {
+    let server = Server::echo();
+    let host = Some(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let Ok(listener) =
+        BoundListener::bind(&ListenAddress { host, port: 0, ipv6_only: true, ..ListenAddress::default() })
+    else {
+        // A machine without IPv6.
+        return;
+    };
+    let address = listener.address();
+    listen(&server.handle, 1, listener, ListenerConfig::default());
+    let mut client = Client::open(address);
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+}
+
+#[test]
+fn without_a_host_both_families_are_served() {
+    let server = Server::echo();
+    let listener =
+        BoundListener::bind(&ListenAddress { host: None, port: 0, ..ListenAddress::default() }).unwrap();
+    let port = listener.address().port();
+    listen(&server.handle, 1, listener, ListenerConfig::default());
+    Client::open((IpAddr::from([127, 0, 0, 1]), port).into());
+}
+
+/// J06.
+#[test]
+fn a_closed_listener_refuses_and_its_connections_live_on() {
+    let server = Server::echo();
+    let mut client = Client::open(server.address);
+    server.opened();
+    server.submit(Command::CloseListener(0));
+    assert_eq!(server.next(), Seen::ListenerClosed(0));
+    assert_eq!(TcpStream::connect(server.address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+    // Once is enough.
+    server.submit(Command::CloseListener(0));
+    assert_eq!(server.stop(), [Seen::Text(b"x".to_vec()), Seen::Closed]);
+}
+
+#[test]
+fn a_listener_accepts_once_it_is_asked_to() {
+    let (mut reactor, _, _seen) = reactor(Setup::default());
+    let listener = bind();
+    let address = listener.address();
+    let config = ListenerConfig::default().into();
+    reactor.handle().submit(Command::Listen { id: 1, listener, config }).unwrap();
+    let _client = Client::connect(address);
+    until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
+    assert_eq!(reactor.connections(), 0);
+    reactor.handle().submit(Command::Accept(1)).unwrap();
+    until(&mut reactor, |reactor| reactor.connections() == 1);
+}
+
+/// The edge of a listener is used up by as many connections as one turn accepts; the reactor then
+/// checks once more whether there are others.
+#[test]
+fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
+    for burst in [256, 300] {
+        let (mut reactor, address, _seen) = reactor(Setup::default());
+        let _clients: Vec<Client> = (0..burst).map(|_| Client::connect(address)).collect();
+        until(&mut reactor, |reactor| reactor.connections() == burst);
+        until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
+    }
+}
+
+/// Connections that have come are served; later ones go to the other owner of the socket.
+#[test]
+#[cfg(unix)]
+fn a_listener_that_leaves_finishes_its_handshakes() {
+    let server = Server::echo();
+    let listener = bind();
+    let address = listener.address();
+    let duplicate = SockRef::from(listener.socket.as_tcp()).try_clone().unwrap();
+    listen(&server.handle, 7, listener, ListenerConfig::default());
+    let mut early = Client::connect(address);
+    let (beginning, rest) = UPGRADE.split_at(20);
+    early.write(beginning.as_bytes());
+    let _open = Client::open(address);
+    server.opened();
+    server.submit(Command::Leave(7));
+    let other = Server::echo();
+    let taken = BoundListener::take(duplicate.into(), 5).unwrap();
+    assert_eq!(taken.address(), address);
+    listen(&other.handle, 1, taken, ListenerConfig::default());
+    early.write(rest.as_bytes());
+    early.expect_text(SWITCHED);
+    server.opened();
+    assert_eq!(server.next(), Seen::ListenerClosed(7));
+    let _late = Client::open(address);
+    other.opened();
+    // Leaving or closing a listener that is gone has no effect.
+    server.submit(Command::Leave(7));
+    server.submit(Command::CloseListener(7));
+    assert_eq!(server.stop(), [Seen::Closed, Seen::Closed, Seen::ListenerClosed(0)]);
+}
+
+/// A turn looks only at the listeners that it waits for, and once at each that is done.
+#[test]
+fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    let mut open: Vec<_> = (0..8).map(|_| Client::connect(address)).collect();
+    open.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
+    let mut opened = 0;
+    until(&mut reactor, |_| {
+        opened += seen.try_iter().count();
+        opened == 8
+    });
+    let mut clients: Vec<_> = (0..5).map(|_| Client::connect(address)).collect();
+    until(&mut reactor, |reactor| reactor.connections() == 13);
+    reactor.handle().submit(Command::Leave(0)).unwrap();
+    until(&mut reactor, |reactor| {
+        reactor.openings.leaving.first().is_some_and(|one| one.waits_for.len() == 5)
+    });
+    while let Some(client) = clients.pop() {
+        client.reset();
+        until(&mut reactor, |reactor| reactor.connections() == 8 + clients.len());
+    }
+    until(&mut reactor, |reactor| reactor.openings.leaving.is_empty());
+    assert_eq!(seen.try_iter().map(|(_, seen)| seen).collect::<Vec<_>>(), [Seen::ListenerClosed(0)]);
+    assert_eq!(reactor.connections(), 8);
+}
+
+/// No event may come for a long time, and the caller of drain waits for the report.
+#[test]
+fn a_listener_that_nobody_has_come_to_leaves_at_once() {
+    let (mut reactor, _, seen) = reactor(Setup::default());
+    let handle = reactor.handle();
+    // The reactor does not sleep yet, so this does not wake it.
+    handle.submit(Command::Leave(0)).unwrap();
+    let thread = std::thread::spawn(move || reactor.run());
+    assert_eq!(seen.recv_timeout(PATIENCE).map(|(_, seen)| seen), Ok(Seen::ListenerClosed(0)));
+    handle.submit(Command::Stop).unwrap();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn a_path_with_a_zero_is_not_the_one_before_it() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let path = std::env::temp_dir().join(format!("reactor-ws-zero-{}", std::process::id()));
+    let longer = [path.as_os_str().as_bytes(), b"\0x"].concat();
+    let error = BoundListener::bind_path(std::ffi::OsStr::from_bytes(&longer).as_ref(), None, 5).err();
+    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::InvalidInput));
+    assert!(!path.exists());
+}
+
+/// Whoever has bound it: the connection that systemd starts a process for has come before its
+/// options are known.
+#[test]
+#[cfg(unix)]
+fn accepted_sockets_have_the_options_of_tcp() {
+    for is_taken in [false, true] {
+        let (mut reactor, _, _seen) = reactor(Setup::default());
+        let tcp = TcpOptions { no_delay: false, keep_alive: Some(Duration::from_secs(77)) };
+        let host = Some(IpAddr::from([127, 0, 0, 1]));
+        let own = if is_taken { TcpOptions::default() } else { tcp };
+        let listener =
+            BoundListener::bind(&ListenAddress { host, tcp: own, ..ListenAddress::default() }).unwrap();
+        let _client = Client::connect(listener.address());
+        let listener = match is_taken {
+            true => {
+                let duplicate = SockRef::from(listener.socket.as_tcp()).try_clone().unwrap();
+                BoundListener::take(duplicate.into(), 5).unwrap()
+            }
+            false => listener,
+        };
+        let config = ListenerConfig { tcp: tcp.after_accept(is_taken), ..ListenerConfig::default() };
+        reactor.handle().submit(Command::Listen { id: 1, listener, config: config.into() }).unwrap();
+        reactor.handle().submit(Command::Accept(1)).unwrap();
+        until(&mut reactor, |reactor| reactor.connections() == 1);
+        let slot = reactor.connections.slots().pop().unwrap();
+        let socket =
+            SockRef::from(reactor.connections.get_mut(slot).unwrap().transport.as_tcp().unwrap()).try_clone().unwrap();
+        assert!(!socket.tcp_nodelay().unwrap(), "{is_taken}");
+        assert!(socket.keepalive().unwrap(), "{is_taken}");
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(77), "{is_taken}");
+    }
+}

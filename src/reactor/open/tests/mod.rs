@@ -1,0 +1,7 @@
+//! How connections begin.
+#![expect(clippy::disallowed_types, reason = "clients block")]
+
+mod adoption;
+mod exhaustion;
+mod handshake;
+mod listeners;

@@ -1,0 +1,173 @@
+//! The operations on a connection that the reactor has in hand.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::bridge::layout::{CONTROL_BYTES, Cause, REASON_BYTES};
+use crate::engine::{CloseCode, FrameKind};
+
+use crate::reactor::Session;
+use crate::reactor::config::LAST_WRITE;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::life::Life;
+use crate::reactor::open::opening::Opening;
+use crate::reactor::read::half::PeerSide;
+use crate::reactor::write::masking::Masking;
+
+impl Session<'_> {
+    /// The id of the connection.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// Whether frames go both ways; false during the handshake and after a refusal.
+    pub fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
+    /// Our end of the socket; `None` when the kernel does not know it (a dead socket).
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.connection.transport.local_address()
+    }
+
+    /// The peer's end of the socket.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.connection.transport.remote_address()
+    }
+
+    pub(super) fn opening(&self) -> Opening<'static> {
+        Opening {
+            listener: self.connection.listener,
+            local: self.local_address(),
+            remote: self.remote_address(),
+            request: None,
+            protocol: None,
+            extensions: None,
+            rest: &[],
+        }
+    }
+
+    /// Bytes that wait to be written.
+    pub fn queued(&self) -> usize {
+        self.connection.write.queued()
+    }
+
+    /// Sends a close frame and closes the socket once the peer has answered, at the latest after
+    /// the listener's `close_timeout`. `None` = a frame without a code; a reason is cut to 123
+    /// bytes.
+    pub fn close(&mut self, code: Option<CloseCode>, reason: &[u8]) {
+        self.close_with(code, reason, Masking::Rule);
+    }
+
+    pub(super) fn close_with(&mut self, code: Option<CloseCode>, reason: &[u8], masking: Masking) {
+        let mut body = [0; CONTROL_BYTES];
+        let mut len = 0;
+        if let Some(code) = code {
+            let reason = reason.get(..reason.len().min(REASON_BYTES)).unwrap_or_default();
+            len = 2 + reason.len();
+            for (to, from) in body.iter_mut().zip(code.to_bytes().iter().chain(reason)) {
+                *to = *from;
+            }
+        }
+        let first = !self.connection.engine.close_sent();
+        let key = self.key(masking);
+        self.frame_with(FrameKind::Close, true, body.get(..len).unwrap_or_default(), key);
+        if first {
+            self.arm_close();
+        }
+    }
+
+    /// Ends our side of the socket once all is written; the connection is closed when the peer has
+    /// ended its side too, at the latest after the listener's `close_timeout`. Before the handshake
+    /// is done, later bytes of the peer are no request any more.
+    pub fn end(&mut self) {
+        if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
+            return self.respond(&[]);
+        }
+        self.connection.write.state.end_when_written();
+        self.arm_close();
+        self.touch();
+    }
+
+    /// Closes the socket after one attempt to write the waiting bytes.
+    /// Bytes that were read already are not reported any more.
+    pub fn terminate(&mut self) {
+        self.cut(Cause::Terminate);
+    }
+
+    /// The same for another reason.
+    pub(super) fn cut(&mut self, cause: Cause) {
+        if self.connection.life.is_gone() {
+            return;
+        }
+        // Bytes that the kernel does not take now are lost, as with the destroy() of a net.Socket.
+        self.write_at_once(LAST_WRITE);
+        self.doom(cause);
+    }
+
+    /// Destroys the connection with a reset: waiting bytes are lost, and the peer sees an error.
+    pub fn reset(&mut self) {
+        self.connection.transport.reset_when_dropped();
+        self.doom(Cause::Terminate);
+    }
+
+    pub(super) fn doom(&mut self, cause: Cause) {
+        self.ends.doom(self.id, self.connection, cause);
+    }
+
+    /// Reports the peer's end, if it has ended its side, once more behind what can be written.
+    pub(super) fn ask_end(&mut self) {
+        self.connection.end_asked = self.connection.read.peer == PeerSide::Ended;
+        self.touch();
+    }
+
+    /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it
+    /// stays as it is.
+    pub fn set_no_delay(&mut self, on: bool) {
+        self.connection.transport.set_no_delay(on);
+    }
+
+    /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero.
+    /// Default: false. A socket that refuses it stays as it is.
+    pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
+        self.connection.transport.set_keep_alive(on, idle);
+    }
+
+    pub(super) fn arm(&mut self, after: Duration) {
+        self.timers.arm(self.id, &mut self.connection.deadline, after);
+    }
+
+    pub(super) fn arm_close(&mut self) {
+        if matches!(self.connection.life, Life::Open) {
+            self.connection.life = Life::Closing { cause: None };
+        }
+        let after = self.connection.config.close_timeout;
+        self.arm(after);
+    }
+
+    /// Refuses the handshake with `response`; the connection then waits for the peer's end.
+    pub(super) fn respond(&mut self, response: &[u8]) {
+        self.write(response);
+        self.connection.life = Life::Draining { reported: self.connection.life.is_reported(), cause: None };
+        self.connection.write.state.end_when_written();
+        self.ends.linger(self.id);
+        let after = crate::reactor::config::LINGER_TIMEOUT;
+        self.arm(after);
+        self.want_read();
+    }
+
+    /// After a panic: sends 1011 behind the queued bytes, which are whole frames; bytes that the
+    /// peer still sends are thrown away. False if no frame may be sent any more.
+    pub(super) fn give_up(&mut self) -> bool {
+        let connection = &mut *self.connection;
+        if !connection.takes_frames() {
+            return false;
+        }
+        connection.write.deferred = None;
+        connection.read.paused = false;
+        self.frame(FrameKind::Close, true, &CloseCode::INTERNAL_ERROR.to_bytes());
+        self.respond(&[]);
+        self.connection.life.blame(Cause::Panic);
+        true
+    }
+}

@@ -1,6 +1,0 @@
-//! How connections begin.
-
-mod adoption;
-mod exhaustion;
-mod handshake;
-mod listeners;

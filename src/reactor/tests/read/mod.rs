@@ -1,9 +1,0 @@
-//! Reading: from which connection, and how much.
-
-mod fairness;
-mod flow;
-mod frames;
-pub(super) mod pressure;
-mod rates;
-mod unfinished;
-mod whole;

@@ -1,0 +1,186 @@
+//! The last messages of a topic.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use crate::bridge::layout::{SINCE_OFFSET, SINCE_OLDEST};
+use crate::engine::Prepared;
+
+use crate::reactor::connection::id::ConnectionId;
+
+/// Bytes that a message in a ring takes beside its frames: its place, and the bookkeeping of its
+/// memory.
+const OVERHEAD: usize = size_of::<Kept>() + 64;
+
+pub(super) struct Kept {
+    pub(super) message: Prepared,
+    at: Instant,
+    /// Connections that do not get it. Boxed: most messages are for all.
+    pub(super) except: Option<Box<[ConnectionId]>>,
+    /// Bytes of memory that were counted for it.
+    counted: usize,
+}
+
+impl Kept {
+    pub(super) fn new(message: Prepared, at: Instant, except: Option<Box<[ConnectionId]>>) -> Self {
+        let mut kept = Self { message, at, except, counted: 0 };
+        kept.counted = kept.memory();
+        kept
+    }
+
+    fn memory(&self) -> usize {
+        self.message.memory() + self.except.as_deref().map_or(0, size_of_val) + OVERHEAD
+    }
+}
+
+/// The beginning of the wanted messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Since {
+    Now,
+    Offset(u64),
+    Oldest,
+}
+
+impl Since {
+    /// One of `SINCE_`, and the offset for `SINCE_OFFSET`.
+    pub(super) fn new(since: u32, offset: u64) -> Self {
+        match since {
+            SINCE_OFFSET => Self::Offset(offset),
+            SINCE_OLDEST => Self::Oldest,
+            _ => Self::Now,
+        }
+    }
+}
+
+/// The messages of a topic with their offsets, which have no holes: the oldest ones go first.
+pub(super) struct Ring {
+    kept: VecDeque<Kept>,
+    /// Offsets of messages with compressed forms.
+    compressed: BTreeSet<u64>,
+    /// The offset of the last message, in the ring or not. The first one has 1.
+    top: u64,
+    most: usize,
+    ttl: Option<Duration>,
+    max_bytes: usize,
+    bytes: usize,
+    memory: usize,
+    /// Its rank in the order of rings by their last message.
+    pub(super) rank: u64,
+    /// The time at which it is to be checked because its oldest message expires.
+    pub(super) watched: Option<Instant>,
+}
+
+impl Ring {
+    /// `ttl` in milliseconds; 0 is no bound, as for `max_bytes` of payload.
+    pub(super) fn new(most: u32, ttl: u32, max_bytes: u32) -> Self {
+        Self {
+            kept: VecDeque::new(),
+            compressed: BTreeSet::new(),
+            top: 0,
+            most: most as usize,
+            ttl: (ttl > 0).then(|| Duration::from_millis(ttl.into())),
+            max_bytes: if max_bytes == 0 { usize::MAX } else { max_bytes as usize },
+            bytes: 0,
+            memory: 0,
+            rank: 0,
+            watched: None,
+        }
+    }
+
+    pub(super) fn top(&self) -> u64 {
+        self.top
+    }
+
+    /// The offset of the oldest message in the ring, or of the next one if it is empty.
+    pub(super) fn oldest(&self) -> u64 {
+        self.top + 1 - self.kept.len() as u64
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Appends a message, for which the oldest ones make room.
+    pub(super) fn push(&mut self, kept: Kept) {
+        self.top += 1;
+        self.bytes += kept.message.payload().len();
+        self.memory += kept.counted;
+        if kept.message.has_compressed() {
+            self.compressed.insert(self.top);
+        }
+        self.kept.push_back(kept);
+        while self.kept.len() > self.most || self.bytes > self.max_bytes {
+            self.pop();
+        }
+    }
+
+    /// Drops the oldest message. Returns whether there was one.
+    pub(super) fn pop(&mut self) -> bool {
+        self.compressed.remove(&self.oldest());
+        let Some(kept) = self.kept.pop_front() else { return false };
+        self.bytes -= kept.message.payload().len();
+        self.memory -= kept.counted;
+        if self.kept.is_empty() {
+            self.kept = VecDeque::new();
+        }
+        true
+    }
+
+    /// Drops the compressed forms of the oldest message that has some. Returns whether there was
+    /// one.
+    pub(super) fn pop_compressed(&mut self) -> bool {
+        let Some(offset) = self.compressed.pop_first() else { return false };
+        if let Some(kept) = self.get_mut(offset) {
+            kept.message.forget_compressed();
+            self.recount(offset);
+        }
+        true
+    }
+
+    pub(super) fn expire(&mut self, now: Instant) {
+        while self.expires_at().is_some_and(|at| at <= now) {
+            self.pop();
+        }
+    }
+
+    pub(super) fn expires_at(&self) -> Option<Instant> {
+        self.kept.front()?.at.checked_add(self.ttl?)
+    }
+
+    pub(super) fn get_mut(&mut self, offset: u64) -> Option<&mut Kept> {
+        let place = offset.checked_sub(self.oldest())?;
+        self.kept.get_mut(usize::try_from(place).ok()?)
+    }
+
+    /// Puts the same message, compressed in more ways, in the place of one.
+    pub(super) fn replace(&mut self, offset: u64, message: Prepared) {
+        let Some(kept) = self.get_mut(offset) else { return };
+        kept.message = message;
+        self.compressed.insert(offset);
+        self.recount(offset);
+    }
+
+    /// The memory of a message has changed.
+    fn recount(&mut self, offset: u64) {
+        let Some(kept) = self.get_mut(offset) else { return };
+        let now = kept.memory();
+        let before = std::mem::replace(&mut kept.counted, now);
+        self.memory = self.memory - before + now;
+    }
+
+    /// The offset of the first wanted message. `None`: some of the wanted ones are gone, or have
+    /// never existed, or none are wanted.
+    pub(super) fn first_since(&self, since: Since) -> Option<u64> {
+        match since {
+            Since::Now => None,
+            Since::Oldest => Some(self.oldest()),
+            Since::Offset(offset) => {
+                let next = offset.checked_add(1)?;
+                (self.oldest()..=self.top + 1).contains(&next).then_some(next)
+            }
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! A stream of the program, such as one for TLS: its chunks come in by a call, and what it is to do
+//! goes out as [`StreamFlow`]s, with its bytes in memory that the program lends.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::bridge::room::Lent;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::transport::{Ahead, Received};
+
+/// What the program is to do with a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamFlow {
+    /// Write `len` bytes from `start` of the lent memory; with them the `sent` oldest sends that
+    /// asked for a report are written.
+    Write {
+        /// Where the bytes begin.
+        start: u32,
+        /// How many there are.
+        len: u32,
+        /// The number of sends.
+        sent: u32,
+    },
+    /// End our side.
+    End,
+    /// Destroy it; `reset`: so that the peer sees an error.
+    Destroy {
+        /// Whether the peer gets a reset.
+        reset: bool,
+    },
+    /// Read it again.
+    Resume,
+}
+
+/// The way out of all streams of a reactor.
+#[derive(Clone, Default)]
+pub struct Outlet(Arc<Mutex<Flows>>);
+
+#[derive(Default)]
+struct Flows {
+    /// In order; those of one stream too.
+    list: Vec<(u32, StreamFlow)>,
+    memory: Option<Box<dyn Lent>>,
+    /// Bytes of the memory that are in use.
+    used: usize,
+    /// Streams that have more to write than there was memory for.
+    wanting: Vec<ConnectionId>,
+}
+
+impl Outlet {
+    /// Nothing to do, and no memory.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether there is something to do.
+    pub fn is_waiting(&self) -> bool {
+        let flows = self.flows();
+        !flows.list.is_empty() || !flows.wanting.is_empty()
+    }
+
+    /// Hands over what is to be done, as far as it fits: each with the slot of its stream. Returns the
+    /// number, and whether streams wait for memory.
+    pub fn take(&self, most: usize, mut take: impl FnMut(u32, StreamFlow)) -> (usize, bool) {
+        let mut flows = self.flows();
+        let count = flows.list.len().min(most);
+        flows.list.drain(..count).for_each(|(slot, flow)| take(slot, flow));
+        (count, !flows.wanting.is_empty())
+    }
+
+    /// Lends memory in place of that before. Returns the streams that have waited for it.
+    pub fn lend(&self, memory: Box<dyn Lent>) -> Vec<ConnectionId> {
+        let mut flows = self.flows();
+        flows.used = 0;
+        flows.memory = Some(memory);
+        std::mem::take(&mut flows.wanting)
+    }
+
+    /// The memory is free, but for what has come since, in a turn that the loop has called.
+    pub fn rewind(&self) {
+        let mut flows = self.flows();
+        if flows.list.is_empty() && flows.wanting.is_empty() {
+            flows.used = 0;
+        }
+    }
+
+    fn flows(&self) -> MutexGuard<'_, Flows> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Flows {
+    /// Copies bytes, as far as there is room. Returns their number.
+    fn write(&mut self, id: ConnectionId, parts: &[IoSlice<'_>]) -> usize {
+        let Self { list, memory, used, wanting } = self;
+        let Some(memory) = memory else {
+            wanting.push(id);
+            return 0;
+        };
+        let start = *used;
+        let (total, all) = (parts.iter().map(|part| part.len()).sum::<usize>(), memory.bytes().len());
+        if total > all - start.min(all) && total <= all {
+            // In one piece, in other memory: a write costs more than a copy.
+            wanting.push(id);
+            return 0;
+        }
+        for part in parts {
+            let room = memory.bytes_mut().get_mut(*used..).unwrap_or_default();
+            let len = part.len().min(room.len());
+            for (to, from) in room.chunks_mut(len.max(1)).take(1).zip(part.chunks(len.max(1))) {
+                to.copy_from_slice(from);
+            }
+            *used += len;
+            if len < part.len() {
+                wanting.push(id);
+                break;
+            }
+        }
+        let len = *used - start;
+        match list.last_mut() {
+            _ if len == 0 => {}
+            Some((slot, StreamFlow::Write { len: before, sent: 0, .. })) if *slot == id.slot => {
+                *before += len as u32
+            }
+            _ => list.push((id.slot, StreamFlow::Write { start: start as u32, len: len as u32, sent: 0 })),
+        }
+        len
+    }
+
+    fn note_sent(&mut self, slot: u32, count: u32) {
+        match self.list.last_mut() {
+            Some((last, StreamFlow::Write { sent, .. })) if *last == slot => *sent += count,
+            _ => self.list.push((slot, StreamFlow::Write { start: 0, len: 0, sent: count })),
+        }
+    }
+}
+
+/// What has been seen of the peer's side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Peer {
+    Open,
+    Ended,
+    /// The stream is closed.
+    Gone,
+}
+
+/// One stream.
+pub struct Pipe {
+    id: ConnectionId,
+    outlet: Outlet,
+    /// Bytes that have come and were not to be read yet, from `next` on.
+    incoming: Vec<u8>,
+    next: usize,
+    peer: Peer,
+    /// The stream takes more bytes.
+    takes: bool,
+    /// The program does not read the stream until [`StreamFlow::Resume`].
+    throttled: bool,
+    ending: Ending,
+}
+
+/// How the stream ends with its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Destroyed,
+    Reset,
+    /// By itself, now that both sides end.
+    Left,
+    /// Our side has been ended already.
+    Ended,
+}
+
+impl Pipe {
+    /// The stream of a connection.
+    pub fn new(id: ConnectionId, outlet: Outlet) -> Self {
+        let (incoming, next, peer) = (Vec::new(), 0, Peer::Open);
+        Self { id, outlet, incoming, next, peer, takes: true, throttled: false, ending: Ending::Destroyed }
+    }
+
+    /// Keeps bytes that may not be read yet. The program does not read the stream until they have
+    /// been.
+    pub(in crate::reactor) fn keep(&mut self, bytes: &[u8]) {
+        if self.next == self.incoming.len() {
+            self.incoming.clear();
+            self.next = 0;
+        }
+        self.incoming.extend_from_slice(bytes);
+        self.throttled = true;
+    }
+
+    /// Whether bytes are kept.
+    pub(in crate::reactor) fn keeps(&self) -> bool {
+        self.next < self.incoming.len()
+    }
+
+    /// The peer has ended its side, or (`gone`) the stream is closed.
+    pub(in crate::reactor) fn on_end(&mut self, gone: bool) {
+        self.peer = if gone { Peer::Gone } else { Peer::Ended };
+    }
+
+    /// Whether the stream takes bytes from now on.
+    pub(in crate::reactor) fn set_taking(&mut self, takes: bool) {
+        self.takes = takes;
+    }
+
+    pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
+        let kept = self.incoming.get(self.next..).unwrap_or_default();
+        if !kept.is_empty() {
+            let len = kept.len().min(room.len());
+            for (to, from) in room.iter_mut().zip(kept) {
+                *to = *from;
+            }
+            self.next += len;
+            if !self.keeps() && self.peer == Peer::Open {
+                self.resume();
+            }
+            return Received::Bytes(len);
+        }
+        self.incoming = Vec::new();
+        self.next = 0;
+        match self.peer {
+            Peer::Gone => Received::Dead,
+            Peer::Ended => Received::Eof,
+            Peer::Open => {
+                self.resume();
+                Received::Empty
+            }
+        }
+    }
+
+    fn resume(&mut self) {
+        if std::mem::take(&mut self.throttled) {
+            self.push(StreamFlow::Resume);
+        }
+    }
+
+    pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.peer == Peer::Gone {
+            return Err(ErrorKind::NotConnected.into());
+        }
+        let sent = if self.takes { self.outlet.flows().write(self.id, parts) } else { 0 };
+        if sent == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(sent) }
+    }
+
+    pub(super) fn note_sent(&self, count: u32) {
+        self.outlet.flows().note_sent(self.id.slot, count);
+    }
+
+    pub(super) fn look_ahead(&self) -> Ahead {
+        match self.peer {
+            _ if self.keeps() => Ahead::Bytes,
+            Peer::Open => Ahead::Nothing,
+            Peer::Ended => Ahead::End,
+            Peer::Gone => Ahead::Dead,
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        self.push(StreamFlow::End);
+    }
+
+    pub(super) fn reset_when_dropped(&mut self) {
+        self.ending = Ending::Reset;
+    }
+
+    pub(super) fn leave(&mut self, has_ended: bool) {
+        self.ending = if has_ended { Ending::Ended } else { Ending::Left };
+    }
+
+    fn push(&self, flow: StreamFlow) {
+        self.outlet.flows().list.push((self.id.slot, flow));
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        match self.ending {
+            _ if self.peer == Peer::Gone => {}
+            Ending::Destroyed => self.push(StreamFlow::Destroy { reset: false }),
+            Ending::Reset => self.push(StreamFlow::Destroy { reset: true }),
+            Ending::Left => self.push(StreamFlow::End),
+            Ending::Ended => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ConnectionId = ConnectionId { slot: 7, generation: 1 };
+
+    struct Memory(Vec<u8>);
+
+    impl Lent for Memory {
+        fn id(&self) -> u32 {
+            0
+        }
+
+        fn bytes(&self) -> &[u8] {
+            &self.0
+        }
+
+        fn bytes_mut(&mut self) -> &mut [u8] {
+            &mut self.0
+        }
+    }
+
+    fn pipe() -> (Pipe, Outlet) {
+        let outlet = Outlet::new();
+        (Pipe::new(ID, outlet.clone()), outlet)
+    }
+
+    fn taken(outlet: &Outlet) -> Vec<StreamFlow> {
+        let mut all = Vec::new();
+        outlet.take(usize::MAX, |slot, flow| {
+            assert_eq!(slot, ID.slot);
+            all.push(flow);
+        });
+        all
+    }
+
+    fn send(pipe: &mut Pipe, bytes: &[u8]) -> Option<usize> {
+        pipe.send_vectored(&[IoSlice::new(bytes)]).ok()
+    }
+
+    /// Bytes that are kept come before the end, and the stream is read again when none is left.
+    #[test]
+    fn kept_bytes() {
+        let (mut pipe, outlet) = pipe();
+        pipe.keep(b"abc");
+        pipe.keep(b"de");
+        let mut room = [0; 4];
+        assert!(matches!(pipe.receive(&mut room), Received::Bytes(4)));
+        assert_eq!((&room, taken(&outlet)), (b"abcd", vec![]));
+        assert!(pipe.look_ahead() == Ahead::Bytes);
+        assert!(matches!(pipe.receive(&mut room), Received::Bytes(1)));
+        assert_eq!(taken(&outlet), [StreamFlow::Resume]);
+        assert!(matches!(pipe.receive(&mut room), Received::Empty));
+        pipe.keep(b"f");
+        pipe.on_end(false);
+        assert!(matches!(pipe.receive(&mut room), Received::Bytes(1)));
+        assert!(matches!(pipe.receive(&mut room), Received::Eof));
+        assert_eq!(taken(&outlet), [], "a stream that has ended is not read again");
+    }
+
+    /// A stream without memory, or that takes nothing, is told so, and named when there is some.
+    #[test]
+    fn memory_and_back_pressure() {
+        let (mut pipe, outlet) = pipe();
+        assert_eq!(send(&mut pipe, b"abc"), None);
+        assert_eq!(outlet.lend(Box::new(Memory(vec![0; 8]))), [ID]);
+        assert_eq!(send(&mut pipe, b"abc"), Some(3));
+        assert_eq!(send(&mut pipe, b"de"), Some(2));
+        pipe.note_sent(2);
+        assert_eq!(taken(&outlet), [StreamFlow::Write { start: 0, len: 5, sent: 2 }]);
+        pipe.set_taking(false);
+        assert_eq!(send(&mut pipe, b"f"), None);
+        assert!(!outlet.is_waiting(), "it is full: no memory helps");
+        pipe.set_taking(true);
+        outlet.rewind();
+        assert_eq!(send(&mut pipe, b"fgh"), Some(3));
+        assert_eq!(taken(&outlet), [StreamFlow::Write { start: 0, len: 3, sent: 0 }]);
+    }
+
+    /// The end of its connection is the end of the stream, unless that has closed.
+    #[test]
+    fn ends() {
+        let flows = |end: fn(&mut Pipe)| {
+            let (mut pipe, outlet) = pipe();
+            end(&mut pipe);
+            drop(pipe);
+            taken(&outlet)
+        };
+        assert_eq!(flows(|_| {}), [StreamFlow::Destroy { reset: false }]);
+        assert_eq!(flows(Pipe::reset_when_dropped), [StreamFlow::Destroy { reset: true }]);
+        assert_eq!(flows(|pipe| pipe.leave(false)), [StreamFlow::End]);
+        assert_eq!(flows(|pipe| pipe.leave(true)), []);
+        assert_eq!(flows(|pipe| pipe.on_end(true)), []);
+    }
+}

@@ -1,0 +1,87 @@
+//! The bytes that wait to be sent to all connections together, where there is a limit.
+//!
+//! A peer that does not read costs memory for as long as the program sends to it. Above the budget,
+//! the connection with the most waiting bytes is ended: those that read have next to nothing
+//! waiting.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::bridge::layout::Cause;
+use crate::engine::ErrorKind;
+
+use crate::reactor::Reactor;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+
+/// The bytes that wait, by slots; empty where there is no limit.
+pub(super) struct Budget {
+    budget: usize,
+    total: usize,
+    bytes: HashMap<u32, (ConnectionId, usize)>,
+    /// The same numbers, the largest at the end: a thousand connections may have to be ended at
+    /// once.
+    ranks: BTreeSet<(usize, u32)>,
+}
+
+impl Budget {
+    /// `budget`: `usize::MAX` for none.
+    pub(super) fn new(budget: usize) -> Self {
+        Self { budget, total: 0, bytes: HashMap::new(), ranks: BTreeSet::new() }
+    }
+
+    pub(super) fn set_budget(&mut self, budget: usize) {
+        self.budget = budget;
+    }
+
+    pub(super) fn set(&mut self, id: ConnectionId, bytes: usize) {
+        if self.budget == usize::MAX || (bytes == 0 && self.bytes.is_empty()) {
+            return;
+        }
+        let before = match bytes {
+            0 => self.bytes.remove(&id.slot),
+            bytes => self.bytes.insert(id.slot, (id, bytes)),
+        };
+        let before = before.map_or(0, |(_, before)| before);
+        self.total = self.total + bytes - before;
+        if before != bytes {
+            self.ranks.remove(&(before, id.slot));
+            if bytes != 0 {
+                self.ranks.insert((bytes, id.slot));
+            }
+        }
+    }
+
+    /// The connection with the most waiting bytes, if all together are above the budget.
+    fn worst(&self) -> Option<ConnectionId> {
+        if self.total <= self.budget {
+            return None;
+        }
+        let (_, slot) = self.ranks.last()?;
+        self.bytes.get(slot).map(|(id, _)| *id)
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Ends connections until the bytes that wait are within the budget.
+    pub(in crate::reactor) fn end_slow(&mut self) {
+        while let Some(id) = self.writer.budget.worst() {
+            self.writer.budget.set(id, 0);
+            // The reports about the connection belong to no read under way.
+            self.consumer.on_turn_end();
+            self.guarded(id.slot, |reactor| {
+                let Some((mut session, consumer)) = reactor.session(id.slot) else { return };
+                session.metrics.tally.over_budget += 1;
+                let engine = &session.connection.engine;
+                if session.is_open() && !engine.failed() && !engine.close_received() {
+                    let error = session.connection.engine.refuse(ErrorKind::SendBudget);
+                    session.reader.forget_message(id.slot);
+                    consumer.on_error(&mut session, error);
+                }
+                session.cut(Cause::SendBudget);
+            });
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What a connection is sent, from messages to queued frames.
+
+use std::io::IoSlice;
+
+use crate::bridge::large::Large;
+use crate::bridge::layout::CONTROL_BYTES;
+use crate::engine::frame::{wire_len, write_before};
+use crate::engine::{FrameKind, MessageKind, PreparedFrame, mask};
+
+use super::half::WriteHalf;
+use super::masking::Masking;
+use super::outgoing::Pool;
+use crate::reactor::Session;
+use crate::reactor::command::records::Outbound;
+use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE};
+use crate::reactor::connection::Connection;
+use crate::reactor::consume::message::{Bytes, Message, frame_kind};
+
+impl Session<'_> {
+    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies
+    /// `payload`, and compresses it where permessage-deflate was negotiated.
+    pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
+        self.data(frame_kind(kind), fin, payload);
+    }
+
+    /// Sends a ping with at most 125 bytes; more is cut off.
+    pub fn ping(&mut self, payload: &[u8]) {
+        self.pings();
+        self.frame(FrameKind::Ping, true, control(payload));
+    }
+
+    /// Sends a pong with at most 125 bytes; more is cut off.
+    pub fn pong(&mut self, payload: &[u8]) {
+        self.frame(FrameKind::Pong, true, control(payload));
+    }
+
+    /// Sends a message back as it came: from the receive buffer itself where that saves a copy.
+    pub fn send_back(&mut self, message: Message<'_>) {
+        let kind = frame_kind(message.kind);
+        if self.connection.engine.has_deflate() {
+            return self.data(kind, true, message.payload.as_slice());
+        }
+        let Bytes::Input { buffer, range, headroom } = message.payload else {
+            return self.frame(kind, true, message.payload.as_slice());
+        };
+        let payload = buffer.get(range.clone()).unwrap_or_default();
+        if !self.may_write_now(payload.len()) {
+            return self.frame(kind, true, payload);
+        }
+        let header = self.connection.engine.encode(kind, true, range.len(), None);
+        match write_before(buffer, range.clone(), headroom, &header) {
+            Some(frame) => self.write_now(&[IoSlice::new(buffer.get(frame).unwrap_or_default())]),
+            None => {
+                self.write_now(&[IoSlice::new(&header), IoSlice::new(buffer.get(range).unwrap_or_default())])
+            }
+        }
+    }
+
+    /// Queues a consumer's messages that are not compressed, on a connection that takes frames and
+    /// masks none. Each is given as whether it is text, and its payload.
+    #[inline(always)]
+    pub(in crate::reactor) fn queue_messages<'a>(
+        &mut self,
+        messages: impl Iterator<Item = (bool, &'a [u8])>,
+    ) {
+        let Connection { engine, write: WriteHalf { outgoing, accepted, .. }, .. } = &mut *self.connection;
+        let frames = messages.map(|(is_text, payload)| {
+            // Two calls, so that neither has to test for the other role.
+            let header = match is_text {
+                true => engine.encode(FrameKind::Text, true, payload.len(), None),
+                false => engine.encode(FrameKind::Binary, true, payload.len(), None),
+            };
+            (header, payload)
+        });
+        *accepted += outgoing.push_frames(frames, &mut self.writer.pool) as u64;
+    }
+
+    /// Sends a consumer's frame. `more`: another one for the same connection follows it.
+    #[inline]
+    pub(in crate::reactor) fn send_payload(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        masking: Masking,
+        payload: Outbound<'_>,
+        more: bool,
+    ) {
+        if kind == FrameKind::Ping {
+            self.pings();
+        }
+        let key = self.key(masking);
+        self.account(wire_len(payload.len(), key.is_some()));
+        match payload {
+            Outbound::Own(large) => {
+                self.connection.queue_large(kind, fin, large, key);
+                self.touch();
+            }
+            // Frames that follow each other leave together; a long one that stands alone is spared
+            // a copy.
+            Outbound::Lent(_) | Outbound::Shared(_) => {
+                if more || key.is_some() || !self.frame_now(kind, fin, &payload) {
+                    self.frame_with(kind, fin, &payload, key);
+                }
+            }
+        }
+    }
+
+    /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
+    pub(in crate::reactor) fn account(&mut self, wire_bytes: usize) {
+        self.connection.write.accepted += wire_bytes as u64;
+    }
+
+    fn pings(&mut self) {
+        if self.connection.takes_frames() {
+            self.metrics.pinged(self.id.slot);
+        }
+    }
+
+    pub(in crate::reactor) fn frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
+        let key = self.key(Masking::Rule);
+        self.frame_with(kind, fin, payload, key);
+    }
+
+    pub(in crate::reactor) fn frame_with(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        payload: &[u8],
+        key: Option<[u8; 4]>,
+    ) {
+        self.connection.queue_frame(kind, fin, payload, key, &mut self.writer.pool);
+        self.touch();
+    }
+
+    /// The key of the next frame, if it is to be masked.
+    #[inline]
+    pub(in crate::reactor) fn key(&mut self, masking: Masking) -> Option<[u8; 4]> {
+        let masks = match masking {
+            Masking::Rule => self.connection.is_client(),
+            Masking::Against => !self.connection.is_client(),
+            Masking::Key(key) => return Some(key),
+        };
+        masks.then(|| self.writer.keys.next())
+    }
+
+    /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket
+    /// itself).
+    pub(in crate::reactor) fn write(&mut self, bytes: &[u8]) {
+        if !self.connection.write.state.is_ended() {
+            self.connection.write.outgoing.push(bytes, &mut self.writer.pool);
+            self.touch();
+        }
+    }
+
+    /// The same, without copying memory that is the reactor's.
+    pub(in crate::reactor) fn write_payload(&mut self, payload: Outbound<'_>) {
+        if self.connection.write.state.is_ended() {
+            return;
+        }
+        match payload {
+            Outbound::Lent(bytes) => self.connection.write.outgoing.push(bytes, &mut self.writer.pool),
+            Outbound::Shared(frame) => self.connection.write.outgoing.push_shared(frame),
+            Outbound::Own(large) => {
+                let (bytes, start) = large.into_memory();
+                self.connection.write.outgoing.push_owned(bytes, start);
+            }
+        }
+        self.touch();
+    }
+
+    /// Schedules the queued bytes to be written at the end of the turn, and the consumer to be
+    /// informed how far that went.
+    #[inline]
+    pub(in crate::reactor) fn touch(&mut self) {
+        self.writer.fresh.push(self.id, &mut self.connection.write.unwritten);
+    }
+
+    /// Writes a frame at once if it is long enough to be worth a write of its own and nothing waits
+    /// before it.
+    fn frame_now(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) -> bool {
+        let now = self.may_write_now(payload.len());
+        if now {
+            let header = self.connection.engine.encode(kind, fin, payload.len(), None);
+            self.write_now(&[IoSlice::new(&header), IoSlice::new(payload)]);
+        }
+        now
+    }
+
+    /// Sends a whole frame that other connections send too; `now`: the part that the kernel takes
+    /// of a long one leaves at once, if nothing waits before it.
+    pub(in crate::reactor) fn shared(
+        &mut self,
+        PreparedFrame { mut frame, compressed }: PreparedFrame,
+        now: bool,
+    ) {
+        if compressed != 0 {
+            self.note_compressed(compressed, frame.len());
+            self.writer.spend(compressed * COST_OF_COMPRESSED);
+        }
+        if frame.len() < IN_PLACE {
+            self.connection.write.outgoing.push(&frame, &mut self.writer.pool);
+        } else {
+            if now && self.may_write_now(frame.len()) {
+                // As in `write_now`.
+                let sent = self.connection.transport.send(&frame).unwrap_or_default();
+                // Otherwise only the record, which does not have the payload, is charged.
+                self.writer.left = self.writer.left.saturating_sub(sent);
+                self.metrics.tally.bytes_sent += sent as u64;
+                frame.skip(sent);
+            }
+            if !frame.is_empty() {
+                self.connection.write.outgoing.push_shared(frame);
+            }
+        }
+        self.touch();
+    }
+
+    fn may_write_now(&self, len: usize) -> bool {
+        let connection = &self.connection;
+        len >= IN_PLACE
+            && connection.write.outgoing.is_empty()
+            && connection.takes_frames()
+            && !connection.is_client()
+    }
+
+    /// Writes the parts of a frame and queues the bytes that the kernel does not take.
+    fn write_now(&mut self, parts: &[IoSlice<'_>]) {
+        // The write at the end of the turn will meet any error of the socket again.
+        let mut sent = self.connection.transport.send_vectored(parts).unwrap_or_default();
+        self.metrics.tally.bytes_sent += sent as u64;
+        for part in parts {
+            let taken = sent.min(part.len());
+            sent -= taken;
+            if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
+                self.connection.write.outgoing.push(rest, &mut self.writer.pool);
+            }
+        }
+        // Also when all is written: that is reported at the end of the turn.
+        self.touch();
+    }
+
+    /// Reports, through `on_sent`, when the kernel has all bytes queued so far.
+    pub fn mark(&mut self) {
+        self.connection.write.mark(false);
+        self.touch();
+    }
+
+    /// Writes at most `most` of the queued bytes now, and not at the end of the turn, which is
+    /// charged for like a command.
+    pub(in crate::reactor) fn write_at_once(&mut self, most: usize) {
+        let before = self.connection.write.written();
+        let Connection { write, transport, .. } = &mut *self.connection;
+        // The write at the end of the turn will meet any error of the socket again.
+        let _again = write.write_to(transport, &mut self.writer.pool, most);
+        let sent = self.connection.write.written() - before;
+        self.metrics.tally.bytes_sent += sent;
+        self.writer.spend(sent as usize);
+    }
+}
+
+impl Connection {
+    /// Queues a frame, copying its payload. It is dropped when the connection does not take any.
+    fn queue_frame(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        payload: &[u8],
+        key: Option<[u8; 4]>,
+        pool: &mut Pool,
+    ) {
+        if !self.takes_frames() {
+            return;
+        }
+        let header = self.engine.encode(kind, fin, payload.len(), key);
+        match key {
+            None => self.write.outgoing.push_frame(&header, payload, pool),
+            Some(key) => self.write.outgoing.push_masked(&header, payload, key, pool),
+        }
+    }
+
+    /// As `queue_frame`, without copying the payload.
+    pub(super) fn queue_large(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        mut payload: Large,
+        key: Option<[u8; 4]>,
+    ) {
+        if !self.takes_frames() {
+            return;
+        }
+        let header = self.engine.encode(kind, fin, payload.len(), key);
+        if let Some(key) = key {
+            mask::unmask(key, 0, payload.payload_mut());
+        }
+        let (bytes, start) = payload.into_frame(&header);
+        self.write.outgoing.push_owned(bytes, start);
+    }
+}
+
+/// The part that fits a control frame (RFC 6455 section 5.5).
+fn control(payload: &[u8]) -> &[u8] {
+    payload.get(..payload.len().min(CONTROL_BYTES)).unwrap_or_default()
+}
