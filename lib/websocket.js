@@ -25,7 +25,7 @@ const {
   OPEN,
   READY_STATES,
   kOpen,
-} = require('./base/constants');
+} = require('./constants');
 const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
 const { log } = require('./base/log');

@@ -231,8 +231,8 @@ module.exports = {
   /** If the extension was negotiated. */
   OUT_FLAG_COMPRESS: 2048,
   /**
-   * The payload is an earlier record's. With `OUT_FLAG_LARGE`: the payload and the kind of
-   * message are those of the last record with `OUT_FLAG_SHARED`.
+   * The payload is an earlier record's. With `OUT_FLAG_LARGE`: the last record with
+   * `OUT_FLAG_SHARED` has the payload and the kind of message.
    */
   OUT_FLAG_SAME: 4096,
   /** With `OUT_FLAG_LARGE`, of a whole message: later records have the same payload. */

@@ -206,8 +206,9 @@ fn accepted_sockets_have_the_options_of_tcp() {
         reactor.handle().submit(Command::Accept(1)).unwrap();
         until(&mut reactor, |reactor| reactor.connections() == 1);
         let slot = reactor.connections.slots().pop().unwrap();
-        let socket =
-            SockRef::from(reactor.connections.get_mut(slot).unwrap().transport.as_tcp().unwrap()).try_clone().unwrap();
+        let socket = SockRef::from(reactor.connections.get_mut(slot).unwrap().transport.as_tcp().unwrap())
+            .try_clone()
+            .unwrap();
         assert!(!socket.tcp_nodelay().unwrap(), "{is_taken}");
         assert!(socket.keepalive().unwrap(), "{is_taken}");
         assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(77), "{is_taken}");
