@@ -4,6 +4,7 @@ import { Duplex } from 'node:stream';
 
 import test from 'ava';
 
+import { Child } from '../helpers/child.mjs';
 import { frame, nextEvents } from '../helpers/clients.mjs';
 import { attach, pipePair } from '../helpers/streams.mjs';
 
@@ -68,4 +69,10 @@ test('a message that was read in place is a view of its chunk, and stays as it i
   near.push(frame(2, 'new'));
   t.is(`${(await next)[0]}`, 'new');
   t.deepEqual([`${one}`, `${two}`], ['one', 'two']);
+});
+
+test('what the reactor reads in a later turn keeps the process alive', async (t) => {
+  const { code, stdout, stderr } = await new Child(t, 'more-than-a-turn.mjs').ended();
+  t.is(code, 0, stderr);
+  t.deepEqual(stdout.trim().split('\n').map(Number).sort(), [...Array(4).fill(4 << 20), ...Array(4).fill(5)]);
 });

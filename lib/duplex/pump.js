@@ -119,8 +119,9 @@ class Pump {
   throttle() {
     this.isThrottled = true;
     this.socket.pause();
-    // A stream that is not read does not say that its peer has gone.
-    this.looks ??= setInterval(look, LOOK_MILLISECONDS, this).unref();
+    // A stream that is not read does not say that its peer has gone. The reactor reads the rest in a later turn, for
+    // which nothing else may keep the process alive.
+    this.looks ??= setInterval(look, LOOK_MILLISECONDS, this);
   }
 
   goesOn() {
@@ -258,7 +259,7 @@ class Pump {
     this.isFinished = true;
     if (this.closed !== 0) return receive.closed(this.ws, this.closed);
     this.report(STREAM_CLOSED);
-    // The reactor reads the rest in its next turn, for which nothing else may keep the process alive.
+    // As for a stream that is not read.
     if (this.closed === 0) this.looks ??= setInterval(look, LOOK_MILLISECONDS, this);
   }
 
