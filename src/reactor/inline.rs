@@ -220,11 +220,7 @@ impl<C: Consumer> Reactor<C> {
 
     fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
         self.timers.begin_turn();
-        // The chunks of all streams in a turn of the loop have one budget.
-        if self.loop_turn.is_none() || self.loop_turn != self.read_in {
-            self.begin_reading();
-            self.read_in = self.loop_turn;
-        }
+        self.begin_reading();
         // The memory that was handed over is the caller's again when this returns.
         self.writer.allow(usize::MAX);
         self.writer.begin_turn();

@@ -110,7 +110,7 @@ pub struct Reactor<C: Consumer> {
     stopping: bool,
     /// The turn of the loop that runs the reactor, if another program has that loop.
     loop_turn: Option<u32>,
-    /// That in which streams were read last.
+    /// That of the budget for reading.
     read_in: Option<u32>,
     /// That in which deadlines were found to be over.
     swept_in: Option<u32>,
@@ -231,7 +231,6 @@ impl<C: Consumer> Reactor<C> {
         }
         self.wait(timeout)?;
         self.begin_reading();
-        self.read_in = self.loop_turn;
         self.writer.begin_turn();
         // Deferred sends come first, or new ones would use the budget up.
         self.on_deferred();

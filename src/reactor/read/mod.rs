@@ -151,7 +151,8 @@ impl<C: Consumer> Reactor<C> {
                 return self.read_on(slot, READ_BUDGET);
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
-            let had = connection.read.held + connection.engine.buffered() + begun.len;
+            let held = connection.read.held;
+            let had = held + connection.engine.buffered() + begun.len;
             let early = self.reader.paced.read_early(slot, room);
             let received = match early {
                 Some(len) => Received::Bytes(len),
@@ -168,7 +169,7 @@ impl<C: Consumer> Reactor<C> {
                     let more = len == asked && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
                     self.notice_density(slot, had, len);
-                    let work = if compressed { len.max(self.inflated(slot)) } else { len };
+                    let work = if compressed { len.max(self.unpacked(slot, held)) } else { len };
                     // A system call costs as much as that many bytes, however few it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
@@ -198,6 +199,15 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         self.assemble(slot, begun);
+    }
+
+    /// Bytes that a read of a connection has inflated, or handed over if those are more: it may have
+    /// completed a message that was inflated in other turns, as may a read of each other connection.
+    /// `held`: before it.
+    fn unpacked(&mut self, slot: u32, held: usize) -> usize {
+        let inflated = self.inflated(slot);
+        let now = self.connections.get_mut(slot).map_or(held, |connection| connection.read.held);
+        inflated.max(now.saturating_sub(held))
     }
 
     /// Charges for a read of `len` bytes, before which the connection `had` this many, messages

@@ -130,9 +130,13 @@ impl Sweep {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// From here on sockets may be read.
+    /// From here on connections may be read. In a turn of another program's loop the reactor may have
+    /// several of its own, and chunks of streams come between them: all of these have one budget.
     pub(in crate::reactor) fn begin_reading(&mut self) {
-        self.reader.turn_budget = TURN_BUDGET;
+        if self.loop_turn.is_none() || self.loop_turn != self.read_in {
+            self.read_in = self.loop_turn;
+            self.reader.turn_budget = TURN_BUDGET;
+        }
         self.reader.reserved = self.reader.ready.begin_turn();
     }
 
