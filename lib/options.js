@@ -1,6 +1,7 @@
 'use strict';
 
-const { LONGEST_DELAY, checkNumbers, checkValue, delay, limit, wrongType } = require('./base/checks');
+const { LONGEST_DELAY, checkNumbers, checkValue, limit, wrongType } = require('./base/checks');
+const { engineOptions } = require('./connection/options');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
@@ -265,16 +266,7 @@ function tcpOptions(options) {
 
 /** The options with which the reactor serves a connection. @param {ServerOptions} options */
 function connectionOptions(options) {
-  return {
-    maxPayload: limit(options.maxPayload),
-    maxFragments: limit(options.maxFragments),
-    skipUtf8Validation: !!options.skipUTF8Validation,
-    autoPong: !!options.autoPong && !hasOwnPong(options),
-    maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
-    closeTimeout: delay(options.closeTimeout),
-    pingInterval: own(options, 'pingInterval'),
-    idleTimeout: own(options, 'idleTimeout'),
-  };
+  return engineOptions(options, options, !!options.autoPong && !hasOwnPong(options));
 }
 
 /**

@@ -2,7 +2,8 @@
 
 const { Duplex } = require('node:stream');
 
-const { BORROWED, STREAM } = require('./base/bits');
+const { BORROWED } = require('./base/bits');
+const { streamOf } = require('./connection/state');
 
 /**
  * What a stream uses of a WebSocket, of this package or another.
@@ -18,8 +19,10 @@ const { BORROWED, STREAM } = require('./base/bits');
  * @property {() => void} close
  * @property {() => void} terminate
  * @property {Duplex | null} _socket
- * @property {number} [_bits] Of this package only: see bits.js
+ * @property {number} [_bits] Of this package only
  */
+
+/** @import { WebSocket } from './connection/state' */
 
 /** @typedef {import('node:events').EventEmitter & Used} AnyWebSocket */
 
@@ -95,7 +98,7 @@ class WebSocketStream extends Duplex {
     // The handshake failed: 'error' is coming.
     if (socket === null) return;
     // The reactor ends its sockets itself: only the 'close' of the WebSocket shows it.
-    const isStream = typeof ws._bits !== 'number' || (ws._bits & STREAM) !== 0;
+    const isStream = ws._bits === undefined || streamOf(/** @type {WebSocket} */ (/** @type {unknown} */ (ws))) !== null;
     if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
       callback();
       if (this.readableEnded) this.destroy();
@@ -137,7 +140,7 @@ class WebSocketStream extends Duplex {
 
 /** Copies a message that its handler must not keep. @type {(ws: AnyWebSocket, data: unknown) => unknown} */
 function kept(ws, data) {
-  return typeof ws._bits === 'number' && (ws._bits & BORROWED) !== 0 ? copyOf(data) : data;
+  return (Number(ws._bits) & BORROWED) !== 0 ? copyOf(data) : data;
 }
 
 /** An ArrayBuffer or a Blob has memory of its own already. @type {(data: unknown) => unknown} */

@@ -2,18 +2,7 @@
 
 const EventEmitter = require('node:events');
 
-const {
-  BORROWED,
-  CONVERT,
-  GONE,
-  ONE_BY_ONE,
-  PAUSED,
-  PEER_DONE,
-  REJECTIONS,
-  SENDS_WAIT,
-  STREAM,
-  TERMINATED,
-} = require('./base/bits');
+const { BORROWED, GONE, INDIRECT, ONE_BY_ONE, PAUSED, PEER_DONE, SENDS_WAIT, TERMINATED } = require('./base/bits');
 const { inContext } = require('./base/async-context');
 const {
   BINARY_TYPES,
@@ -36,11 +25,10 @@ const { Emitter, fixCapture } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
-const { binaryTypeOf, heedBinaryType } = require('./connection/binary-type');
+const { binaryTypeOf, heedBinaryType, setBinaryType } = require('./connection/binary-type');
 const { command, hasConnection, post } = require('./connection/post');
-const { causeOf } = require('./connection/cause');
 const { hasRoom } = require('./connection/pressure');
-const { Extra, startClosing } = require('./connection/state');
+const { Extra, causeOf, startClosing, streamOf } = require('./connection/state');
 const { bytesSettled } = require('./reactor/crossing');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
@@ -85,7 +73,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     super();
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
-    if (EventEmitter.captureRejections) this._bits |= REJECTIONS;
+    if (EventEmitter.captureRejections) this._bits |= INDIRECT;
     this._readyState = CONNECTING;
     this._slot = NO_SLOT;
     this._generation = NO_GENERATION;
@@ -109,18 +97,12 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   set binaryType(type) {
-    if (!BINARY_TYPES.includes(type)) return;
-    if (type === BINARY_TYPES[0]) {
-      this._bits &= ~CONVERT;
-    } else {
-      this._bits |= CONVERT;
-      this._ensureExtra().binaryType = type;
-    }
+    if (BINARY_TYPES.includes(type)) setBinaryType(this, type);
   }
 
   get bufferedAmount() {
     const late = this._extra === null ? 0 : this._extra.lateBytes;
-    const stream = this._extra === null ? null : this._extra.stream;
+    const stream = streamOf(this);
     if (this._readyState === CONNECTING) return late;
     // Node subtracts a failed write twice, in the callback of another failed write.
     const written = stream === null ? 0 : Math.max(stream.socket._writableState.length, 0);
@@ -184,24 +166,25 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   pause() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     // A program may have paused or resumed the stream itself: this call counts, as in ws.
-    if ((this._bits & PAUSED) !== 0 && (this._bits & STREAM) === 0 && hasConnection(this)) return;
+    const isStream = streamOf(this) !== null;
+    if ((this._bits & PAUSED) !== 0 && !isStream && hasConnection(this)) return;
     if (log.enabled) log('connection %d: paused', this._order);
     this._bits |= PAUSED;
     this._ensureExtra().pausedIn = currentBatch();
     // After the peer's last record only its end is unread.
-    if ((this._bits & (PEER_DONE | STREAM)) === PEER_DONE) return;
+    if ((this._bits & PEER_DONE) !== 0 && !isStream) return;
     command(this, OUT_PAUSE);
   }
 
   /** @throws {TypeError} As `pause()` */
   resume() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    if ((this._bits & (PAUSED | STREAM)) === 0 && hasConnection(this)) return;
+    if ((this._bits & PAUSED) === 0 && streamOf(this) === null && hasConnection(this)) return;
     this._bits &= ~PAUSED;
     if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
     // With too many held records reading goes on after they are delivered.
-    if (this._extra !== null && this._extra.throttled) return;
+    if (this._extra?.held?.isFull) return;
     command(this, OUT_RESUME);
   }
 

@@ -11,8 +11,8 @@ import { WebSocket, prepare } from '../../lib/index.mjs';
 import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
 
 const require = createRequire(import.meta.url);
-const { streams } = require('../../lib/connection/clients.js');
 const { bytesSettled } = require('../../lib/reactor/crossing.js');
+const { connections } = require('../../lib/reactor/table.js');
 const outbox = require('../../lib/reactor/outbox.js');
 
 /** Bytes of the reactor's connection that no longer wait; a stream has none. */
@@ -126,7 +126,7 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     for (const { ws } of all) ws.terminate();
     await Promise.all(closed);
     t.is(server.broadcast('to nobody'), 0);
-    t.false([...streams].some((ws) => all.some((one) => one.ws === ws)));
+    t.false(connections().some((ws) => all.some((one) => one.ws === ws)));
   });
 }
 

@@ -2,7 +2,7 @@
 
 const { AsyncResource } = require('node:async_hooks');
 
-const { CONTEXT } = require('./bits');
+const { INDIRECT } = require('./bits');
 
 /** @import { WebSocket } from '../connection/state' */
 
@@ -39,7 +39,7 @@ function capture() {
 function setContext(ws, context) {
   if (context === null) return;
   ws._ensureExtra().context = context;
-  ws._bits |= CONTEXT;
+  ws._bits |= INDIRECT;
 }
 
 /**
@@ -53,8 +53,9 @@ function setContext(ws, context) {
  * @param {C} [c]
  */
 function inContext(ws, call, a, b, c) {
-  if ((ws._bits & CONTEXT) === 0) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));
-  else /** @type {{ context: AsyncResource }} */ (ws._extra).context.runInAsyncScope(call, null, ws, a, b, c);
+  const context = ws._extra === null ? null : ws._extra.context;
+  if (context === null) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));
+  else context.runInAsyncScope(call, null, ws, a, b, c);
 }
 
 module.exports = { capture, inContext, root, setContext };

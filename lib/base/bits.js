@@ -1,76 +1,45 @@
 'use strict';
 
-// The state of a connection, as bits of its `_bits`: one number saves memory of idle connections.
-
-// With any of these, NOT_PLAIN, a message cannot just be emitted.
-
-/** Until `resume()`. */
-const PAUSED = 0x01;
-/** Records wait in `_extra.held`. */
-const HOLDING = 0x02;
-/** Nothing but 'close' is emitted any more. */
-const TERMINATED = 0x04;
-/** To another `binaryType`. */
-const CONVERT = 0x08;
-/** `allowSynchronousEvents` is false. */
-const ONE_BY_ONE = 0x10;
-/** `captureRejections` of node:events. */
-const REJECTIONS = 0x20;
-/** Events run in `_extra.context`. */
-const CONTEXT = 0x40;
-/** There is no WebSocket yet. */
-const HANDSHAKE = 0x80;
-const NOT_PLAIN = 0xff;
-
-// The progress of both sides.
-
-const CLOSE_RECEIVED = 0x100;
-const CLOSE_SENT = 0x200;
-const ERROR_EMITTED = 0x400;
-/** Sends wait for a Blob that is being read. */
-const SENDS_WAIT = 0x800;
-/** The peer has ended its side, which is reported later. */
-const END_WAITS = 0x1000;
-/** The peer's last frame has come: a close frame, or one that breaks the protocol. */
-const PEER_DONE = 0x2000;
-/** The socket has closed; 'close' may still wait for `resume()`. */
-const GONE = 0x4000;
-
-// The kind of connection.
-
-const CLIENT = 0x8000;
-/** Over a stream of Node, `_extra.stream`. */
-const STREAM = 0x1_0000;
-/** Pings are answered by the `pong()` of a subclass. */
-const OWN_PONG = 0x4_0000;
-/** Option `messages`: they are taken back when their handlers have returned. */
-const BORROWED = 0x8_0000;
-
-/** The cause of the end, one of CAUSES, once it is known. */
-const CAUSE_SHIFT = 24;
-const CAUSE_BITS = 0x1f << CAUSE_SHIFT;
+// What a connection is in, beside its `readyState`: one number, its `_bits`, saves memory of idle connections.
+// Each bit is a fact that nothing else says.
 
 module.exports = {
-  BORROWED,
-  CAUSE_BITS,
-  CAUSE_SHIFT,
-  CLIENT,
-  CLOSE_RECEIVED,
-  CLOSE_SENT,
-  CONTEXT,
-  CONVERT,
-  END_WAITS,
-  ERROR_EMITTED,
-  GONE,
-  HANDSHAKE,
-  HOLDING,
-  NOT_PLAIN,
-  ONE_BY_ONE,
-  OWN_PONG,
-  PAUSED,
-  PEER_DONE,
-  REJECTIONS,
-  SENDS_WAIT,
-  STREAM,
-  TERMINATED,
+  // With any of these, NOT_PLAIN, a message cannot just be emitted.
+
+  /** Until `resume()`. */
+  PAUSED: 0x01,
+  /** Records wait in `_extra.held`. */
+  HOLDING: 0x02,
+  /** Nothing but 'close' is emitted any more. */
+  TERMINATED: 0x04,
+  /** `allowSynchronousEvents` is false. */
+  ONE_BY_ONE: 0x08,
+  /** Messages are converted, emitted in an async context, or caught when they are rejected; or this is a handshake. */
+  INDIRECT: 0x10,
+  NOT_PLAIN: 0x1f,
+
+  // How far the peer, this side and the socket are.
+
+  /** The peer's last frame has come: a close frame, or one that breaks the protocol. */
+  PEER_DONE: 0x20,
+  /** The peer has ended its side, which is reported later. */
+  END_WAITS: 0x40,
+  CLOSE_SENT: 0x80,
+  ERROR_EMITTED: 0x100,
+  /** Sends wait for a Blob that is being read. */
+  SENDS_WAIT: 0x200,
+  /** The socket has closed; 'close' may still wait for `resume()`. */
+  GONE: 0x400,
+
+  // What never changes.
+
+  CLIENT: 0x800,
+  /** Pings are answered by the `pong()` of a subclass. */
+  OWN_PONG: 0x1000,
+  /** Option `messages`: they are taken back when their handlers have returned. */
+  BORROWED: 0x2000,
+
+  /** The cause of the end, one of CAUSES, once it is known. */
+  CAUSE_SHIFT: 24,
+  CAUSE_BITS: 0x1f << 24,
 };

@@ -1,9 +1,10 @@
 'use strict';
 
-const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, ERROR_EMITTED } = require('../base/bits');
+const { CLIENT, CLOSE_SENT, ERROR_EMITTED } = require('../base/bits');
 const { CLOSING, CONNECTING, EMPTY_BUFFER } = require('../base/constants');
 const { binaryTypeOf } = require('../connection/binary-type');
 const { hasConnection } = require('../connection/post');
+const { isCloseReceived } = require('../connection/state');
 const { ABNORMAL } = require('../base/layout');
 const { ReceiverView } = require('./receiver-view');
 const { SenderView } = require('./sender-view');
@@ -30,7 +31,7 @@ const fields = {
   },
 
   get _closeFrameReceived() {
-    return (this._bits & CLOSE_RECEIVED) !== 0;
+    return isCloseReceived(this);
   },
 
   get _closeFrameSent() {

@@ -2,8 +2,8 @@
 
 const { Writable } = require('node:stream');
 
-const { limit } = require('../base/checks');
-const { convert } = require('../connection/receive');
+const { convert } = require('../connection/binary-type');
+const { readingOptions } = require('../connection/options');
 const { negotiatedDeflate } = require('../deflate/options');
 const { protocolError } = require('../base/errors');
 const { addon } = require('../reactor/addon');
@@ -34,9 +34,7 @@ class Receiver extends Writable {
     this._reader = new (addon().FrameReader)({
       deflate,
       isServer: !!options.isServer,
-      maxPayload: limit(options.maxPayload),
-      maxFragments: limit(options.maxFragments),
-      skipUtf8Validation: !!options.skipUTF8Validation,
+      ...readingOptions(options),
     });
     this._isConcluded = false;
   }

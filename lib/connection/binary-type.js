@@ -1,9 +1,21 @@
 'use strict';
 
-const { CONVERT } = require('../base/bits');
+const { INDIRECT } = require('../base/bits');
 const { BINARY_TYPES } = require('../base/constants');
 
 /** @import { WebSocket } from './state' */
+
+/** @type {(ws: WebSocket) => string} */
+function binaryTypeOf(ws) {
+  return ws._extra === null ? BINARY_TYPES[0] : ws._extra.binaryType;
+}
+
+/** @type {(ws: WebSocket, type: string) => void} */
+function setBinaryType(ws, type) {
+  if (type === binaryTypeOf(ws)) return;
+  ws._bits |= INDIRECT;
+  ws._ensureExtra().binaryType = type;
+}
 
 /**
  * A subclass may have a `binaryType` of its own: as in ws, what that says when the connection opens
@@ -12,15 +24,7 @@ const { BINARY_TYPES } = require('../base/constants');
  * @type {(ws: WebSocket) => void}
  */
 function heedBinaryType(ws) {
-  const type = ws.binaryType || BINARY_TYPES[0];
-  if (type === BINARY_TYPES[0]) return;
-  ws._bits |= CONVERT;
-  ws._ensureExtra().binaryType = type;
-}
-
-/** @type {(ws: WebSocket) => string} */
-function binaryTypeOf(ws) {
-  return (ws._bits & CONVERT) === 0 ? BINARY_TYPES[0] : ws._ensureExtra().binaryType;
+  setBinaryType(ws, ws.binaryType || BINARY_TYPES[0]);
 }
 
 /**
@@ -44,4 +48,4 @@ function convert(binaryType, data, isBorrowed) {
   }
 }
 
-module.exports = { binaryTypeOf, convert, heedBinaryType };
+module.exports = { binaryTypeOf, convert, heedBinaryType, setBinaryType };

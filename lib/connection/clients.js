@@ -1,13 +1,10 @@
 'use strict';
 
-const { state } = require('../reactor/table');
+const { connections } = require('../reactor/table');
 
 /** @import { Server, WebSocket } from './state' */
 
 let opened = 0;
-
-/** All connections over streams. @type {Set<WebSocket>} */
-const streams = new Set();
 
 /** The server whose `clients` this package reads, not the program. @type {Server | null} */
 let looked = null;
@@ -49,18 +46,20 @@ function clientsOf(server) {
  */
 function list(server) {
   if (server._clients === null) {
-    const clients = /** @type {WebSocket[]} */ (state.connections).filter((one) => one?._order > 0 && one._owner === server);
-    server._clients = new Set(clients.sort((one, other) => one._order - other._order));
+    server._clients = new Set(tabled(server).sort((one, other) => one._order - other._order));
   }
   return server._clients;
+}
+
+/** The WebSockets of a server that have a slot. @type {(server: Server) => WebSocket[]} */
+function tabled(server) {
+  return /** @type {WebSocket[]} */ (connections()).filter((one) => one._order > 0 && one._owner === server);
 }
 
 /** The connections of a server until 'close', also without `clientTracking`. @type {(server: Server) => WebSocket[]} */
 function connectionsOf(server) {
   const tracked = clientsOf(server);
-  if (tracked) return [...tracked];
-  const all = /** @type {Array<WebSocket | undefined>} */ ([...state.connections, ...state.adopted, ...state.streams]);
-  return /** @type {WebSocket[]} */ (all.filter((one) => one !== undefined && one._order > 0 && one._owner === server));
+  return tracked ? [...tracked] : tabled(server);
 }
 
 /** The property `clients`. A list takes 70 bytes for each connection, and few programs look at it. */
@@ -95,4 +94,4 @@ function trackClients(server, clients) {
   Object.defineProperty(server, 'clients', property);
 }
 
-module.exports = { clientsOf, connectionsOf, list, streams, track, trackClients, welcome };
+module.exports = { clientsOf, connectionsOf, list, track, trackClients, welcome };

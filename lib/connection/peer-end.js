@@ -3,10 +3,9 @@
 // Node's own timers: the end of a connection comes also where a test has replaced the global ones.
 const { setImmediate } = require('node:timers');
 
-const { GONE, HOLDING, SENDS_WAIT, TERMINATED } = require('../base/bits');
 const { endComes, endReported, inNextTurn, isRecent } = require('../reactor/turns');
 
-/** @import { Connection, WebSocket } from './state' */
+/** @import { Connection } from './state' */
 
 /**
  * Calls `act` when the event loop has turned twice: by then Node has done its work, and the work
@@ -43,12 +42,4 @@ function reportEnd(report, connection) {
   if (!inNextTurn(act)) afterTwoTurns(act, connection);
 }
 
-/** @type {(ws: WebSocket) => boolean} */
-function isDone(ws) {
-  if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
-  // The reactor may not have seen what is published to it.
-  if (ws._extra?.topics) return false;
-  return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
-}
-
-module.exports = { isDone, reportEnd };
+module.exports = { reportEnd };

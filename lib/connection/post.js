@@ -1,6 +1,6 @@
 'use strict';
 
-const { CLIENT, GONE, STREAM } = require('../base/bits');
+const { CLIENT, GONE } = require('../base/bits');
 const { capture } = require('../base/async-context');
 const { NO_SLOT } = require('../base/constants');
 const { streamDestroyed } = require('../base/errors');
@@ -35,7 +35,8 @@ function post(ws, tag, data, callback) {
 
 /** @type {(ws: WebSocket) => boolean} */
 function isOther(ws) {
-  return (ws._bits & STREAM) !== 0 && !streamOf(ws).lendsMemory;
+  const stream = streamOf(ws);
+  return stream !== null && !stream.lendsMemory;
 }
 
 /** Bytes of a masking key. */
@@ -50,7 +51,7 @@ const KEY_BYTES = 4;
 function masked(ws, tag, data) {
   const isMasked = ((ws._bits & CLIENT) !== 0) !== ((tag & MASK_FLIPPED) !== 0);
   if (!isMasked) return [tag, data, 0];
-  const generateMask = ws._extra?.stream?.generateMask;
+  const generateMask = streamOf(ws)?.generateMask;
   return generateMask === undefined ? [tag, data, KEY_BYTES] : [tag | OUT_FLAG_KEY, keyed(generateMask, data), 0];
 }
 
@@ -98,7 +99,7 @@ function remember(ws, callback) {
   }
   const extra = ws._ensureExtra();
   // What a stream has written may be reported in the callback of another send.
-  const context = (ws._bits & STREAM) === 0 ? null : capture();
+  const context = extra.stream === null ? null : capture();
   if (context !== null) callback = context.runInAsyncScope.bind(context, callback, null);
   if (extra.callbacks === null) extra.callbacks = [callback];
   else extra.callbacks.push(callback);
@@ -120,8 +121,9 @@ function command(ws, kind) {
   if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
   outbox.pushEmpty(ws._slot, ws._generation, kind);
   outbox.handOver();
-  if ((ws._bits & STREAM) === 0) return;
-  streamOf(ws).command(kind);
+  const stream = streamOf(ws);
+  if (stream === null) return;
+  stream.command(kind);
   // Visible at once, as in ws.
   if (kind === OUT_TERMINATE) outbox.flush();
 }

@@ -2,26 +2,27 @@
 
 const {
   BORROWED,
-  CLOSE_RECEIVED,
   CLOSE_SENT,
   END_WAITS,
   ERROR_EMITTED,
   GONE,
   HOLDING,
   ONE_BY_ONE,
+  OWN_PONG,
   PAUSED,
   PEER_DONE,
-  STREAM,
+  SENDS_WAIT,
   TERMINATED,
 } = require('../base/bits');
 const { copyOf } = require('./arguments');
 const { inContext } = require('../base/async-context');
 const { binaryTypeOf, convert } = require('./binary-type');
-const { deliverBorrowed, payloadOf } = require('./borrowed');
-const { causeOf, endsBy } = require('./cause');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../base/constants');
+const { limit } = require('../base/checks');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
+const { borrowedPayload, payload } = require('../reactor/batch');
+const { takeBack } = require('../reactor/borrowing');
 const { currentBatch } = require('../reactor/dispatch');
 const { JUST_NOW } = require('../reactor/turns');
 const { closeArguments, protocolError } = require('../base/errors');
@@ -52,15 +53,14 @@ const {
 } = require('../base/layout');
 const { log } = require('../base/log');
 const { abandonSends, command, sent } = require('./post');
-const { isDone, reportEnd } = require('./peer-end');
-const { pinged } = require('./pongs');
+const { reportEnd } = require('./peer-end');
 const { drained } = require('./pressure');
-const { leaveTopics, startClosing, streamOf } = require('./state');
+const { Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 const { closes, ended: hasEnded } = require('../reactor/withhold');
 
-/** @import { ExtraFields, Held, WebSocket } from './state' */
+/** @import { ExtraFields, WebSocket } from './state' */
 
 /**
  * @callback TakeRecord
@@ -98,7 +98,8 @@ function onRecord(ws, tag, offset, length) {
   // it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
-    onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payloadOf(ws, tag, offset, length));
+    const read = (ws._bits & BORROWED) === 0 ? payload : borrowedPayload;
+    onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : read(tag, offset, length));
   }
 }
 
@@ -132,14 +133,13 @@ function mustHold(ws) {
 
 /** @type {TakeData} */
 function hold(ws, tag, data) {
-  const extra = ws._ensureExtra();
-  if (extra.held === null) extra.held = [];
+  const held = (ws._ensureExtra().held ??= new Held());
   // The record is copied, so that it does not hold the memory of its batch.
   if ((ws._bits & BORROWED) !== 0 && data.length !== 0) data = copyOf(data);
-  extra.held.push({ tag, data });
-  if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
-    extra.throttled = true;
-    if (log.enabled) log('connection %d: paused, %d messages wait', ws._order, extra.held.length);
+  const count = held.records.push({ tag, data });
+  if (count > MOST_HELD && !held.isFull && (ws._bits & GONE) === 0) {
+    held.isFull = true;
+    if (log.enabled) log('connection %d: paused, %d messages wait', ws._order, count);
     command(ws, OUT_PAUSE);
   }
   if ((ws._bits & HOLDING) !== 0) return;
@@ -156,36 +156,36 @@ function deliverHeld(ws) {
   inContext(ws, onHeld);
 }
 
-/** @param {WebSocket} ws A connection with records in `held` */
+/** @type {(ws: WebSocket) => void} */
 function onHeld(ws) {
-  const extra = ws._ensureExtra();
+  const extra = /** @type {ExtraFields} */ (ws._extra);
   const { held } = extra;
-  extra.scheduled = false;
+  // All were delivered after a handler had paused and resumed.
   if (held === null) return;
+  const { records } = held;
+  held.isScheduled = false;
   try {
-    while (extra.heldNext < held.length && (ws._bits & PAUSED) === 0) {
-      const { tag, data } = /** @type {Held} */ (held[extra.heldNext]);
+    while (held.next < records.length && (ws._bits & PAUSED) === 0) {
+      const { tag, data } = /** @type {{ tag: number, data: Buffer }} */ (records[held.next]);
       // The record may be the last reference to the memory of its batch.
-      held[extra.heldNext++] = undefined;
+      records[held.next++] = undefined;
       ws._turn = JUST_NOW;
-      if ((ws._bits & BORROWED) === 0) deliver(ws, tag, data);
-      else deliverBorrowed(deliver, ws, tag, data);
+      try {
+        deliver(ws, tag, data);
+      } finally {
+        if ((ws._bits & BORROWED) !== 0) takeBack(data);
+      }
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
   } finally {
-    if (extra.heldNext === held.length) allDelivered(ws, extra);
-    else if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+    if (held.next < records.length) {
+      if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+    } else if (extra.held === held) {
+      extra.held = null;
+      ws._bits &= ~HOLDING;
+      if (held.isFull && (ws._bits & (GONE | PAUSED)) === 0) command(ws, OUT_RESUME);
+    }
   }
-}
-
-/** @type {(ws: WebSocket, extra: ExtraFields) => void} */
-function allDelivered(ws, extra) {
-  extra.held = null;
-  extra.heldNext = 0;
-  ws._bits &= ~HOLDING;
-  if (!extra.throttled) return;
-  extra.throttled = false;
-  if ((ws._bits & (GONE | PAUSED)) === 0) command(ws, OUT_RESUME);
 }
 
 /**
@@ -195,11 +195,12 @@ function allDelivered(ws, extra) {
  * @type {(ws: WebSocket) => void}
  */
 function scheduleNext(ws) {
-  const extra = ws._ensureExtra();
+  const held = ws._extra === null ? null : ws._extra.held;
   // In the handler of the last one none is left.
-  if (extra.held === null || extra.scheduled || extra.heldNext === extra.held.length) return;
-  extra.scheduled = true;
-  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(/** @type {Held} */ (extra.held[extra.heldNext]).tag)) setImmediate(deliverHeld, ws);
+  const record = held?.records[held.next];
+  if (!held || !record || held.isScheduled) return;
+  held.isScheduled = true;
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(record.tag)) setImmediate(deliverHeld, ws);
   else process.nextTick(deliverHeld, ws);
 }
 
@@ -229,7 +230,6 @@ function deliver(ws, tag, data) {
  * @type {(ws: WebSocket, code: number, reason: Buffer) => void}
  */
 function closeReceived(ws, code, reason) {
-  ws._bits |= CLOSE_RECEIVED;
   const extra = ws._ensureExtra();
   extra.closeCode = code;
   if (reason.length !== 0) {
@@ -238,16 +238,37 @@ function closeReceived(ws, code, reason) {
     extra.closeMessage.set(reason);
   }
   peerDone(ws);
-  if ((ws._bits & (GONE | STREAM)) === 0) closes(ws, (ws._bits & CLOSE_SENT) !== 0);
+  if ((ws._bits & GONE) === 0 && extra.stream === null) closes(ws, (ws._bits & CLOSE_SENT) !== 0);
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
   extra.receiver?.emit('conclude', code, extra.closeMessage);
 }
 
+/** @type {(ws: WebSocket, data: Buffer) => void} */
+function pinged(ws, data) {
+  // In all other cases the reactor has answered.
+  if ((ws._bits & OWN_PONG) !== 0 && ws._autoPong && ws.readyState === OPEN) answerPing(ws, data);
+  ws.emit('ping', data);
+}
+
+/** @type {(ws: WebSocket, data: Buffer) => void} */
+function answerPing(ws, data) {
+  const extra = ws._ensureExtra();
+  const most = limit(ws._options.maxPendingAutoPongs);
+  if (most > 0 && extra.pendingPongs >= most) {
+    endsBy(ws, CAUSE.TOO_MANY_PONGS);
+    ws.terminate();
+    return;
+  }
+  extra.pendingPongs++;
+  ws.pong(data, !ws._isServer, () => extra.pendingPongs--);
+}
+
 /** Later bytes are read, also while paused: the peer's end is after them. @type {(ws: WebSocket) => void} */
 function peerDone(ws) {
   ws._bits |= PEER_DONE;
-  if ((ws._bits & STREAM) !== 0) streamOf(ws).stopReading();
+  const stream = streamOf(ws);
+  if (stream !== null) stream.stopReading();
   else if ((ws._bits & (PAUSED | GONE)) === PAUSED) command(ws, OUT_RESUME);
 }
 
@@ -271,9 +292,8 @@ function peerEnded(ws) {
  * @type {(ws: WebSocket) => void}
  */
 function afterCallbacks(ws) {
-  const isCalledBack = (ws._bits & (GONE | STREAM | TERMINATED)) !== 0 || !ws._extra?.callbacks?.length;
-  if (isCalledBack) return ended(ws);
-  command(ws, OUT_ASK_END);
+  if ((ws._bits & (GONE | TERMINATED)) === 0 && streamOf(ws) === null && ws._extra?.callbacks?.length) command(ws, OUT_ASK_END);
+  else ended(ws);
 }
 
 /** @param {WebSocket} ws A connection whose peer has ended its side */
@@ -286,7 +306,15 @@ function ended(ws) {
   command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
   // 'close' need not wait until the reactor has closed the socket: nothing else can come.
-  if (wasOpen && (ws._bits & STREAM) === 0 && isDone(ws)) inContext(ws, leave);
+  if (wasOpen && streamOf(ws) === null && isDone(ws)) inContext(ws, leave);
+}
+
+/** @type {(ws: WebSocket) => boolean} */
+function isDone(ws) {
+  if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
+  // The reactor may not have seen what is published to it.
+  if (ws._extra?.topics) return false;
+  return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 
 /** @param {WebSocket} ws A connection with which the reactor has nothing left to do */
@@ -327,8 +355,8 @@ function closed(ws, tag) {
 
 /** @type {(ws: WebSocket, tag: number) => void} */
 function onClosed(ws, tag) {
-  if ((ws._bits & STREAM) !== 0) {
-    const stream = streamOf(ws);
+  const stream = streamOf(ws);
+  if (stream !== null) {
     if (stream.closed === 0) table.forget(ws._slot);
     if (!stream.isClosed(tag)) return;
     tag = stream.closed;
@@ -336,7 +364,7 @@ function onClosed(ws, tag) {
   const mayWait = (ws._bits & TERMINATED) === 0;
   // The connection is a client of its server until 'close'.
   if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
-  if ((ws._bits & STREAM) === 0) {
+  if (stream === null) {
     table.forget(ws._slot);
     hasEnded(ws);
   }
@@ -344,7 +372,7 @@ function onClosed(ws, tag) {
   leaveTopics(ws);
   if (mayWait && (ws._bits & HOLDING) !== 0) {
     if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
-    ws._ensureExtra().held?.push({ tag, data: EMPTY_BUFFER });
+    ws._extra?.held?.records.push({ tag, data: EMPTY_BUFFER });
     if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
     abandonSends(ws);
   } else {
@@ -355,11 +383,11 @@ function onClosed(ws, tag) {
 /** @type {(ws: WebSocket, cause: number) => void} */
 function finish(ws, cause) {
   // The peer's close frame may have come too late for a program that has called terminate().
-  endsBy(ws, cause === CAUSE.CLOSED && (ws._bits & CLOSE_RECEIVED) === 0 ? CAUSE.TERMINATE : cause);
+  endsBy(ws, cause === CAUSE.CLOSED && !isCloseReceived(ws) ? CAUSE.TERMINATE : cause);
   ws._owner?._drain?.explain(ws);
   ended(ws);
   startClosing(ws);
-  if ((ws._bits & STREAM) === 0 && !ws._extra?.socket?._unreferenced) release();
+  if (streamOf(ws) === null && !ws._extra?.socket?._unreferenced) release();
   abandonSends(ws);
   ws._owner?._closed(ws);
   try {
@@ -373,7 +401,6 @@ function finish(ws, cause) {
 module.exports = {
   arrived,
   closed,
-  convert,
   finish,
   hold,
   record,

@@ -3,17 +3,17 @@
 // Not the global one: a test may have put another in its place.
 const { clearTimeout, setTimeout } = require('node:timers');
 
-const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, STREAM, TERMINATED } = require('../base/bits');
+const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
 const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../base/constants');
 const { delay } = require('../base/checks');
 const { streamDestroyed } = require('../base/errors');
 const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_FLAG_KEY, OUT_WRITE } = require('../base/layout');
 const outbox = require('../reactor/outbox');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
-const { endsBy } = require('./cause');
 const { isOther, keyed, post, push } = require('./post');
 const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
+const { endsBy, streamOf } = require('./state');
 const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting');
 
 /** @import { Data, SentCallback, WebSocket } from './state' */
@@ -137,16 +137,16 @@ function cut(ws) {
 
 /** @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
 function closeNow(ws, code, reason) {
-  const isStream = (ws._bits & STREAM) !== 0;
-  if (!isStream) ws._bits |= CLOSE_SENT;
+  const stream = streamOf(ws);
+  if (stream === null) ws._bits |= CLOSE_SENT;
   let tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
-  const generateMask = ws._extra?.stream?.generateMask;
+  const generateMask = stream?.generateMask;
   if (generateMask !== undefined) {
     tag |= OUT_FLAG_KEY;
     reason = keyed(generateMask, reason);
   }
   // Counted neither here nor by the reactor: ws has handed the frame to the kernel by now.
-  push(ws, tag, reason, isStream ? (error) => (ws._bits |= error ? 0 : CLOSE_SENT) : undefined);
+  push(ws, tag, reason, stream === null ? undefined : (error) => (ws._bits |= error ? 0 : CLOSE_SENT));
   outbox.handOver();
 }
 
@@ -160,7 +160,7 @@ function sendBlob(ws, tag, blob, callback) {
   expect(ws, size);
   blob.arrayBuffer().then(
     (bytes) => {
-      if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra?.stream?.socket.destroyed) {
+      if ((ws._bits & (GONE | TERMINATED)) !== 0 || streamOf(ws)?.socket.destroyed) {
         const error = new Error('The socket was closed while the blob was being read');
         process.nextTick(abandon, ws, size, callback, error);
         return;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { BINARY_TYPES, CLOSING, EMPTY_BUFFER } = require('../base/constants');
 const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 
@@ -14,8 +15,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
  * @typedef {object} Sending
  * @property {number} _generation Which of the connections that its slot has had
  * @property {number} _accepted Bytes of frames, and of raw writes, that the reactor was given
- * @property {{ callbacks: SentCallback[] | null } | null} _extra
- * @property {() => { callbacks: SentCallback[] | null }} _ensureExtra The same, made if need be
+ * @property {Sent | null} _extra
+ * @property {() => Sent} _ensureExtra The same, made if need be
  * @property {number | string} _local Address of this side, as `Peer` of compat/socket.js keeps it
  * @property {number} _localPort
  * @property {number | string} _remote As `_local`
@@ -26,6 +27,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
  * @property {() => void} resume
  * @property {() => void} _destroy Closes the socket at once
  */
+
+/** @typedef {Pick<ExtraFields, 'callbacks' | 'stream'>} Sent */
 
 /** @typedef {Holder & Sending} Connection */
 
@@ -45,9 +48,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 
 /** @typedef {InstanceType<typeof import('../websocket-server')>} Server */
 
-/**
- * @typedef {InstanceType<typeof import('../duplex/pump').Pump>} StreamConnection
- */
+/** @typedef {InstanceType<typeof import('../duplex/pump').Pump>} StreamConnection */
 
 /**
  * Any Duplex: members that only a net.Socket has, or that are private, are looked for.
@@ -73,11 +74,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
  * @property {number} _localPort
  */
 
-/**
- * The negotiated extensions by name, and those that programs add.
- *
- * @typedef {Record<string, any>} Extensions
- */
+/** The negotiated extensions by name, and those that programs add. @typedef {Record<string, any>} Extensions */
 
 /** What `send()` takes. @typedef {import('../../types/sending').BufferLike} Data */
 
@@ -85,13 +82,16 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 
 /** @typedef {InstanceType<typeof Extra>} ExtraFields */
 
-/**
- * A record that waits for its turn to be delivered.
- *
- * @typedef {object} Held
- * @property {number} tag kind | flags << 8 | aux << 16
- * @property {Buffer} data
- */
+/** Records that wait for their turn to be delivered: while HOLDING. */
+class Held {
+  /** @type {Array<{ tag: number, data: Buffer } | undefined>} */
+  records = [];
+  /** Index of the next one to deliver. */
+  next = 0;
+  isScheduled = false;
+  /** Too many of them: the socket is not read. */
+  isFull = false;
+}
 
 /**
  * The part of a connection in topics.
@@ -108,23 +108,18 @@ class Extra {
   constructor() {
     /** Of sends that are not in the kernel yet, the oldest first. @type {SentCallback[] | null} */
     this.callbacks = null;
-    /** Records that wait. @type {Array<Held | undefined> | null} */
+    /** @type {Held | null} */
     this.held = null;
-    /** Index of the next record to deliver. */
-    this.heldNext = 0;
-    this.scheduled = false;
-    /** Too many records wait: the socket is not read. */
-    this.throttled = false;
     /** A batch. */
     this.pausedIn = -1;
-    /** @type {StreamConnection | null} */
+    /** Of a connection over a stream of Node. @type {StreamConnection | null} */
     this.stream = null;
     /** @type {Extensions | null} */
     this.extensions = null;
     /** @type {Client | null} */
     this.client = null;
     this.binaryType = BINARY_TYPES[0];
-    /** Of the peer's close frame. */
+    /** Of the peer's close frame, which never says ABNORMAL. */
     this.closeCode = ABNORMAL;
     this.closeMessage = EMPTY_BUFFER;
     /** Stand-ins for `_socket`, `_receiver` and `_sender`. @type {AnySocket | null} */
@@ -155,9 +150,24 @@ class Extra {
   toJSON() {}
 }
 
-/** @type {(ws: WebSocket) => StreamConnection} */
+/** Null for a connection whose socket the reactor has. @type {(ws: Connection) => StreamConnection | null} */
 function streamOf(ws) {
-  return /** @type {{ stream: StreamConnection }} */ (ws._extra).stream;
+  return ws._extra === null ? null : ws._extra.stream;
+}
+
+/** Whether the peer's close frame has come. @type {(ws: WebSocket) => boolean} */
+function isCloseReceived(ws) {
+  return ws._extra !== null && ws._extra.closeCode !== ABNORMAL;
+}
+
+/** The connection ends for this reason, unless another came first. @type {(ws: { _bits: number }, cause: number) => void} */
+function endsBy(ws, cause) {
+  if ((ws._bits & CAUSE_BITS) === 0) ws._bits |= cause << CAUSE_SHIFT;
+}
+
+/** One of CAUSE; 0 while none is known. @type {(ws: { _bits: number }) => number} */
+function causeOf(ws) {
+  return (ws._bits & CAUSE_BITS) >>> CAUSE_SHIFT;
 }
 
 /** The connection leaves OPEN: nothing is sent to it any more. @type {(ws: WebSocket) => void} */
@@ -171,4 +181,4 @@ function leaveTopics(ws) {
   if (ws._extra !== null && ws._extra.topics !== null) ws._extra.topics.leave();
 }
 
-module.exports = { Extra, leaveTopics, startClosing, streamOf };
+module.exports = { Extra, Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf };

@@ -3,10 +3,10 @@
 // Not the global ones: a test may have put others in their place.
 const { clearInterval, setInterval } = require('node:timers');
 
-const { CLIENT, ONE_BY_ONE, OWN_PONG, STREAM } = require('../base/bits');
-const { delay, limit } = require('../base/checks');
+const { CLIENT, ONE_BY_ONE, OWN_PONG } = require('../base/bits');
 const { heedBinaryType } = require('../connection/binary-type');
-const { streams, welcome } = require('../connection/clients');
+const { welcome } = require('../connection/clients');
+const { engineOptions } = require('../connection/options');
 const { startClosing } = require('../connection/state');
 const { negotiatedDeflate } = require('../deflate/options');
 const { OPEN } = require('../base/constants');
@@ -60,7 +60,6 @@ function onClose() {
   this.removeListener('drain', onDrain);
   this.removeListener('end', onEnd);
   this[kPump] = undefined;
-  streams.delete(pump.ws);
   startClosing(pump.ws);
   pump.over();
 }
@@ -73,10 +72,9 @@ function onClose() {
 function attachStream(ws, socket, head, options) {
   const native = open();
   const place = table.claimStream(ws);
-  streams.add(ws);
   const { allowSynchronousEvents = true, generateMask } = options;
   // As in ws the answer to a ping comes after what the handlers of earlier messages send.
-  ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | OWN_PONG | STREAM;
+  ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | OWN_PONG;
   ws._slot = place.slot;
   ws._generation = place.generation;
   const pump = new Pump(ws, socket, generateMask);
@@ -84,7 +82,10 @@ function attachStream(ws, socket, head, options) {
   socket[kPump] = pump;
   if (!native.isDriven) turnOften(native);
   setPump(place.slot, pump);
-  native.openStream(place, (ws._bits & CLIENT) === 0, connectionOptions(ws, options), ws._owner?._rates?.native);
+  const isServer = (ws._bits & CLIENT) === 0;
+  const given = isServer ? (ws._options ?? {}) : { closeTimeout: ws._closeTimeout };
+  const served = { ...engineOptions(given, options, false), deflate: negotiatedDeflate(ws) };
+  native.openStream(place, isServer, served, ws._owner?._rates?.native);
 
   // A plain Duplex has neither method.
   if (socket.setTimeout) socket.setTimeout(0);
@@ -100,7 +101,7 @@ function attachStream(ws, socket, head, options) {
   ws._readyState = OPEN;
   welcome(ws);
   // Connections of servers have a request, and are reported with it.
-  if ((ws._bits & CLIENT) !== 0) opened(ws, null);
+  if (!isServer) opened(ws, null);
   ws.emit('open');
 }
 
@@ -116,29 +117,10 @@ function turnOften(native) {
     native.turn();
     act();
     turn(true);
-    if (streams.size !== 0) return;
+    if (table.hasStreams()) return;
     clearInterval(clock);
     clock = undefined;
   }, TICK).unref();
-}
-
-/** @param {WebSocket} ws @param {SocketOptions} options */
-function connectionOptions(ws, options) {
-  const isServer = (ws._bits & CLIENT) === 0;
-  const given = /** @type {Record<string, unknown>} */ (ws._options ?? {});
-  // Own properties only: a program may have extended Object.prototype.
-  const millis = (/** @type {string} */ name) => (isServer && Object.hasOwn(given, name) && Number(given[name]) > 0 ? delay(given[name]) : 0);
-  return {
-    deflate: negotiatedDeflate(ws),
-    maxPayload: limit(options.maxPayload),
-    maxFragments: limit(options.maxFragments),
-    skipUtf8Validation: !!options.skipUTF8Validation,
-    autoPong: false,
-    maxPendingAutoPongs: 0,
-    closeTimeout: delay(given.closeTimeout),
-    pingInterval: millis('pingInterval'),
-    idleTimeout: millis('idleTimeout'),
-  };
 }
 
 module.exports = { attachStream };

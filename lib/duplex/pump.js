@@ -5,7 +5,7 @@ const tls = require('node:tls');
 // Not the global ones: a test may have put others in their place.
 const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
 
-const { CLOSE_RECEIVED, ERROR_EMITTED, PAUSED } = require('../base/bits');
+const { PAUSED, PEER_DONE } = require('../base/bits');
 const { delay } = require('../base/checks');
 const { callAll } = require('../connection/post');
 const receive = require('../connection/receive');
@@ -192,7 +192,7 @@ class Pump {
 
   /** The stream may be read, as far as the reactor is concerned. */
   goOn() {
-    if (!this.isThrottled && !this.isOver && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.throttled) this.socket.resume();
+    if (!this.isThrottled && !this.isOver && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.held?.isFull) this.socket.resume();
   }
 
   /** The program, or a queue of its messages, stops and goes on. @type {(kind: number) => void} */
@@ -250,7 +250,7 @@ class Pump {
       if (length !== 0 && !endEmitted) this.isRead(socket.read(length));
     }
     // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
-    if (endEmitted || (ws._bits & (CLOSE_RECEIVED | ERROR_EMITTED)) !== 0) this.finish();
+    if (endEmitted || (ws._bits & PEER_DONE) !== 0) this.finish();
     else process.nextTick(finish, this);
   }
 

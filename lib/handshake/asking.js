@@ -8,7 +8,7 @@ const { areRefusalsSeen } = require('../reactor/diagnostics');
 const { nodeEmit } = require('../base/node-emit');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../base/layout');
-const { state } = require('../reactor/table');
+const { servers } = require('../reactor/table');
 const { watchListeners, watchMethods } = require('./watch');
 const WebSocket = require('../websocket');
 
@@ -52,7 +52,7 @@ function watchHooks(prototype) {
 }
 
 function updateAll() {
-  for (const server of state.listeners.values()) server._updateAsk();
+  for (const server of servers()) server._updateAsk();
 }
 
 /** The ASK_ bits of a server. @type {(server: Server) => number} */

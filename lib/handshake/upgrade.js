@@ -2,7 +2,7 @@
 
 const { STATUS_CODES } = require('node:http');
 
-const { PAUSED, HANDSHAKE, OWN_PONG } = require('../base/bits');
+const { BORROWED, INDIRECT, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
 const { list, welcome } = require('../connection/clients');
 const { EMPTY_BUFFER, kOpen } = require('../base/constants');
@@ -60,10 +60,11 @@ class Upgrade {
     this.server = server;
     this._slot = slot;
     this._generation = 0;
-    this._bits = HANDSHAKE;
+    // Its server may lend messages.
+    this._bits = INDIRECT | BORROWED;
     this._turn = JUST_NOW;
     this._accepted = 0;
-    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null) };
+    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), stream: null };
     this._local = this._remote = /** @type {number | string} */ (0);
     this._localPort = this._remotePort = 0;
     readPeer(this, slot, bytes, start);

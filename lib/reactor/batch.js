@@ -1,7 +1,7 @@
 'use strict';
 
 const borrowing = require('./borrowing');
-const { BORROWED, HANDSHAKE } = require('../base/bits');
+const { BORROWED } = require('../base/bits');
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const crossing = require('./crossing');
 const { IN_CLOSE, IN_FLAG_OWNED, IN_OPEN, IN_REQUEST, KIND_MASK, LENT_BYTES } = require('../base/layout');
@@ -193,7 +193,7 @@ function mayBorrow(count) {
     const kind = records[word + 1] & KIND_MASK;
     if (kind === IN_OPEN || kind === IN_REQUEST) return true;
     if (kind > IN_CLOSE || slot === previous) continue;
-    if (((connectionOf(slot)?._bits ?? 0) & (BORROWED | HANDSHAKE)) !== 0) return true;
+    if (((connectionOf(slot)?._bits ?? 0) & BORROWED) !== 0) return true;
     previous = slot;
   }
   return false;

@@ -11,7 +11,6 @@ const { batch, borrow, keep, nextBatch, payload, restore, showChunk, takeLarge }
 const { checkpoint } = require('./checkpoint');
 const { act, delivered, incoming, isAwaited, pump, streamsWait } = require('./crossing');
 const {
-  ADOPTED_SLOTS,
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
@@ -179,7 +178,6 @@ function take(connection, chunk) {
  * @type {(deadline: number) => boolean}
  */
 function deliver(deadline) {
-  const { connections } = state;
   const { records, turn: turnNumber } = incoming;
   const traced = isTraced();
   let { base, buffer, bytes } = batch;
@@ -219,7 +217,7 @@ function deliver(deadline) {
     const tag = records[word + 1];
     const length = records[word + 3];
     const kind = tag & KIND_MASK;
-    const connection = /** @type {Open | undefined} */ (slot < ADOPTED_SLOTS ? connections[slot] : connectionOf(slot));
+    const connection = /** @type {Open | undefined} */ (connectionOf(slot));
     if (
       (kind === IN_TEXT || kind === IN_BINARY) &&
       (tag & IN_FLAG_OWNED) === 0 &&
@@ -298,15 +296,15 @@ function deliverOther(slot, tag, offset, length) {
     const isOwned = (tag & IN_FLAG_OWNED) !== 0;
     const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
     const start = isOwned ? 0 : batch.base + offset;
-    state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER))?._onOpened(slot, tag, bytes, start);
+    table.serverOf(bytes.readUInt32LE(start + OPENED_LISTENER))?._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
-    const server = state.listeners.get(slot);
+    const server = table.serverOf(slot);
     // Each reactor reports this when nothing opens there any more.
     if (server === undefined || --server._reactors !== 0) return;
     table.strike(slot);
     server._onReleased();
   } else if (kind === IN_REFUSED) {
-    state.listeners.get(slot)?._listener._onRefused(length);
+    table.serverOf(slot)?._listener._onRefused(length);
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString(), slot === PIPE_SLOTS);
   } else if (kind === IN_FENCE) {
@@ -337,7 +335,7 @@ function fail(reason, isOfStreams) {
   const error = Object.assign(new Error(`The reactor failed: ${reason}`), { code: 'WS_ERR_REACTOR_FAILED' });
   if (isOfStreams) state.native.shutdown();
   else state.native.endThreads();
-  for (const server of state.listeners.values()) server._listClients();
+  for (const server of table.servers()) server._listClients();
   const { connections, servers } = table.fail(error, isOfStreams);
   fence.fail();
   for (const connection of connections) process.nextTick(() => connection._onFailed());

@@ -28,12 +28,6 @@ const state = {
   native: /** @type {Native} */ (/** @type {unknown} */ (null)),
   /** Of a reactor that has died. @type {Error | null} */
   failure: null,
-  /** Connections that were accepted, by slot. @type {Array<Holder | undefined>} */
-  connections: [],
-  /** Those that were adopted, by slot minus ADOPTED_SLOTS. @type {Array<Holder | undefined>} */
-  adopted: [],
-  /** Those over streams, by slot minus PIPE_SLOTS. @type {Array<Holder | undefined>} */
-  streams: [],
   /** The number of reactors that have sockets. */
   reactors: 1,
   /** Whether the reactors of sockets have been started. */
@@ -42,14 +36,20 @@ const state = {
   settings: {},
   /** Gets records about topics that concern no connection. @type {Pick<Holder, '_onRecord' | '_onFailed'> | null} */
   topics: null,
-  /** The servers by listener id. @type {Map<number, Server>} */
-  listeners: new Map(),
 };
 
+/** Connections that were accepted, by slot. @type {Array<Holder | undefined>} */
+const accepted = [];
+/** Those that were adopted, by slot minus ADOPTED_SLOTS. @type {Array<Holder | undefined>} */
+const adopted = [];
+/** Those over streams, by slot minus PIPE_SLOTS. @type {Array<Holder | undefined>} */
+const streams = [];
 /** Indexes that are free. @type {number[]} */
 const freeAdopted = [];
 /** @type {number[]} */
 const freeStreams = [];
+/** The servers by listener id. @type {Map<number, Server>} */
+const listeners = new Map();
 let adoptedGeneration = 0;
 
 /** The reactors of sockets have been started, or not yet. @type {(native: Native, settings: Record<string, unknown>, hasStarted: boolean) => void} */
@@ -66,15 +66,35 @@ function attach(native, settings, hasStarted) {
  * @type {(slot: number) => Holder | undefined}
  */
 function connectionOf(slot) {
-  if (slot < ADOPTED_SLOTS) return state.connections[slot];
-  return slot < PIPE_SLOTS ? state.adopted[slot - ADOPTED_SLOTS] : state.streams[slot - PIPE_SLOTS];
+  if (slot < ADOPTED_SLOTS) return accepted[slot];
+  return slot < PIPE_SLOTS ? adopted[slot - ADOPTED_SLOTS] : streams[slot - PIPE_SLOTS];
+}
+
+/** All connections and handshakes. @type {() => Holder[]} */
+function connections() {
+  return /** @type {Holder[]} */ ([...accepted, ...adopted, ...streams].filter(Boolean));
+}
+
+/** Whether there are connections over streams. */
+function hasStreams() {
+  return streams.length !== freeStreams.length;
+}
+
+/** @type {(id: number) => Server | undefined} */
+function serverOf(id) {
+  return listeners.get(id);
+}
+
+/** The servers that listen by themselves. */
+function servers() {
+  return [...listeners.values()];
 }
 
 /** @type {(slot: number, holder: Holder | undefined) => void} */
 function set(slot, holder) {
-  if (slot < ADOPTED_SLOTS) state.connections[slot] = holder;
-  else if (slot < PIPE_SLOTS) state.adopted[slot - ADOPTED_SLOTS] = holder;
-  else state.streams[slot - PIPE_SLOTS] = holder;
+  if (slot < ADOPTED_SLOTS) accepted[slot] = holder;
+  else if (slot < PIPE_SLOTS) adopted[slot - ADOPTED_SLOTS] = holder;
+  else streams[slot - PIPE_SLOTS] = holder;
 }
 
 /**
@@ -84,14 +104,14 @@ function set(slot, holder) {
  */
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
-  state.adopted[index] = connection;
+  adopted[index] = connection;
   return { generation: claimed(connection), slot: ADOPTED_SLOTS + index };
 }
 
 /** The same for a connection over a stream. @type {(connection: Holder) => { generation: number, held: boolean, slot: number }} */
 function claimStream(connection) {
-  const index = freeStreams.pop() ?? state.streams.length;
-  state.streams[index] = connection;
+  const index = freeStreams.pop() ?? streams.length;
+  streams[index] = connection;
   return { generation: claimed(connection), held: false, slot: PIPE_SLOTS + index };
 }
 
@@ -109,16 +129,16 @@ function claimed(connection) {
  * @type {() => number}
  */
 function nextAdopted() {
-  let index = state.adopted.length;
+  let index = adopted.length;
   // Skips the numbers that no reactor has.
-  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = state.adopted.push(undefined);
+  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = adopted.push(undefined);
   return index;
 }
 
 /** The records of a slot are for this connection from now on. @type {(slot: number, connection: Holder) => void} */
 function place(slot, connection) {
-  if (state.connections[slot] === undefined) lifetime.use();
-  state.connections[slot] = connection;
+  if (accepted[slot] === undefined) lifetime.use();
+  accepted[slot] = connection;
   connection._turn = loopTurn();
 }
 
@@ -161,12 +181,12 @@ function depart(slot) {
 /** The records of a listener are for this server from now on. @type {(id: number, server: Server) => void} */
 function enlist(id, server) {
   lifetime.use();
-  state.listeners.set(id, server);
+  listeners.set(id, server);
 }
 
 /** A listener is closed. @type {(id: number) => void} */
 function strike(id) {
-  state.listeners.delete(id);
+  listeners.delete(id);
   lifetime.unuse();
 }
 
@@ -179,12 +199,11 @@ function fail(error, isOfStreams) {
   state.failure = error;
   freeAdopted.length = 0;
   if (isOfStreams) freeStreams.length = 0;
-  const streams = isOfStreams ? state.streams.splice(0) : [];
-  const connections = /** @type {Holder[]} */ ([...state.connections.splice(0), ...state.adopted.splice(0), ...streams].filter(Boolean));
-  const servers = [...state.listeners.values()];
-  state.listeners.clear();
-  for (let gone = connections.length + servers.length; gone > 0; gone--) lifetime.unuse();
-  return { connections, servers };
+  const lost = [...accepted.splice(0), ...adopted.splice(0), ...(isOfStreams ? streams.splice(0) : [])];
+  const gone = { connections: /** @type {Holder[]} */ (lost.filter(Boolean)), servers: servers() };
+  listeners.clear();
+  for (let left = gone.connections.length + gone.servers.length; left > 0; left--) lifetime.unuse();
+  return gone;
 }
 
 /** @param {NonNullable<typeof state.topics>} receiver Gets the records about topics from now on */
@@ -197,12 +216,16 @@ module.exports = {
   claim,
   claimStream,
   connectionOf,
+  connections,
   depart,
   enlist,
   forget,
   fail,
+  hasStreams,
   place,
   receiveTopics,
+  serverOf,
+  servers,
   state,
   strike,
 };

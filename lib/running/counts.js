@@ -1,7 +1,7 @@
 'use strict';
 
 const { peerOf } = require('../connection/address');
-const { causeOf } = require('../connection/cause');
+const { causeOf } = require('../connection/state');
 const { log } = require('../base/log');
 const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../base/layout');
 

@@ -3,7 +3,7 @@
 const { LONGEST_DELAY, checkNames, checkValue, delay, wrongType } = require('../base/checks');
 const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { closeReason } = require('../connection/arguments');
-const { causeOf } = require('../connection/cause');
+const { causeOf } = require('../connection/state');
 const { CLOSED } = require('../base/constants');
 const { CAUSE } = require('../base/layout');
 const { state } = require('../reactor/table');

@@ -3,7 +3,7 @@
 const { GONE } = require('../base/bits');
 const { clientsOf } = require('../connection/clients');
 const { OPEN } = require('../base/constants');
-const { state } = require('../reactor/table');
+const { connections } = require('../reactor/table');
 const { messageOf } = require('./message');
 const { BROADCAST, publishTo, targetOf } = require('./publish');
 const { topicsOf } = require('./server-topics');
@@ -50,9 +50,9 @@ class Everyone extends Topic {
 function everyoneOf(server) {
   const topics = topicsOf(server);
   if (topics.everyone === null) {
-    const connections = connectionsOf(server);
+    const all = connectionsOf(server);
     const everyone = (topics.everyone = new Everyone(topics));
-    for (const ws of connections) everyone.welcome(ws);
+    for (const ws of all) everyone.welcome(ws);
   }
   return topics.everyone;
 }
@@ -64,7 +64,7 @@ function everyoneOf(server) {
  * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function connectionsOf(server) {
-  const own = /** @type {WebSocket[]} */ ([...state.connections, ...state.adopted, ...state.streams]).filter((one) => one?._owner === server);
+  const own = /** @type {WebSocket[]} */ (connections()).filter((one) => one._owner === server);
   return new Set([...own, ...(clientsOf(server) ?? [])]);
 }
 

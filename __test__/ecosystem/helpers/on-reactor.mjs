@@ -33,8 +33,7 @@ for (const copy of copiesOfWs()) {
  * @returns {Promise<any[]>} Their WebSockets
  */
 export async function assertOnReactor(count) {
-  const { adopted, connections } = table.state;
-  const all = () => [...connections, ...adopted].filter((connection) => connection instanceof WebSocket);
+  const all = () => table.connections().filter((one) => one instanceof WebSocket && one._extra?.stream == null);
   while (all().length !== count) await setImmediate();
   const served = all();
   for (const connection of served) while (bytesSettled(connection) === 0) await setImmediate();
