@@ -7,7 +7,6 @@ import test from 'ava';
 import { WebSocket, connect, frame } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
-import { unlessStalled } from './helpers/stalls.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
 for (const [name, value, type] of [
@@ -210,82 +209,6 @@ test('handshakeTimeout: silence is ended without an answer', async (t) => {
   const server = await startServer(t, { handshakeTimeout: 40 });
   const raw = await RawClient.connect(t, server.address().port);
   t.is(await raw.closed(), '');
-});
-
-/**
- * Opens a connection that a peer keeps open by being in time; returns the result of `act`, or the
- * code of 'close' if that event comes first.
- */
-async function inTime(t, options, act) {
-  const server = await startServer(t, options);
-  return unlessStalled(300, async () => {
-    const pair = await connect(t, server);
-    return Promise.race([act(pair), once(pair.ws, 'close').then(([code]) => code)]);
-  });
-}
-
-test('handshakeTimeout: ends with the handshake', async (t) => {
-  const state = await inTime(t, { handshakeTimeout: 1000, pingInterval: 600 }, async ({ ws, client }) => {
-    for (let i = 0; i < 2; i++) await once(client, 'ping');
-    return ws.readyState;
-  });
-  t.is(state, WebSocket.OPEN);
-});
-
-test('pingInterval: a peer that answers stays', async (t) => {
-  const seen = await inTime(t, { pingInterval: 600 }, async ({ ws, client }) => {
-    const lengths = [];
-    for (let i = 0; i < 2; i++) {
-      const [[ping], [pong]] = await Promise.all([once(client, 'ping'), once(ws, 'pong')]);
-      lengths.push(ping.length, pong.length);
-    }
-    return [ws.readyState, ...lengths];
-  });
-  t.deepEqual(seen, [WebSocket.OPEN, 0, 0, 0, 0]);
-});
-
-/**
- * Opens a connection that sends nothing, on a server with `options`; returns the bytes that it got,
- * and the code of 'close'.
- */
-async function silentPeer(t, options) {
-  const server = await startServer(t, options);
-  // The listener is added before the connection opens: the connection may be over before this test
-  // has its turn again.
-  const code = new Promise((resolve) => {
-    server.on('connection', (ws) => ws.on('close', resolve));
-  });
-  const raw = await RawClient.connect(t, server.address().port);
-  await raw.send(upgradeRequest());
-  return [await raw.closed(), await code];
-}
-
-// O04.
-test('pingInterval: a peer that does not answer is dropped', async (t) => {
-  const [text, code] = await silentPeer(t, { pingInterval: 20 });
-  t.is(Buffer.from(text.slice(text.indexOf('\r\n\r\n') + 4), 'latin1').toString('hex'), '8900');
-  t.is(code, 1006);
-});
-
-// R04, O04.
-test('idleTimeout: a silent peer is dropped, without a ping', async (t) => {
-  const [text, code] = await silentPeer(t, { idleTimeout: 20 });
-  t.true(text.endsWith('\r\n\r\n'));
-  t.is(code, 1006);
-});
-
-test('idleTimeout: every byte of the peer counts', async (t) => {
-  const ws = await inTime(t, { idleTimeout: 700 }, async (pair) => {
-    const start = performance.now();
-    // Goes on for longer than the timeout.
-    while (performance.now() - start < 1000) {
-      pair.client.ping();
-      await once(pair.client, 'pong');
-    }
-    return pair.ws;
-  });
-  t.is(ws.readyState, WebSocket.OPEN);
-  t.is((await once(ws, 'close'))[0], 1006);
 });
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ address }) => address === '::1'));

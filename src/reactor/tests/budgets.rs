@@ -1,8 +1,8 @@
 //! However many commands the reactor gets at once, other connections have their turns in between,
 //! and no command overtakes another.
 
-use super::server::{Reporter, reactor};
-use super::turns::until;
+use super::server::reactor;
+use super::turns::{Turned, until};
 use super::*;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::large::Large;
@@ -11,7 +11,7 @@ use crate::bridge::layout::{
     OUT_TEXT,
 };
 use crate::reactor::config::{COMMAND_BUDGET, COST_OF_CALL, FLUSH_BUDGET, FREE_BUDGET, WRITE_BUDGET};
-use crate::reactor::{Command, ConnectionId, ListenerConfig, Local, Reactor};
+use crate::reactor::{Command, ConnectionId, ListenerConfig};
 
 /// `serve_commands` twice, and the end of the turn.
 const FLUSHES: usize = 3;
@@ -21,19 +21,9 @@ const SERVED: usize = COMMAND_BUDGET / COST_OF_CALL;
 const GONE: (u32, u32) = (7, 999);
 
 /// A reactor that the test turns, and its clients with their ids.
-fn opened<const N: usize>(setup: Setup) -> (Reactor<Local<Reporter>>, [(Client, ConnectionId); N]) {
+fn opened<const N: usize>(setup: Setup) -> (Turned, [(Client, ConnectionId); N]) {
     let (mut reactor, address, seen) = reactor(setup);
-    let clients = std::array::from_fn(|_| {
-        let mut client = Client::connect(address);
-        client.write(UPGRADE.as_bytes());
-        let mut id = None;
-        until(&mut reactor, |_| {
-            id = id.or_else(|| seen.try_recv().ok().map(|(id, _)| id));
-            id.is_some()
-        });
-        client.expect_text(client::SWITCHED);
-        (client, id.expect("it is open"))
-    });
+    let clients = std::array::from_fn(|_| turns::open(&mut reactor, address, &seen));
     (reactor, clients)
 }
 
@@ -50,17 +40,12 @@ fn behind(commands: usize) -> Chunk {
     chunk
 }
 
-fn submit(reactor: &Reactor<Local<Reporter>>, command: Command) {
+fn submit(reactor: &Turned, command: Command) {
     reactor.handle().submit(command).expect("an eventfd takes it");
 }
 
 /// More commands than one turn reaches, and all of them take effect.
-fn comes_in_turns(
-    mut reactor: Reactor<Local<Reporter>>,
-    chunk: Chunk,
-    mut client: Client,
-    expected: Vec<u8>,
-) {
+fn comes_in_turns(mut reactor: Turned, chunk: Chunk, mut client: Client, expected: Vec<u8>) {
     submit(&reactor, Command::Chunk(chunk));
     reactor.run_once(Some(PATIENCE)).expect("epoll works");
     assert!(!reactor.asked.is_empty());
@@ -80,7 +65,7 @@ fn r17_a_ping_does_not_wait_for_all_that_was_sent_to_others_at_once() {
         chunk.push_large(own(*id), OUT_BINARY, OUT_FLAG_FIN, 0, Large::copy(&vec![7; LEN]));
     }
     submit(&reactor, Command::Chunk(chunk));
-    let written = |reactor: &mut Reactor<Local<Reporter>>| -> Vec<u64> {
+    let written = |reactor: &mut Turned| -> Vec<u64> {
         let of = |id: &ConnectionId| reactor.connections.get(*id).expect("open").write.written();
         others.iter().map(|(_, id)| id).map(of).collect()
     };

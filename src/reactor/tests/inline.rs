@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::server::reactor;
-use super::turns::until;
+use super::turns::{opened, until};
 use super::*;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::large::Large;
@@ -12,16 +12,8 @@ use crate::reactor::{Command, Due, ListenerConfig};
 
 #[test]
 fn what_is_sent_between_turns_is_written_at_once() {
-    let (mut reactor, address, seen) = reactor(Setup::default());
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
-    let mut opened = None;
-    until(&mut reactor, |_| {
-        opened = opened.or_else(|| seen.try_recv().ok().map(|(id, _)| id));
-        opened.is_some()
-    });
-    client.expect_text(client::SWITCHED);
-    let to = opened.map(|id| (id.slot, id.generation)).unwrap();
+    let (mut reactor, _seen, mut client, id) = opened(Setup::default());
+    let to = (id.slot, id.generation);
 
     let mut chunk = Chunk::default();
     chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN, 0, b"hi");
@@ -63,11 +55,7 @@ fn it_says_when_it_wants_its_next_turn() {
 
 #[test]
 fn a_turn_whose_budget_is_used_up_wants_another_at_once() {
-    let (mut reactor, address, seen) = reactor(Setup::default());
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
-    until(&mut reactor, |_| seen.try_recv().is_ok());
-    client.expect_text(client::SWITCHED);
+    let (mut reactor, seen, mut client, _) = opened(Setup::default());
     let flood = frame(0x82, Some([0; 4]), &vec![1; 2 << 20]);
     let writer = std::thread::spawn(move || {
         client.write(&flood);

@@ -1,10 +1,15 @@
 //! A reactor that the test turns itself.
 
+use std::net::SocketAddr;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use super::server::{Reporter, reactor};
 use super::*;
-use crate::reactor::{Consumer, Local, Reactor};
+use crate::reactor::{ConnectionId, Consumer, Local, Reactor};
+
+pub(crate) type Turned = Reactor<Local<Reporter>>;
+pub(crate) type Reports = Receiver<(ConnectionId, Seen)>;
 
 /// Turns until `done`.
 #[track_caller]
@@ -16,15 +21,31 @@ pub(crate) fn until<C: Consumer>(reactor: &mut Reactor<C>, mut done: impl FnMut(
     }
 }
 
-#[test]
-fn a_test_can_turn_the_reactor_itself() {
-    let (mut reactor, address, seen) = reactor(Setup::default());
+/// A client that has upgraded, and its connection.
+pub(crate) fn open(reactor: &mut Turned, address: SocketAddr, seen: &Reports) -> (Client, ConnectionId) {
     let mut client = Client::connect(address);
     client.write(UPGRADE.as_bytes());
-    until(&mut reactor, |_| seen.try_recv().is_ok());
+    let mut opened = None;
+    until(reactor, |_| {
+        opened = seen.try_recv().ok();
+        opened.is_some()
+    });
+    client.expect_text(client::SWITCHED);
+    (client, opened.expect("it is open").0)
+}
+
+/// A reactor with one such client.
+pub(crate) fn opened(setup: Setup) -> (Turned, Reports, Client, ConnectionId) {
+    let (mut reactor, address, seen) = reactor(setup);
+    let (client, id) = open(&mut reactor, address, &seen);
+    (reactor, seen, client, id)
+}
+
+#[test]
+fn a_test_can_turn_the_reactor_itself() {
+    let (mut reactor, seen, mut client, _) = opened(Setup::default());
     client.send("81 85 00000000 'hello'");
     until(&mut reactor, |_| seen.try_recv().is_ok());
-    client.expect_text(client::SWITCHED);
     client.expect("81 05 'hello'");
     assert_eq!(reactor.connections(), 1);
     client.reset();
@@ -58,7 +79,7 @@ fn a_turn_without_events_waits_as_long_as_it_was_asked_to_and_no_longer() {
 }
 
 /// Whether one turn waits for as long as it should.
-pub(crate) fn idle_for(reactor: &mut Reactor<Local<Reporter>>, wait: Duration) -> bool {
+pub(crate) fn idle_for(reactor: &mut Turned, wait: Duration) -> bool {
     let begun = Instant::now();
     reactor.run_once(Some(wait)).expect("epoll works");
     begun.elapsed() >= wait

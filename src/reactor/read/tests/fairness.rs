@@ -1,16 +1,15 @@
 //! R17: a peer that floods gets a share, not the reactor.
 
 use std::io::{ErrorKind, Write};
-use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use socket2::SockRef;
 
 use crate::reactor::config::{MODEST, READ_BUDGET, READ_SIZE, TURN_BUDGET};
-use crate::reactor::tests::server::{Reporter, reactor};
-use crate::reactor::tests::turns::until;
+use crate::reactor::tests::server::reactor;
+use crate::reactor::tests::turns::{Reports, Turned};
 use crate::reactor::tests::*;
-use crate::reactor::{ConnectionId, Consumer, Local, Reactor};
+use crate::reactor::{Consumer, Reactor};
 
 /// A peer that always has more to send than one turn reads.
 struct Flood {
@@ -39,17 +38,12 @@ fn quiet() -> Script {
     })
 }
 
-type Reported = Receiver<(ConnectionId, Seen)>;
-
 /// A number of open floods and a canary, on a reactor that the test turns.
-fn flooded(floods: usize) -> (Reactor<Local<Reporter>>, Reported, Vec<Flood>, Client) {
+fn flooded(floods: usize) -> (Turned, Reports, Vec<Flood>, Client) {
     let (mut reactor, address, seen) = reactor(Setup { script: quiet(), ..Setup::default() });
     let mut connect = |send_buffer| {
-        let mut client = Client::connect(address);
+        let (client, _) = turns::open(&mut reactor, address, &seen);
         SockRef::from(&client.0).set_send_buffer_size(send_buffer).unwrap();
-        client.write(UPGRADE.as_bytes());
-        until(&mut reactor, |_| seen.try_recv().is_ok());
-        client.expect_text(client::SWITCHED);
         client
     };
     let floods = (0..floods)
@@ -64,7 +58,7 @@ fn flooded(floods: usize) -> (Reactor<Local<Reporter>>, Reported, Vec<Flood>, Cl
 }
 
 /// One turn, before which every flood writes what it can.
-fn turn(reactor: &mut Reactor<Local<Reporter>>, floods: &mut [Flood]) {
+fn turn(reactor: &mut Turned, floods: &mut [Flood]) {
     floods.iter_mut().for_each(Flood::top_up);
     reactor.run_once(Some(PATIENCE)).unwrap();
 }
@@ -138,17 +132,9 @@ fn received<C: Consumer>(reactor: &mut Reactor<C>, slot: u32) -> u64 {
 
 #[test]
 fn r17_commands_and_other_sockets_have_their_turn_between_the_reads_of_one() {
-    let (mut reactor, address, seen) = reactor(Setup { script: quiet(), ..Setup::default() });
-    let mut client = Client::connect(address);
-    SockRef::from(&client.0).set_send_buffer_size(4 << 20).unwrap();
-    client.write(UPGRADE.as_bytes());
-    until(&mut reactor, |_| seen.try_recv().is_ok());
-    client.expect_text(client::SWITCHED);
-    client.0.set_nonblocking(true).unwrap();
-    let mut flood = Flood { client, stream: frame(0x82, Some([0; 4]), &[7; 60_000]), at: 0 };
+    let (mut reactor, _seen, mut flood, _canary) = flooded(1);
     for _ in 0..10 {
-        flood.top_up();
-        reactor.run_once(Some(PATIENCE)).unwrap();
+        turn(&mut reactor, &mut flood);
         // And the rest of a frame that has begun, if one read brings it.
         assert!(TURN_BUDGET - reactor.reader.turn_budget <= READ_BUDGET + READ_SIZE, "one socket, one share");
     }

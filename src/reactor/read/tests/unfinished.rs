@@ -3,14 +3,13 @@
 
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
-use std::sync::mpsc::Receiver;
 
 use crate::engine::ErrorKind as Broken;
 use crate::reactor::config::SERVED_AT_ONCE;
-use crate::reactor::tests::server::{Reporter, reactor};
-use crate::reactor::tests::turns::until;
+use crate::reactor::tests::server::reactor;
+use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
-use crate::reactor::{ConnectionId, Local, Reactor, ReactorConfig};
+use crate::reactor::{ConnectionId, ReactorConfig};
 
 const MARK: usize = 1 << 20;
 const MESSAGE: usize = 800_000;
@@ -21,9 +20,9 @@ const OLD: Duration = Duration::from_millis(2100);
 
 /// A reactor with a low mark, and the clients that have connected to it.
 struct Crowd {
-    reactor: Reactor<Local<Reporter>>,
+    reactor: Turned,
     address: SocketAddr,
-    seen: Receiver<(ConnectionId, Seen)>,
+    seen: Reports,
     peers: Vec<Peer>,
 }
 
@@ -47,19 +46,11 @@ fn message() -> Vec<u8> {
 impl Crowd {
     /// A client that sends the first `bytes` of a large message.
     fn join(&mut self, bytes: usize) -> ConnectionId {
-        let mut client = Client::connect(self.address);
-        client.write(UPGRADE.as_bytes());
-        let Self { reactor, seen, .. } = self;
-        let mut id = None;
-        until(reactor, |_| {
-            id = seen.try_recv().ok();
-            id.is_some()
-        });
-        client.expect_text(client::SWITCHED);
+        let (client, id) = turns::open(&mut self.reactor, self.address, &self.seen);
         client.0.set_nonblocking(true).unwrap();
         let rest = message()[..bytes].to_vec();
         self.peers.push(Peer { client, rest });
-        id.expect("somebody opened").0
+        id
     }
 
     /// One turn, in which every peer writes what its socket takes.

@@ -21,60 +21,45 @@ fn closed_by_server() -> (Server, Client) {
 }
 
 #[test]
-fn the_peer_closes_first() {
-    let server = Server::echo();
-    let mut client = Client::open(server.address);
-    client.send("88 85 00000000 03e8 'bye'");
-    client.expect("88 05 03e8 'bye'");
-    client.expect_end();
-    client.end();
-    server.expect(&[open(), Seen::Close(Some(1000), b"bye".to_vec()), Seen::Closed]);
+fn the_peer_closes_first_and_ends_when_it_has_our_end_or_at_once() {
+    for (frame, answer, code, reason) in [
+        ("88 85 00000000 03e8 'bye'", "88 05 03e8 'bye'", Some(1000), &b"bye"[..]),
+        ("88 80 00000000", "88 00", None, b""),
+    ] {
+        for ends_at_once in [false, true] {
+            let server = Server::echo();
+            let mut client = Client::open(server.address);
+            client.send(frame);
+            if ends_at_once {
+                client.end();
+            }
+            client.expect(answer);
+            client.expect_end();
+            drop(client);
+            server.expect(&[open(), Seen::Close(code, reason.to_vec()), Seen::Closed]);
+        }
+    }
 }
 
 #[test]
-fn the_peer_closes_first_with_an_empty_frame_and_ends_at_once() {
-    let server = Server::echo();
-    let mut client = Client::open(server.address);
-    client.send("88 80 00000000");
-    client.end();
-    client.expect("88 00");
-    client.expect_end();
-    server.expect(&[open(), Seen::Close(None, vec![]), Seen::Closed]);
-}
-
-#[test]
-fn we_close_first() {
-    let (server, mut client) = closed_by_server();
-    client.send("88 82 00000000 03e8");
-    client.expect_end();
-    client.end();
-    server.expect(&[Seen::Close(Some(1000), vec![]), Seen::Closed]);
-}
-
-#[test]
-fn we_close_first_and_the_peer_ends_with_its_answer() {
-    let (server, mut client) = closed_by_server();
-    client.send("88 82 00000000 03e8");
-    client.end();
-    client.expect_end();
-    server.expect(&[Seen::Close(Some(1000), vec![]), Seen::Closed]);
-}
-
-#[test]
-fn we_close_first_and_the_peer_just_ends() {
-    let (server, mut client) = closed_by_server();
-    client.end();
-    client.expect_end();
-    server.expect(&[Seen::End, Seen::Closed]);
-}
-
-#[test]
-fn we_close_first_and_messages_still_come_before_the_answer() {
-    let (server, mut client) = closed_by_server();
-    client.send("81 81 00000000 'x'  88 82 00000000 03e8");
-    client.expect_end();
-    client.end();
-    server.expect(&[Seen::Text(b"x".to_vec()), Seen::Close(Some(1000), vec![]), Seen::Closed]);
+fn we_close_first_and_the_peer_answers_says_more_or_just_ends() {
+    let answered = Seen::Close(Some(1000), vec![]);
+    for (answer, seen) in [
+        ("88 82 00000000 03e8", vec![answered.clone(), Seen::Closed]),
+        ("81 81 00000000 'x'  88 82 00000000 03e8", vec![Seen::Text(b"x".to_vec()), answered, Seen::Closed]),
+        ("", vec![Seen::End, Seen::Closed]),
+    ] {
+        for ends_at_once in [false, true] {
+            let (server, mut client) = closed_by_server();
+            client.send(answer);
+            if ends_at_once || answer.is_empty() {
+                client.end();
+            }
+            client.expect_end();
+            drop(client);
+            server.expect(&seen);
+        }
+    }
 }
 
 #[test]

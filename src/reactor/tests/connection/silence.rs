@@ -2,14 +2,13 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::bridge::layout::OUT_RESUME;
 use crate::engine::CloseCode;
+use crate::reactor::ListenerConfig;
 use crate::reactor::config::TIMER_BUDGET;
 use crate::reactor::tests::*;
-use crate::reactor::{ConnectionId, ListenerConfig, Local, Reactor};
 
 const SOON: Duration = Duration::from_millis(60);
 
@@ -24,27 +23,6 @@ fn after_the_ping_interval_a_ping_is_sent_and_after_another_the_connection_ended
     client.read_to_end();
     assert!(begun.elapsed() >= SOON);
     server.expect(&[Seen::Open("/".into()), Seen::Closed]);
-}
-
-#[test]
-fn a_peer_that_answers_pings_stays() {
-    let listener = ListenerConfig { ping_interval: SOON, ..ListenerConfig::default() };
-    let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
-    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
-    client.expect_text(client::SWITCHED);
-    client.0.set_nonblocking(true).unwrap();
-    for _ in 0..3 {
-        // The peer answers before the next turn, however late that is.
-        turns::until(&mut reactor, |_| client.0.peek(&mut [0; 2]).is_ok_and(|len| len == 2));
-        client.expect("89 00");
-        client.send("8a 80 00000000");
-        turns::until(&mut reactor, |reactor| {
-            assert_eq!(reactor.connections(), 1, "its answer had come");
-            seen.try_recv().is_ok_and(|(_, seen)| seen == Seen::Pong(vec![]))
-        });
-    }
 }
 
 /// O04, R04.
@@ -63,11 +41,7 @@ fn with_both_set_the_ping_comes_first_and_the_idle_timeout_ends() {
     let minute = Duration::from_secs(60);
     let listener =
         ListenerConfig { ping_interval: minute, idle_timeout: minute * 3 / 2, ..ListenerConfig::default() };
-    let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
-    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
-    client.expect_text(client::SWITCHED);
+    let (mut reactor, _seen, mut client, _) = turns::opened(Setup { listener, ..Setup::default() });
     // The minutes go by between two turns.
     reactor.timers.go_by(minute + SOON);
     turns::until(&mut reactor, |reactor| pinged(reactor) == 1);
@@ -150,19 +124,12 @@ const CROWD: usize = 1300;
 const LONG: usize = 1 << 20;
 
 /// Opens as many connections, whose peers have been told.
-fn crowd(
-    reactor: &mut Reactor<Local<server::Reporter>>,
-    address: SocketAddr,
-    seen: &Receiver<(ConnectionId, Seen)>,
-) -> Vec<Client> {
+fn crowd(reactor: &mut turns::Turned, address: SocketAddr, seen: &turns::Reports) -> Vec<Client> {
     let mut clients: Vec<Client> = Vec::new();
     while clients.len() < CROWD {
-        let more: Vec<Client> = (0..100).map(|_| Client::connect(address)).collect();
-        for client in more {
-            client.0.set_nodelay(true).unwrap();
-            clients.push(client);
-            clients.last_mut().unwrap().write(UPGRADE.as_bytes());
-        }
+        let mut more: Vec<Client> = (0..100).map(|_| Client::connect(address)).collect();
+        more.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
+        clients.append(&mut more);
         let mut opened = 0;
         turns::until(reactor, |reactor| {
             opened += seen.try_iter().count();
@@ -174,7 +141,7 @@ fn crowd(
 }
 
 /// The number of connections whose peers have not spoken since their ping.
-fn pinged(reactor: &mut Reactor<Local<server::Reporter>>) -> usize {
+fn pinged(reactor: &mut turns::Turned) -> usize {
     let slots = reactor.connections.slots();
     slots.into_iter().filter(|&slot| reactor.connections.get_mut(slot).is_some_and(|it| it.pinged)).count()
 }
@@ -277,11 +244,7 @@ fn after_a_pause_whole_requests_get_their_101_and_parts_of_one_a_408() {
 #[test]
 fn after_a_pause_an_answer_to_a_close_frame_counts() {
     let script = Script::on_open(|session| session.close(CloseCode::new(1000), b""));
-    let (mut reactor, address, seen) = server::reactor(Setup { script, ..Setup::default() });
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
-    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
-    client.expect_text(client::SWITCHED);
+    let (mut reactor, seen, mut client, _) = turns::opened(Setup { script, ..Setup::default() });
     client.expect("88 02 03e8");
     client.send("88 82 00000000 03e8");
     reactor.timers.go_by(ListenerConfig::default().close_timeout * 2);

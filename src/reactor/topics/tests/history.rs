@@ -90,22 +90,6 @@ fn a_topic_without_history_replays_nothing_and_a_replay_may_be_had_twice() {
     );
 }
 
-/// A member that is served from the history while others publish gets all messages, in order, and
-/// each once.
-#[test]
-fn a_member_that_catches_up_from_the_beginning_goes_on_live() {
-    let (mut stage, mut client, id) = stage(1, [SLOW_CATCH_UP, 5000, 100_000, 0, 0]);
-    publish(&mut stage, 1..=20_000);
-    stage.join_since(id, 1, 1, SINCE_OFFSET, 0);
-    publish(&mut stage, 20_001..=20_010);
-    stage.settle();
-    assert_eq!(subscribed(&mut stage), [1, 1, 20_000, 20_000]);
-    assert_eq!(numbers(&mut stage, &mut client, 20_010), (1..=20_010).collect::<Vec<_>>());
-    publish(&mut stage, 20_011..=20_011);
-    stage.settle();
-    assert_eq!(numbers(&mut stage, &mut client, 1), [20_011]);
-}
-
 #[test]
 fn a_history_is_reported_with_its_offsets() {
     let (mut stage, _client, _) = stage(3, KEEPS_FIVE);

@@ -28,27 +28,6 @@ fn texts(stage: &mut Stage, client: &mut Client, count: usize) -> Vec<String> {
     frames(stage, client, count).into_iter().map(text).collect()
 }
 
-#[test]
-fn all_members_get_what_is_published_in_the_order_of_the_calls() {
-    for reactors in NUMBERS {
-        let (mut stage, mut clients) = stage(reactors, 5);
-        let (_, first) = clients[0];
-        stage.publish(1, b"one");
-        stage.send(first, b"only to the first");
-        stage.publish(1, b"two");
-        stage.leave(first, 1);
-        stage.publish(1, b"three");
-        stage.join(first, 1);
-        stage.publish(1, b"four");
-        stage.settle();
-        let expected = ["one", "only to the first", "two", "four"];
-        assert_eq!(texts(&mut stage, &mut clients[0].0, 4), expected);
-        for (client, _) in &mut clients[1..] {
-            assert_eq!(texts(&mut stage, client, 4), ["one", "two", "three", "four"]);
-        }
-    }
-}
-
 /// If each member were charged a call, the messages would leave one by one, each in a write of its
 /// own.
 #[test]
@@ -254,16 +233,4 @@ fn a_message_to_many_takes_several_turns() {
     }
     let [matched, sent, ..] = stage.receipt(1);
     assert!(matched >= 894 && sent >= 894, "{matched} {sent}");
-}
-
-#[test]
-fn a_connection_that_is_closed_has_left() {
-    let (mut stage, mut clients) = stage(1, 2);
-    stage.record(clients[0].1, OUT_CLOSE, 0, 1000, b"");
-    stage.target(1, 2, &[], b"");
-    stage.publish(1, b"x");
-    stage.settle();
-    assert_eq!(stage.receipt(2), [1, 1, 0, 0, 3]);
-    clients[0].0.expect("88 02 03e8");
-    clients[1].0.expect("81 01 'x'");
 }

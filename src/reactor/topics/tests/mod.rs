@@ -1,7 +1,6 @@
 //! Topics: one record for a message to many connections, and its effects.
 
 mod compressed;
-mod cost;
 mod history;
 mod members;
 mod model;

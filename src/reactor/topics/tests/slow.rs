@@ -90,41 +90,6 @@ impl Slow {
     }
 }
 
-/// Whether the messages are in order, none of them twice.
-fn is_ascending(numbers: &[u32]) -> bool {
-    numbers.is_sorted_by(|a, b| a < b)
-}
-
-#[test]
-fn queue_keeps_all_of_it() {
-    let mut slow = Slow::new(SLOW_QUEUE, 0);
-    let waiting = slow.publish(100, |_| vec![]);
-    assert!(waiting > 2 * LIMIT, "{waiting}");
-    assert_eq!(slow.read(99), (0..100).collect::<Vec<_>>());
-    assert_eq!(slow.dropped(), 0);
-    slow.end();
-}
-
-#[test]
-fn drop_drops_what_comes_above_the_limit_and_counts_it() {
-    let mut slow = Slow::new(SLOW_DROP, 0);
-    let waiting = slow.publish(100, |_| vec![]);
-    assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
-    // Sends and control frames are never dropped.
-    let id = slow.stalled.1;
-    slow.stage.record(id, OUT_PING, 0, 0, b"00000100");
-    slow.stage.send(id, &message(101));
-    slow.stage.settle();
-    let got = slow.read(101);
-    let dropped = slow.dropped();
-    assert!(dropped > 0 && is_ascending(&got) && got.contains(&100), "{got:?}");
-    assert_eq!(got.len() as u32 + dropped, 102);
-    slow.published = 200;
-    slow.publish(1, |_| vec![]);
-    assert_eq!((slow.read(200), slow.dropped()), (vec![200], 0), "it is not slow any more");
-    slow.end();
-}
-
 /// Memory, not bytes of frames: short ones are gathered in buffers that grow by doubling, and one
 /// that others are sent too is in memory whole.
 #[test]
@@ -184,23 +149,6 @@ fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
 }
 
 #[test]
-fn latest_sends_the_last_of_each_key_in_the_order_in_which_they_were_published() {
-    let mut slow = Slow::new(SLOW_LATEST, 0);
-    let keys = |n: u32| vec![b'a' + (n % 3) as u8];
-    let waiting = slow.publish(100, keys);
-    assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
-    // While any message is kept, new ones are kept too, however little waits.
-    let got = slow.read(99);
-    let dropped = slow.dropped();
-    assert!(is_ascending(&got), "{got:?}");
-    assert_eq!(got[got.len() - 3..], [97, 98, 99]);
-    assert_eq!(got.len() as u32 + dropped, 100);
-    slow.publish(1, keys);
-    assert_eq!((slow.read(100), slow.dropped()), (vec![100], 0), "nothing is kept any more");
-    slow.end();
-}
-
-#[test]
 fn what_is_kept_for_a_member_is_dropped_when_it_leaves() {
     for (policy, history) in [(SLOW_LATEST, 0), (SLOW_CATCH_UP, 1000)] {
         let mut slow = Slow::new(policy, history);
@@ -213,42 +161,6 @@ fn what_is_kept_for_a_member_is_dropped_when_it_leaves() {
         assert_eq!(got.len() as u32 - 1 + slow.dropped(), 50, "{got:?}");
         slow.end();
     }
-}
-
-#[test]
-fn catch_up_serves_a_stalled_member_from_the_history() {
-    let mut slow = Slow::new(SLOW_CATCH_UP, 1000);
-    let waiting = slow.publish(300, |_| vec![]);
-    assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
-    let id = slow.stalled.1;
-    slow.stage.send(id, &message(1000));
-    slow.stage.settle();
-    let got = slow.read(299);
-    assert_eq!(got.iter().filter(|&&n| n == 1000).count(), 1, "sends do not wait for it");
-    let got: Vec<_> = got.into_iter().filter(|&n| n != 1000).collect();
-    assert_eq!(got, (0..300).collect::<Vec<_>>());
-    assert_eq!((slow.dropped(), slow.stage.take(IN_GAP)), (0, vec![]));
-    slow.publish(1, |_| vec![]);
-    assert_eq!(slow.read(300), [300], "it is live again");
-    slow.end();
-}
-
-#[test]
-fn catch_up_reports_the_gap_when_the_history_has_moved_on() {
-    let mut slow = Slow::new(SLOW_CATCH_UP, 10);
-    slow.publish(300, |_| vec![]);
-    let got = slow.read(299);
-    let gaps = slow.stage.take(IN_GAP);
-    let [(slot, ref gap)] = gaps[..] else { panic!("{gaps:?}") };
-    let [1, from, 0, to, 0] = gap[..] else { panic!("{gap:?}") };
-    assert_eq!(slot, slow.stalled.1.slot);
-    // Offsets begin at 1, messages at 0.
-    let expected: Vec<_> = (0..from - 1).chain(to..300).collect();
-    assert_eq!(got, expected);
-    assert!(300 - to <= 10, "{gap:?}");
-    slow.publish(1, |_| vec![]);
-    assert_eq!(slow.read(300), [300], "it is live again");
-    slow.end();
 }
 
 /// A member does not get a message that is not for it, not even when it catches up.

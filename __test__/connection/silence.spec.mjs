@@ -1,0 +1,138 @@
+// pingInterval and idleTimeout, on every way in. Both together: close-cause.spec.mjs, and
+// src/reactor/tests/connection/silence.rs.
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { Child } from '../helpers/child.mjs';
+import { connect } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { unlessStalled } from '../helpers/stalls.mjs';
+import { closeOf, rawPair } from '../helpers/streams.mjs';
+import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
+import { WAYS } from '../helpers/ways.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+
+const PING = '\x89\0';
+
+/** The code of 'close' of the next connection, which may be over before the test has its turn. */
+function nextClose(server) {
+  return new Promise((resolve) => server.once('connection', (ws) => ws.once('close', resolve)));
+}
+
+/**
+ * Opens a connection that a peer keeps open by being in time; returns the result of `act`, or the
+ * code of 'close' if that event comes first.
+ */
+function inTime(t, server, act) {
+  return unlessStalled(300, async () => {
+    const pair = await connect(t, server);
+    return Promise.race([act(pair), once(pair.ws, 'close').then(([code]) => code)]);
+  });
+}
+
+for (const [way, start] of Object.entries(WAYS)) {
+  // O04, R04.
+  for (const [options, frames] of [[{ pingInterval: 20 }, PING], [{ idleTimeout: 20 }, '']]) {
+    ownOnly(`by way of ${way}: ${Object.keys(options)}: a silent peer is dropped, with ${frames.length / 2} pings`, async (t) => {
+      const server = await start(t, options);
+      const closed = nextClose(server);
+      const raw = await RawClient.connect(t, server.address().port);
+      await raw.send(upgradeRequest());
+      t.is((await raw.closed()).split('\r\n\r\n')[1], frames);
+      t.is(await closed, 1006);
+    });
+  }
+
+  ownOnly(`by way of ${way}: pingInterval: a peer that answers stays`, async (t) => {
+    const server = await start(t, { pingInterval: 600 });
+    const seen = await inTime(t, server, async ({ ws, client }) => {
+      const lengths = [];
+      for (let i = 0; i < 2; i++) {
+        const [[ping], [pong]] = await Promise.all([once(client, 'ping'), once(ws, 'pong')]);
+        lengths.push(ping.length, pong.length);
+      }
+      return [ws.readyState, ...lengths];
+    });
+    t.deepEqual(seen, [1, 0, 0, 0, 0]);
+  });
+
+  ownOnly(`by way of ${way}: idleTimeout: every byte of the peer counts, who says anything is not pinged`, async (t) => {
+    const server = await start(t, { idleTimeout: 700, pingInterval: 1400 });
+    const seen = await inTime(t, server, async ({ ws, client }) => {
+      const begun = performance.now();
+      let pings = 0;
+      client.on('ping', () => pings++);
+      // Goes on for longer than the timeouts.
+      while (performance.now() - begun < 1600) {
+        client.ping();
+        await once(client, 'pong');
+        await delay(5);
+      }
+      return { ws, pings };
+    });
+    t.is(seen.ws?.readyState, 1);
+    t.is(seen.pings, 0);
+    t.is((await closeOf(seen.ws))[0], 1006);
+  });
+
+  ownOnly(`by way of ${way}: whoever is not read is not called silent, until he is`, async (t) => {
+    const server = await start(t, { idleTimeout: 20 });
+    server.once('connection', (ws) => ws.pause());
+    const { ws } = await connect(t, server);
+    await delay(100);
+    t.is(ws.readyState, ws.OPEN);
+    const closed = closeOf(ws);
+    ws.resume();
+    t.is((await closed)[0], 1006);
+  });
+}
+
+ownOnly('https: the options of the server', async (t) => {
+  const server = await TOPIC_WAYS.https(t, { pingInterval: 30 });
+  const closed = nextClose(server);
+  await connectTo(t, server, { autoPong: false });
+  t.is(await closed, 1006);
+});
+
+ownOnly('handshakeTimeout ends with the handshake', async (t) => {
+  const server = await WAYS.port(t, { handshakeTimeout: 1000, pingInterval: 600 });
+  const state = await inTime(t, server, async ({ ws, client }) => {
+    for (let i = 0; i < 2; i++) await once(client, 'ping');
+    return ws.readyState;
+  });
+  t.is(state, 1);
+});
+
+/** A silent connection to a process in which nothing else happens. */
+async function silent(t, way, options) {
+  const child = new Child(t, 'stopped.mjs', [way, JSON.stringify(options)]);
+  const port = Number(await child.line());
+  return async () => {
+    const raw = await RawClient.connect(t, port);
+    await raw.send(upgradeRequest());
+    await raw.closed();
+  };
+}
+
+for (const options of [{ idleTimeout: 30 }, { pingInterval: 30 }]) {
+  ownOnly(`silence ends a connection where nothing else happens: ${Object.keys(options)}`, async (t) => {
+    const [ends, canary] = await Promise.all([silent(t, 'stream', options), silent(t, 'port', options)]);
+    let isOver = false;
+    const over = ends().then(() => (isOver = true));
+    for (let round = 0; round < 50 && !isOver; round++) await canary();
+    t.true(isOver);
+    await over;
+  });
+}
+
+ownOnly('the options are those of a server', async (t) => {
+  const { ws, far } = rawPair({ isServer: false, idleTimeout: 10, pingInterval: 10 });
+  await delay(60);
+  t.is(ws.readyState, ws.OPEN);
+  far.destroy();
+  await closeOf(ws);
+});
