@@ -1,13 +1,12 @@
 // Compressed echoes for clients of other projects, on every way in.
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import test from 'ava';
 
-import { urlOf, wsClient } from './helpers/clients.mjs';
-import { SIZES, hash, payloads } from './helpers/payloads.mjs';
+import { urlOf } from './helpers/clients.mjs';
+import { SIZES } from './helpers/payloads.mjs';
 import { pythonWithWebsockets } from './helpers/python.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
@@ -25,22 +24,6 @@ const MODES = {
  * cannot be tried.
  */
 const CLIENTS = {
-  async ws(url) {
-    const client = new wsClient(url);
-    await once(client, 'open');
-    let count = 0;
-    for (const payload of payloads(SIZES)) {
-      const message = once(client, 'message');
-      client.send(payload);
-      const [data, isBinary] = await message;
-      if (hash(data) !== hash(payload) || isBinary !== (typeof payload !== 'string')) break;
-      count++;
-    }
-    client.close(1000, 'done');
-    const [code, reason] = await once(client, 'close');
-    return `${count} ${client.extensions} ${code} ${reason}`;
-  },
-
   async node(url) {
     const flags = globalThis.WebSocket === undefined ? ['--experimental-websocket'] : [];
     return (await run(process.execPath, ['--no-warnings', ...flags, fixture('interop-node.mjs'), url])).stdout.trim();

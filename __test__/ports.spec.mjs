@@ -1,10 +1,9 @@
 // The values of `port`, and the stand-in for the server that ws makes for it. Each case runs on
 // `ws`, too.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer, connect as connectTo } from 'node:net';
+import { connect as connectTo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -117,26 +116,6 @@ onPosix('port: a mode that is none, or that nothing would set, throws', (t) => {
     const { message } = t.throws(() => new WebSocketServer({ port }), { instanceOf });
     t.true(message.startsWith('options.port.mode '), message);
   }
-});
-
-onPosix('port: a descriptor that another process has opened', async (t) => {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address();
-  const program = `
-    const { WebSocketServer } = require(${JSON.stringify(isReference ? 'ws' : './lib/index.js')});
-    const server = new WebSocketServer({ port: { fd: 3 } }, () => console.log(server.address().port));
-    server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));`;
-  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit', listener._handle.fd] });
-  t.teardown(() => child.kill());
-  const [line] = await once(child.stdout.setEncoding('utf8'), 'data');
-  t.is(line.trim(), String(port));
-  listener.close();
-  const client = new wsClient(`ws://127.0.0.1:${port}`);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
-  client.send('hello');
-  t.is(String((await once(client, 'message'))[0]), 'hello');
 });
 
 test('port: an error asks no server, which would go on listening', (t) => {

@@ -121,16 +121,6 @@ test('clients: one whose socket is gone stays until its messages have been deliv
   t.is(server.clients.size, 0);
 });
 
-test('messages sent together with the upgrade request are not missed', async (t) => {
-  const server = await startServer(t);
-  const messages = new Promise((resolve) => {
-    server.on('connection', (ws) => ws.on('message', (data) => resolve(String(data))));
-  });
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'early')]));
-  t.is(await messages, 'early');
-});
-
 test('close: waits for the clients, and reports once', async (t) => {
   const { server, ws, client } = await openPair(t);
   const calls = [];
@@ -194,33 +184,6 @@ test("'headers': sees and changes the lines, also when added later", async (t) =
   const plain = new wsClient(urlOf(server));
   t.is((await once(plain, 'upgrade'))[0].headers['x-own'], undefined);
   plain.terminate();
-});
-
-test('verifyClient: sync and async', async (t) => {
-  const server = await startServer(t, { verifyClient: ({ req }) => req.url === '/yes' });
-  await connect(t, server, { path: '/yes' });
-  const refused = new wsClient(urlOf(server));
-  const [error] = await once(refused, 'error');
-  t.is(error.message, 'Unexpected server response: 401');
-  // Options are read at every upgrade.
-  server.options.verifyClient = (info, done) => setImmediate(done, info.req.url === '/async');
-  await connect(t, server, { path: '/async' });
-  server.options.verifyClient = null;
-  await connect(t, server);
-});
-
-test('handleProtocols: chooses, also when assigned later', async (t) => {
-  const server = await startServer(t);
-  const { ws } = await connect(t, server, { protocols: ['a', 'b'] });
-  t.is(ws.protocol, 'a');
-  server.options.handleProtocols = (protocols, request) => {
-    t.true(protocols instanceof Set);
-    t.is(request.url, '/');
-    return [...protocols].at(-1);
-  };
-  const { ws: second, client } = await connect(t, server, { protocols: ['a', 'b'] });
-  t.is(second.protocol, 'b');
-  t.is(client.protocol, 'b');
 });
 
 test('shouldHandle: overridden, assigned, and the path assigned', async (t) => {
@@ -323,24 +286,6 @@ test('a listening server keeps the process alive, a closed one does not', async 
     setTimeout(() => server.close(() => console.log('closed')), 50).unref();
   `);
   t.deepEqual({ code, output }, { code: 0, output: 'closed\n' });
-});
-
-// P03.
-test('what was sent leaves before process.exit()', async (t) => {
-  const from = isReference ? 'ws' : fileURLToPath(new URL('../lib/index.js', import.meta.url));
-  const child = spawn(process.execPath, [
-    '-e',
-    `const { WebSocketServer } = require(${JSON.stringify(from)});
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' }, () => console.log(server.address().port));
-    server.on('connection', (ws) => ws.on('message', (data) => { ws.send(data); process.exit(); }));`,
-  ]);
-  const [port] = await once(child.stdout, 'data');
-  const client = new wsClient(`ws://127.0.0.1:${Number(port)}`);
-  t.teardown(() => client.terminate());
-  const message = once(client, 'message');
-  await once(client, 'open');
-  client.send('last words');
-  t.is(String((await message)[0]), 'last words');
 });
 
 test('works in a worker', async (t) => {

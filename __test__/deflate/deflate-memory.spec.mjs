@@ -49,19 +49,6 @@ test('budget: what it may be', (t) => {
   t.notThrows(() => options({ budget: 64 * MIB }));
 });
 
-test('z04: 64 MiB both ways, in fragments', async (t) => {
-  const server = await startServer(t, { perMessageDeflate: { threshold: 0 } });
-  server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
-  const { client } = await connect(t, server);
-  const part = Buffer.from(JSON.stringify(Array.from({ length: 40_000 }, (_, n) => ({ id: n * 7919, value: Math.sin(n) }))));
-  const times = Math.ceil((64 * MIB) / part.length);
-  const received = once(client, 'message');
-  for (let n = times; n > 0; n--) client.send(part, { fin: n === 1 });
-  const [data] = await received;
-  t.is(data.length, times * part.length);
-  for (let n = 0; n < times; n++) t.true(data.subarray(n * part.length, (n + 1) * part.length).equals(part));
-});
-
 /** A server in a process of its own, with connections that have each had an echo of `bytes`. */
 async function used(t, perMessageDeflate, connections, bytes) {
   const child = new Child(t, 'compressing.mjs', [JSON.stringify(perMessageDeflate)], MEASURED);

@@ -10,14 +10,13 @@ import test from 'ava';
 import { nextEvents } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { attach, closeOf, pipe, pipePair, rawPair } from '../helpers/streams.mjs';
+import { closeOf, pipePair, rawPair } from '../helpers/streams.mjs';
 import { startServerBehind } from '../helpers/ways.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 // Other tests have no part in its turns.
 const serialOnly = isReference ? test.skip : test.serial;
 
-const NO_TAKEOVER = { params: { server_no_context_takeover: true, client_no_context_takeover: true } };
 const CLOSED = isReference
   ? 'The socket was closed while data was being compressed'
   : 'Cannot call write after a stream was destroyed';
@@ -58,17 +57,6 @@ function numbersOf(ws) {
 }
 
 const MESSAGES = [...Array(40).keys()];
-
-test('a chunk that inflates to much is delivered in order', async (t) => {
-  const { ws, far } = rawPair({ deflate: {} });
-  const seen = numbersOf(ws);
-  const all = nextEvents(ws, 'message', 40);
-  far.write(bombs(40, 64 << 10));
-  await all;
-  t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
-  far.destroy();
-  await closeOf(ws);
-});
 
 serialOnly('many streams that inflate to much have turns of a bounded length, and one with little is first', async (t) => {
   const pairs = Array.from({ length: 40 }, () => rawPair({ deflate: {} }));
@@ -177,16 +165,6 @@ serialOnly('a handler that throws at the last message of a chunk gets it once', 
   t.deepEqual(seen, [4, 'turn']);
 });
 
-test('a bomb inside the limit of its chunk ends with 1009', async (t) => {
-  const { ws, far } = rawPair({ deflate: {}, maxPayload: 1 << 20 });
-  const error = once(ws, 'error');
-  far.write(bombs(1, 32 << 20));
-  far.resume().once('end', () => far.end());
-  t.is((await error)[0].code, 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH');
-  t.is((await closeOf(ws))[0], 1006);
-  t.is(Buffer.concat(ws._socket.written).subarray(0, 4).toString('hex'), '880203f1');
-});
-
 test('a long message is compressed from what it was, and what is sent behind it waits', async (t) => {
   const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
   const seen = [];
@@ -208,17 +186,6 @@ test('a long message is compressed from what it was, and what is sent behind it 
   t.is(ws.bufferedAmount, 0);
 });
 
-test('many messages of a turn, and a Blob between them', async (t) => {
-  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
-  const parts = Array.from({ length: 30 }, (_, number) => randomBytes(30_000 + number));
-  const messages = nextEvents(client, 'message', 31);
-  for (const part of parts.slice(0, 15)) ws.send(part);
-  ws.send(new Blob(['blob']));
-  for (const part of parts.slice(15)) ws.send(part);
-  const lengths = (await messages).map(([data]) => data.length);
-  t.deepEqual(lengths, [...parts.slice(0, 15), 'blob', ...parts.slice(15)].map((part) => part.length));
-});
-
 test('the socket closes while a message is compressed: its callback and those behind it get an error', async (t) => {
   const { ws } = pipePair({ deflate: {} }, { deflate: {} });
   const errors = [];
@@ -230,60 +197,6 @@ test('the socket closes while a message is compressed: its callback and those be
   await closed;
   while (errors.length < 2) await new Promise(setImmediate);
   t.deepEqual(errors, [CLOSED, CLOSED]);
-});
-
-ownOnly('memory that was sent may be used again at once', async (t) => {
-  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
-  const messages = nextEvents(client, 'message', 3);
-  const bytes = Buffer.from('abc');
-  ws.send(bytes);
-  ws.send(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + 3));
-  ws.send(bytes);
-  bytes.fill(0);
-  t.deepEqual((await messages).map(([data]) => String(data)), ['abc', 'abc', 'abc']);
-});
-
-test('many short messages of a tick are compressed in order', async (t) => {
-  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
-  const count = 20_000;
-  const messages = nextEvents(client, 'message', count);
-  for (let number = 0; number < count; number++) ws.send(String(number));
-  t.deepEqual((await messages).map(([data]) => Number(data)), [...Array(count).keys()]);
-});
-
-test('a message for many connections', async (t) => {
-  const ends = Array.from({ length: 20 }, () => pipe());
-  const servers = ends.map(([near]) => attach(near, { deflate: NO_TAKEOVER }));
-  const clients = ends.map(([, far]) => attach(far, { isServer: false, deflate: NO_TAKEOVER }));
-  const text = Array.from({ length: 8000 }, (_, number) => (number * 7919) % 977).join();
-  const all = Promise.all(clients.map((client) => once(client, 'message')));
-  for (const ws of servers) ws.send(text);
-  for (const [data] of await all) t.is(String(data), text);
-});
-
-ownOnly('contexts that are not used are released', async (t) => {
-  const deflate = { releaseAfter: 20 };
-  const { ws, client, near } = pipePair({ deflate }, { deflate });
-  const text = randomBytes(900).toString('hex');
-  const sizeOf = async (count) => {
-    const before = near.written.length;
-    const messages = nextEvents(client, 'message', count);
-    for (let n = 0; n < count; n++) ws.send(text);
-    t.deepEqual((await messages).map(([data]) => String(data)), Array(count).fill(text));
-    return Buffer.concat(near.written.slice(before)).length;
-  };
-  let kept;
-  let start;
-  // Tries again if that took so long that the contexts may have been released in between.
-  do {
-    start = performance.now();
-    kept = await sizeOf(2);
-  } while (performance.now() - start >= deflate.releaseAfter);
-  // Longer than `releaseAfter`: that timer was set before this one.
-  await new Promise((resolve) => setTimeout(resolve, 40));
-  const anew = await sizeOf(1);
-  t.true(kept < anew * 1.2, `${kept}, then ${anew}`);
-  t.true(anew > 900, `${anew}`);
 });
 
 ownOnly('what is compressed and comes behind the request goes to the reactor, if it is little', async (t) => {

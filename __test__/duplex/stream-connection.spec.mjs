@@ -21,16 +21,6 @@ test('setSocket opens a WebSocket and shows the stream', (t) => {
   t.is(attach(pipe()[0])._sender._socket.destroyed, false);
 });
 
-test('messages go both ways, text as Buffers and binary as it is', async (t) => {
-  const { ws, client } = pipePair();
-  client.send('häh?');
-  t.deepEqual(await once(ws, 'message'), [Buffer.from('häh?'), false]);
-  ws.send(Buffer.from([1, 2]));
-  t.deepEqual(await once(client, 'message'), [Buffer.from([1, 2]), true]);
-  ws.send('');
-  t.deepEqual(await once(client, 'message'), [Buffer.alloc(0), false]);
-});
-
 test('a server does not mask, a client does, and `mask` says otherwise', async (t) => {
   const generateMask = (key) => key.set([1, 2, 3, 4]);
   const { ws, client, near, far } = pipePair({ generateMask }, { generateMask });
@@ -43,19 +33,6 @@ test('a server does not mask, a client does, and `mask` says otherwise', async (
   t.is(Buffer.concat(near.written).toString('hex').slice(0, 10), '8103616263');
   t.is(Buffer.concat(far.written).toString('hex').slice(0, 24), '818301020304' + '606060' + '890178');
 });
-
-for (const length of [125, 126, 65_535, 65_536, 300_000]) {
-  test(`a message of ${length} bytes, both ways`, async (t) => {
-    const { ws, client } = pipePair();
-    const data = Buffer.alloc(length, 'ab');
-    client.send(data);
-    const [received] = await once(ws, 'message');
-    t.true(received.equals(data));
-    ws.send(data.toString());
-    const [back] = await once(client, 'message');
-    t.true(back.equals(data));
-  });
-}
 
 test('the data of a send is not changed by masking it', async (t) => {
   const { ws, client } = pipePair();
@@ -76,18 +53,6 @@ test('what comes in one chunk is emitted in one tick, in order', async (t) => {
   t.deepEqual(seen, [['text', 'a'], ['binary', 'b'], ['ping', 'p'], ['pong', 'q'], ['text', 'c'], ...ticks]);
 });
 
-// F01.
-test('fragments and frames that come byte by byte', async (t) => {
-  const { ws, far } = rawPair();
-  const seen = eventsOf(ws);
-  const bytes = Buffer.concat([frame(1, 'ab', false), frame(9, 'p'), frame(0, 'cd'), frame(2, 'x'), frame(8)]);
-  const closed = closeOf(ws);
-  for (const byte of bytes) far.write(Buffer.from([byte]));
-  far.end();
-  await closed;
-  t.deepEqual(seen, [['ping', 'p'], ['text', 'abcd'], ['binary', 'x'], ['close', 1005, '']]);
-});
-
 test('head is read before the stream', async (t) => {
   const [near, far] = pipe();
   const seen = eventsOf(attach(near, { head: frame(1, 'first') }));
@@ -106,16 +71,6 @@ test('allowSynchronousEvents: false emits one event in a turn', async (t) => {
   await closeOf(ws);
   t.deepEqual(seen, [['text', 'a'], ['text', 'b'], ['text', 'c'], ['close', 1000, '']]);
   t.true(counts[0] <= 2);
-});
-
-test('binaryType', async (t) => {
-  const { ws, client } = pipePair();
-  ws.binaryType = 'arraybuffer';
-  client.send(Buffer.from([1]));
-  t.deepEqual(await once(ws, 'message'), [new Uint8Array([1]).buffer, true]);
-  ws.binaryType = 'fragments';
-  client.send(Buffer.from([2]));
-  t.deepEqual(await once(ws, 'message'), [[Buffer.from([2])], true]);
 });
 
 test('a ping is answered before it is emitted', async (t) => {
@@ -160,49 +115,6 @@ test('close: frames go both ways, then the stream ends, then `close`', async (t)
   t.true(near.destroyed);
 });
 
-test('close with nothing is answered with nothing', async (t) => {
-  const { ws, near, far } = rawPair();
-  far.write(frame(8));
-  far.end();
-  t.deepEqual(await closeOf(ws), [1005, Buffer.alloc(0)]);
-  t.is(Buffer.concat(near.written).toString('hex'), '8800');
-});
-
-test('messages that come after close() are emitted; what comes after the close frame is not', async (t) => {
-  const { ws, far } = rawPair();
-  const seen = eventsOf(ws);
-  ws.close();
-  far.write(Buffer.concat([frame(1, 'late'), frame(8), frame(1, 'too late')]));
-  far.write(frame(1, 'much too late'));
-  far.end();
-  await closeOf(ws);
-  t.deepEqual(seen, [['text', 'late'], ['close', 1005, '']]);
-});
-
-test('closeTimeout destroys a stream whose peer does not answer', async (t) => {
-  const { ws, near } = rawPair({ closeTimeout: 20 });
-  ws.close();
-  t.deepEqual(await closeOf(ws), [1006, Buffer.alloc(0)]);
-  t.true(near.destroyed);
-});
-
-test('terminate: 1006, later', async (t) => {
-  const { ws, client } = pipePair();
-  const closed = [closeOf(ws), closeOf(client)];
-  ws.terminate();
-  t.is(ws.readyState, 2);
-  const [[code], [other]] = await Promise.all(closed);
-  t.deepEqual([code, other], [1006, 1006]);
-});
-
-test('the end of the stream without a close frame: 1006 and no error', async (t) => {
-  const { ws, far } = rawPair();
-  const seen = eventsOf(ws);
-  far.end(frame(1, 'last'));
-  await closeOf(ws);
-  t.deepEqual(seen, [['text', 'last'], ['close', 1006, '']]);
-});
-
 // O01.
 test('an error of the stream is not one of the WebSocket', async (t) => {
   const { ws, near } = rawPair();
@@ -210,17 +122,6 @@ test('an error of the stream is not one of the WebSocket', async (t) => {
   near.destroy(new Error('broken'));
   await closeOf(ws);
   t.deepEqual(seen, [['close', 1006, '']]);
-});
-
-test('a broken rule: what came before, a close frame, `error`, `close`', async (t) => {
-  const { ws, near, far } = rawPair();
-  const seen = eventsOf(ws);
-  ws.on('error', () => seen.push(ws.readyState));
-  far.write(Buffer.concat([frame(1, 'fine'), hex('83 80 00000000'), frame(1, 'ignored')]));
-  far.end();
-  await closeOf(ws);
-  t.deepEqual(seen, [['text', 'fine'], ['error', 'WS_ERR_INVALID_OPCODE'], 2, ['close', 1006, '']]);
-  t.is(Buffer.concat(near.written).toString('hex'), '880203ea');
 });
 
 // F12, F20.
@@ -279,16 +180,6 @@ test('bufferedAmount and callbacks wait for a peer that does not read', async (t
   t.is(ws.bufferedAmount, 0);
 });
 
-test('after the connection has left OPEN, sends count and fail', async (t) => {
-  const { ws } = rawPair();
-  ws.terminate();
-  const error = await new Promise((resolve) => {
-    ws.send('abc', resolve);
-  });
-  t.is(error.message, 'WebSocket is not open: readyState 2 (CLOSING)');
-  t.is(ws.bufferedAmount, 3);
-});
-
 ownOnly('TLS: `send()` says that there is no room, and `drain` that there is', async (t) => {
   const { ws } = await tlsPair(t);
   while (ws.send(Buffer.alloc(10_000)));
@@ -316,25 +207,6 @@ test('terminate after a send still lets the send go', async (t) => {
   ws.send('last words');
   ws.terminate();
   t.deepEqual(await once(client, 'message'), [Buffer.from('last words'), false]);
-});
-
-test('a Blob is sent in its turn', async (t) => {
-  const { ws, client } = pipePair();
-  const messages = nextEvents(client, 'message', 3);
-  ws.send('a');
-  ws.send(new Blob(['b']));
-  ws.send('c');
-  t.deepEqual((await messages).map(([data]) => data.toString()), ['a', 'b', 'c']);
-});
-
-test('_sender.sendFrame writes what Sender.frame made', async (t) => {
-  const { ws, client } = pipePair();
-  const list = ws._sender.constructor.frame?.(Buffer.from('x'), { opcode: 1, fin: true }) ?? [hex('8101'), Buffer.from('x')];
-  const message = once(client, 'message');
-  await new Promise((resolve) => {
-    ws._sender.sendFrame(list, resolve);
-  });
-  t.deepEqual(await message, [Buffer.from('x'), false]);
 });
 
 // J02.

@@ -87,37 +87,10 @@ rows('handleProtocols', { handleProtocols: () => false }, [
   ['none', upgradeRequest({ 'Sec-WebSocket-Protocol': 'a, b' }), accepted()]
 ]);
 
-test("'headers' listeners add lines", async (t) => {
-  const server = await startServer(t);
-  server.on('headers', (lines, request) => {
-    t.is(lines[0], 'HTTP/1.1 101 Switching Protocols');
-    lines.push(`X-Url: ${request.url}`);
-  });
-  const expected = accepted('X-Url: /');
-  t.is(await answerTo(t, server, upgradeRequest(), expected), expected);
-});
-
-test("'wsClientError' takes the place of the answer", async (t) => {
-  const server = await startServer(t);
-  server.on('wsClientError', (error, socket, request) => {
-    t.is(error.message, 'Invalid HTTP method');
-    t.is(request.method, 'POST');
-    socket.end('HTTP/1.1 418 x\r\n\r\n');
-  });
-  t.is(await answerTo(t, server, upgradeRequest({ line: 'POST / HTTP/1.1' }), ''), 'HTTP/1.1 418 x\r\n\r\n');
-});
-
 test("'wsClientError' does not come for a wrong path", async (t) => {
   const server = await startServer(t, { path: '/a' });
   server.on('wsClientError', () => t.fail());
   t.is(await answerTo(t, server, upgradeRequest(), PATH), PATH);
-});
-
-test('shouldHandle can be replaced', async (t) => {
-  const server = await startServer(t);
-  server.shouldHandle = (request) => request.url === '/a';
-  t.is(await answerTo(t, server, upgradeRequest(), PATH), PATH);
-  t.is(await answerTo(t, server, upgradeRequest({ line: 'GET /a HTTP/1.1' }), accepted()), accepted());
 });
 
 // H20.

@@ -19,9 +19,6 @@ import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 const UNAUTHORIZED = abort('401 Unauthorized', 'Unauthorized');
 const UNAVAILABLE = abort('503 Service Unavailable', 'Service Unavailable');
 const ownOnly = isReference ? test.skip : test;
-const TWICE =
-  'server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration';
-
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
   const { server, wss } = await start(t);
   wss.on('connection', (ws) => ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary })));
@@ -175,26 +172,6 @@ test('options are read at the upgrade', async (t) => {
     client.send('123456');
     t.is((await once(client, 'close'))[0], code);
   }
-});
-
-// J17.
-test('a second handleUpgrade of a socket throws', async (t) => {
-  const server = await startHttp(t);
-  const wss = new WebSocketServer({ noServer: true });
-  const thrown = new Promise((resolve) => {
-    server.on('upgrade', (request, socket, head) => {
-      wss.handleUpgrade(request, socket, head, () => {
-        try {
-          wss.handleUpgrade(request, socket, head, () => t.fail());
-        } catch (error) {
-          resolve(error);
-        }
-      });
-    });
-  });
-  const client = open(t, server);
-  await once(client, 'open');
-  t.is((await thrown).message, TWICE);
 });
 
 // J18.

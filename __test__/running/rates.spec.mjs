@@ -7,7 +7,6 @@ import test from 'ava';
 import { connect, frame } from '../helpers/clients.mjs';
 import { WebSocketServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { framed } from '../helpers/under-attack.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
 /** A raw client that is open, and its WebSocket. */
@@ -55,35 +54,6 @@ for (const [way, start] of Object.entries(WAYS)) {
     client.close(1000);
     const [code] = await once(ws, 'close');
     t.deepEqual([code, count, thrown], [1000, 12, 1]);
-  });
-
-  test(`by way of ${way}: fragments without a byte count as messages, longer ones do not`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 10, limit: 'close' });
-    const long = await open(t, server);
-    const received = once(long.ws, 'message');
-    const kibibyte = 'x'.repeat(1024);
-    long.raw.send(Buffer.concat([framed(2, kibibyte, false), ...Array.from({ length: 1000 }, () => framed(0, kibibyte, false)), frame(0, '')]));
-    t.is((await received)[0].length, 1001 * 1024);
-    const { raw, ws } = await open(t, server);
-    const failed = once(ws, 'error');
-    raw.send(Buffer.concat([frame(2, 'x', false), ...Array.from({ length: 1000 }, () => frame(0, '', false)), frame(0, '')]));
-    t.is((await failed)[0].code, 'WS_ERR_TOO_MANY_MESSAGES');
-  });
-
-  test(`by way of ${way}: fragments of short messages count, too`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 100, limit: 'close' });
-    for (const parts of [1, 2, 10, 50]) {
-      const { raw, ws } = await open(t, server);
-      const begun = performance.now();
-      let count = 0;
-      ws.on('message', () => count++);
-      const failed = once(ws, 'error');
-      const message = [frame(2, '', parts === 1), ...Array.from({ length: parts - 1 }, (_, index) => frame(0, '', index === parts - 2))];
-      raw.send(Buffer.concat(Array.from({ length: 20_000 / parts }, () => message).flat()));
-      t.is((await failed)[0].code, 'WS_ERR_TOO_MANY_MESSAGES');
-      const most = 101 + (performance.now() - begun) / 10;
-      t.true(parts * count <= most && count >= 100 / parts - 1, `${count} messages of ${parts} fragments, ${most} frames`);
-    }
   });
 
   // A machine that is slow delivers later, never earlier.
@@ -159,21 +129,6 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is(server.metrics().connections.failed.WS_ERR_TOO_MANY_MESSAGES, 1);
   });
 
-  test(`by way of ${way}: bytesPerSecond with limit: 'close', and pings count as messages`, async (t) => {
-    const server = await start(t, { bytesPerSecond: 5000, messagesPerSecond: 50, limit: 'close' });
-    for (const [sent, code] of [
-      [frame(2, 'x'.repeat(125)), 'WS_ERR_TOO_MANY_BYTES'],
-      [frame(9), 'WS_ERR_TOO_MANY_MESSAGES'],
-      [frame(10), 'WS_ERR_TOO_MANY_MESSAGES'],
-    ]) {
-      const { raw, ws } = await open(t, server);
-      const failed = once(ws, 'error');
-      // For the first limit, 40 messages are too long and not too many.
-      raw.send(Buffer.concat(Array.from({ length: code.endsWith('BYTES') ? 49 : 500 }, () => sent)));
-      t.is((await failed)[0].code, code);
-    }
-  });
-
   test(`by way of ${way}: compressed messages are limited alike`, async (t) => {
     const server = await start(t, { messagesPerSecond: 100, perMessageDeflate: { threshold: 0 } });
     const { client, ws } = await connect(t, server, { perMessageDeflate: { threshold: 0 } });
@@ -182,21 +137,6 @@ for (const [way, start] of Object.entries(WAYS)) {
     for (let i = 0; i < 130; i++) client.send('x'.repeat(300));
     const times = await arrived;
     for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
-  });
-
-  test(`by way of ${way}: a client that is held back can be closed, and its connection is when it goes`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 1, closeTimeout: 100 });
-    for (const end of ['close', 'terminate', 'reset']) {
-      const { raw, ws } = await open(t, server);
-      const first = once(ws, 'message');
-      raw.send(Buffer.concat(Array.from({ length: 3 }, () => frame(1, 'x'))));
-      await first;
-      const closed = once(ws, 'close');
-      if (end === 'reset') raw.reset();
-      else ws[end]();
-      await closed;
-    }
-    t.pass();
   });
 
   // Bytes that are read when they may no longer be held back would come all at once, as the very
@@ -218,18 +158,6 @@ for (const [way, start] of Object.entries(WAYS)) {
       for (const [index, time] of times.entries()) t.true(index + 1 <= 11 + 10 * time, `${index} after ${time} s`);
     });
   }
-
-  test(`by way of ${way}: a close frame behind messages that are held back is reached before closeTimeout`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 20 });
-    const { raw, ws } = await open(t, server);
-    let count = 0;
-    ws.on('message', () => count++);
-    const closed = once(ws, 'close');
-    raw.send(Buffer.concat([...Array.from({ length: 40 }, () => frame(2, 'x')), frame(8, Buffer.from([3, 232]))]));
-    raw.end();
-    t.is((await closed)[0], 1000);
-    t.is(count, 40);
-  });
 
   // A timer that is left would keep the process alive for as long.
   test.serial(`by way of ${way}: the peer ends its side, and the server closes: no timer is left`, async (t) => {
