@@ -13,82 +13,50 @@ class Event {
   constructor(type) {
     this[kFields] = { target: null, type };
   }
-
-  get target() {
-    return this[kFields].target;
-  }
-
-  get type() {
-    return this[kFields].type;
-  }
 }
 
 class CloseEvent extends Event {
-  /**
-   * @param {string} type
-   * @param {{ code?: number, reason?: string, wasClean?: boolean }} [options]
-   */
+  /** @param {string} type @param {{ code?: number, reason?: string, wasClean?: boolean }} [options] */
   constructor(type, { code = 0, reason = '', wasClean = false } = {}) {
     super(type);
     Object.assign(this[kFields], { code, reason, wasClean });
   }
-
-  get code() {
-    return this[kFields].code;
-  }
-
-  get reason() {
-    return this[kFields].reason;
-  }
-
-  get wasClean() {
-    return this[kFields].wasClean;
-  }
 }
 
 class ErrorEvent extends Event {
-  /**
-   * @param {string} type
-   * @param {{ error?: unknown, message?: string }} [options]
-   */
+  /** @param {string} type @param {{ error?: unknown, message?: string }} [options] */
   constructor(type, { error = null, message = '' } = {}) {
     super(type);
     Object.assign(this[kFields], { error, message });
   }
-
-  get error() {
-    return this[kFields].error;
-  }
-
-  get message() {
-    return this[kFields].message;
-  }
 }
 
 class MessageEvent extends Event {
-  /**
-   * @param {string} type
-   * @param {{ data?: unknown }} [options]
-   */
+  /** @param {string} type @param {{ data?: unknown }} [options] */
   constructor(type, { data = null } = {}) {
     super(type);
     this[kFields].data = data;
   }
+}
 
-  get data() {
-    return this[kFields].data;
+/** Shows fields of an event as properties. @type {(constructor: typeof Event, names: string[]) => void} */
+function expose({ prototype }, names) {
+  for (const name of names) {
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      enumerable: true,
+      /** @this {Event} */
+      get() {
+        return this[kFields][name];
+      },
+    });
   }
 }
 
-/** @type {(constructor: Function, names: string[]) => void} */
-function makeEnumerable({ prototype }, names) {
-  for (const name of names) Object.defineProperty(prototype, name, { enumerable: true });
-}
-
-makeEnumerable(Event, ['target', 'type']);
-makeEnumerable(CloseEvent, ['code', 'reason', 'wasClean']);
-makeEnumerable(ErrorEvent, ['error', 'message']);
-makeEnumerable(MessageEvent, ['data']);
+expose(Event, ['target', 'type']);
+expose(CloseEvent, ['code', 'reason', 'wasClean']);
+expose(ErrorEvent, ['error', 'message']);
+expose(MessageEvent, ['data']);
 
 /** @import EventEmitter from 'node:events' */
 
@@ -98,58 +66,42 @@ makeEnumerable(MessageEvent, ['data']);
 
 /** @typedef {{ _closeFrameReceived: boolean, _closeFrameSent: boolean }} Closing */
 
-/**
- * @typedef {Function & { [kListener]?: unknown, [kAttribute]?: boolean }} Marked The listener that
- * stands for a handler
- */
+/** The listener that stands for a handler. @typedef {Function & { [kListener]?: unknown, [kAttribute]?: boolean }} Marked */
 
 /** @typedef {Marked & ((...list: unknown[]) => void)} Listener */
 
 /**
  * Make an Event of the arguments of each event.
  *
- * @type {Record<string, (target: Closing, first: unknown, second: unknown) => Event>}
+ * @type {Record<string, (target: Closing, first: any, second: any) => Event>}
  */
 const makers = {
   __proto__: /** @type {never} */ (/** @type {unknown} */ (null)),
   open: () => new Event('open'),
-  message: (_target, data, isBinary) =>
-    new MessageEvent('message', { data: isBinary ? data : /** @type {Buffer} */ (data).toString() }),
+  message: (_target, data, isBinary) => new MessageEvent('message', { data: isBinary ? data : data.toString() }),
   close: (target, code, reason) =>
-    new CloseEvent('close', /** @type {{ code: number, reason: string, wasClean: boolean }} */ ({
+    new CloseEvent('close', {
       code,
-      reason: /** @type {Buffer} */ (reason).toString(),
+      reason: reason.toString(),
       wasClean: target._closeFrameReceived && target._closeFrameSent,
-    })),
-  error: (_target, error) => new ErrorEvent('error', { error, message: /** @type {Error} */ (error).message }),
+    }),
+  error: (_target, error) => new ErrorEvent('error', { error, message: error.message }),
 };
 
-/**
- * @param {import('node:events')} emitter
- * @param {string} type
- * @param {unknown} handler
- * @param {boolean} attribute Of an `on*` attribute
- * @returns {Listener | undefined}
- */
-function find(emitter, type, handler, attribute) {
+/** @type {(emitter: EventEmitter, type: string, handler: unknown, isAttribute: boolean) => Listener | undefined} */
+function find(emitter, type, handler, isAttribute) {
   return emitter
     .listeners(type)
     .find(
       (/** @type {Marked} */ listener) =>
         listener[kListener] !== undefined &&
-        listener[kAttribute] === attribute &&
-        (attribute || listener[kListener] === handler),
+        listener[kAttribute] === isAttribute &&
+        (isAttribute || listener[kListener] === handler),
     );
 }
 
-/**
- * @param {import('node:events')} emitter
- * @param {string} type
- * @param {Handler} handler
- * @param {boolean} once
- * @param {boolean} attribute Of an `on*` attribute
- */
-function add(emitter, type, handler, once, attribute) {
+/** @type {(emitter: EventEmitter, type: string, handler: Handler, once: boolean, isAttribute: boolean) => void} */
+function add(emitter, type, handler, once, isAttribute) {
   const make = makers[type];
   if (make === undefined) return;
   const listener = /** @type {Listener} */ (
@@ -162,28 +114,21 @@ function add(emitter, type, handler, once, attribute) {
     }
   );
   listener[kListener] = handler;
-  listener[kAttribute] = attribute;
+  listener[kAttribute] = isAttribute;
   if (once) emitter.once(type, listener);
   else emitter.on(type, listener);
 }
 
 /**
- * `EventTarget.addEventListener` for the types open, message, close and error; others are ignored.
+ * For the types open, message, close and error; others are ignored.
  *
- * @this {EventEmitter}
- * @param {string} type
- * @param {Handler} handler Function or object with `handleEvent`; adding it twice has no effect
- * @param {{ once?: boolean }} [options]
+ * @type {(this: EventEmitter, type: string, handler: Handler, options?: { once?: boolean }) => void}
  */
 function addEventListener(type, handler, options = {}) {
   if (find(this, type, handler, false) === undefined) add(this, type, handler, !!options.once, false);
 }
 
-/**
- * @this {EventEmitter}
- * @param {string} type
- * @param {unknown} handler
- */
+/** @type {(this: EventEmitter, type: string, handler: unknown) => void} */
 function removeEventListener(type, handler) {
   const listener = find(this, type, handler, false);
   if (listener !== undefined) this.removeListener(type, listener);
@@ -192,7 +137,7 @@ function removeEventListener(type, handler) {
 /**
  * Gives a class `addEventListener`, `removeEventListener` and the `on*` attributes.
  *
- * @param {EventEmitter & Methods} prototype
+ * @type {(prototype: EventEmitter & Methods) => void}
  */
 function install(prototype) {
   for (const type of Object.keys(makers)) {

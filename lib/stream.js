@@ -5,45 +5,19 @@ const { Duplex } = require('node:stream');
 const { BORROWED } = require('./base/bits');
 const { streamOf } = require('./connection/state');
 
-/**
- * What a stream uses of a WebSocket, of this package or another.
- *
- * @typedef {object} Used
- * @property {number} readyState
- * @property {number} CONNECTING
- * @property {number} CLOSED
- * @property {boolean} isPaused
- * @property {() => void} pause
- * @property {() => void} resume
- * @property {(data: unknown, callback: (error?: Error) => void) => void} send
- * @property {() => void} close
- * @property {() => void} terminate
- * @property {Duplex | null} _socket
- * @property {number} [_bits] Of this package only
- */
-
+/** @import { DuplexOptions } from 'node:stream' */
 /** @import { WebSocket } from './connection/state' */
 
-/** @typedef {import('node:events').EventEmitter & Used} AnyWebSocket */
+/** Of this package or another. @typedef {import('../index').WebSocket & { _socket: Duplex | null, _bits?: number }} AnyWebSocket */
 
-/**
- * A stream over a WebSocket: chunks that are written are sent as messages, and messages are read as
- * chunks.
- *
- * @param {AnyWebSocket} ws
- * @param {import('node:stream').DuplexOptions} [options] Those of Duplex; `autoDestroy`,
- *   `emitClose` and `writableObjectMode` have no effect
- * @returns {Duplex}
- */
+/** @type {(ws: AnyWebSocket, options?: DuplexOptions) => Duplex} */
 function createWebSocketStream(ws, options) {
   return new WebSocketStream(ws, options);
 }
 
+/** Chunks that are written are sent as messages, and messages are read as chunks. */
 class WebSocketStream extends Duplex {
-  /**
-   * @param {AnyWebSocket} ws
-   * @param {import('node:stream').DuplexOptions | undefined} options
-   */
+  /** @param {AnyWebSocket} ws @param {DuplexOptions | undefined} options */
   constructor(ws, options) {
     super({ ...options, autoDestroy: false, emitClose: false, objectMode: false, writableObjectMode: false });
     this._ws = ws;
@@ -72,22 +46,14 @@ class WebSocketStream extends Duplex {
     if (this._ws.isPaused) this._ws.resume();
   }
 
-  /**
-   * @param {unknown} chunk
-   * @param {BufferEncoding} encoding
-   * @param {(error?: Error) => void} callback Called when the kernel has the message, or with an
-   *   error if it never will
-   */
+  /** @type {(chunk: any, encoding: BufferEncoding, callback: (error?: Error) => void) => void} */
   _write(chunk, encoding, callback) {
     const ws = this._ws;
     if (ws.readyState === ws.CONNECTING) ws.once('open', () => this._write(chunk, encoding, callback));
     else ws.send(chunk, callback);
   }
 
-  /**
-   * @param {(error?: Error) => void} callback Called when the WebSocket has sent all and its side
-   *   has ended
-   */
+  /** Calls back when the WebSocket has sent all and its side has ended. @type {(callback: (error?: Error) => void) => void} */
   _final(callback) {
     const ws = this._ws;
     if (ws.readyState === ws.CONNECTING) {
@@ -159,10 +125,7 @@ function onEnd() {
   if (!this.destroyed && this.writableFinished) this.destroy();
 }
 
-/**
- * @this {WebSocketStream}
- * @param {Error} error
- */
+/** @this {WebSocketStream} @param {Error} error */
 function onError(error) {
   this.removeListener('error', onError);
   this.destroy();

@@ -37,7 +37,9 @@ const WebSocket = require('./websocket');
 /** @import { Counted } from './running/counts' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
-/** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
+/** Called with a connection when it is open. @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
+
+/** @typedef {InstanceType<typeof HttpUpgrade | typeof ReactorHandshake>} Handshake */
 
 const RUNNING = 0;
 const CLOSING = 1;
@@ -162,10 +164,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * Answers an upgrade request that an HTTP server of Node has read.
    *
-   * @param {IncomingMessage} request
-   * @param {AnySocket} socket
-   * @param {Buffer} head
-   * @param {OnOpened} callback Called with the connection when it is open
+   * @type {(request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => void}
    * @throws {Error} If the socket has a WebSocket already
    */
   handleUpgrade(request, socket, head, callback) {
@@ -175,13 +174,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * The end of `handleUpgrade()`, when all checks have passed.
    *
-   * @param {Extensions} extensions
-   * @param {string} key
-   * @param {Set<string>} protocols
-   * @param {IncomingMessage} request
-   * @param {AnySocket} socket
-   * @param {Buffer} head
-   * @param {OnOpened} callback Called with the connection when it is open
+   * @type {(extensions: Extensions, key: string, protocols: Set<string>, request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => void | AnySocket}
    * @throws {Error} If the socket has a WebSocket already
    */
   completeUpgrade(extensions, key, protocols, request, socket, head, callback) {
@@ -337,13 +330,7 @@ class WebSocketServer extends EventEmitter {
 
 knowHooks(WebSocketServer.prototype);
 
-/**
- * @param {WebSocketServer} server
- * @param {IncomingMessage} request
- * @param {AnySocket} socket
- * @param {Buffer} head
- * @param {OnOpened} callback Called with the connection when it is open
- */
+/** @type {(server: WebSocketServer, request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => Handshake} */
 function handshake(server, request, socket, head, callback) {
   const Kind = isReactors(socket) ? ReactorHandshake : HttpUpgrade;
   return new Kind(server, request, socket, head, callback);

@@ -32,7 +32,7 @@ const { Extra, causeOf, startClosing, streamOf } = require('./connection/state')
 const { bytesSettled } = require('./reactor/crossing');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
-const common = require('./connection/common');
+const { commonOf } = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
 const { attachStream } = require('./duplex/attach');
 const topics = require('./topics/install');
@@ -54,13 +54,17 @@ const {
 
 /** @import { Peer } from './compat/socket' */
 /** @import { AnySocket, Connection, Data, Extensions } from './connection/state' */
-/** @import { ExtraFields, Fields, SentCallback, Server } from './connection/state' */
+/** @import { ExtraFields, Fields, SentCallback, Server, Settings } from './connection/state' */
 /** @import { Given } from './client/client' */
 /** @import { PreparedMessage, SendOptions } from '../types/sending' */
 
-const { commonOf } = common;
-
 /** @typedef {import('./topics/install').Fields} TopicFields */
+
+/**
+ * Data has at most 125 bytes. By default a client masks and a server does not: `mask` has an effect over streams only.
+ *
+ * @typedef {(data?: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} SendControl
+ */
 
 /** @implements {Connection} */
 class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
@@ -118,7 +122,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   get extensions() {
     const extra = this._extra;
     if (extra !== null && extra.extensions !== null) return Object.keys(extra.extensions).join();
-    return this._common.extensions === '' ? '' : DEFLATE;
+    return this._common.shared.extensions === '' ? '' : DEFLATE;
   }
 
   get isPaused() {
@@ -126,7 +130,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   get protocol() {
-    return this._common.protocol;
+    return this._common.shared.protocol;
   }
 
   get readyState() {
@@ -137,17 +141,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     return this._extra?.client?.url;
   }
 
-  /**
-   * @param {number} [code] 1000 to 1014 without 1004 to 1006, or 3000 to 4999; without one the
-   *   close frame is empty
-   * @param {string | Uint8Array} [reason] At most 123 bytes
-   */
+  /** Without a code the close frame is empty. @type {(code?: number, reason?: string | Uint8Array) => void} */
   close(code, reason) {
     const state = this.readyState;
     if (state === CONNECTING) return abort(this);
-    if (state !== OPEN) {
-      return;
-    }
+    if (state !== OPEN) return;
     const payload = closeReason(code, reason);
     postClose(this, code, payload);
     startClosing(this);
@@ -188,35 +186,20 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     command(this, OUT_RESUME);
   }
 
-  /**
-   * @param {Data | SentCallback} [data] At most 125 bytes; none by default
-   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
-   *   does not
-   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error if it
-   *   never will
-   */
+  /** @type {SendControl} */
   ping(data, mask, callback) {
     sendControl(this, OUT_PING | OUT_FLAG_FIN, data, mask, callback);
   }
 
-  /**
-   * @param {Data | SentCallback} [data] At most 125 bytes; none by default
-   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
-   *   does not
-   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error if it
-   *   never will
-   */
+  /** @type {SendControl} */
   pong(data, mask, callback) {
     sendControl(this, OUT_PONG | OUT_FLAG_FIN, data, mask, callback);
   }
 
   /**
-   * @param {Data | PreparedMessage} data
-   * @param {SendOptions | SentCallback | null} [options] Whether it is `binary`, to be compressed
-   *   (`compress`), and the last fragment (`fin`); or the callback
-   * @param {SentCallback} [callback] Called when the kernel has the message, or with an error if it
-   *   never will
-   * @returns {boolean} Whether there is room for more; if not, 'drain' follows
+   * Returns whether there is room for more; if not, 'drain' follows.
+   *
+   * @type {(data: Data | PreparedMessage, options?: SendOptions | SentCallback | null, callback?: SentCallback) => boolean}
    */
   send(data, options, callback) {
     if (typeof options === 'function') {
@@ -274,6 +257,35 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     else command(this, OUT_TERMINATE);
   }
 
+  get _local() {
+    return this._common.shared.local;
+  }
+
+  get _localPort() {
+    return this._common.shared.localPort;
+  }
+
+  /** The options of the server over the defaults, or those of the client. @returns {Settings} */
+  get _options() {
+    return /** @type {Settings} */ (this._common.shared.options);
+  }
+
+  set _options(options) {
+    this._common = this._common.with({ options });
+  }
+
+  get _owner() {
+    return this._common.shared.owner;
+  }
+
+  get _protocol() {
+    return this._common.shared.protocol;
+  }
+
+  set _protocol(protocol) {
+    this._common = this._common.with({ protocol });
+  }
+
   /** Made on first use. */
   _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
@@ -313,11 +325,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     socket._owner = this;
   }
 
-  /**
-   * @param {number} tag kind | flags | aux of the record
-   * @param {number} offset
-   * @param {number} length
-   */
+  /** @type {(tag: number, offset: number, length: number) => void} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind < IN_SUBSCRIBED || kind === IN_CLOSING) receive.record(this, tag, offset, length);
@@ -343,7 +351,6 @@ for (const name of GETTERS) {
 
 eventTarget.install(WebSocket.prototype);
 privateFields.install(WebSocket.prototype);
-common.install(WebSocket.prototype);
 topics.install(WebSocket.prototype);
 fixCapture(WebSocket.prototype);
 

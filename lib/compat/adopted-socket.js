@@ -3,15 +3,17 @@
 const net = require('node:net');
 
 const { GONE, TERMINATED } = require('../base/bits');
-const { withReactor } = require('./reactor-socket');
-const control = require('./socket-control');
+const { EMPTY_BUFFER } = require('../base/constants');
+const { push } = require('../connection/post');
+const { OUT_END } = require('../base/layout');
+const { withReactor, writeRaw } = require('./reactor-socket');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
-/**
- * The callback that a stream passes to `_write()`. @typedef {(error?: Error | null) => void}
- * Callback
- */
+/** The callback that a stream passes to `_write()`. @typedef {(error?: Error | null) => void} Callback */
+
+/** What a net.Socket would ask its handle for. */
+const ADDRESSES = /** @type {const} */ (['remoteAddress', 'remotePort', 'remoteFamily', 'localAddress', 'localPort', 'localFamily']);
 
 // `any`: the class extends a mixin without a type, whose instances tsc lets no symbol index.
 const kState = /** @type {any} */ (Symbol('kState'));
@@ -26,15 +28,10 @@ class State {
    */
   constructor(ws, socket, bytesRead, bytesWritten) {
     this.ws = ws;
-    this.remoteAddress = socket.remoteAddress;
-    this.remotePort = socket.remotePort;
-    this.remoteFamily = socket.remoteFamily;
-    this.local = /** @type {net.AddressInfo} */ (socket.address());
+    this.addresses = Object.fromEntries(ADDRESSES.map((name) => [name, socket[name]]));
+    this.local = socket.address();
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
-    // The reactor's counters of bytes, as last seen: they do not outlive the connection.
-    this.given = 0;
-    this.taken = 0;
     /** The rest of `destroy()`, after the connection has closed. @type {(() => void) | null} */
     this.destroyed = null;
   }
@@ -78,51 +75,19 @@ class AdoptedSocket extends withReactor(net.Socket) {
     return false;
   }
 
-  get remoteAddress() {
-    return this[kState].remoteAddress;
-  }
-
-  get remotePort() {
-    return this[kState].remotePort;
-  }
-
-  get remoteFamily() {
-    return this[kState].remoteFamily;
-  }
-
-  get localAddress() {
-    return this[kState].local.address;
-  }
-
-  get localPort() {
-    return this[kState].local.port;
-  }
-
-  get localFamily() {
-    return this[kState].local.family;
-  }
-
   address() {
     return { ...this[kState].local };
   }
 
   get bytesRead() {
-    const state = this[kState];
-    state.given = Math.max(state.given, control.bytesRead(state.ws));
-    return state.bytesRead + state.given;
+    return this[kState].bytesRead + this._bytesGiven();
   }
 
   get bytesWritten() {
-    const state = this[kState];
-    state.taken = Math.max(state.taken, control.bytesWritten(state.ws));
-    return state.bytesWritten + state.taken;
+    return this[kState].bytesWritten + this._bytesTaken();
   }
 
-  /**
-   * @param {string | Uint8Array} data
-   * @param {BufferEncoding} encoding
-   * @param {Callback | undefined} callback
-   */
+  /** @type {(data: string | Uint8Array, encoding: BufferEncoding, callback?: Callback) => boolean} */
   _refuse(data, encoding, callback) {
     return net.Socket.prototype.write.call(this, data, encoding, callback);
   }
@@ -137,32 +102,26 @@ class AdoptedSocket extends withReactor(net.Socket) {
   /** @type {(chunk: string | Uint8Array, encoding: BufferEncoding, callback: Callback) => void} */
   _write(chunk, encoding, callback) {
     if (this.destroyed) callback();
-    else control.write(this[kState].ws, chunk, encoding, this._done(callback));
+    else writeRaw(this._owner, chunk, encoding, this._done(callback));
   }
 
-  /** @type {(chunks: Array<{ chunk: string | Uint8Array, encoding: BufferEncoding }>, callback: Callback) => void} */
-  _writev(chunks, callback) {
-    const { length } = chunks;
-    for (let i = 0; i < length; i++) {
-      const { chunk, encoding } = chunks[i];
-      if (i === length - 1) this._write(chunk, encoding, callback);
-      else if (!this.destroyed) control.write(this[kState].ws, chunk, encoding, undefined);
-    }
+  get _writev() {
+    return undefined;
   }
 
   /** @type {(callback: Callback) => void} */
   _final(callback) {
     if (this.destroyed) callback();
-    else control.end(this[kState].ws, this._done(callback));
+    else push(this._owner, OUT_END, EMPTY_BUFFER, this._done(callback));
   }
 
   /**
    * Bytes that did not leave are lost with the connection, which is no error of the socket.
    *
-   * @param {Callback} callback
+   * @type {(callback: Callback) => (error: Error | null) => void}
    */
   _done(callback) {
-    return (/** @type {Error | null} */ error) => {
+    return (error) => {
       if (error) this.destroy();
       callback(error);
     };
@@ -195,12 +154,19 @@ class AdoptedSocket extends withReactor(net.Socket) {
   }
 }
 
+for (const name of ADDRESSES) {
+  Object.defineProperty(AdoptedSocket.prototype, name, {
+    configurable: true,
+    /** @this {{ [kState]: State }} */
+    get() {
+      return this[kState].addresses[name];
+    },
+  });
+}
+
 /** The net.Socket closes this in place of its handle, and so emits 'close' and leaves the server's count. */
 class ClosedHandle {
-  /**
-   * @param {number} bytesRead
-   * @param {number} bytesWritten
-   */
+  /** @param {number} bytesRead @param {number} bytesWritten */
   constructor(bytesRead, bytesWritten) {
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
@@ -213,19 +179,9 @@ class ClosedHandle {
 }
 
 /**
- * The private fields of a net.Socket that `become` uses.
- *
- * @typedef {object} Fields
- * @property {{ hasRef?: () => boolean, close: () => void }} _handle
- * @property {boolean} _unreferenced Set by `unref()`
- */
-
-/** @typedef {net.Socket & Fields & Record<symbol, unknown>} Adoptable */
-
-/**
  * Turns a net.Socket, whose connection the reactor has adopted, into an AdoptedSocket.
  *
- * @param {Adoptable} socket
+ * @param {AnySocket & net.Socket} socket
  * @param {WebSocket} ws
  * @param {number} readBefore Bytes that came before the reactor reads
  * @param {number} writtenBefore Bytes that left before the WebSocket writes
@@ -240,7 +196,7 @@ function become(socket, ws, readBefore, writtenBefore) {
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
   // The reactor has a descriptor of its own. `destroy()` of a net.Socket would report a closed
   // connection.
-  socket._handle = /** @type {never} */ (null);
+  socket._handle = null;
   handle.close();
   // An error of `destroy(error)` is not an error of the WebSocket.
   socket.on('error', ignore);

@@ -25,9 +25,8 @@ class ListenerServer extends EventEmitter {
     this._wss = wss;
     // Not enumerable: the two refer to each other, and JSON would not end.
     Object.defineProperty(this, '_wss', { value: wss, enumerable: false });
-    this._upgrade = (/** @type {import('node:http').IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) => {
-      wss.handleUpgrade(request, socket, head, connected);
-    };
+    /** @type {(request: IncomingMessage, socket: import('node:stream').Duplex, head: Buffer) => void} */
+    this._upgrade = (request, socket, head) => wss.handleUpgrade(request, socket, head, connected);
     super.on('upgrade', this._upgrade);
     this._unreferenced = false;
     /** undefined: no limit. @type {number | undefined} */
@@ -74,10 +73,7 @@ class ListenerServer extends EventEmitter {
     return this.listening ? copyOf(address) : null;
   }
 
-  /**
-   * @param {(error?: Error) => void} [callback] Called when the server is closed, with an error
-   *   when it was not open
-   */
+  /** @param {(error?: Error) => void} [callback] */
   close(callback) {
     this._wss.close(callback);
     return this;

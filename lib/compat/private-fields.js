@@ -6,9 +6,8 @@ const { binaryTypeOf } = require('../connection/binary-type');
 const { hasConnection } = require('../connection/post');
 const { isCloseReceived } = require('../connection/state');
 const { ABNORMAL } = require('../base/layout');
-const { ReceiverView } = require('./receiver-view');
-const { SenderView } = require('./sender-view');
 const { Socket } = require('./socket');
+const { ReceiverView, SenderView } = require('./views');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
@@ -56,9 +55,7 @@ const fields = {
   },
 
   get _extensions() {
-    const extra = this._ensureExtra();
-    if (extra.extensions === null) extra.extensions = extensionsIn(this._common.extensions);
-    return extra.extensions;
+    return (this._ensureExtra().extensions ??= extensionsIn(this._common.shared.extensions));
   },
 
   set _extensions(extensions) {
@@ -79,17 +76,11 @@ const fields = {
   },
 
   get _receiver() {
-    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
-    const extra = this._ensureExtra();
-    if (extra.receiver === null) extra.receiver = new ReceiverView(this);
-    return extra.receiver;
+    return isConnected(this) ? (this._ensureExtra().receiver ??= new ReceiverView(this)) : null;
   },
 
   get _sender() {
-    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
-    const extra = this._ensureExtra();
-    if (extra.sender === null) extra.sender = new SenderView(this);
-    return extra.sender;
+    return isConnected(this) ? (this._ensureExtra().sender ??= new SenderView(this)) : null;
   },
 
   get _redirects() {
@@ -101,13 +92,16 @@ const fields = {
   },
 
   get _socket() {
-    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
+    if (!isConnected(this)) return null;
     const extra = this._ensureExtra();
-    if (extra.stream !== null) return extra.stream.socket;
-    if (extra.socket === null) extra.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(this)));
-    return extra.socket;
+    return extra.stream === null ? (extra.socket ??= /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(this)))) : extra.stream.socket;
   },
 };
+
+/** Not a client whose handshake failed, either. @type {(ws: WebSocket) => boolean} */
+function isConnected(ws) {
+  return ws._readyState !== CONNECTING && hasConnection(ws);
+}
 
 /** @type {(header: string) => Record<string, { params: Record<string, true | number> }>} */
 function extensionsIn(header) {

@@ -1,10 +1,10 @@
 'use strict';
 
+const { randomFillSync } = require('node:crypto');
 const { isUint8Array } = require('node:util').types;
 
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { streamDestroyed } = require('../base/errors');
-const { maskKey } = require('./mask-key');
 const { closeReason, isBlob, toBytes } = require('../connection/arguments');
 const { callAll } = require('../connection/post');
 
@@ -23,6 +23,8 @@ const { callAll } = require('../connection/post');
  */
 
 /** The data of a frame. @typedef {string | Uint8Array | Blob} Payload */
+
+/** @typedef {{ data: Payload, size: number, compress: boolean, frame: FrameOptions, callback: Callback | undefined }} Send */
 
 const FIN = 0x80;
 const RSV1 = 0x40;
@@ -43,6 +45,14 @@ const LENGTH_16 = 65536;
 
 const DEFLATE = 'permessage-deflate';
 
+const KEY_BYTES = 4;
+const POOL_BYTES = 8 * 1024;
+
+const key = Buffer.alloc(KEY_BYTES);
+/** Random bytes for keys. @type {Buffer | null} */
+let pool = null;
+let next = POOL_BYTES;
+
 /**
  * Frames for a socket (RFC 6455, 5.2). Part of the API only: programs make a frame once with
  * `Sender.frame` and write it to many sockets.
@@ -60,13 +70,8 @@ class Sender {
     this._isFirst = true;
     this._compress = false;
     this._bufferedBytes = 0;
-    /**
-     * Sends that wait for a Blob or a compression before them; `size` in bytes.
-     *
-     * @type {{ size: number, send: (error?: Error) => void }[]}
-     */
+    /** The first one is under way, the others wait for it. @type {Send[]} */
     this._queue = [];
-    this._isBusy = false;
     /** Whether a send has failed: nothing is sent after it. */
     this._isOver = false;
     /** @type {(error: Error) => void} */
@@ -150,88 +155,68 @@ class Sender {
    * @type {(data: Payload, compress: boolean, frame: FrameOptions, callback: Callback | undefined) => void}
    */
   _post(data, compress, frame, callback) {
-    const size = sizeOf(data);
-    const send = (/** @type {Error | undefined} */ error) => {
-      if (error !== undefined) callback?.(error);
-      else if (isBlob(data)) this._read(data, compress, frame, callback);
-      else if (compress) this._deflate(data, frame, callback);
-      else this.sendFrame(makeFrame(data, frame), callback);
-    };
     if (this._isOver) {
-      process.nextTick(send, streamDestroyed());
+      if (callback) process.nextTick(callback, streamDestroyed());
       return;
     }
-    if (!this._isBusy) {
-      send(undefined);
-      return;
-    }
+    const size = sizeOf(data);
     this._bufferedBytes += size;
-    this._queue.push({ size, send });
+    if (this._queue.push({ callback, compress, data, frame, size }) === 1) this._next();
   }
 
-  /** @type {(blob: Blob, compress: boolean, frame: FrameOptions, callback: Callback | undefined) => void} */
-  _read(blob, compress, frame, callback) {
-    const { size } = blob;
-    this._wait(size);
+  /** Makes the sends of the queue. The first one stays there while its data is read or compressed. */
+  _next() {
+    while (this._queue.length !== 0) {
+      const first = this._queue[0];
+      const { callback, compress, data, frame, size } = first;
+      if (isBlob(data)) return this._read(first, data);
+      if (compress) return this._deflate(first, data);
+      this._queue.shift();
+      this._bufferedBytes -= size;
+      this.sendFrame(makeFrame(data, frame), callback);
+    }
+  }
+
+  /** @type {(send: Send, blob: Blob) => void} */
+  _read(send, blob) {
     blob.arrayBuffer().then(
       (content) => {
         if (this._socket.destroyed) {
           const error = new Error('The socket was closed while the blob was being read');
           // An exception of a callback must not become a rejection.
-          process.nextTick(() => this._abandon(error, callback));
+          process.nextTick(() => this._abandon(error, send));
           return;
         }
-        this._bufferedBytes -= size;
-        this._isBusy = false;
-        const data = Buffer.from(content);
-        if (compress) this._deflate(data, { ...frame, readOnly: true }, callback);
-        else this.sendFrame(makeFrame(data, { ...frame, readOnly: true }), callback);
-        this._next();
+        this._goOn(send, Buffer.from(content), send.compress, true);
       },
     ).catch((error) => {
       process.nextTick(() => {
-        this._abandon(error, callback);
+        this._abandon(error, send);
         this.onerror(error);
       });
     });
   }
 
-  /** @type {(data: string | Uint8Array, frame: FrameOptions, callback: Callback | undefined) => void} */
-  _deflate(data, frame, callback) {
-    const size = sizeOf(data);
-    this._wait(size);
-    this._extensions[DEFLATE].compress(data, frame.fin, (/** @type {unknown} */ _error, /** @type {Buffer} */ bytes) => {
-      if (this._socket.destroyed) {
-        this._abandon(new Error('The socket was closed while data was being compressed'), callback);
-        return;
-      }
-      this._bufferedBytes -= size;
-      this._isBusy = false;
-      this.sendFrame(makeFrame(bytes, { ...frame, readOnly: false }), callback);
-      this._next();
+  /** @type {(send: Send, data: string | Uint8Array) => void} */
+  _deflate(send, data) {
+    this._extensions[DEFLATE].compress(data, send.frame.fin, (/** @type {unknown} */ _error, /** @type {Buffer} */ bytes) => {
+      if (this._socket.destroyed) this._abandon(new Error('The socket was closed while data was being compressed'), send);
+      else this._goOn(send, bytes, false, false);
     });
   }
 
-  /** @type {(size: number) => void} */
-  _wait(size) {
-    this._bufferedBytes += size;
-    this._isBusy = true;
+  /** @type {(send: Send, data: Buffer, compress: boolean, readOnly: boolean) => void} */
+  _goOn(send, data, compress, readOnly) {
+    Object.assign(send, { compress, data, frame: { ...send.frame, readOnly } });
+    this._next();
   }
 
-  _next() {
-    while (!this._isBusy) {
-      const first = this._queue.shift();
-      if (first === undefined) return;
-      this._bufferedBytes -= first.size;
-      first.send();
-    }
-  }
-
-  /** @type {(error: Error, callback: Callback | undefined) => void} */
-  _abandon(error, callback) {
+  /** @type {(error: Error, send: Send) => void} */
+  _abandon(error, send) {
     this._isOver = true;
-    const sends = this._queue.splice(0).map(({ send }) => send);
-    callAll(callback ? [callback, ...sends] : sends, 0, error);
+    const sends = new Set([send, ...this._queue.splice(0)]);
+    const callbacks = [...sends].map(({ callback }) => callback);
+    callAll(callbacks.filter((callback) => callback !== undefined), 0, error);
   }
 }
 
@@ -304,6 +289,28 @@ function writeHeader(target, size, length, options, key) {
   if (!options.mask) return;
   target[1] |= MASK;
   target.writeUInt32LE(key, size - 4);
+}
+
+/**
+ * A key that nobody can foresee, for one frame (RFC 6455, 5.3).
+ *
+ * @type {(generate: ((key: Buffer) => void) | undefined, target?: Buffer) => number}
+ */
+function maskKey(generate, target) {
+  if (generate) {
+    const bytes = target || key;
+    generate(bytes);
+    return bytes.readUInt32LE(0);
+  }
+  if (next === POOL_BYTES) {
+    if (pool === null) pool = Buffer.allocUnsafeSlow(POOL_BYTES);
+    randomFillSync(pool);
+    next = 0;
+  }
+  const number = /** @type {Buffer} */ (pool).readUInt32LE(next);
+  next += KEY_BYTES;
+  if (target) target.writeUInt32LE(number);
+  return number;
 }
 
 /**

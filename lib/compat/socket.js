@@ -8,13 +8,15 @@ const {
   OPENED_LOCAL_PORT,
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
+  OUT_END,
 } = require('../base/layout');
+const { EMPTY_BUFFER } = require('../base/constants');
 const { formatAddress } = require('../connection/address');
+const { push } = require('../connection/post');
 const { withReactor } = require('./reactor-socket');
-const control = require('./socket-control');
 const { LazySocket } = require('./lazy-socket');
 
-/** @import { Connection } from '../connection/state' */
+/** @import { Connection, WebSocket } from '../connection/state' */
 
 const IPV6_BYTES = 16;
 
@@ -44,12 +46,7 @@ function readPeer(peer, slot, bytes, start) {
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
 }
 
-/**
- * @param {Buffer} bytes
- * @param {number} at
- * @param {number} family 4, 6, or 0 if the kernel knows no address
- * @returns {number | string}
- */
+/** `family` is 4, 6, or 0 if the kernel knows no address. @type {(bytes: Buffer, at: number, family: number) => number | string} */
 function readAddress(bytes, at, family) {
   if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
   return family === 4 ? bytes.readInt32BE(at) : '';
@@ -82,11 +79,6 @@ class Socket extends withReactor(LazySocket) {
     this._destroyed = false;
     this._unreferenced = false;
     this._peerSeen = false;
-    /** @type {ReturnType<typeof control.setTimeout> | null} */
-    this._idle = null;
-    // The reactor's counters of bytes, as last seen: they do not outlive the connection.
-    this._given = 0;
-    this._taken = 0;
     /** Bytes of the 101; null if the reactor wrote it, or nobody yet. @type {number | null} */
     this._answered = null;
     this.connecting = false;
@@ -150,26 +142,20 @@ class Socket extends withReactor(LazySocket) {
   }
 
   get bytesRead() {
-    this._given = Math.max(this._given, control.bytesRead(this._owner));
-    return this._given;
+    return this._bytesGiven();
   }
 
   get bytesWritten() {
-    this._taken = Math.max(this._taken, control.bytesWritten(this._owner));
-    const { _common: common } = /** @type {{ _common?: Parameters<typeof answerLength>[0] }} */ (this._owner);
-    const answered = this._answered ?? (common === undefined ? 0 : answerLength(common));
-    return answered + this._taken;
+    const { _common: common } = /** @type {Partial<WebSocket>} */ (this._owner);
+    const answered = this._answered ?? (common === undefined ? 0 : answerLength(common.shared));
+    return answered + this._bytesTaken();
   }
 
   get writableEnded() {
     return this._ended;
   }
 
-  /**
-   * @param {unknown} _data
-   * @param {unknown} _encoding
-   * @param {((error: Error) => void) | undefined} callback
-   */
+  /** @type {(data: unknown, encoding: unknown, callback?: (error: Error) => void) => boolean} */
   _refuse(_data, _encoding, callback) {
     const error = /** @type {NodeJS.ErrnoException} */ (new Error('write after end'));
     error.code = 'ERR_STREAM_WRITE_AFTER_END';
@@ -178,12 +164,9 @@ class Socket extends withReactor(LazySocket) {
   }
 
   /**
-   * Half-closes the connection once everything is written.
+   * Half-closes the connection once everything is written. The callback may come in any place, as in Node.
    *
-   * @param {unknown} [data] Written before; or the callback
-   * @param {unknown} [encoding] Encoding of a string; or the callback
-   * @param {unknown} [callback]
-   * @returns {this}
+   * @type {(data?: unknown, encoding?: unknown, callback?: unknown) => this}
    */
   end(data, encoding, callback) {
     if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
@@ -192,7 +175,7 @@ class Socket extends withReactor(LazySocket) {
     if (callback) this.once('finish', callback);
     if (this.writable) {
       this._ended = true;
-      control.end(this._owner, (failed) => failed || this.emit('finish'));
+      push(this._owner, OUT_END, EMPTY_BUFFER, (failed) => failed || this.emit('finish'));
     }
     return this;
   }
@@ -214,11 +197,7 @@ class Socket extends withReactor(LazySocket) {
     return this;
   }
 
-  /**
-   * The address of the peer is shown after the end if it was shown before, as by a net.Socket.
-   *
-   * @type {() => boolean}
-   */
+  /** The address of the peer is shown after the end if it was shown before, as by a net.Socket. */
   _knowsPeer() {
     if (!this.destroyed) this._peerSeen = true;
     return this._peerSeen;
@@ -234,8 +213,8 @@ class Socket extends withReactor(LazySocket) {
   _onClosed() {
     if (this._closed) return;
     // The counters stay as they are now.
-    void this.bytesRead;
-    void this.bytesWritten;
+    this._bytesGiven();
+    this._bytesTaken();
     this._closed = true;
     this._destroyed = true;
     this._idle?.set(0);

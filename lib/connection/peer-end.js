@@ -8,26 +8,14 @@ const { endComes, endReported, inNextTurn, isRecent } = require('../reactor/turn
 /** @import { Connection } from './state' */
 
 /**
- * Calls `act` when the event loop has turned twice: by then Node has done its work, and the work
- * that followed from it.
- *
- * @template T
- * @param {(connection: T) => void} act The function to call
- * @param {T} connection Its argument
- */
-function afterTwoTurns(act, connection) {
-  setImmediate(() => setImmediate(act, connection));
-}
-
-/**
  * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop: the
  * end comes one turn after the bytes before it, after the work that handlers have put off with
  * ticks, promises, `setImmediate` and timers that are due. Without such work the end is reported
  * now: what Node reports next, such as a request, comes after it.
  *
  * @template {Connection} T
- * @param {(connection: T) => void} report Reports the end
- * @param {T} connection Its argument
+ * @param {(connection: T) => void} report
+ * @param {T} connection
  */
 function reportEnd(report, connection) {
   if (!isRecent(connection)) {
@@ -39,7 +27,8 @@ function reportEnd(report, connection) {
     endReported();
     report(connection);
   };
-  if (!inNextTurn(act)) afterTwoTurns(act, connection);
+  // In two turns of the event loop Node has done its work, and the work that followed from it.
+  if (!inNextTurn(act)) setImmediate(() => setImmediate(act));
 }
 
 module.exports = { reportEnd };

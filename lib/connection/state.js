@@ -59,19 +59,14 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 /** @typedef {import('../../index').ServerOptions & import('../../index').ClientOptions} Settings */
 
 /**
- * Members that `install` of common.js and of private-fields.js adds to a WebSocket.
+ * Members that `install` of private-fields.js adds to a WebSocket.
  *
  * @typedef {object} Fields
- * @property {Settings} _options The options of the server over the defaults, or those of the client
- * @property {Server | null} _owner
- * @property {string} _protocol
  * @property {Extensions} _extensions
  * @property {boolean} _autoPong
  * @property {number} _closeTimeout Milliseconds
  * @property {boolean} _isServer
  * @property {unknown} _socket
- * @property {number | string} _local
- * @property {number} _localPort
  */
 
 /** The negotiated extensions by name, and those that programs add. @typedef {Record<string, any>} Extensions */

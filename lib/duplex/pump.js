@@ -61,8 +61,8 @@ function isNodes(socket) {
  */
 class Pump {
   /**
-   * @param {WebSocket} ws The WebSocket of the connection
-   * @param {AnySocket} socket The stream
+   * @param {WebSocket} ws
+   * @param {AnySocket} socket
    * @param {((mask: Buffer) => void) | undefined} generateMask Fills the masking key of a client
    */
   constructor(ws, socket, generateMask) {
@@ -100,7 +100,7 @@ class Pump {
       // A handler has thrown, which ends the flow of the stream: it begins anew.
       if (!isDone && !this.isOver && !this.socket.isPaused()) {
         this.socket.pause();
-        process.nextTick(goOn, this);
+        process.nextTick(() => this.goOn());
       }
     }
   }
@@ -121,12 +121,11 @@ class Pump {
     this.socket.pause();
     // A stream that is not read does not say that its peer has gone. The reactor reads the rest in a later turn, for
     // which nothing else may keep the process alive.
-    this.looks ??= setInterval(look, LOOK_MILLISECONDS, this);
+    this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
   }
 
-  goesOn() {
-    this.isThrottled = false;
-    this.stopLooking();
+  look() {
+    if (!this.isOver && !this.hasEnded && this.socket._readableState.ended) this.ended();
   }
 
   stopLooking() {
@@ -182,7 +181,8 @@ class Pump {
     if (kind === FLOW_END) {
       this.socket.end();
     } else if (kind === FLOW_RESUME) {
-      this.goesOn();
+      this.isThrottled = false;
+      this.stopLooking();
       this.goOn();
       this.ws._extra?.receiver?.emit('drain');
     } else {
@@ -205,7 +205,7 @@ class Pump {
   stopReading() {
     if (this.isOver) return;
     this.socket.removeListener('data', onData);
-    process.nextTick(resume, this.socket);
+    process.nextTick(() => this.socket.resume());
   }
 
   /** From now on it takes all, as nothing runs after 'exit'. */
@@ -232,7 +232,7 @@ class Pump {
       setPump(this.ws._slot, undefined);
     }
     if (this.isFinished) return true;
-    if (!this.isOver) this.timer ??= setTimeout(destroy, delay(this.ws._closeTimeout), this.socket);
+    if (!this.isOver) this.timer ??= setTimeout(() => this.socket.destroy(), delay(this.ws._closeTimeout));
     return false;
   }
 
@@ -251,7 +251,7 @@ class Pump {
     }
     // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
     if (endEmitted || (ws._bits & PEER_DONE) !== 0) this.finish();
-    else process.nextTick(finish, this);
+    else process.nextTick(() => this.finish());
   }
 
   /** Nothing more comes of the stream. */
@@ -260,7 +260,7 @@ class Pump {
     if (this.closed !== 0) return receive.closed(this.ws, this.closed);
     this.report(STREAM_CLOSED);
     // As for a stream that is not read.
-    if (this.closed === 0) this.looks ??= setInterval(look, LOOK_MILLISECONDS, this);
+    if (this.closed === 0) this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
   }
 
   /** The same with the cause that the reactor cannot know. @type {(tag: number) => number} */
@@ -277,31 +277,6 @@ const kPump = Symbol('pump');
 /** @type {(this: AnySocket, chunk: Buffer) => void} */
 function onData(chunk) {
   this[kPump].take(chunk);
-}
-
-/** @param {Pump} stream A stream that is not read */
-function look(stream) {
-  if (!stream.isOver && !stream.hasEnded && stream.socket._readableState.ended) stream.ended();
-}
-
-/** @param {Pump} stream A stream that has closed */
-function finish(stream) {
-  stream.finish();
-}
-
-/** @param {Pump} stream A stream that flows again */
-function goOn(stream) {
-  stream.goOn();
-}
-
-/** @param {AnySocket} socket A stream whose data is dropped */
-function resume(socket) {
-  socket.resume();
-}
-
-/** @param {AnySocket} socket A stream that takes too long to close */
-function destroy(socket) {
-  socket.destroy();
 }
 
 module.exports = { Pump, kPump, onData };

@@ -137,7 +137,7 @@ function adopt(ws, socket, head, response, options) {
   ws._generation = generation;
   if (held) wait(ws);
   ws._ensureExtra().socket = socket;
-  become(/** @type {import('../compat/adopted-socket').Adoptable} */ (/** @type {unknown} */ (socket)), ws, readBefore, writtenBefore);
+  become(/** @type {AnySocket & net.Socket} */ (socket), ws, readBefore, writtenBefore);
   ws._open();
   return true;
 }

@@ -2,11 +2,14 @@
 
 const EventEmitter = require('node:events');
 
-const { binaryTypeOf } = require('../connection/binary-type');
-const { kWebSocket } = require('../base/constants');
+const { SENDS_WAIT } = require('../base/bits');
 const { limit } = require('../base/checks');
+const { kWebSocket } = require('../base/constants');
+const { binaryTypeOf } = require('../connection/binary-type');
+const { sendFrame } = require('../connection/send');
+const { streamOf } = require('../connection/state');
 
-/** @import { WebSocket } from '../connection/state' */
+/** @import { SentCallback, WebSocket } from '../connection/state' */
 
 /** A state of ws's Receiver. */
 const INFLATING = 5;
@@ -56,7 +59,6 @@ class ReceiverView extends EventEmitter {
     return limit(this._ws._options?.maxPayload);
   }
 
-  /** @returns {number | undefined} 5 while bytes wait to be inflated, as in ws; else undefined */
   get _state() {
     return this._isBehind() ? INFLATING : undefined;
   }
@@ -71,9 +73,37 @@ class ReceiverView extends EventEmitter {
 
   /** Never for a connection of the reactor, which reads no more than it can hand on. */
   _isBehind() {
-    const { stream } = this._ws._ensureExtra();
-    return stream !== null && stream.isThrottled;
+    return streamOf(this._ws)?.isThrottled === true;
   }
 }
 
-module.exports = { ReceiverView };
+/** States of ws's Sender: the work that sends wait for. */
+const DEFAULT = 0;
+const GET_BLOB_DATA = 2;
+
+/** `ws._sender`: `sendFrame`, and what waits to be sent. */
+class SenderView {
+  /** @param {WebSocket} ws */
+  constructor(ws) {
+    this._ws = ws;
+  }
+
+  get _socket() {
+    return this._ws._socket;
+  }
+
+  get _bufferedBytes() {
+    return this._ws._ensureExtra().lateBytes;
+  }
+
+  get _state() {
+    return (this._ws._bits & SENDS_WAIT) === 0 ? DEFAULT : GET_BLOB_DATA;
+  }
+
+  /** Writes a frame of `Sender.frame`. @type {(list: Array<string | Uint8Array>, callback?: SentCallback) => void} */
+  sendFrame(list, callback) {
+    sendFrame(this._ws, list, callback);
+  }
+}
+
+module.exports = { ReceiverView, SenderView };
