@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const { addon } = require('./reactor/addon');
-const { knowHooks, wantedAsk } = require('./handshake/asking');
+const { wantedAsk } = require('./handshake/asking');
 const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
@@ -233,8 +233,9 @@ class WebSocketServer extends EventEmitter {
   /** @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
+    const isAccepted = this._updateAsk();
     // The reactor may have opened it before JavaScript wanted to decide.
-    if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start);
+    if (isOpen && isAccepted) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }
 
@@ -319,7 +320,7 @@ class WebSocketServer extends EventEmitter {
   _updateAsk() {
     // JavaScript is not asked before the server listens, or if it does not.
     if (this._listener === null) return true;
-    const ask = wantedAsk(this);
+    const ask = wantedAsk(this, OWN);
     if (ask !== this._ask) {
       this._ask = ask;
       if (this._listenerId !== -1 && this._isRunning()) state.native.setAsk(this._listenerId, ask);
@@ -328,7 +329,11 @@ class WebSocketServer extends EventEmitter {
   }
 }
 
-knowHooks(WebSocketServer.prototype);
+const { completeUpgrade, handleUpgrade, shouldHandle } = WebSocketServer.prototype;
+const { listenerCount } = EventEmitter.prototype;
+
+/** The methods that see handshakes, before a program can replace them. */
+const OWN = { completeUpgrade, emit: nodeEmit, handleUpgrade, listenerCount, shouldHandle };
 
 /** @type {(server: WebSocketServer, request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => Handshake} */
 function handshake(server, request, socket, head, callback) {

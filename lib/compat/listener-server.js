@@ -3,7 +3,6 @@
 const EventEmitter = require('node:events');
 
 const { hold, release } = require('../reactor/lifetime');
-const { watchListeners } = require('../handshake/watch');
 const { warn } = require('../base/log');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -121,9 +120,5 @@ class ListenerServer extends EventEmitter {
 function copyOf(address) {
   return typeof address === 'object' && address !== null ? { ...address } : address;
 }
-
-watchListeners(ListenerServer.prototype, function () {
-  this._wss._updateAsk();
-});
 
 module.exports = { ListenerServer, copyOf };

@@ -5,63 +5,64 @@
 const EventEmitter = require('node:events');
 
 const { areRefusalsSeen } = require('../reactor/diagnostics');
-const { nodeEmit } = require('../base/node-emit');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../base/layout');
 const { servers } = require('../reactor/table');
-const { watchListeners, watchMethods } = require('./watch');
 const WebSocket = require('../websocket');
 
 /** @import { Emitting, Server } from '../connection/state' */
 
 const { setSocket } = WebSocket.prototype;
 
-/** Listeners of these events see handshakes. */
-const EVENTS = new Set(['headers', 'wsClientError']);
-
 /**
- * The methods of this package that see handshakes. If a server has others, JavaScript decides all
- * its handshakes.
- *
- * @type {Record<string, unknown>}
- */
-const OWN = {
-  completeUpgrade: null,
-  emit: nodeEmit,
-  handleUpgrade: null,
-  listenerCount: EventEmitter.prototype.listenerCount,
-  shouldHandle: null,
-};
-
-/** Called before a program can replace the methods. @type {(prototype: Server) => void} */
-function knowHooks(prototype) {
-  for (const name of /** @type {const} */ (['completeUpgrade', 'handleUpgrade', 'shouldHandle'])) OWN[name] = prototype[name];
-}
-
-/**
- * Servers notice when a program wants to see their handshakes: here, or when the next connection
- * opens.
+ * Servers notice at once when a program listens to events that see handshakes, or assigns a method
+ * that does; anything else when the next connection opens.
  *
  * @type {(prototype: Server) => void}
  */
 function watchHooks(prototype) {
-  watchMethods(prototype, Object.keys(OWN), updateAll);
-  watchListeners(prototype, function (event) {
-    if (event === undefined || EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
-  });
+  for (const name of /** @type {const} */ (['addListener', 'on', 'prependListener'])) {
+    const { value: add } = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(EventEmitter.prototype, name));
+    define(prototype, name, {
+      value(/** @type {[event: string, listener: () => void]} */ ...args) {
+        add.apply(this, args);
+        if (args[0] === 'headers' || args[0] === 'wsClientError') this._updateAsk();
+        return this;
+      },
+      writable: true,
+    });
+  }
+  for (const name of ['completeUpgrade', 'emit', 'handleUpgrade', 'listenerCount', 'shouldHandle']) {
+    let own = Object.getOwnPropertyDescriptor(prototype, name)?.value;
+    define(prototype, name, {
+      get: () => own ?? Reflect.get(EventEmitter.prototype, name),
+      set(value) {
+        if (this === prototype) own = value;
+        else Object.defineProperty(this, name, { configurable: true, enumerable: true, value, writable: true });
+        for (const server of servers()) server._updateAsk();
+      },
+    });
+  }
 }
 
-function updateAll() {
-  for (const server of servers()) server._updateAsk();
+/** @type {(prototype: Server, name: string, descriptor: PropertyDescriptor & ThisType<Server>) => void} */
+function define(prototype, name, descriptor) {
+  Object.defineProperty(prototype, name, { configurable: true, ...descriptor });
 }
 
-/** The ASK_ bits of a server. @type {(server: Server) => number} */
-function wantedAsk(server) {
+/**
+ * The ASK_ bits of a server.
+ *
+ * @param {Server} server
+ * @param {Record<string, unknown>} own The methods of this package that see handshakes. If a server
+ *   has others, JavaScript decides all its handshakes
+ */
+function wantedAsk(server, own) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Listeners are read where the emitter keeps them: this runs for every connection that opens.
   const { _events: events } = /** @type {Emitting} */ (server);
   const drained = server._drain?.refuses ? ASK_DRAINED | ASK_ACCEPTED : 0;
-  if (isOverridden(server)) return drained | ASK_ACCEPTED | ASK_REFUSED;
+  if (isOverridden(server, own)) return drained | ASK_ACCEPTED | ASK_REFUSED;
   const decides =
     verifyClient ||
     handleProtocols ||
@@ -74,16 +75,12 @@ function wantedAsk(server) {
   return drained | (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
 }
 
-/** Whether the program has replaced a method that sees handshakes. @type {(server: Server) => boolean} */
-function isOverridden(server) {
-  return (
-    server.completeUpgrade !== OWN.completeUpgrade ||
-    server.emit !== OWN.emit ||
-    server.handleUpgrade !== OWN.handleUpgrade ||
-    server.listenerCount !== OWN.listenerCount ||
-    server.shouldHandle !== OWN.shouldHandle ||
-    server._listener.isHandedOn
-  );
+/** Whether the program has replaced a method that sees handshakes. @type {(server: Server, own: Record<string, unknown>) => boolean} */
+function isOverridden(server, own) {
+  for (const name in own) {
+    if (/** @type {Record<string, unknown>} */ (/** @type {unknown} */ (server))[name] !== own[name]) return true;
+  }
+  return server._listener.isHandedOn;
 }
 
-module.exports = { knowHooks, wantedAsk, watchHooks };
+module.exports = { wantedAsk, watchHooks };

@@ -7,7 +7,6 @@ const { addressOf, closeGiven } = require('../listening');
 const { listenOptions, reactorOptions } = require('../options');
 const { start } = require('../reactor/start');
 const { enlist, state } = require('../reactor/table');
-const { wantedAsk } = require('./asking');
 
 /** @import { Server } from '../connection/state' */
 /** @import { Place } from '../listening' */
@@ -36,7 +35,7 @@ function startListening(server, place) {
  * @param {string | null} address IP literal; null is every address
  */
 function listen(server, place, address) {
-  server._ask = wantedAsk(server);
+  server._updateAsk();
   let native = /** @type {ReturnType<typeof start>} */ (/** @type {unknown} */ (null));
   try {
     native = start(reactorOptions(server.options));
