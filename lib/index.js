@@ -1,7 +1,7 @@
 'use strict';
 
 const { watchHooks } = require('./handshake/asking');
-const extension = require('./handshake/extension');
+const extension = require('./deflate/extension');
 const { PerMessageDeflate } = require('./deflate/permessage-deflate');
 const { prepare } = require('./connection/prepared');
 const { Sender } = require('./compat/sender');

@@ -5,6 +5,8 @@
  * Failure
  */
 
+/** @import { HeaderFault } from '../native/binding' */
+
 const { kStatusCode } = require('./constants');
 const { PROTOCOL_ERRORS } = require('./layout');
 
@@ -51,6 +53,22 @@ function closeArguments(kind) {
   return row !== undefined && LIMITS.includes(row.code) ? [code, row.message] : [code];
 }
 
+const CLASSES = { Error, SyntaxError, TypeError };
+
+/**
+ * The result of a native check of a header.
+ *
+ * @template T
+ * @param {T | HeaderFault} result
+ * @returns {T}
+ * @throws {Error | SyntaxError | TypeError} In place of a fault
+ */
+function orThrow(result) {
+  const { class: name, message } = /** @type {HeaderFault} */ (result);
+  if (name === undefined) return /** @type {T} */ (result);
+  throw new /** @type {Record<string, ErrorConstructor>} */ (CLASSES)[name](message);
+}
+
 /**
  * For callbacks of sends that never left, as from a destroyed stream of Node.
  *
@@ -70,4 +88,4 @@ function maxPayloadExceeded() {
   return error;
 }
 
-module.exports = { closeArguments, maxPayloadExceeded, protocolError, streamDestroyed };
+module.exports = { closeArguments, maxPayloadExceeded, orThrow, protocolError, streamDestroyed };

@@ -480,9 +480,6 @@ module.exports = {
     { code: 'WS_ERR_SEND_BUDGET', message: 'Too much waits to be sent to a peer that does not read', closeCode: 1013, cause: 12, range: true },
   ],
 
-  /** The answer to a key is the digest of the key and this (RFC 6455, 4.2.2). */
-  GUID: '258EAFA5-E914-47DA-95CA-C5AB0DC85B11',
-
   /** The version of the package and of its addon. */
   VERSION: '0.1.0',
 

@@ -15,7 +15,7 @@ const { CAUSE } = require('../base/layout');
 const { applyMemoryOptions } = require('../deflate/budget');
 const { check } = require('../deflate/options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
-const { isToken } = require('../handshake/scanner');
+const { parse } = require('../handshake/subprotocol');
 
 /** @import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http' */
 /** @import { Options as DeflateOptions } from '../deflate/options' */
@@ -258,11 +258,14 @@ class Client {
  * @throws {SyntaxError}
  */
 function offeredProtocols(protocols) {
-  const offered = new Set(protocols);
-  if (offered.size !== protocols.length || !protocols.every(isToken)) {
-    throw new SyntaxError('An invalid or duplicated subprotocol was specified');
+  if (protocols.length === 0) return new Set();
+  try {
+    const offered = parse(protocols.join(','));
+    if (offered.size === protocols.length && protocols.every((one) => offered.has(one))) return offered;
+  } catch {
+    // Said below.
   }
-  return offered;
+  throw new SyntaxError('An invalid or duplicated subprotocol was specified');
 }
 
 /**

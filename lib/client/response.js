@@ -1,9 +1,7 @@
 'use strict';
 
-const { createHash } = require('node:crypto');
-
+const { addon } = require('../reactor/addon');
 const { acceptAnswer } = require('../handshake/negotiation');
-const { GUID } = require('../base/layout');
 
 /**
  * The fields of the request that the answer must match.
@@ -38,8 +36,8 @@ function checkResponse(response, offered) {
  */
 function checkUpgrade(headers, key) {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'Invalid Upgrade header';
-  const digest = createHash('sha1').update(key + GUID).digest('base64');
-  return headers['sec-websocket-accept'] === digest ? undefined : 'Invalid Sec-WebSocket-Accept header';
+  const isAnswer = headers['sec-websocket-accept'] === addon().acceptKey(key);
+  return isAnswer ? undefined : 'Invalid Sec-WebSocket-Accept header';
 }
 
 /**

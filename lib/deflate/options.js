@@ -42,31 +42,27 @@ const REFUSED = -1;
  */
 
 /**
- * permessage-deflate, as the native side takes it.
- *
- * @typedef {object} Deflate
- * @property {ReturnType<typeof settingsOf>} settings How this end compresses
- * @property {boolean | undefined} serverNoContextTakeover Undefined: as the client offers
- * @property {boolean} clientNoContextTakeover
- * @property {number} serverMaxWindowBits 8 to 15, AS_OFFERED or REFUSED
- * @property {number} clientMaxWindowBits The same
- */
-
-/**
  * The `perMessageDeflate` of a server, for the reactor; true stands for the defaults.
  *
- * @type {(options: Options | boolean | null | undefined) => Deflate | null}
+ * @type {(options: Options | boolean | null | undefined) => import('../native/binding').DeflateOptions | null}
  * @throws {RangeError | TypeError} As `check`
  */
 function deflateOptions(options) {
   if (!options) return null;
   const given = /** @type {Options} */ (options);
   check(given);
-  const { serverMaxWindowBits, clientMaxWindowBits, serverNoContextTakeover, clientNoContextTakeover } = given;
+  return { settings: settingsOf(given), acceptance: acceptanceOf(given) };
+}
+
+/**
+ * What an end accepts, for the native side.
+ *
+ * @type {(options: Omit<Options, 'budget' | 'releaseAfter'>) => import('../native/binding').AcceptanceOptions}
+ */
+function acceptanceOf({ serverMaxWindowBits, clientMaxWindowBits, serverNoContextTakeover, clientNoContextTakeover }) {
   return {
-    settings: settingsOf(given),
     serverNoContextTakeover: flag(serverNoContextTakeover),
-    clientNoContextTakeover: !!clientNoContextTakeover,
+    clientNoContextTakeover: flag(clientNoContextTakeover),
     serverMaxWindowBits: windowBits(serverMaxWindowBits),
     clientMaxWindowBits: windowBits(clientMaxWindowBits),
   };
@@ -161,4 +157,4 @@ function releaseAfter(millis) {
   return /** @type {number} */ (checkValue(range, millis, 'options.perMessageDeflate.releaseAfter'));
 }
 
-module.exports = { check, deflateOptions, negotiatedDeflate };
+module.exports = { acceptanceOf, check, deflateOptions, negotiatedDeflate };

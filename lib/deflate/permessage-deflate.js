@@ -3,17 +3,29 @@
 const zlib = require('node:zlib');
 
 const { EMPTY_BUFFER, kStatusCode } = require('../base/constants');
-const params = require('./params');
-const { maxPayloadExceeded } = require('../base/errors');
+const extension = require('./extension');
+const { acceptanceOf } = require('./options');
+const { maxPayloadExceeded, orThrow } = require('../base/errors');
+const { addon } = require('../reactor/addon');
 const { limit } = require('../base/checks');
 
 /** @import { DeflateOptions } from '../../types/tools' */
-/** @import { Params } from './params' */
 
 /**
  * Called with output, or with why there is none.
  *
  * @typedef {(error: Error | null, data?: Buffer) => void} Callback
+ */
+
+/**
+ * Parameters of a connection, by their names in the header (RFC 7692, 7.1).
+ *
+ * @typedef {object} Params
+ * @property {boolean} [client_no_context_takeover]
+ * @property {boolean} [server_no_context_takeover]
+ * @property {number | boolean} [client_max_window_bits] 8 to 15; true if a client only knows the
+ *   parameter
+ * @property {number | boolean} [server_max_window_bits] 8 to 15
  */
 
 /** @typedef {(zlib.DeflateRaw | zlib.InflateRaw) & { [kFlow]: Flow }} Stream */
@@ -54,8 +66,17 @@ class PerMessageDeflate {
     return 'permessage-deflate';
   }
 
+  /** The offer of a client. */
   offer() {
-    return params.offer(this._options);
+    const { clientMaxWindowBits, clientNoContextTakeover, serverMaxWindowBits, serverNoContextTakeover } = this._options;
+    /** @type {Params} */
+    const params = {};
+    if (serverNoContextTakeover) params.server_no_context_takeover = true;
+    if (clientNoContextTakeover) params.client_no_context_takeover = true;
+    if (serverMaxWindowBits) params.server_max_window_bits = serverMaxWindowBits;
+    if (clientMaxWindowBits) params.client_max_window_bits = clientMaxWindowBits;
+    else if (clientMaxWindowBits == null) params.client_max_window_bits = true;
+    return params;
   }
 
   /**
@@ -63,10 +84,24 @@ class PerMessageDeflate {
    * @throws {Error | TypeError} If they cannot be accepted
    */
   accept(configurations) {
-    params.normalize(configurations, this._isServer);
-    this.params = this._isServer
-      ? params.acceptOffer(configurations, this._options)
-      : params.acceptAnswer(configurations[0], this._options);
+    const header = extension.format({ [PerMessageDeflate.extensionName]: configurations });
+    return /** @type {Params} */ (this._accept(header));
+  }
+
+  /**
+   * Takes the header of the other end; null: no offer is in it.
+   *
+   * @type {(header: string) => Params | null}
+   * @throws {Error | SyntaxError | TypeError} As `accept()`
+   */
+  _accept(header) {
+    const answer = orThrow(addon().negotiateDeflate(header, this._isServer, acceptanceOf(this._options)));
+    if (answer === '') return null;
+    const [params] = extension.parse(answer)[PerMessageDeflate.extensionName];
+    for (const [name, [value]] of Object.entries(params)) {
+      Object.assign(params, { [name]: value === true || Number(value) });
+    }
+    this.params = /** @type {Params} */ (/** @type {unknown} */ (params));
     return this.params;
   }
 

@@ -1,10 +1,10 @@
 'use strict';
 
-const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
+const { addon } = require('../reactor/addon');
 const { refused } = require('../reactor/diagnostics');
-const { GUID, REFUSALS } = require('../base/layout');
+const { REFUSALS } = require('../base/layout');
 const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 
@@ -18,9 +18,6 @@ const subprotocol = require('./subprotocol');
  * @property {Function} verifyClient
  * @property {Function} [handleProtocols]
  */
-
-/** 16 bytes in base64 (RFC 6455, 4.1). */
-const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
 /** With a CR, LF or NUL one header line would be several. */
 const FORBIDDEN = /[\r\n\0]/;
@@ -53,20 +50,10 @@ class Handshake {
   handle() {
     const { headers, method } = this.request;
     this.socket.on('error', destroyOnError);
-    if (method !== 'GET') return this.refuse(REFUSALS.METHOD);
-    const { upgrade } = headers;
-    if (upgrade === undefined || upgrade.toLowerCase() !== 'websocket') {
-      return this.refuse(REFUSALS.UPGRADE);
-    }
     const key = headers['sec-websocket-key'];
-    if (key === undefined || !KEY.test(key)) {
-      return this.refuse(REFUSALS.KEY);
-    }
-    if (!this.isVersion(headers['sec-websocket-version'])) {
-      return this.refuse(REFUSALS.VERSION);
-    }
-    if (this.hasBody()) return this.refuse(REFUSALS.BODY);
-    this.decide(key);
+    const refusal = addon().checkUpgrade(method, headers.upgrade, key, this.version(), this.hasBody());
+    if (refusal !== null) this.refuse(REFUSALS[/** @type {keyof typeof REFUSALS} */ (refusal)]);
+    else this.decide(/** @type {string} */ (key));
   }
 
   /** Goes through the checks and hooks from the path on. @param {string} key */
@@ -146,12 +133,11 @@ class Handshake {
     }
     if (this.isTurnedAway()) return;
     if (!server._isRunning()) return this.respond(503);
-    const digest = createHash('sha1').update(key + GUID).digest('base64');
     const lines = [
       'HTTP/1.1 101 Switching Protocols',
       'Upgrade: websocket',
       'Connection: Upgrade',
-      `Sec-WebSocket-Accept: ${digest}`,
+      `Sec-WebSocket-Accept: ${addon().acceptKey(key)}`,
     ];
     const { WebSocket } = server.options;
     const ws = new WebSocket(null, undefined, server.options);
@@ -238,9 +224,9 @@ class Handshake {
     this.end(head + body);
   }
 
-  /** @type {(version: string | undefined) => boolean} */
-  isVersion(version) {
-    return Number(version) === 13 || Number(version) === 8;
+  /** The version that the client wants, in any form that JavaScript reads as its number. */
+  version() {
+    return String(Number(this.request.headers['sec-websocket-version']));
   }
 
   /** Whether the request has a body that could be mistaken for frames. */

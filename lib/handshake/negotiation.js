@@ -1,7 +1,7 @@
 'use strict';
 
 const { isBudgetFull } = require('../deflate/budget');
-const extension = require('./extension');
+const extension = require('../deflate/extension');
 const { PerMessageDeflate } = require('../deflate/permessage-deflate');
 
 /** @import { Options } from '../deflate/options' */
@@ -33,8 +33,6 @@ function acceptOffers(header, options) {
   const { maxPayload } = options;
   const perMessageDeflate = /** @type {Options} */ (options.perMessageDeflate);
   if (!perMessageDeflate || header === undefined) return {};
-  const offers = extension.parse(header)[DEFLATE];
-  if (offers === undefined) return {};
   const clientNoContextTakeover = perMessageDeflate.clientNoContextTakeover || isBudgetFull();
   const accepted = new PerMessageDeflate({
     ...perMessageDeflate,
@@ -42,8 +40,7 @@ function acceptOffers(header, options) {
     isServer: true,
     maxPayload,
   });
-  accepted.accept(offers);
-  return { [DEFLATE]: accepted };
+  return accepted._accept(header) === null ? {} : { [DEFLATE]: accepted };
 }
 
 /**
@@ -59,12 +56,11 @@ function acceptAnswer(header, offered) {
     return { error, extensions };
   }
   try {
-    const answered = extension.parse(header);
-    const names = Object.keys(answered);
+    const names = Object.keys(extension.parse(header));
     if (names.length !== 1 || names[0] !== DEFLATE) {
       return { error: 'Server indicated an extension that was not requested', extensions };
     }
-    offered.accept(answered[DEFLATE]);
+    offered._accept(header);
   } catch {
     return { error: 'Invalid Sec-WebSocket-Extensions header', extensions };
   }

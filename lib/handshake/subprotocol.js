@@ -1,6 +1,7 @@
 'use strict';
 
-const { Scanner } = require('./scanner');
+const { addon } = require('../reactor/addon');
+const { orThrow } = require('../base/errors');
 
 /**
  * The names in a `Sec-WebSocket-Protocol` header.
@@ -9,14 +10,7 @@ const { Scanner } = require('./scanner');
  * @throws {SyntaxError} When the header is no list of tokens, or names one token twice
  */
 function parse(header) {
-  const scanner = new Scanner(header);
-  const protocols = new Set();
-  do {
-    const protocol = scanner.token();
-    if (protocols.has(protocol)) throw new SyntaxError(`The "${protocol}" subprotocol is duplicated`);
-    protocols.add(protocol);
-  } while (scanner.separator(',') !== '');
-  return protocols;
+  return new Set(orThrow(addon().parseSubprotocols(header)));
 }
 
 module.exports = { parse };

@@ -212,13 +212,9 @@ class ReactorHandshake extends Handshake {
     return this.socket.writable && !this.upgrade.answered;
   }
 
-  /**
-   * Compares character by character (RFC 6455, 4.4), as the reactor does.
-   *
-   * @type {(version: string | undefined) => boolean}
-   */
-  isVersion(version) {
-    return version === '13' || version === '8';
+  /** Character by character (RFC 6455, 4.4), as the reactor compares it. */
+  version() {
+    return String(this.request.headers['sec-websocket-version']);
   }
 
   hasBody() {

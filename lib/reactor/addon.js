@@ -7,6 +7,9 @@ const DISABLED = /loading addons is disabled/;
 
 const BUILD = 'in a clone of the repository run: npm ci && npm run build';
 
+/** @type {typeof import('../native/binding') | undefined} */
+let loaded;
+
 /**
  * The native addon; loaded on first use.
  *
@@ -17,7 +20,8 @@ function addon() {
   try {
     // Outside of the async context of the first caller: the objects that the addon makes when it is
     // loaded live as long as the process.
-    return root.runInAsyncScope(load);
+    loaded ??= root.runInAsyncScope(load);
+    return loaded;
   } catch (error) {
     throw explained(/** @type {AggregateError} */ (error));
   }

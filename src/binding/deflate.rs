@@ -12,10 +12,16 @@ use crate::reactor::DeflateConfig;
 #[napi(object)]
 pub struct DeflateOptions {
     pub settings: DeflateSettings,
+    pub acceptance: AcceptanceOptions,
+}
+
+/// What an end accepts; numbers out of range count as the nearest in range.
+#[napi(object)]
+pub struct AcceptanceOptions {
     /// true: always, false: an offer with it is declined, undefined: as the client offers.
     pub server_no_context_takeover: Option<bool>,
-    /// Always in the answer.
-    pub client_no_context_takeover: bool,
+    /// true: always in the answer, false: a client declines an answer with it.
+    pub client_no_context_takeover: Option<bool>,
     /// 8 to 15; 0 = as the client offers; -1 = an offer that asks for a window is declined.
     pub server_max_window_bits: i32,
     /// 8 to 15; 0 = as the client offers; -1 = never in the answer.
@@ -51,13 +57,18 @@ pub struct NegotiatedDeflate {
 
 impl DeflateOptions {
     pub(super) fn config(&self) -> DeflateConfig {
-        let acceptance = Acceptance {
+        DeflateConfig { acceptance: self.acceptance.acceptance(), ..self.settings.config() }
+    }
+}
+
+impl AcceptanceOptions {
+    pub(super) fn acceptance(&self) -> Acceptance {
+        Acceptance {
             server_no_context_takeover: self.server_no_context_takeover,
             client_no_context_takeover: self.client_no_context_takeover,
             server_max_window_bits: wanted_window(self.server_max_window_bits),
             client_max_window_bits: wanted_window(self.client_max_window_bits),
-        };
-        DeflateConfig { acceptance, ..self.settings.config() }
+        }
     }
 }
 

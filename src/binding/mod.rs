@@ -12,6 +12,7 @@ mod crossing;
 mod deflate;
 mod drive;
 mod drives;
+mod handshake;
 mod inline;
 mod lingering;
 mod listen;
@@ -25,6 +26,8 @@ mod threads;
 mod uv;
 mod wake;
 
+pub use handshake::HeaderFault;
+pub use handshake::{accept_key, check_upgrade, negotiate_deflate, parse_extensions, parse_subprotocols};
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::JsReactor;
 pub use receiver::{Frame, FrameReader, ReaderOptions};

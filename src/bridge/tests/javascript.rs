@@ -7,7 +7,7 @@ use crate::bridge::admission::Denial;
 use crate::bridge::layout::{Cause, FLAGS_SHIFT, all_constants};
 use crate::bridge::tally::Tally;
 use crate::engine::frame::wire_len;
-use crate::engine::handshake::{GUID, Refusal};
+use crate::engine::handshake::Refusal;
 use crate::engine::{CloseCode, ErrorClass, ErrorKind};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib/base/layout.js");
@@ -54,11 +54,6 @@ fn javascript() -> String {
     causes(&mut out);
     tally(&mut out);
     protocol_errors(&mut out);
-    writeln!(
-        out,
-        "\n  /** The answer to a key is the digest of the key and this (RFC 6455, 4.2.2). */\n  GUID: '{GUID}',"
-    )
-    .unwrap();
     let version = env!("CARGO_PKG_VERSION");
     writeln!(out, "\n  /** The version of the package and of its addon. */\n  VERSION: '{version}',")
         .unwrap();

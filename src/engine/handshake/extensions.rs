@@ -1,7 +1,9 @@
 //! The `Sec-WebSocket-Extensions` header (RFC 6455 section 9.1) and the offers of
 //! permessage-deflate in it (RFC 7692 section 7).
 
-use super::is_token_char;
+use std::iter::once;
+
+use super::list::{Fault, Scanner};
 use crate::engine::deflate::Params;
 
 pub const PERMESSAGE_DEFLATE: &str = "permessage-deflate";
@@ -12,8 +14,9 @@ pub struct Acceptance {
     /// `Some(true)`: the answer always has `server_no_context_takeover`. `Some(false)`: an offer
     /// with it is declined.
     pub server_no_context_takeover: Option<bool>,
-    /// The answer always has `client_no_context_takeover`.
-    pub client_no_context_takeover: bool,
+    /// `Some(true)`: the answer always has `client_no_context_takeover`. `Some(false)`: this end, a
+    /// client, cannot do so.
+    pub client_no_context_takeover: Option<bool>,
     pub server_max_window_bits: WindowBits,
     pub client_max_window_bits: WindowBits,
 }
@@ -31,144 +34,191 @@ pub enum WindowBits {
     Exactly(u8),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     pub params: Params,
     /// The value of the header of the response.
     pub answer: String,
 }
 
-/// No list of extensions, or the offers of permessage-deflate are invalid or all declined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unacceptable;
+/// The name of an extension, and its parameters in their order, which have values or not.
+pub type Extension<'a> = (&'a [u8], Vec<(&'a [u8], Option<Vec<u8>>)>);
 
-/// As `ws`: the first acceptable offer wins, an invalid one spoils them all, other extensions are
-/// ignored. `values` are from all headers of that name, in order; several are one list. `None`:
-/// nothing was offered. Takes linear time.
+/// `values` are from all headers of that name, in order; several are one list. Takes linear time.
 ///
 /// # Errors
 ///
-/// [`Unacceptable`]
-pub fn negotiate<'a>(
-    mut values: impl Iterator<Item = &'a [u8]>,
-    acceptance: &Acceptance,
-) -> Result<Option<Accepted>, Unacceptable> {
-    let Some(first) = values.next() else { return Ok(None) };
-    let mut header = first.to_vec();
+/// As in `ws`, if that is no list of extensions.
+pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Extension<'a>>, Fault> {
+    let mut extensions = Vec::new();
     for value in values {
-        header.extend_from_slice(b", ");
-        header.extend_from_slice(value);
+        let mut scanner = Scanner::new(value);
+        let mut next = Some(b',');
+        while next.is_some() {
+            let name = scanner.token()?;
+            let mut params = Vec::new();
+            next = scanner.separator(b",;")?;
+            while next == Some(b';') {
+                let param = scanner.token()?;
+                let value = if scanner.skip(b'=') { Some(scanner.value()?) } else { None };
+                params.push((param, value));
+                next = scanner.separator(b",;")?;
+            }
+            extensions.push((name, params));
+        }
     }
-    let offers = Scanner { rest: &header }.offers()?;
+    Ok(extensions)
+}
+
+/// The answer to a client. As in `ws` the first acceptable offer wins, an invalid one spoils them
+/// all, other extensions are ignored. `None`: nothing was offered.
+///
+/// # Errors
+///
+/// As [`parse`], or if the offers of permessage-deflate are invalid or all declined.
+pub fn negotiate<'a>(
+    values: impl Iterator<Item = &'a [u8]>,
+    acceptance: &Acceptance,
+) -> Result<Option<Accepted>, Fault> {
+    let offers = params_in(values, true)?;
     if offers.is_empty() {
         return Ok(None);
     }
-    let offer = offers.into_iter().find(|offer| acceptance.accepts(offer)).ok_or(Unacceptable)?;
-    Ok(Some(acceptance.answer(offer)))
+    let accepted = offers.into_iter().find(|offer| acceptance.accepts(offer));
+    let declined = || Fault::new("Error", "None of the extension offers can be accepted".to_owned());
+    Ok(Some(acceptance.answer(accepted.ok_or_else(declined)?).accepted()))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Param {
-    ServerNoContextTakeover,
-    ClientNoContextTakeover,
-    ServerMaxWindowBits(u8),
-    /// Without a value: the client understands one.
-    ClientMaxWindowBits(Option<u8>),
+/// What a client has to use after an answer of its server.
+///
+/// # Errors
+///
+/// As [`parse`], or if the answer does not match `offered`.
+pub fn confirm<'a>(values: impl Iterator<Item = &'a [u8]>, offered: &Acceptance) -> Result<Accepted, Fault> {
+    let mut answer = params_in(values, false)?.into_iter().next().unwrap_or_default();
+    if offered.client_no_context_takeover == Some(false) && answer.get(CLIENT_TAKEOVER).is_some() {
+        return Err(Fault::new("Error", format!("Unexpected parameter \"{CLIENT_TAKEOVER}\"")));
+    }
+    match (answer.get(CLIENT_WINDOW).flatten(), offered.client_max_window_bits) {
+        (None, WindowBits::Exactly(bits)) => answer.put(CLIENT_WINDOW, Some(bits)),
+        (None, _) | (Some(_), WindowBits::Any) => {}
+        (Some(bits), WindowBits::Exactly(most)) if bits <= most => {}
+        _ => {
+            return Err(Fault::new("Error", format!("Unexpected or invalid parameter \"{CLIENT_WINDOW}\"")));
+        }
+    }
+    Ok(answer.accepted())
 }
 
-/// In their order, each at most once.
-type Offer = Vec<Param>;
+const SERVER_TAKEOVER: &str = "server_no_context_takeover";
+const CLIENT_TAKEOVER: &str = "client_no_context_takeover";
+const SERVER_WINDOW: &str = "server_max_window_bits";
+const CLIENT_WINDOW: &str = "client_max_window_bits";
+
+/// Parameters of permessage-deflate in their order, each at most once, and the bits of windows.
+/// `client_max_window_bits` without them: the client understands some.
+#[derive(Default)]
+struct Offer(Vec<(&'static str, Option<u8>)>);
+
+/// The parameters of every permessage-deflate in a header.
+fn params_in<'a>(values: impl Iterator<Item = &'a [u8]>, are_offers: bool) -> Result<Vec<Offer>, Fault> {
+    let mut offers = parse(values)?;
+    offers.retain(|(name, _)| *name == PERMESSAGE_DEFLATE.as_bytes());
+    offers.iter().map(|(_, params)| Offer::new(params, are_offers)).collect()
+}
+
+impl Offer {
+    fn new(params: &[(&[u8], Option<Vec<u8>>)], is_offer: bool) -> Result<Self, Fault> {
+        let mut offer = Self::default();
+        for (name, value) in params {
+            let text = String::from_utf8_lossy(name);
+            if params.iter().filter(|(other, _)| other == name).count() > 1 {
+                let message = format!("Parameter \"{text}\" must have only a single value");
+                return Err(Fault::new("Error", message));
+            }
+            let known = [SERVER_TAKEOVER, CLIENT_TAKEOVER, SERVER_WINDOW, CLIENT_WINDOW];
+            let Some(name) = known.into_iter().find(|known| *known == text) else {
+                return Err(Fault::new("Error", format!("Unknown parameter \"{text}\"")));
+            };
+            let bits = match (name, value) {
+                (SERVER_TAKEOVER | CLIENT_TAKEOVER, None) => Some(None),
+                // Only an offer may leave the client's window open.
+                (CLIENT_WINDOW, None) if is_offer => Some(None),
+                (SERVER_WINDOW | CLIENT_WINDOW, Some(value)) => window_bits(value).map(Some),
+                _ => None,
+            };
+            offer.0.push((name, bits.ok_or_else(|| invalid(name, value.as_deref()))?));
+        }
+        Ok(offer)
+    }
+
+    fn get(&self, name: &str) -> Option<Option<u8>> {
+        self.0.iter().find(|(other, _)| *other == name).map(|(_, bits)| *bits)
+    }
+
+    /// Replaces the parameter, or adds it at the end.
+    fn put(&mut self, name: &'static str, bits: Option<u8>) {
+        match self.0.iter_mut().find(|(other, _)| *other == name) {
+            Some(param) => param.1 = bits,
+            None => self.0.push((name, bits)),
+        }
+    }
+
+    fn accepted(self) -> Accepted {
+        let window = |name| self.get(name).flatten().unwrap_or(15);
+        let params = Params {
+            server_no_context_takeover: self.get(SERVER_TAKEOVER).is_some(),
+            client_no_context_takeover: self.get(CLIENT_TAKEOVER).is_some(),
+            server_max_window_bits: window(SERVER_WINDOW),
+            client_max_window_bits: window(CLIENT_WINDOW),
+        };
+        let params_text = self.0.iter().map(|(name, bits)| match bits {
+            Some(bits) => format!("; {name}={bits}"),
+            None => format!("; {name}"),
+        });
+        Accepted { params, answer: once(PERMESSAGE_DEFLATE.to_owned()).chain(params_text).collect() }
+    }
+}
+
+fn invalid(name: &str, value: Option<&[u8]>) -> Fault {
+    let value = String::from_utf8_lossy(value.unwrap_or(b"true"));
+    Fault::new("TypeError", format!("Invalid value for parameter \"{name}\": {value}"))
+}
 
 impl Acceptance {
-    fn accepts(&self, offer: &[Param]) -> bool {
-        let server = offer.iter().all(|param| match (param, self.server_max_window_bits) {
-            (Param::ServerNoContextTakeover, _) => self.server_no_context_takeover != Some(false),
-            (Param::ServerMaxWindowBits(_), WindowBits::Refused) => false,
-            (Param::ServerMaxWindowBits(most), WindowBits::Exactly(bits)) => bits <= *most,
+    fn accepts(&self, offer: &Offer) -> bool {
+        if self.server_no_context_takeover == Some(false) && offer.get(SERVER_TAKEOVER).is_some() {
+            return false;
+        }
+        let server = match (self.server_max_window_bits, offer.get(SERVER_WINDOW).flatten()) {
+            (WindowBits::Refused, Some(_)) => false,
+            (WindowBits::Exactly(bits), Some(most)) => bits <= most,
             _ => true,
-        });
-        let WindowBits::Exactly(bits) = self.client_max_window_bits else { return server };
-        let client = offer.iter().find_map(|param| match param {
-            Param::ClientMaxWindowBits(most) => Some(most.is_none_or(|most| bits <= most)),
-            _ => None,
-        });
-        server && client == Some(true)
+        };
+        let client = match (self.client_max_window_bits, offer.get(CLIENT_WINDOW)) {
+            (WindowBits::Exactly(bits), Some(most)) => most.is_none_or(|most| bits <= most),
+            (WindowBits::Exactly(_), None) => false,
+            _ => true,
+        };
+        server && client
     }
 
-    fn answer(&self, mut answer: Offer) -> Accepted {
+    fn answer(&self, mut answer: Offer) -> Offer {
         if self.server_no_context_takeover == Some(true) {
-            put(&mut answer, Param::ServerNoContextTakeover);
+            answer.put(SERVER_TAKEOVER, None);
         }
-        if self.client_no_context_takeover {
-            put(&mut answer, Param::ClientNoContextTakeover);
+        if self.client_no_context_takeover == Some(true) {
+            answer.put(CLIENT_TAKEOVER, None);
         }
         if let WindowBits::Exactly(bits) = self.server_max_window_bits {
-            put(&mut answer, Param::ServerMaxWindowBits(bits));
+            answer.put(SERVER_WINDOW, Some(bits));
         }
         match self.client_max_window_bits {
-            WindowBits::Exactly(bits) => put(&mut answer, Param::ClientMaxWindowBits(Some(bits))),
-            WindowBits::Refused => answer.retain(|param| !matches!(param, Param::ClientMaxWindowBits(_))),
-            WindowBits::Any => answer.retain(|param| *param != Param::ClientMaxWindowBits(None)),
+            WindowBits::Exactly(bits) => answer.put(CLIENT_WINDOW, Some(bits)),
+            WindowBits::Refused => answer.0.retain(|(name, _)| *name != CLIENT_WINDOW),
+            WindowBits::Any => answer.0.retain(|param| *param != (CLIENT_WINDOW, None)),
         }
-        let mut params = Params::default();
-        let mut header = PERMESSAGE_DEFLATE.to_owned();
-        for param in answer {
-            header.push_str("; ");
-            header.push_str(param.name());
-            match param {
-                Param::ServerNoContextTakeover => params.server_no_context_takeover = true,
-                Param::ClientNoContextTakeover => params.client_no_context_takeover = true,
-                Param::ServerMaxWindowBits(bits) => params.server_max_window_bits = bits,
-                Param::ClientMaxWindowBits(bits) => {
-                    params.client_max_window_bits = bits.unwrap_or(params.client_max_window_bits);
-                }
-            }
-            if let Some(bits) = param.bits() {
-                header.push('=');
-                header.push_str(&bits.to_string());
-            }
-        }
-        Accepted { params, answer: header }
-    }
-}
-
-/// Replaces the parameter of that name, or adds it at the end.
-fn put(offer: &mut Offer, param: Param) {
-    match offer.iter_mut().find(|other| other.name() == param.name()) {
-        Some(other) => *other = param,
-        None => offer.push(param),
-    }
-}
-
-impl Param {
-    fn new(name: &[u8], value: Option<&[u8]>) -> Option<Self> {
-        match (name, value) {
-            (b"server_no_context_takeover", None) => Some(Self::ServerNoContextTakeover),
-            (b"client_no_context_takeover", None) => Some(Self::ClientNoContextTakeover),
-            (b"server_max_window_bits", Some(value)) => window_bits(value).map(Self::ServerMaxWindowBits),
-            (b"client_max_window_bits", None) => Some(Self::ClientMaxWindowBits(None)),
-            (b"client_max_window_bits", Some(value)) => {
-                window_bits(value).map(|bits| Self::ClientMaxWindowBits(Some(bits)))
-            }
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::ServerNoContextTakeover => "server_no_context_takeover",
-            Self::ClientNoContextTakeover => "client_no_context_takeover",
-            Self::ServerMaxWindowBits(_) => "server_max_window_bits",
-            Self::ClientMaxWindowBits(_) => "client_max_window_bits",
-        }
-    }
-
-    fn bits(self) -> Option<u8> {
-        match self {
-            Self::ServerMaxWindowBits(bits) => Some(bits),
-            Self::ClientMaxWindowBits(bits) => bits,
-            _ => None,
-        }
+        answer
     }
 }
 
@@ -190,101 +240,4 @@ fn radix(text: &str, radix: u32) -> Option<f64> {
     digits.chars().try_fold(0.0, |number, digit| {
         digit.to_digit(radix).map(|digit| number * f64::from(radix) + f64::from(digit))
     })
-}
-
-struct Scanner<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Scanner<'a> {
-    /// Everything around the offers of permessage-deflate must be well-formed too.
-    fn offers(mut self) -> Result<Vec<Offer>, Unacceptable> {
-        let mut offers = Vec::new();
-        loop {
-            let is_deflate = self.token()? == PERMESSAGE_DEFLATE.as_bytes();
-            let offer = self.params(is_deflate)?;
-            if is_deflate {
-                offers.push(offer);
-            }
-            match self.next() {
-                None => return Ok(offers),
-                Some(b',') => self.skip_spaces(),
-                Some(_) => return Err(Unacceptable),
-            }
-        }
-    }
-
-    fn params(&mut self, is_deflate: bool) -> Result<Offer, Unacceptable> {
-        let mut offer = Offer::new();
-        self.skip_spaces_but_last()?;
-        while self.rest.first() == Some(&b';') {
-            self.next();
-            self.skip_spaces();
-            let name = self.token()?;
-            let mut unescaped = Vec::new();
-            let value = if self.rest.first() == Some(&b'=') {
-                self.next();
-                Some(self.value(&mut unescaped)?)
-            } else {
-                None
-            };
-            self.skip_spaces_but_last()?;
-            if !is_deflate {
-                continue;
-            }
-            let param = Param::new(name, value).ok_or(Unacceptable)?;
-            if offer.iter().any(|other| other.name() == param.name()) {
-                return Err(Unacceptable);
-            }
-            offer.push(param);
-        }
-        Ok(offer)
-    }
-
-    /// A token, quoted or not; a quoted one goes to `unescaped` without its backslashes.
-    fn value<'b>(&mut self, unescaped: &'b mut Vec<u8>) -> Result<&'b [u8], Unacceptable>
-    where
-        'a: 'b,
-    {
-        if self.rest.first() != Some(&b'"') {
-            return self.token();
-        }
-        self.next();
-        loop {
-            match self.next() {
-                Some(b'"') if !unescaped.is_empty() => return Ok(unescaped),
-                Some(b'\\') => match self.next() {
-                    Some(byte) if is_token_char(byte) => unescaped.push(byte),
-                    _ => return Err(Unacceptable),
-                },
-                Some(byte) if is_token_char(byte) => unescaped.push(byte),
-                _ => return Err(Unacceptable),
-            }
-        }
-    }
-
-    fn token(&mut self) -> Result<&'a [u8], Unacceptable> {
-        let len = self.rest.iter().take_while(|&&byte| is_token_char(byte)).count();
-        let (token, rest) = self.rest.split_at(len);
-        self.rest = rest;
-        if token.is_empty() { Err(Unacceptable) } else { Ok(token) }
-    }
-
-    fn skip_spaces(&mut self) {
-        let len = self.rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        self.rest = self.rest.get(len..).unwrap_or_default();
-    }
-
-    /// Spaces at the very end are an error, as in ws; an HTTP parser leaves none there.
-    fn skip_spaces_but_last(&mut self) -> Result<(), Unacceptable> {
-        let before = self.rest.len();
-        self.skip_spaces();
-        if self.rest.is_empty() && before > 0 { Err(Unacceptable) } else { Ok(()) }
-    }
-
-    fn next(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*first)
-    }
 }

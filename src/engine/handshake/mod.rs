@@ -14,6 +14,7 @@
 //! refused.
 
 pub mod extensions;
+mod list;
 mod refusal;
 mod request;
 mod response;
@@ -27,8 +28,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest as _, Sha1};
 
-use extensions::{Acceptance, Accepted, Unacceptable, negotiate};
+use extensions::{Acceptance, Accepted, negotiate};
 
+pub use list::Fault;
 pub use refusal::Refusal;
 pub use request::{HttpError, MAX_HEADERS, Parsed, Request};
 pub use response::{abort, accept, bare, plain, refuse};
@@ -62,39 +64,40 @@ pub struct Upgrade<'a> {
 ///
 /// The first check that failed.
 pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade<'a>, Refusal> {
-    if request.method() != "GET" {
-        return Err(Refusal::Method);
-    }
-    if !request.only("upgrade").is_some_and(|value| value.eq_ignore_ascii_case(b"websocket")) {
-        return Err(Refusal::Upgrade);
-    }
-    let key = request.only("sec-websocket-key").filter(|key| is_key(key)).ok_or(Refusal::Key)?;
-    let version = request.only("sec-websocket-version").and_then(parse_version).ok_or(Refusal::Version)?;
-    if request.has_body() {
-        return Err(Refusal::Body);
-    }
+    let fields = ["upgrade", "sec-websocket-key", "sec-websocket-version"].map(|name| request.only(name));
+    let (key, version) = check_fields(request.method(), fields, request.has_body())?;
     if options.path.is_some_and(|path| !path.is_empty() && path != path_of(request.target())) {
         return Err(Refusal::Path);
     }
-    let protocol =
-        subprotocol::parse(request.values("sec-websocket-protocol")).map_err(|_invalid| Refusal::Protocol)?;
-    let deflate = negotiate_deflate(request, options).map_err(|_unacceptable| Refusal::Extensions)?;
-    Ok(Upgrade { accept: accept_for(key), protocol, deflate, version })
+    let protocols =
+        subprotocol::parse(request.values("sec-websocket-protocol")).map_err(|_fault| Refusal::Protocol)?;
+    let deflate = match options.deflate {
+        Some(acceptance) => negotiate(request.values("sec-websocket-extensions"), acceptance)
+            .map_err(|_fault| Refusal::Extensions)?,
+        None => None,
+    };
+    Ok(Upgrade { accept: accept_for(key), protocol: protocols.first().copied(), deflate, version })
 }
 
-/// The last part of [`check`], for a request that failed a check which is not the last word.
+/// The checks before `shouldHandle`. Returns the key and the version.
 ///
 /// # Errors
 ///
-/// [`Unacceptable`]: the answer is [`Refusal::Extensions`].
-pub fn negotiate_deflate(
-    request: &Request<'_>,
-    options: &Options<'_>,
-) -> Result<Option<Accepted>, Unacceptable> {
-    match options.deflate {
-        Some(acceptance) => negotiate(request.values("sec-websocket-extensions"), acceptance),
-        None => Ok(None),
+/// The first that failed.
+pub fn check_fields<'a>(
+    method: &str,
+    [upgrade, key, version]: [Option<&'a [u8]>; 3],
+    has_body: bool,
+) -> Result<(&'a [u8], u8), Refusal> {
+    if method != "GET" {
+        return Err(Refusal::Method);
     }
+    if !upgrade.is_some_and(|value| value.eq_ignore_ascii_case(b"websocket")) {
+        return Err(Refusal::Upgrade);
+    }
+    let key = key.filter(|key| is_key(key)).ok_or(Refusal::Key)?;
+    let version = version.and_then(parse_version).ok_or(Refusal::Version)?;
+    if has_body { Err(Refusal::Body) } else { Ok((key, version)) }
 }
 
 /// `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item 5.4).
@@ -124,14 +127,9 @@ fn parse_version(value: &[u8]) -> Option<u8> {
     }
 }
 
-/// `tchar` of RFC 9110 section 5.6.2.
-fn is_token_char(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
 pub fn path_of(target: &[u8]) -> &[u8] {
     target.split(|&byte| byte == b'?').next().unwrap_or_default()
 }
 
 /// RFC 6455 section 1.3.
-pub const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

@@ -2,33 +2,30 @@
 
 use std::collections::HashSet;
 
-use super::is_token_char;
+use super::list::{Fault, Scanner};
 
-/// The first of the subprotocols that a client offers.
-///
-/// `values` are from all headers of that name, in order; several are one list. `None`: nothing is
-/// offered. An element that is empty, no token, or offered twice makes the list invalid, as in
-/// `ws`. Takes linear time.
+/// The subprotocols that a client offers. `values` are from all headers of that name, in order;
+/// several are one list. Takes linear time.
 ///
 /// # Errors
 ///
-/// [`InvalidList`] if any element breaks these rules.
-pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Option<&'a [u8]>, InvalidList> {
-    let mut first = None;
-    let mut others = HashSet::new();
-    for name in values.flat_map(|value| value.split(|&byte| byte == b',')) {
-        let name = name.trim_ascii();
-        if name.is_empty() || !name.iter().all(|&byte| is_token_char(byte)) {
-            return Err(InvalidList);
-        }
-        match first {
-            None => first = Some(name),
-            Some(first) if first == name || !others.insert(name) => return Err(InvalidList),
-            Some(_) => {}
+/// For an element that is empty, no token, or offered twice, as in `ws`.
+pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Vec<&'a [u8]>, Fault> {
+    let mut names = Vec::new();
+    let mut seen = HashSet::new();
+    for value in values {
+        let mut scanner = Scanner::new(value);
+        loop {
+            let name = scanner.token()?;
+            if !seen.insert(name) {
+                let name = String::from_utf8_lossy(name);
+                return Err(Fault::new("SyntaxError", format!("The \"{name}\" subprotocol is duplicated")));
+            }
+            names.push(name);
+            if scanner.separator(b",")?.is_none() {
+                break;
+            }
         }
     }
-    Ok(first)
+    Ok(names)
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InvalidList;

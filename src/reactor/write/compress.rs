@@ -67,8 +67,11 @@ impl Session<'_> {
     /// new connection may keep one for the messages that it receives.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
         let full = self.writer.compression.pool.budget().is_full();
-        let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;
-        Acceptance { client_no_context_takeover: client_no_context_takeover || full, ..deflate.acceptance }
+        let mut acceptance = deflate.acceptance;
+        if full {
+            acceptance.client_no_context_takeover = Some(true);
+        }
+        acceptance
     }
 
     pub(in crate::reactor) fn enable_deflate(&mut self, params: Params) {

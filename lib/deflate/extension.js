@@ -1,6 +1,7 @@
 'use strict';
 
-const { Scanner, isToken } = require('./scanner');
+const { addon } = require('../reactor/addon');
+const { orThrow } = require('../base/errors');
 
 /**
  * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).
@@ -11,32 +12,13 @@ const { Scanner, isToken } = require('./scanner');
  * @throws {SyntaxError}
  */
 function parse(header) {
-  const scanner = new Scanner(header);
   const offers = Object.create(null);
-  for (let next = ','; next === ','; ) {
-    const name = scanner.token();
+  for (const [name, ...words] of orThrow(addon().parseExtensions(header))) {
     const params = Object.create(null);
-    next = scanner.separator(',;');
-    while (next === ';') {
-      const param = scanner.token();
-      add(params, param, scanner.skip('=') ? value(scanner) : true);
-      next = scanner.separator(',;');
-    }
+    for (let at = 0; at < words.length; at += 2) add(params, words[at], words[at + 1] || true);
     add(offers, name, params);
   }
   return offers;
-}
-
-/** A token, or a quoted string that contains one. @type {(scanner: InstanceType<typeof Scanner>) => string} */
-function value(scanner) {
-  if (!scanner.skip('"')) return scanner.token();
-  let text = '';
-  while (text === '' || !scanner.skip('"')) {
-    scanner.skip('\\');
-    if (scanner.isAtEnd() || !isToken(scanner.text[scanner.at])) throw scanner.unexpected();
-    text += scanner.text[scanner.at++];
-  }
-  return text;
 }
 
 /** @type {(lists: Record<string, unknown[]>, name: string, element: unknown) => void} */
