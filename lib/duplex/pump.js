@@ -11,7 +11,7 @@ const { callAll } = require('../connection/post');
 const receive = require('../connection/receive');
 const { streamEvent } = require('../reactor/crossing');
 const { take, turn } = require('../reactor/dispatch');
-const { copyOf, isScarce, rethrows, setPump, viewOf } = require('../reactor/flows');
+const { copyOf, isScarce, rethrows, setPump, viewOf, written } = require('../reactor/flows');
 const {
   CAUSE,
   FLAGS_SHIFT,
@@ -76,6 +76,8 @@ class Pump {
     this.isThrottled = false;
     /** Whether the stream takes no more bytes for now. */
     this.isFull = false;
+    /** Whether the reactor knows that, and waits. */
+    this.isHeld = false;
     /** Whether the stream has closed. */
     this.isOver = false;
     /** Whether nothing more comes of it. */
@@ -161,7 +163,7 @@ class Pump {
           isCalled = true;
           if (lends) {
             if (error && !this.isOver) this.failed.push(block);
-            else block.writes--;
+            else written(block);
           }
           callAll(callbacks, 0, error ?? undefined);
         });
@@ -170,10 +172,7 @@ class Pump {
       if (!rethrows(error)) socket.destroy(/** @type {Error} */ (error));
       return;
     }
-    if (!isRoom && !this.isFull && !this.isOver) {
-      this.isFull = true;
-      this.report(STREAM_FULL);
-    }
+    if (!isRoom && !this.isOver) this.filled();
   }
 
   /** @param {number} kind One of `FLOW_` */
@@ -210,12 +209,23 @@ class Pump {
 
   /** From now on it takes all, as nothing runs after 'exit'. */
   takeAll() {
-    this.isFull = true;
+    this.isFull = this.isHeld = true;
     if (this.closed === 0) streamEvent(this.ws, STREAM_DRAINED);
+  }
+
+  /** It takes no more bytes. Most streams that say so take more before the next write, and the reactor need not know. */
+  filled() {
+    if (this.isFull && !this.isHeld) {
+      this.isHeld = true;
+      this.report(STREAM_FULL);
+    }
+    this.isFull = true;
   }
 
   drained() {
     this.isFull = false;
+    if (!this.isHeld) return;
+    this.isHeld = false;
     this.report(STREAM_DRAINED);
   }
 
@@ -242,7 +252,7 @@ class Pump {
     clearTimeout(this.timer);
     this.stopLooking();
     this.isOver = true;
-    for (const block of this.failed.splice(0)) block.writes--;
+    for (const block of this.failed.splice(0)) written(block);
     const { endEmitted, length } = socket._readableState;
     if (this.closed === 0) {
       if ((ws._bits & PAUSED) !== 0) ws.resume();

@@ -100,6 +100,8 @@ function turn(streamsOnly = false) {
   // A handler that runs the event loop, as deasync does, or calls this function is in a delivery,
   // which goes on when it returns.
   if (delivering) return;
+  // Most chunks without a whole message leave nothing to do.
+  if (streamsOnly && cursor === count && !isAwaited()) return outbox.flush();
   const deadline = performance.now() + TURN_MILLISECONDS;
   runTicks = streamsOnly ? runNoTicks : checkpoint;
   let finished = false;

@@ -100,6 +100,12 @@ function isScarce() {
   return blocks.length >= MOST_BLOCKS && !blocks.some((block) => block !== current && block.writes === 0);
 }
 
+/** A write of bytes of the block has ended. @type {(block: Block) => void} */
+function written(block) {
+  block.writes--;
+  if (block === current && block.writes === 0 && !isActing && waiting.length === 0) said[FLOWS_FREE] = 1;
+}
+
 /** Takes over what the last call of the reactors has left to do. */
 function collect() {
   for (;;) {
@@ -212,4 +218,4 @@ function setPump(slot, pump) {
   pumps[slot - PIPE_SLOTS] = pump;
 }
 
-module.exports = { FLOW_RESUME, act, attach, copyOf, finish, isScarce, rethrows, setPump, throwing, viewOf };
+module.exports = { FLOW_RESUME, act, attach, copyOf, finish, isScarce, rethrows, setPump, throwing, viewOf, written };
