@@ -1,15 +1,13 @@
 // The server: listening, connections, hooks, closing. Run with WS_IMPL=ws, the same holds for ws.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import http from 'node:http';
 import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
 import { WebSocket, connect, frame, frames, openPair, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
-import { OWN_HOST } from './helpers/own-host.mjs';
-import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+import { upgradeRequest } from './helpers/raw-client.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
@@ -26,61 +24,6 @@ test("'listening' comes later; address() has the port", async (t) => {
   t.is(typeof address, 'string');
   t.regex(family, /^IPv[46]$/);
   t.true(port > 0);
-});
-
-test('a hostname is looked up', async (t) => {
-  const server = new WebSocketServer({ port: 0, host: 'localhost' });
-  t.teardown(() => server.close());
-  t.is(server.address(), null);
-  await once(server, 'listening');
-  t.true(['127.0.0.1', '::1'].includes(server.address().address));
-});
-
-// J17.
-test('a port that is in use: the error of Node, later', async (t) => {
-  const first = await startServer(t);
-  const { port } = first.address();
-  const second = new WebSocketServer({ port, host: '127.0.0.1' });
-  const [error] = await once(second, 'error');
-  t.is(error.message, `listen EADDRINUSE: address already in use 127.0.0.1:${port}`);
-  t.like(error, { code: 'EADDRINUSE', syscall: 'listen', address: '127.0.0.1', port });
-  t.is(typeof error.errno, 'number');
-});
-
-test("'connection' comes with the request", async (t) => {
-  const { server, ws, request } = await openPair(t, {}, { path: '/a?b=c', headers: { 'X-One': '1', Cookie: 'a=b' } });
-  t.true(request instanceof http.IncomingMessage);
-  t.is(request.url, '/a?b=c');
-  t.is(request.method, 'GET');
-  t.is(request.httpVersion, '1.1');
-  t.deepEqual([request.httpVersionMajor, request.httpVersionMinor], [1, 1]);
-  t.is(request.headers['x-one'], '1');
-  t.is(request.headers.cookie, 'a=b');
-  t.deepEqual(request.headersDistinct['x-one'], ['1']);
-  t.is(request.rawHeaders[request.rawHeaders.indexOf('X-One') + 1], '1');
-  t.is(request.rawHeaders.length % 2, 0);
-  t.is(request.connection, request.socket);
-  t.is(request.socket.localPort, server.address().port);
-  t.true(server.clients.has(ws));
-});
-
-// J07.
-test('clients: gone before the close event is seen; undefined without clientTracking', async (t) => {
-  const { server, ws, client } = await openPair(t);
-  t.is(server.clients.size, 1);
-  const sizes = new Promise((resolve) => {
-    ws.on('close', () => resolve(server.clients.size));
-  });
-  client.close();
-  t.is(await sizes, 0);
-  const untracked = new WebSocketServer({ port: 0, host: '127.0.0.1', clientTracking: false });
-  await once(untracked, 'listening');
-  t.is(untracked.clients, undefined);
-  const { client: other } = await connect(t, untracked);
-  const closed = once(untracked, 'close');
-  untracked.close();
-  other.terminate();
-  await closed;
 });
 
 test('clients: in the order in which they opened, whoever looks first and when', async (t) => {
@@ -147,17 +90,6 @@ test('close: waits for the clients, and reports once', async (t) => {
   t.is(error.message, 'The server is not running');
 });
 
-test('close: nobody can connect afterwards', async (t) => {
-  const server = await startServer(t, { host: OWN_HOST });
-  const url = urlOf(server);
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  const client = new wsClient(url);
-  const [error] = await once(client, 'error');
-  t.is(error.code, 'ECONNREFUSED');
-});
-
 test('close: in the turn of its making', async (t) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   server.on('listening', () => t.fail());
@@ -165,92 +97,6 @@ test('close: in the turn of its making', async (t) => {
   server.close();
   await closed;
   t.pass();
-});
-
-test("'headers': sees and changes the lines, also when added later", async (t) => {
-  const server = await startServer(t);
-  await connect(t, server);
-  const onHeaders = (lines, request) => {
-    t.is(lines[0], 'HTTP/1.1 101 Switching Protocols');
-    t.is(request.url, '/');
-    lines.push('X-Own: 1');
-  };
-  server.on('headers', onHeaders);
-  const client = new wsClient(urlOf(server));
-  const [response] = await once(client, 'upgrade');
-  t.is(response.headers['x-own'], '1');
-  client.terminate();
-  server.off('headers', onHeaders);
-  const plain = new wsClient(urlOf(server));
-  t.is((await once(plain, 'upgrade'))[0].headers['x-own'], undefined);
-  plain.terminate();
-});
-
-test('shouldHandle: overridden, assigned, and the path assigned', async (t) => {
-  class Own extends WebSocketServer {
-    shouldHandle(request) {
-      return request.url !== '/no' && super.shouldHandle(request);
-    }
-  }
-  const refusal = async (server, path) => {
-    const client = new wsClient(urlOf(server) + path);
-    const [error] = await once(client, 'error');
-    return error.message;
-  };
-  const own = new Own({ port: 0, host: '127.0.0.1', path: '/yes' });
-  t.teardown(() => own.close());
-  await once(own, 'listening');
-  const { client } = await connect(t, own, { path: '/yes?a' });
-  client.terminate();
-  t.is(await refusal(own, '/no'), 'Unexpected server response: 400');
-  t.is(await refusal(own, '/other'), 'Unexpected server response: 400');
-  const server = await startServer(t);
-  server.shouldHandle = ({ url }) => url === '/a';
-  await connect(t, server, { path: '/a' });
-  t.is(await refusal(server, '/b'), 'Unexpected server response: 400');
-  const withPath = await startServer(t, { path: '/a' });
-  await connect(t, withPath, { path: '/a' });
-  withPath.options.path = '/b';
-  await connect(t, withPath, { path: '/b?c' });
-  t.is(await refusal(withPath, '/a'), 'Unexpected server response: 400');
-});
-
-test("'wsClientError': takes the answer over, for as long as somebody listens", async (t) => {
-  const server = await startServer(t);
-  const post = async () => {
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(upgradeRequest({ line: 'POST /x HTTP/1.1' }));
-    return raw.closed();
-  };
-  const listener = (error, socket, request) => {
-    t.true(error instanceof Error);
-    t.is(error.message, 'Invalid HTTP method');
-    t.is(request.url, '/x');
-    t.is(socket.remoteAddress, '127.0.0.1');
-    socket.end('HTTP/1.1 418 Teapot\r\n\r\n');
-  };
-  server.on('wsClientError', listener);
-  t.is(await post(), 'HTTP/1.1 418 Teapot\r\n\r\n');
-  server.removeListener('wsClientError', listener);
-  t.regex(await post(), /^HTTP\/1\.1 405 Method Not Allowed\r\n.*Invalid HTTP method$/s);
-});
-
-// H19.
-test('a client that leaves while verifyClient decides is not shown', async (t) => {
-  let decide;
-  const asked = new Promise((resolve) => {
-    decide = resolve;
-  });
-  const server = await startServer(t, { verifyClient: (info, done) => decide({ info, done }) });
-  server.on('connection', () => t.fail());
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest());
-  const { info, done } = await asked;
-  const gone = once(info.req.socket, 'close');
-  info.req.socket.destroy();
-  await gone;
-  done(true);
-  t.is(await raw.closed(), '');
 });
 
 /** Runs a script with the implementation under test; resolves with its output and exit status. */

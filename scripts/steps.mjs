@@ -7,6 +7,7 @@
  * have the same answer in each mode.
  */
 export const MODE_SPECS = [
+  'differential',
   'own-options',
   'websocket',
   'websocket-server',
@@ -19,8 +20,8 @@ export const MODE_SPECS = [
   'connection/peer-end',
   'connection/prepare',
   'connection/same',
+  'connection/silence',
   'connection/socket-bytes',
-  'connection/websocket-closing',
   'connection/websocket-pause',
   'handshake/handshake',
   'handshake/hooks',

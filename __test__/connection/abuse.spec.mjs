@@ -254,3 +254,17 @@ for (const when of ['before', 'after']) {
     t.like(await child.ended(), { code: 0, stderr: '' });
   });
 }
+
+// J05.
+ownOnly('terminate: what was received with it is dropped', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const events = [];
+  ws.on('message', (data) => {
+    events.push(String(data));
+    ws.terminate();
+  });
+  const closed = once(ws, 'close');
+  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(9, 'c'), frame(8)]));
+  t.is((await closed)[0], 1006);
+  t.deepEqual(events, ['a']);
+});

@@ -1,60 +1,13 @@
-// When events come: paused connections, and one by one. Run with WS_IMPL=ws, the same holds for ws.
+// Paused connections, beside the programs of differential/scenarios/pausing.mjs. Run with WS_IMPL=ws, the same holds for ws.
 import { once } from 'node:events';
 import net from 'node:net';
 
 import test from 'ava';
 
-import { connect, frame, frames, openPair, openRaw } from '../helpers/clients.mjs';
+import { connect, frame, openPair, openRaw } from '../helpers/clients.mjs';
 import { isReference, startServer } from '../helpers/impl.mjs';
 import { upgradeRequest, RawClient } from '../helpers/raw-client.mjs';
 import { WAYS } from '../helpers/ways.mjs';
-
-// R13.
-test('pause: what came together is delivered, the rest on resume, in order', async (t) => {
-  const { ws, raw } = await openRaw(t);
-  const events = [];
-  ws.on('message', (data) => {
-    events.push(String(data));
-    if (events.length === 1) ws.pause();
-  });
-  ws.on('ping', (data) => events.push(`ping ${data}`));
-  const third = new Promise((resolve) => {
-    ws.on('message', (data) => String(data) === 'c' && resolve());
-  });
-  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
-  await third;
-  t.deepEqual(events, ['a', 'b', 'c']);
-  t.true(ws.isPaused);
-  const closed = once(ws, 'close');
-  await raw.send(Buffer.concat([frame(1, 'd'), frame(9, 'e'), frame(8, Buffer.from([3, 232]))]));
-  // Sends still go out, and nothing was emitted when this one is there.
-  ws.send('x');
-  await frames(raw, 3);
-  t.deepEqual(events, ['a', 'b', 'c']);
-  ws.resume();
-  t.false(ws.isPaused);
-  t.deepEqual(events, ['a', 'b', 'c']);
-  t.is((await closed)[0], 1000);
-  t.deepEqual(events, ['a', 'b', 'c', 'd', 'ping e']);
-});
-
-// R13.
-test('pause: the end of the connection is learnt on resume', async (t) => {
-  const { ws, raw } = await openRaw(t);
-  ws.pause();
-  let isClosed = false;
-  ws.on('close', () => {
-    isClosed = true;
-  });
-  await raw.send(frame(1, 'a'));
-  raw.end();
-  const message = once(ws, 'message');
-  await new Promise((resolve) => setImmediate(resolve));
-  t.false(isClosed);
-  ws.resume();
-  t.is(String((await message)[0]), 'a');
-  if (!isClosed) await once(ws, 'close');
-});
 
 /**
  * Resets a paused connection behind these bytes. Returns the events that were reported by the time
@@ -118,29 +71,6 @@ ownOnly('pause: a reset behind something unread is learnt by sending', async (t)
   t.true(ws.isPaused);
 });
 
-test('pause: terminate closes nevertheless', async (t) => {
-  const { ws } = await openRaw(t);
-  ws.pause();
-  ws.terminate();
-  t.is((await once(ws, 'close'))[0], 1006);
-  t.true(ws.isPaused);
-});
-
-test('allowSynchronousEvents: false emits one event per turn', async (t) => {
-  const { ws, raw } = await openRaw(t, { allowSynchronousEvents: false });
-  const log = [];
-  ws.on('message', (data) => {
-    log.push(String(data));
-    setImmediate(() => log.push(`after ${data}`));
-    Promise.resolve().then(() => log.push(`job of ${data}`));
-  });
-  const closed = once(ws, 'close');
-  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(8)]));
-  await closed;
-  t.deepEqual(log.filter((entry) => entry.length === 1), ['a', 'b']);
-  t.true(log.indexOf('job of a') < log.indexOf('b'));
-});
-
 test('allowSynchronousEvents: false loses nothing, with pauses between', async (t) => {
   const { ws, client } = await openPair(t, { allowSynchronousEvents: false });
   const count = 6000;
@@ -157,20 +87,6 @@ test('allowSynchronousEvents: false loses nothing, with pauses between', async (
   await closed;
   t.is(received.length, count);
   t.true(received.every((number, index) => number === index));
-});
-
-test('allowSynchronousEvents: true emits what came together before any job runs', async (t) => {
-  const { ws, raw } = await openRaw(t);
-  const log = [];
-  ws.on('message', (data) => {
-    log.push(String(data));
-    process.nextTick(() => log.push(`tick of ${data}`));
-    Promise.resolve().then(() => log.push(`job of ${data}`));
-  });
-  const closed = once(ws, 'close');
-  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(8)]));
-  await closed;
-  t.deepEqual(log, ['a', 'b', 'tick of a', 'tick of b', 'job of a', 'job of b']);
 });
 
 test('pause: a closing handshake that takes too long ends with the close frame that nobody has read', async (t) => {

@@ -42,53 +42,12 @@ test('the data of a send is not changed by masking it', async (t) => {
   t.true(data.equals(Buffer.alloc(1000, 7)));
 });
 
-test('what comes in one chunk is emitted in one tick, in order', async (t) => {
-  const { ws, far } = rawPair();
-  const seen = eventsOf(ws);
-  ws.on('message', () => process.nextTick(() => seen.push('tick')));
-  far.write(Buffer.concat([frame(1, 'a'), frame(2, 'b'), frame(9, 'p'), frame(10, 'q'), frame(1, 'c')]));
-  await once(ws, 'ping');
-  await turn();
-  const ticks = ['tick', 'tick', 'tick'];
-  t.deepEqual(seen, [['text', 'a'], ['binary', 'b'], ['ping', 'p'], ['pong', 'q'], ['text', 'c'], ...ticks]);
-});
-
 test('head is read before the stream', async (t) => {
   const [near, far] = pipe();
   const seen = eventsOf(attach(near, { head: frame(1, 'first') }));
   far.write(frame(1, 'second'));
   await turn();
   t.deepEqual(seen, [['text', 'first'], ['text', 'second']]);
-});
-
-test('allowSynchronousEvents: false emits one event in a turn', async (t) => {
-  const { ws, far } = rawPair({ allowSynchronousEvents: false });
-  const seen = eventsOf(ws);
-  const counts = [];
-  ws.on('message', () => setImmediate(() => counts.push(seen.length)));
-  far.write(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c'), frame(8, hex('03e8'))]));
-  far.end();
-  await closeOf(ws);
-  t.deepEqual(seen, [['text', 'a'], ['text', 'b'], ['text', 'c'], ['close', 1000, '']]);
-  t.true(counts[0] <= 2);
-});
-
-test('a ping is answered before it is emitted', async (t) => {
-  const { ws, far } = rawPair();
-  ws.on('ping', () => ws.send('after'));
-  far.write(frame(9, 'hi'));
-  const expected = '8a026869' + '81056166746572';
-  let heard = '';
-  for (; heard.length < expected.length; await turn()) heard += far.read()?.toString('hex') ?? '';
-  t.is(heard, expected);
-});
-
-test('autoPong: false leaves pings alone', async (t) => {
-  const { ws, near, far } = rawPair({ autoPong: false });
-  far.write(frame(9, 'hi'));
-  await once(ws, 'ping');
-  await turn();
-  t.deepEqual(near.written, []);
 });
 
 // F17.

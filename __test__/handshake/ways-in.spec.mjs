@@ -10,14 +10,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
-import { INVALID_KEY, METHOD, PATH, PROTOCOL, UPGRADE, VERSION, abort, accepted } from '../helpers/answers.mjs';
+import { PATH, accepted } from '../helpers/answers.mjs';
 import { frame, frames, nextEvents, wsClient } from '../helpers/clients.mjs';
 import { NO_PAGE, answer, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
 import { WebSocketServer, isReference } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
-const UNAUTHORIZED = abort('401 Unauthorized', 'Unauthorized');
-const UNAVAILABLE = abort('503 Service Unavailable', 'Service Unavailable');
 const ownOnly = isReference ? test.skip : test;
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
   const { server, wss } = await start(t);
@@ -107,29 +105,6 @@ ownOnly('several WebSocketServers of one HTTP server, each for its path', async 
   t.is(await answer(t, server, upgradeRequest({ line: 'GET /a HTTP/1.1' })), PATH);
 });
 
-for (const [title, request, expected, options] of [
-  ['method', { line: 'POST / HTTP/1.1' }, METHOD],
-  ['Upgrade', { Upgrade: 'foo' }, UPGRADE],
-  ['no key', { 'Sec-WebSocket-Key': null }, INVALID_KEY],
-  ['key', { 'Sec-WebSocket-Key': 'P5l8BJcZwRc=' }, INVALID_KEY],
-  ['version', { 'Sec-WebSocket-Version': '12' }, VERSION],
-  ['path', { line: 'GET /b HTTP/1.1' }, PATH, { path: '/a' }],
-  ['subprotocols', { 'Sec-WebSocket-Protocol': 'a,,b' }, PROTOCOL],
-  ['verifyClient', {}, UNAUTHORIZED, { verifyClient: () => false }],
-  [
-    'verifyClient with a callback',
-    {},
-    abort('429 Too Many Requests', 'slow down', 'Retry-After: 7\r\n'),
-    { verifyClient: (_info, done) => setImmediate(done, false, 429, 'slow down', { 'Retry-After': 7 }) },
-  ],
-]) {
-  test(`refused, byte for byte: ${title}`, async (t) => {
-    const { server, wss } = await start(t, options);
-    wss.on('connection', () => t.fail());
-    t.is(await answer(t, server, upgradeRequest(request)), expected);
-  });
-}
-
 test('wsClientError has the socket itself', async (t) => {
   const { server, wss } = await start(t);
   wss.on('wsClientError', (error, socket, request) => {
@@ -140,23 +115,6 @@ test('wsClientError has the socket itself', async (t) => {
   });
   const response = await answer(t, server, upgradeRequest({ 'Sec-WebSocket-Key': null }));
   t.is(response, 'HTTP/1.1 418 No\r\n\r\n');
-});
-
-test('hooks: origin, secure and request of verifyClient, handleProtocols, headers', async (t) => {
-  const { server, wss } = await start(t, {
-    verifyClient({ origin, secure, req }) {
-      t.deepEqual([origin, secure, req.url], ['https://a', false, '/']);
-      return true;
-    },
-    handleProtocols: (protocols, request) => `${[...protocols].at(-1)}${request.url}`.slice(0, 1),
-  });
-  wss.on('headers', (lines, request) => lines.push(`X-Url: ${request.url}`));
-  const raw = await RawClient.connect(t, server.address().port);
-  const connected = once(wss, 'connection');
-  raw.send(upgradeRequest({ Origin: 'https://a', 'Sec-WebSocket-Protocol': 'a, b' }));
-  const [ws] = await connected;
-  t.is(ws.protocol, 'b');
-  t.is(await raw.until((text) => text.includes('\r\n\r\n')), accepted('Sec-WebSocket-Protocol: b', 'X-Url: /'));
 });
 
 test('options are read at the upgrade', async (t) => {
@@ -183,26 +141,6 @@ test('a socket that is ended or destroyed before the end of the handshake is des
     wss.handleUpgrade(request, socket, head, () => t.fail());
   });
   t.is(await answer(t, server, upgradeRequest()), '');
-});
-
-test('address, listening and error are those of the HTTP server; noServer has no address', async (t) => {
-  const server = http.createServer();
-  const wss = new WebSocketServer({ server });
-  t.is(wss._server, server);
-  t.is(wss.address(), null);
-  const listening = once(wss, 'listening');
-  server.listen(0, '127.0.0.1');
-  await listening;
-  t.deepEqual(wss.address(), server.address());
-  const failed = once(wss, 'error');
-  server.emit('error', new Error('mine'));
-  t.is((await failed)[0].message, 'mine');
-  wss.close();
-  t.is(wss.address(), null);
-  t.throws(() => new WebSocketServer({ noServer: true }).address(), {
-    message: 'The server is operating in "noServer" mode',
-  });
-  server.close();
 });
 
 test('close() takes its listeners off, leaves the HTTP server alone, and waits for the clients', async (t) => {
@@ -237,16 +175,6 @@ test('close() without clients, or without knowing them, is done in the next tick
     await turn();
     t.deepEqual(order, ['close', 'tick']);
   }
-});
-
-test('an upgrade after close() gets 503', async (t) => {
-  const server = await startHttp(t);
-  const wss = new WebSocketServer({ noServer: true });
-  server.on('upgrade', (...args) => {
-    wss.close();
-    wss.handleUpgrade(...args, () => t.fail());
-  });
-  t.is(await answer(t, server, upgradeRequest()), UNAVAILABLE);
 });
 
 test('the HTTP server counts upgraded sockets, and close() of it waits for them', async (t) => {
