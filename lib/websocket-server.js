@@ -9,8 +9,8 @@ const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { takeUpgrades } = require('./handshake/http-server');
-const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
+const { Handshake } = require('./handshake/handshake');
 const { nodeEmit } = require('./base/node-emit');
 const { placeOf } = require('./listening');
 const { admissionOf, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
@@ -39,7 +39,6 @@ const WebSocket = require('./websocket');
 
 /** Called with a connection when it is open. @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
 
-/** @typedef {InstanceType<typeof HttpUpgrade | typeof ReactorHandshake>} Handshake */
 
 const RUNNING = 0;
 const CLOSING = 1;
@@ -335,9 +334,9 @@ const { listenerCount } = EventEmitter.prototype;
 /** The methods that see handshakes, before a program can replace them. */
 const OWN = { completeUpgrade, emit: nodeEmit, handleUpgrade, listenerCount, shouldHandle };
 
-/** @type {(server: WebSocketServer, request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => Handshake} */
+/** @type {(server: WebSocketServer, request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => InstanceType<typeof Handshake>} */
 function handshake(server, request, socket, head, callback) {
-  const Kind = isReactors(socket) ? ReactorHandshake : HttpUpgrade;
+  const Kind = isReactors(socket) ? ReactorHandshake : Handshake;
   return new Kind(server, request, socket, head, callback);
 }
 

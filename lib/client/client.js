@@ -7,14 +7,15 @@ const https = require('node:https');
 const { CLIENT, ERROR_EMITTED } = require('../base/bits');
 const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
-const { checkResponse } = require('./response');
+const { faultOf } = require('./response');
 const { CLOSING, CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
 const { endsBy } = require('../connection/state');
 const { CAUSE } = require('../base/layout');
 const { applyMemoryOptions } = require('../deflate/budget');
 const { check } = require('../deflate/options');
-const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
+const { format } = require('../deflate/extension');
+const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
 const { parse } = require('../handshake/subprotocol');
 
 /** @import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http' */
@@ -118,8 +119,11 @@ class Client {
       fail(ws, new SyntaxError(wrong));
       return;
     }
+    const { maxPayload, perMessageDeflate } = settings;
     const offered = {
-      deflate: offerOf(settings),
+      deflate: perMessageDeflate
+        ? new PerMessageDeflate({ .../** @type {DeflateOptions} */ (perMessageDeflate), isServer: false, maxPayload })
+        : null,
       key: randomBytes(KEY_BYTES).toString('base64'),
       protocols: offeredProtocols(this.protocols),
     };
@@ -147,7 +151,7 @@ class Client {
       Connection: 'Upgrade',
       Upgrade: 'websocket',
     };
-    if (deflate !== null) headers['Sec-WebSocket-Extensions'] = headerOf({ [DEFLATE]: deflate });
+    if (deflate !== null) headers['Sec-WebSocket-Extensions'] = format({ [DEFLATE]: deflate.offer() });
     if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
     if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
     return {
@@ -210,13 +214,13 @@ class Client {
       // The listener may have closed the WebSocket.
       if (ws._readyState !== CONNECTING) return;
       this.request = null;
-      const { error, extensions, protocol } = checkResponse(response, offered);
-      if (error !== undefined) {
-        abortHandshake(this, socket, error);
+      const fault = faultOf(response, offered);
+      if (fault !== undefined) {
+        abortHandshake(this, socket, fault);
         return;
       }
-      ws._protocol = protocol;
-      ws._extensions = extensions;
+      ws._protocol = response.headers['sec-websocket-protocol'] || '';
+      ws._extensions = offered.deflate?.params ? { [DEFLATE]: offered.deflate } : {};
       ws.setSocket(socket, head, settings);
     });
   }

@@ -1,54 +1,47 @@
 'use strict';
 
 const { addon } = require('../reactor/addon');
-const { acceptAnswer } = require('../handshake/negotiation');
+const extension = require('../deflate/extension');
+const { DEFLATE } = require('../deflate/permessage-deflate');
+
+/** @import { IncomingMessage } from 'node:http' */
 
 /**
  * The fields of the request that the answer must match.
  *
  * @typedef {object} Offered
- * @property {ReturnType<typeof import('../handshake/negotiation').offerOf>} deflate
+ * @property {InstanceType<typeof import('../deflate/permessage-deflate').PerMessageDeflate> | null} deflate
  * @property {string} key Of `Sec-WebSocket-Key`
  * @property {Set<string>} protocols
  */
 
 /**
- * Checks the answer to an upgrade request (RFC 6455, 4.1).
+ * Returns why the connection must fail after an answer (RFC 6455, 4.1).
  *
- * @param {import('node:http').IncomingMessage} response
- * @param {Offered} offered
- * @returns {{ error?: string, extensions: Record<string, unknown>, protocol: string }} `error`: why
- *   the connection must fail
+ * @type {(response: IncomingMessage, offered: Offered) => string | undefined}
  */
-function checkResponse(response, offered) {
-  const { headers } = response;
-  const protocol = headers['sec-websocket-protocol'];
-  const wrong = checkUpgrade(headers, offered.key) || checkProtocol(protocol, offered.protocols);
-  if (wrong !== undefined) return { error: wrong, extensions: {}, protocol: '' };
-  const { error, extensions } = acceptAnswer(headers['sec-websocket-extensions'], offered.deflate);
-  return { error, extensions, protocol: protocol || '' };
-}
-
-/**
- * Returns why the connection must fail.
- *
- * @type {(headers: import('node:http').IncomingHttpHeaders, key: string) => string | undefined}
- */
-function checkUpgrade(headers, key) {
+function faultOf({ headers }, { deflate, key, protocols }) {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'Invalid Upgrade header';
-  const isAnswer = headers['sec-websocket-accept'] === addon().acceptKey(key);
-  return isAnswer ? undefined : 'Invalid Sec-WebSocket-Accept header';
+  if (headers['sec-websocket-accept'] !== addon().acceptKey(key)) return 'Invalid Sec-WebSocket-Accept header';
+  const protocol = headers['sec-websocket-protocol'];
+  if (protocol === undefined && protocols.size !== 0) return 'Server sent no subprotocol';
+  if (protocol !== undefined && protocols.size === 0) return 'Server sent a subprotocol but none was requested';
+  if (protocol !== undefined && !protocols.has(protocol)) return 'Server sent an invalid subprotocol';
+  const extensions = headers['sec-websocket-extensions'];
+  return extensions === undefined ? undefined : faultOfExtensions(extensions, deflate);
 }
 
-/**
- * Returns why the connection must fail.
- *
- * @type {(protocol: string | undefined, offered: Set<string>) => string | undefined}
- */
-function checkProtocol(protocol, offered) {
-  if (protocol === undefined) return offered.size === 0 ? undefined : 'Server sent no subprotocol';
-  if (offered.size === 0) return 'Server sent a subprotocol but none was requested';
-  return offered.has(protocol) ? undefined : 'Server sent an invalid subprotocol';
+/** @type {(header: string, offered: Offered['deflate']) => string | undefined} */
+function faultOfExtensions(header, offered) {
+  if (offered === null) return 'Server sent a Sec-WebSocket-Extensions header but no extension was requested';
+  try {
+    const names = Object.keys(extension.parse(header));
+    if (names.length !== 1 || names[0] !== DEFLATE) return 'Server indicated an extension that was not requested';
+    offered._accept(header);
+    return undefined;
+  } catch {
+    return 'Invalid Sec-WebSocket-Extensions header';
+  }
 }
 
-module.exports = { checkResponse };
+module.exports = { faultOf };

@@ -35,6 +35,8 @@ const kFlow = Symbol('kFlow');
 /** A sender leaves this out at the end of a message (RFC 7692, 7.2.1). */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
+const DEFLATE = 'permessage-deflate';
+
 const CONCURRENCY = 10;
 
 /** Calls to zlib. The first PerMessageDeflate says how many may run at once. */
@@ -63,7 +65,7 @@ class PerMessageDeflate {
   }
 
   static get extensionName() {
-    return 'permessage-deflate';
+    return DEFLATE;
   }
 
   /** The offer of a client. */
@@ -84,7 +86,7 @@ class PerMessageDeflate {
    * @throws {Error | TypeError} If they cannot be accepted
    */
   accept(configurations) {
-    const header = extension.format({ [PerMessageDeflate.extensionName]: configurations });
+    const header = extension.format({ [DEFLATE]: configurations });
     return /** @type {Params} */ (this._accept(header));
   }
 
@@ -97,7 +99,7 @@ class PerMessageDeflate {
   _accept(header) {
     const answer = orThrow(addon().negotiateDeflate(header, this._isServer, acceptanceOf(this._options)));
     if (answer === '') return null;
-    const [params] = extension.parse(answer)[PerMessageDeflate.extensionName];
+    const [params] = extension.parse(answer)[DEFLATE];
     for (const [name, [value]] of Object.entries(params)) {
       Object.assign(params, { [name]: value === true || Number(value) });
     }
@@ -270,4 +272,4 @@ function finishing(done, callback) {
   };
 }
 
-module.exports = { PerMessageDeflate };
+module.exports = { DEFLATE, PerMessageDeflate };

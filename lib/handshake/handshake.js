@@ -1,11 +1,20 @@
 'use strict';
 
 const { STATUS_CODES } = require('node:http');
+// Not the global ones: a test may have put others in their place.
+const { clearTimeout, setTimeout } = require('node:timers');
 
 const { addon } = require('../reactor/addon');
-const { refused } = require('../reactor/diagnostics');
+const { capture, setContext } = require('../base/async-context');
+const { attach } = require('./attach');
+const { delay } = require('../base/checks');
+const { list } = require('../connection/clients');
+const { kWebSocket } = require('../base/constants');
+const { isBudgetFull } = require('../deflate/budget');
+const extension = require('../deflate/extension');
+const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
+const diagnostics = require('../reactor/diagnostics');
 const { REFUSALS } = require('../base/layout');
-const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -24,8 +33,8 @@ const FORBIDDEN = /[\r\n\0]/;
 
 /**
  * The opening handshake where JavaScript decides it, in the order of ws: `handle()` is
- * `handleUpgrade()` of a server, and `finish()` its `completeUpgrade()`. Subclasses know where the
- * answer goes: to the reactor, or to a stream of Node.
+ * `handleUpgrade()` of a server, and `finish()` its `completeUpgrade()`. The request comes from an
+ * HTTP server of Node, to whose socket the answer goes; `ReactorHandshake` has those of reactors.
  */
 class Handshake {
   /**
@@ -148,7 +157,8 @@ class Handshake {
       if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     }
     this.accepted = extensions;
-    const answer = headerOf(extensions);
+    const { [DEFLATE]: deflate } = extensions;
+    const answer = deflate ? extension.format({ [DEFLATE]: deflate.params }) : '';
     if (answer !== '') lines.push(`Sec-WebSocket-Extensions: ${answer}`);
     server.emit('headers', lines, request);
     const bad = lines.find((line) => FORBIDDEN.test(line));
@@ -188,12 +198,24 @@ class Handshake {
   }
 
   /**
-   * Counts the connection, unless its reactor has done so.
+   * Counts the connection.
    *
-   * @type {(_admission: InstanceType<typeof import('../running/admission').Admission>) => import('../running/admission').Denial | null}
+   * @type {(admission: InstanceType<typeof import('../running/admission').Admission>) => import('../running/admission').Denial | null}
    */
-  enter(_admission) {
-    return null;
+  enter(admission) {
+    const denied = admission.enter(this.request, this.socket);
+    if (denied === null) this.socket.once('end', () => this.ended());
+    return denied;
+  }
+
+  /**
+   * The client has ended its side while JavaScript decides. Without an answer within `closeTimeout`
+   * the socket is destroyed, as by the reactor.
+   */
+  ended() {
+    if (this.isAnswered() || this.socket.destroyed) return;
+    const timer = setTimeout(() => this.isAnswered() || this.socket.destroy(), delay(this.server.options.closeTimeout));
+    this.socket.once('close', () => clearTimeout(timer));
   }
 
   /**
@@ -205,7 +227,7 @@ class Handshake {
   respond(code, message, extra) {
     if (!this.mayRespond()) return;
     this.server._counts.refusedWith(code);
-    refused(this.request, this.server, code);
+    diagnostics.refused(this.request, this.server, code);
     const phrase = STATUS_CODES[code];
     const body = message || String(phrase);
     const headers = {
@@ -235,7 +257,7 @@ class Handshake {
   }
 
   isAnswered() {
-    return false;
+    return this.socket[kWebSocket] !== undefined;
   }
 
   mayRespond() {
@@ -245,15 +267,44 @@ class Handshake {
   /**
    * Writes the 101 and makes the connection a WebSocket.
    *
-   * @param {WebSocket} _ws
-   * @param {string} _response
-   * @param {string} _protocol
-   * @param {string} _extensions
+   * @type {(ws: WebSocket, response: string, protocol: string, extensions: string) => void}
    */
-  accept(_ws, _response, _protocol, _extensions) {}
+  accept(ws, response, protocol, extensions) {
+    const { head, request, server, socket } = this;
+    ws._common = ws._common.opened(server, protocol, '', 0, 0);
+    if (extensions !== '') ws._extensions = this.accepted;
+    setContext(ws, capture());
+    socket.removeListener('error', destroyOnError);
+    attach(ws, socket, head, response, server.options);
+    server._came();
+    // The table of the reactors does not know this connection.
+    list(server);
+    server._opened(ws);
+    diagnostics.opened(ws, request);
+    this.callback(ws, request);
+  }
 
-  /** Writes a refusal and closes the connection. @param {string} _response */
-  end(_response) {}
+  /** Writes a refusal and closes the connection. @type {(response: string) => void} */
+  end(response) {
+    // An exception, whatever the program has done to the socket, becomes an 'error', which destroys
+    // it.
+    this.socket.once('finish', this.socket.destroy);
+    this.socket.end(response);
+  }
+}
+
+/**
+ * The extensions that a server accepts from a `Sec-WebSocket-Extensions` header.
+ *
+ * @type {(header: string | undefined, options: Server['options']) => Extensions}
+ * @throws {Error} For a malformed header, or if no offer of permessage-deflate is acceptable
+ */
+function acceptOffers(header, { maxPayload, perMessageDeflate }) {
+  if (!perMessageDeflate || header === undefined) return {};
+  const options = /** @type {import('../deflate/options').Options} */ (perMessageDeflate);
+  const clientNoContextTakeover = options.clientNoContextTakeover || isBudgetFull();
+  const accepted = new PerMessageDeflate({ ...options, clientNoContextTakeover, isServer: true, maxPayload });
+  return accepted._accept(header) === null ? {} : { [DEFLATE]: accepted };
 }
 
 /** The listener for errors of a socket while the handshake is under way. @this {AnySocket} */
