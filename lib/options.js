@@ -141,9 +141,7 @@ function merge(given) {
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
   originsOf(options.allowedOrigins);
-  checkProxies(options);
-  checkReusePort(options);
-  checkMode(options);
+  checkPlace(options);
   checkHealth(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
@@ -161,12 +159,7 @@ function own(options, name) {
   // Own properties only: a program may have extended Object.prototype.
   const value = Object.hasOwn(options, name) ? options[/** @type {keyof ServerOptions} */ (name)] : undefined;
   if (value === undefined || value === null) return OWN[name].initial;
-  return check(name, value, `options.${name}`);
-}
-
-/** @type {(name: string, value: unknown, label: string) => any} @throws {TypeError | RangeError} */
-function check(name, value, label) {
-  return checkValue(OWN[name], value, label);
+  return checkValue(OWN[name], value, `options.${name}`);
 }
 
 /**
@@ -179,7 +172,7 @@ function reactorsOf(options) {
   const given = own(options, 'reactors');
   if (given !== null) return given;
   const variable = process.env.REACTOR_WS_REACTORS;
-  return variable ? check('reactors', Number(variable), 'REACTOR_WS_REACTORS') : 1;
+  return variable ? /** @type {number} */ (checkValue(OWN.reactors, Number(variable), 'REACTOR_WS_REACTORS')) : 1;
 }
 
 /**
@@ -302,37 +295,24 @@ function admissionOf(options, listens) {
 }
 
 /**
+ * Checks the options that not every place to listen has.
+ *
  * @type {(options: ServerOptions) => void}
- * @throws {TypeError} If the listener does not read headers of the PROXY protocol
+ * @throws {TypeError | RangeError}
  */
-function checkProxies(options) {
-  if (proxiesOf(options).length === 0) return;
+function checkPlace(options) {
   const place = options.port == null ? null : placeOf(options);
-  if (place === null || place.path !== undefined || require('node:cluster').isWorker) {
-    throw new TypeError('options.proxyProtocol needs a TCP port on which the server listens by itself, not in a worker of a cluster');
-  }
-}
-
-/** @type {(options: ServerOptions) => void} @throws {TypeError} When there is no port to share */
-function checkReusePort(options) {
-  if (!own(options, 'reusePort')) return;
-  const place = options.port == null ? null : placeOf(options);
-  if (place === null || place.path !== undefined || place.fd !== undefined) {
+  const isTcp = place !== null && place.path === undefined;
+  const { isWorker } = require('node:cluster');
+  const alone = 'on which the server listens by itself, not in a worker of a cluster';
+  if (proxiesOf(options).length !== 0 && (!isTcp || isWorker)) throw new TypeError(`options.proxyProtocol needs a TCP port ${alone}`);
+  if (own(options, 'reusePort') && !(isTcp && place.fd === undefined)) {
     throw wrongType('options.reusePort', 'false without a TCP port', true);
   }
-}
-
-/**
- * @type {(options: ServerOptions) => void}
- * @throws {TypeError | RangeError} For wrong permissions, or without a path to set them on
- */
-function checkMode(options) {
   const { mode } = Object(options.port);
   if (mode === undefined || mode === null) return;
   checkValue({ type: 'number', least: 0, most: 0o777 }, mode, 'options.port.mode');
-  if (placeOf(options)?.path === undefined || require('node:cluster').isWorker) {
-    throw new TypeError('options.port.mode needs a path on which the server listens by itself, not in a worker of a cluster');
-  }
+  if (place?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
 }
 
 /**

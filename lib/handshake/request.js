@@ -10,23 +10,11 @@ const {
   OPENED_TAIL_LENGTH,
 } = require('../base/layout');
 
-/** @typedef {IncomingMessage['headers']} Headers */
-/** @typedef {IncomingMessage['headersDistinct']} Distinct */
-
-/**
- * What the class overrides: accessors that tsc takes for fields.
- *
- * @typedef {{ get headers(): Headers, set headers(given: Headers),
- *   get headersDistinct(): Distinct, set headersDistinct(given: Distinct),
- *   _addHeaderLines(list: string[], count: number): void }} Base
- */
-
 /**
  * The upgrade request, as Node's HTTP server would have made it. The reactor's form is
- * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; the text is cut into
- * header fields when a program asks for them.
+ * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`.
  */
-class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @type {unknown} */ (IncomingMessage)) {
+class UpgradeRequest extends /** @type {new (socket: null) => { _addHeaderLines?(list: string[], count: number): void }} */ (/** @type {unknown} */ (IncomingMessage)) {
   /**
    * @param {string} text
    * @param {{ _socket: unknown }} owner
@@ -42,9 +30,12 @@ class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @typ
     this.httpVersionMinor = minor;
     this.httpVersion = `1.${minor}`;
     this.upgrade = true;
-    this.complete = true;
-    this._headerText = text.slice(versionAt + 2);
     this._owner = owner;
+    // Without a header there is nothing after the version.
+    const list = text.length === versionAt + 1 ? [] : text.slice(versionAt + 2).split('\0');
+    // Lines that are added to a complete message would be trailers. Some versions of Bun have none.
+    this._addHeaderLines?.(list, list.length);
+    this.complete = true;
   }
 
   // IncomingMessage assigns these in its constructor, so they need setters.
@@ -55,46 +46,6 @@ class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @typ
 
   set socket(socket) {
     if (socket !== null) this._replacedSocket = socket;
-  }
-
-  get rawHeaders() {
-    return this._headerList();
-  }
-
-  set rawHeaders(list) {
-    this._rawHeaders = list;
-  }
-
-  get headers() {
-    this._headerList();
-    return super.headers;
-  }
-
-  set headers(headers) {
-    super.headers = headers;
-  }
-
-  get headersDistinct() {
-    this._headerList();
-    return super.headersDistinct;
-  }
-
-  set headersDistinct(headers) {
-    super.headersDistinct = headers;
-  }
-
-  /** Names and values in turn, as received. @returns {string[]} */
-  _headerList() {
-    if (this._headerText !== '') {
-      const list = this._headerText.split('\0');
-      if (list.length % 2 === 1) list.pop();
-      this._headerText = '';
-      // Lines that are added to a complete message would be trailers.
-      this.complete = false;
-      this._addHeaderLines(list, list.length);
-      this.complete = true;
-    }
-    return /** @type {string[]} */ (this._rawHeaders);
   }
 }
 
