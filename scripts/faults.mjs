@@ -97,7 +97,7 @@ R12 JavaScript is slow
 R13 a paused connection
 R14 many unfinished messages
 R15 a flood of sends
-R16 100,000 deadlines at once | the test has 1,124 connections, for the reason of R09, and 100,000 entries of the wheel
+R16 100,000 deadlines at once | the test has 1,124 connections, for the reason of R09, and 100,000 entries of the heap
 R17 one connection that floods, and many others
 R18 the limit of memory | for all ways: the process ends
 J01 calls at the wrong time

@@ -40,7 +40,7 @@ struct Echo;
 
 impl Handler for Echo {
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        session.send_back(message);
+        session.send(message.kind, true, message.payload);
     }
 }
 

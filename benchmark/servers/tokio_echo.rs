@@ -8,7 +8,6 @@ use std::io::{self, ErrorKind, Write as _};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use reactor_ws::engine::frame::write_before;
 use reactor_ws::engine::handshake::{HeadLimits, HeadScanner, Options, Parsed, accept, check};
 use reactor_ws::engine::{Config, Engine, Event, FrameKind, MessageKind, Payload};
 use tokio::io::AsyncReadExt as _;
@@ -67,12 +66,14 @@ async fn serve(mut stream: TcpStream, config: Arc<Config>) -> io::Result<()> {
             };
             let header = engine.encode(kind, true, payload.len(), None);
             // The only answer to an input leaves from the buffer that the message came in.
-            if let Payload::Input { range, headroom } = &payload
+            if let Payload::Input(range) = &payload
                 && out.is_empty()
                 && pos == input.len()
-                && let Some(frame) = write_before(input, range.clone(), *headroom, &header)
+                && let Some(start) = range.start.checked_sub(header.len())
+                && let Some(before) = input.get_mut(start..range.start)
             {
-                send(&stream, input.get(frame).unwrap_or_default()).await?;
+                before.copy_from_slice(&header);
+                send(&stream, input.get(start..range.end).unwrap_or_default()).await?;
                 continue;
             }
             out.extend_from_slice(&header);

@@ -45,7 +45,7 @@ impl Handler for Reporter {
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        self.report(Event::Said(session.id(), message.kind, message.payload.as_slice().to_vec()));
+        self.report(Event::Said(session.id(), message.kind, message.payload.to_vec()));
     }
 
     fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {

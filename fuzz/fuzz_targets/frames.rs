@@ -79,8 +79,8 @@ fn poll_all(engine: &mut Engine, config: &Config, input: &mut [u8], events: &mut
 
 fn seen(event: &Event, input: &[u8]) -> Seen {
     let bytes = |payload: &Payload| {
-        if let Payload::Input { range, headroom } = payload {
-            assert!(range.end <= input.len() && *headroom <= range.start);
+        if let Payload::Input(range) = payload {
+            assert!(range.end <= input.len());
         }
         payload.bytes(input).to_vec()
     };

@@ -115,7 +115,7 @@ fn frame(event: Event, chunk: &[u8]) -> Frame {
     };
     let data = match payload {
         Payload::Owned(bytes) => bytes,
-        Payload::Input { range, .. } => chunk.get(range).unwrap_or_default().to_vec(),
+        Payload::Input(range) => chunk.get(range).unwrap_or_default().to_vec(),
     };
     Frame { tag, data: data.into() }
 }

@@ -14,15 +14,8 @@ pub enum MessageKind {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Payload {
     /// In the input of the call that returned the event, unmasked.
-    Input {
-        /// Of the whole input, not of the part after `pos`.
-        range: Range<usize>,
-        /// The number of bytes before `range` that are of no more use: the frame's header, and the
-        /// status code of a close frame. A response header may be written there, see
-        /// [`write_before`](super::frame::write_before). 0 when the header came with an earlier
-        /// input.
-        headroom: usize,
-    },
+    /// The range is of the whole input, not of the part after `pos`.
+    Input(Range<usize>),
     /// Assembled from several inputs or fragments.
     Owned(Vec<u8>),
 }
@@ -31,14 +24,14 @@ impl Payload {
     /// `input` is the input of the call that returned the event.
     pub fn bytes<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self {
-            Self::Input { range, .. } => input.get(range.clone()).unwrap_or_default(),
+            Self::Input(range) => input.get(range.clone()).unwrap_or_default(),
             Self::Owned(bytes) => bytes,
         }
     }
 
     pub fn len(&self) -> usize {
         match self {
-            Self::Input { range, .. } => range.len(),
+            Self::Input(range) => range.len(),
             Self::Owned(bytes) => bytes.len(),
         }
     }

@@ -59,13 +59,13 @@ use std::sync::Arc;
 use deflate::Extension;
 use frame::{Header, OpCode};
 use message::Message;
-use receive::{Kept, Whole};
+use receive::{Kept, is_valid, whole_payload};
 
 /// The protocol state of one connection after its handshake, for both directions.
 ///
 /// In: give every input to `poll` until it returns `None`. Out: ask `encode` for the header of each
 /// frame. Between messages it owns no heap.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Engine {
     stage: Stage,
     message: Message,
@@ -83,15 +83,7 @@ pub struct Engine {
 
 impl Engine {
     pub fn new() -> Self {
-        Self {
-            stage: Stage::Header,
-            message: Message::default(),
-            kept: None,
-            close_sent: false,
-            sending_message: false,
-            small_fragments: 0,
-            extension: None,
-        }
+        Self::default()
     }
 
     /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos` to
@@ -139,7 +131,7 @@ impl Engine {
                         Ok(None) => return Ok(None),
                         Err(error) => return Ok(Some(self.fail(error, input, pos))),
                     };
-                    let Some(payload) = Whole::new(&header, begin, *pos, input) else {
+                    let Some(payload) = whole_payload(&header, *pos, input) else {
                         if WHOLE && *pos - begin == header.size {
                             let there = (input.len() - *pos) as u64;
                             *pos = begin;
@@ -148,12 +140,14 @@ impl Engine {
                         self.begin_frame(&header);
                         continue;
                     };
-                    *pos = payload.range.end;
+                    *pos = payload.end;
                     // Most frames are whole messages; their event is made here, where it need not
                     // be moved.
                     match header.whole_message() {
-                        Some(kind) if payload.is_valid(kind, config, input) => {
-                            return Ok(Some(Event::Message { kind, payload: payload.into() }));
+                        Some(kind)
+                            if is_valid(kind, config, input.get(payload.clone()).unwrap_or_default()) =>
+                        {
+                            return Ok(Some(Event::Message { kind, payload: Payload::Input(payload) }));
                         }
                         Some(_) => Err(ErrorKind::InvalidUtf8.into()),
                         None => self.whole_frame(config, &header, payload, input),
@@ -314,8 +308,9 @@ impl Engine {
 }
 
 /// What the next byte of input is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Stage {
+    #[default]
     Header,
     Payload(PartialFrame),
     /// Swallowed: a close frame came.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::deflate::Recipe;
-use super::frame::{FrameKind, OpCode};
+use super::frame::OpCode;
 use super::{EncodedHeader, Engine, MessageKind};
 
 /// As many as window sizes and settings of listeners; the oldest gives way.
@@ -100,11 +100,8 @@ impl Prepared {
         self.compressed = Vec::new();
     }
 
-    pub fn kind(&self) -> FrameKind {
-        match self.kind {
-            MessageKind::Text => FrameKind::Text,
-            MessageKind::Binary => FrameKind::Binary,
-        }
+    pub fn kind(&self) -> MessageKind {
+        self.kind
     }
 
     pub fn compress(&self) -> bool {

@@ -60,22 +60,22 @@ impl Engine {
         &mut self,
         config: &Config,
         header: &Header,
-        payload: Whole,
+        payload: Range<usize>,
         input: &[u8],
     ) -> Step {
-        let bytes = input.get(payload.range.clone()).unwrap_or_default();
+        let bytes = input.get(payload.clone()).unwrap_or_default();
         match header.opcode {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => {
                 self.message.begin_frame(header);
                 self.message.append(config, self.extension.as_deref_mut(), bytes, header.fin, 0)?;
                 self.message.end_frame(config, header.fin, &mut self.small_fragments)
             }
-            OpCode::Ping => Ok(Some(Event::Ping(payload.into()))),
-            OpCode::Pong => Ok(Some(Event::Pong(payload.into()))),
+            OpCode::Ping => Ok(Some(Event::Ping(Payload::Input(payload)))),
+            OpCode::Pong => Ok(Some(Event::Pong(Payload::Input(payload)))),
             OpCode::Close => {
                 let code = self.close(config, bytes)?;
-                let reason = if code.is_some() { payload.skip(frame::CODE_LEN) } else { payload };
-                Ok(Some(Event::Close { code, reason: reason.into() }))
+                let start = payload.start + if code.is_some() { frame::CODE_LEN } else { 0 };
+                Ok(Some(Event::Close { code, reason: Payload::Input(start..payload.end) }))
             }
         }
     }
@@ -174,42 +174,18 @@ impl Engine {
     }
 }
 
-/// The payload of a frame that is all in the input, unmasked.
-pub(super) struct Whole {
-    pub(super) range: Range<usize>,
-    headroom: usize,
+/// The range of the payload, which begins at `start`, once it is unmasked. `None` if the input ends
+/// before it does.
+#[inline(always)]
+pub(super) fn whole_payload(header: &Header, start: usize, input: &mut [u8]) -> Option<Range<usize>> {
+    let end = start.checked_add(usize::try_from(header.payload_len).ok()?)?;
+    mask::unmask(header.key, 0, input.get_mut(start..end)?);
+    Some(start..end)
 }
 
-impl Whole {
-    /// `None` if the input ends before the payload, which begins at `start`. The part of the header
-    /// that is in the input begins at `begin`.
-    #[inline(always)]
-    pub(super) fn new(header: &Header, begin: usize, start: usize, input: &mut [u8]) -> Option<Self> {
-        let end = start.checked_add(usize::try_from(header.payload_len).ok()?)?;
-        mask::unmask(header.key, 0, input.get_mut(start..end)?);
-        let headroom = if start - begin == header.size { header.size } else { 0 };
-        Some(Self { range: start..end, headroom })
-    }
-
-    #[inline(always)]
-    pub(super) fn is_valid(&self, kind: MessageKind, config: &Config, input: &[u8]) -> bool {
-        kind == MessageKind::Binary
-            || config.skip_utf8_validation
-            || input.get(self.range.clone()).is_some_and(utf8::is_valid)
-    }
-
-    /// The first bytes become headroom.
-    fn skip(self, len: usize) -> Self {
-        let headroom = if self.headroom > 0 { self.headroom + len } else { 0 };
-        Self { range: self.range.start + len..self.range.end, headroom }
-    }
-}
-
-impl From<Whole> for Payload {
-    #[inline(always)]
-    fn from(Whole { range, headroom }: Whole) -> Self {
-        Self::Input { range, headroom }
-    }
+#[inline(always)]
+pub(super) fn is_valid(kind: MessageKind, config: &Config, payload: &[u8]) -> bool {
+    kind == MessageKind::Binary || config.skip_utf8_validation || utf8::is_valid(payload)
 }
 
 /// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5). Boxed, as

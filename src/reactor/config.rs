@@ -12,8 +12,9 @@ use crate::engine::handshake::HeadLimits;
 use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::proxy::Network;
 
-use super::open::bind::{INHERITS, TcpOptions};
+use super::open::bind::INHERITS;
 use super::wait::spin::{Spin, processors};
+use crate::reactor::TcpOptions;
 
 /// The settings of every connection of one listener, or of one adopted socket.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::bridge::layout::{ADOPTED_SLOTS, PIPE_SLOTS};
-
-use crate::reactor::connection::Connection;
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::{Connection, ConnectionId};
 
 /// The generation of no connection, and the one before the first.
 const NO_GENERATION: u32 = 0;

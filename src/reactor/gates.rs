@@ -21,11 +21,8 @@
 use std::collections::VecDeque;
 
 use crate::bridge::layout::PIPE_SLOTS;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::transport::Transport;
 use crate::reactor::write::half::Takes;
-use crate::reactor::{Reactor, Session};
+use crate::reactor::{ConnectionId, Consumer, Reactor, Session, Transport};
 
 enum Gate {
     /// The bytes queued for a connection, the 101 first.
@@ -67,26 +64,21 @@ impl Session<'_> {
     /// `awaited`: whether a decision was awaited. Unless the decision is that the connection stays,
     /// the bytes queued for its peer never leave.
     pub(super) fn decide(&mut self, stays: bool) -> bool {
-        let waited = self.connection.write.state.go_on(Takes::AfterDecision);
+        let waited = self.go_on(Takes::AfterDecision);
         if waited && !stays {
             self.connection.write.discard();
-        }
-        if waited {
-            self.touch();
         }
         waited
     }
 
-    /// The answer waits for no earlier ends any more.
-    pub(super) fn let_answer_go(&mut self) {
-        if self.connection.write.state.go_on(Takes::AfterEnds) {
+    /// The event of `from` has come, for which the queued bytes may have waited. Returns whether they
+    /// have.
+    pub(super) fn go_on(&mut self, from: Takes) -> bool {
+        let waited = self.connection.write.state.go_on(from);
+        if waited {
             self.touch();
         }
-    }
-
-    /// The consumer knows the connection: it has asked for something.
-    pub(super) fn is_known(&mut self) {
-        self.connection.write.state.go_on(Takes::AfterDelivery);
+        waited
     }
 }
 
@@ -131,9 +123,9 @@ impl<C: Consumer> Reactor<C> {
     fn open_gate(&mut self, gate: Gate) {
         match gate {
             Gate::Opening(id) => {
-                let Some(mut session) = self.session_of(id) else { return };
-                session.is_known();
-                session.touch();
+                if let Some(mut session) = self.session_of(id) {
+                    session.go_on(Takes::AfterDelivery);
+                }
             }
             Gate::End(transport) => drop(transport),
         }

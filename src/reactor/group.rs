@@ -12,13 +12,9 @@ use std::time::Instant;
 
 use crate::bridge::gauges::MAX_SLOTS;
 
-use super::Reactor;
-use super::command::handle::{Command, Handle};
-use super::config::ReactorConfig;
-use super::connections::{Connections, Share};
-use super::consume::consumer::Consumer;
+use super::connections::Share;
 use super::read::Reader;
-use super::transport::Transport;
+use crate::reactor::{Command, Connections, Consumer, Handle, Reactor, ReactorConfig, Transport};
 
 /// A group of reactors, one per consumer. The lowest bits of a slot are the number of its reactor.
 /// `config` is that of each reactor, see [`ReactorConfig::shared_by`].
@@ -87,13 +83,9 @@ impl Seat {
     }
 
     pub(super) fn ask_others(&self, command: impl Fn() -> Command) {
-        for (number, member) in self.group.iter().enumerate() {
-            if number != self.number
-                && let Some(handle) = member.handle.get()
-            {
-                // Fails only when that reactor's waker is broken, and then so is the reactor.
-                let _broken_anyway = handle.submit(command());
-            }
+        for handle in self.others() {
+            // Fails only when that reactor's waker is broken, and then so is the reactor.
+            let _broken_anyway = handle.submit(command());
         }
     }
 
@@ -117,14 +109,15 @@ impl Seat {
     }
 
     pub(super) fn wake_others(&self) {
-        for (number, member) in self.group.iter().enumerate() {
-            if number != self.number
-                && let Some(handle) = member.handle.get()
-            {
-                // As in `ask_others`.
-                let _broken_anyway = handle.wake();
-            }
+        for handle in self.others() {
+            // As in `ask_others`.
+            let _broken_anyway = handle.wake();
         }
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Handle> {
+        let others = self.group.iter().enumerate().filter(|(number, _)| *number != self.number);
+        others.filter_map(|(_, member)| member.handle.get())
     }
 
     /// Counts a connection that has not been counted.

@@ -13,15 +13,9 @@ use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
 use crate::engine::Prepared;
 
-use super::Reactor;
-use super::command::handle::Command;
 use super::command::records::Rest;
-use super::config::ReactorConfig;
-use super::connection::id::ConnectionId;
-use super::consume::consumer::Consumer;
-use super::consume::forward::{Forward, Passed};
 use super::read::half::{PeerSide, ReadHalf};
-use super::write::half::Takes;
+use crate::reactor::{Command, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
 /// The time at which a reactor wants its next turn, if no socket brings one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,16 +79,10 @@ impl<C: Consumer> Reactor<C> {
 
     /// The descriptor that is readable when a socket has something: the poll's own. `None` where
     /// the system has none.
-    #[cfg(unix)]
     pub fn descriptor(&self) -> Option<i32> {
-        use std::os::fd::AsRawFd;
-        self.poll.as_ref().map(AsRawFd::as_raw_fd)
-    }
-
-    /// The descriptor that is readable when a socket has something: the poll's own. `None` where
-    /// the system has none.
-    #[cfg(not(unix))]
-    pub fn descriptor(&self) -> Option<i32> {
+        #[cfg(unix)]
+        return self.poll.as_ref().map(std::os::fd::AsRawFd::as_raw_fd);
+        #[cfg(not(unix))]
         None
     }
 
@@ -157,7 +145,7 @@ impl<C: Consumer> Reactor<C> {
             PipeEvent::Full => return pipe.set_taking(false),
             PipeEvent::Drained => {
                 pipe.set_taking(true);
-                return self.on_writable(id);
+                return self.on_writable(id.slot);
             }
             PipeEvent::Ended => PeerSide::HungUp,
             PipeEvent::Closed => PeerSide::Dead,
@@ -169,16 +157,13 @@ impl<C: Consumer> Reactor<C> {
 
     /// There is memory for the streams that have waited for it.
     pub fn serve_flows(&mut self, waiting: Vec<ConnectionId>) {
-        self.between_turns(|reactor| waiting.into_iter().for_each(|id| reactor.on_writable(id)));
-    }
-
-    fn on_writable(&mut self, id: ConnectionId) {
-        if let Some(connection) = self.connections.get(id)
-            && connection.write.state.go_on(Takes::AfterEdge)
-            && let Some((mut session, _)) = self.session(id.slot)
-        {
-            session.touch();
-        }
+        self.between_turns(|reactor| {
+            for id in waiting {
+                if reactor.connections.get(id).is_some() {
+                    reactor.on_writable(id.slot);
+                }
+            }
+        });
     }
 
     /// The number of the loop's turn that calls from now on.

@@ -55,8 +55,7 @@ pub use connection::id::ConnectionId;
 pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
-pub use consume::local::{Handler, Local};
-pub use consume::message::{Bytes, Message};
+pub use consume::local::{Handler, Local, Message};
 pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
@@ -283,12 +282,8 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_socket_event(&mut self, slot: u32, event: &Event) {
         let (readable, closed) = (event.is_readable(), event.is_read_closed() || event.is_error());
-        if event.is_writable()
-            && let Some(connection) = self.connections.get_mut(slot)
-            && connection.write.state.go_on(Takes::AfterEdge)
-            && let Some((mut session, _)) = self.session(slot)
-        {
-            session.touch();
+        if event.is_writable() {
+            self.on_writable(slot);
         }
         if closed {
             self.on_hang_up(slot);
@@ -300,6 +295,13 @@ impl<C: Consumer> Reactor<C> {
                 (false, false) => PeerSide::Open,
             };
             self.on_peer(slot, seen, event.is_priority());
+        }
+    }
+
+    /// Bytes are taken again.
+    fn on_writable(&mut self, slot: u32) {
+        if let Some((mut session, _)) = self.session(slot) {
+            session.go_on(Takes::AfterEdge);
         }
     }
 

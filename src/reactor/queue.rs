@@ -1,8 +1,7 @@
 //! Queues of connections that wait for something.
 
+use crate::reactor::ConnectionId;
 use std::collections::VecDeque;
-
-use crate::reactor::connection::id::ConnectionId;
 
 /// Whether a connection is in a queue. Only queues change it, so it cannot disagree with them.
 #[derive(Default)]

@@ -6,13 +6,11 @@ use std::time::Duration;
 use crate::bridge::layout::{CONTROL_BYTES, Cause, REASON_BYTES};
 use crate::engine::{CloseCode, FrameKind};
 
-use crate::reactor::Session;
 use crate::reactor::config::LAST_WRITE;
-use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::open::opening::Opening;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::write::masking::Masking;
+use crate::reactor::{ConnectionId, Opening, Session};
 
 impl Session<'_> {
     /// The id of the connection.

@@ -6,7 +6,7 @@
 //!   MASK: then 4 bytes of key
 //! ```
 
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 
 use super::OpCode;
 use crate::engine::error::{ErrorKind, ProtocolError};
@@ -174,27 +174,6 @@ impl Deref for EncodedHeader {
 pub fn wire_len(payload: usize, masked: bool) -> usize {
     let key = masked.then_some([0; 4]);
     payload.saturating_add(EncodedHeader::encode(OpCode::Binary, (true, false), payload, key).len())
-}
-
-/// Writes `header` directly before `range`, over the header that the payload came with, and returns
-/// the range of both: a server can answer a frame from the buffer that received it.
-///
-/// `range` and `headroom` are from [`Payload::Input`](crate::engine::Payload::Input). `None`, and
-/// nothing is written, if the header is longer than `headroom` or the range is not inside `buf`.
-/// The header of a server's frame always fits where a client's of the same length was.
-#[inline]
-pub fn write_before(
-    buf: &mut [u8],
-    range: Range<usize>,
-    headroom: usize,
-    header: &EncodedHeader,
-) -> Option<Range<usize>> {
-    if header.len() > headroom || range.end > buf.len() {
-        return None;
-    }
-    let start = range.start.checked_sub(header.len())?;
-    buf.get_mut(start..range.start)?.copy_from_slice(header);
-    Some(start..range.end)
 }
 
 /// The rules about the first two bytes, in the order of ws.

@@ -2,7 +2,7 @@
 
 mod header;
 
-pub use header::{EncodedHeader, MAX_CONTROL_LEN, MAX_HEADER_LEN, wire_len, write_before};
+pub use header::{EncodedHeader, MAX_CONTROL_LEN, MAX_HEADER_LEN, wire_len};
 pub(in crate::engine) use header::{Expected, Header, is_compressed};
 
 use super::close_code::CloseCode;
@@ -20,6 +20,15 @@ pub enum FrameKind {
     Pong,
     /// 0 or 2 to 125 bytes.
     Close,
+}
+
+impl From<MessageKind> for FrameKind {
+    fn from(kind: MessageKind) -> Self {
+        match kind {
+            MessageKind::Text => Self::Text,
+            MessageKind::Binary => Self::Binary,
+        }
+    }
 }
 
 /// With the number on the wire (RFC 6455, section 5.2).

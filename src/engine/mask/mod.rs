@@ -1,25 +1,12 @@
 //! Masking (RFC 6455, section 5.3): byte i of the payload is XORed with byte i mod 4 of the key.
 //!
-//! The only unsafe code of the engine: vectors are loaded from and stored to raw pointers
-//! (`generic`), with instructions that the processor is asked for first (`x86_64`, `aarch64`).
+//! The compiler makes vectors of the loops. The only unsafe code of the engine is the call of a loop
+//! that is compiled for processors with wider ones.
 
 #![cfg_attr(
-    any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
-    expect(
-        unsafe_code,
-        reason = "vector loads and stores, and calls of functions that need a processor feature"
-    )
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "the call of a function that needs a processor feature")
 )]
-
-#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
-mod generic;
-
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-#[path = "aarch64.rs"]
-mod arch;
-#[cfg(target_arch = "x86_64")]
-#[path = "x86_64.rs"]
-mod arch;
 
 /// XORs `bytes` with `key` in place; they begin `phase` bytes after the beginning of the payload.
 /// Masking and unmasking are the same.
@@ -51,8 +38,10 @@ fn rotate(key: [u8; 4], phase: usize) -> [u8; 4] {
 
 /// Up to this many bytes the choice costs more than it gains.
 const SHORT: usize = 64;
+/// A store that straddles two cache lines costs two.
+const LINE: usize = 64;
 
-#[inline]
+#[inline(always)]
 fn words(key: [u8; 4], bytes: &mut [u8]) {
     let word = u32::from_ne_bytes(key);
     let double = u64::from(word) << 32 | u64::from(word);
@@ -69,29 +58,35 @@ fn words(key: [u8; 4], bytes: &mut [u8]) {
     }
 }
 
-/// With the widest vectors there are: each doubling of the width is worth about half more at 16
-/// KiB. The standard library asks the processor once.
-#[cfg(target_arch = "x86_64")]
-fn long(key: [u8; 4], bytes: &mut [u8]) {
-    if std::is_x86_feature_detected!("avx512f") {
-        // SAFETY: the processor has AVX-512F.
-        unsafe { arch::avx512(key, bytes) }
-    } else if std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2.
-        unsafe { arch::avx2(key, bytes) }
-    } else {
-        arch::sse2(key, bytes);
+/// Whole cache lines, and `words` before and after them.
+#[inline(always)]
+fn lines(key: [u8; 4], bytes: &mut [u8]) {
+    let start = bytes.as_ptr().align_offset(LINE).min(bytes.len());
+    let (before, bytes) = bytes.split_at_mut(start);
+    words(key, before);
+    let key = rotate(key, start);
+    let (lines, after) = bytes.as_chunks_mut::<LINE>();
+    for line in lines {
+        for word in line.as_chunks_mut::<4>().0 {
+            *word = (u32::from_ne_bytes(*word) ^ u32::from_ne_bytes(key)).to_ne_bytes();
+        }
     }
+    words(key, after);
 }
 
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-fn long(key: [u8; 4], bytes: &mut [u8]) {
-    arch::neon(key, bytes);
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(key: [u8; 4], bytes: &mut [u8]) {
+    lines(key, bytes);
 }
 
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 fn long(key: [u8; 4], bytes: &mut [u8]) {
-    words(key, bytes);
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { avx2(key, bytes) };
+    }
+    lines(key, bytes);
 }
 
 #[cfg(test)]

@@ -4,36 +4,8 @@ use super::*;
 
 type Implementation = fn([u8; 4], &mut [u8]);
 
-/// Every implementation that this processor can run, including those that `unmask` would not
-/// choose.
-fn implementations() -> Vec<(&'static str, Implementation)> {
-    let portable: [(_, Implementation); 2] = [("words", words), ("long", long)];
-    portable.into_iter().chain(vectors()).collect()
-}
-
-#[cfg(target_arch = "x86_64")]
-fn vectors() -> Vec<(&'static str, Implementation)> {
-    let mut all: Vec<(_, Implementation)> = vec![("sse2", arch::sse2)];
-    if std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2.
-        all.push(("avx2", |key, bytes| unsafe { arch::avx2(key, bytes) }));
-    }
-    if std::is_x86_feature_detected!("avx512f") {
-        // SAFETY: the processor has AVX-512F.
-        all.push(("avx512", |key, bytes| unsafe { arch::avx512(key, bytes) }));
-    }
-    all
-}
-
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-fn vectors() -> Vec<(&'static str, Implementation)> {
-    vec![("neon", arch::neon)]
-}
-
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-fn vectors() -> Vec<(&'static str, Implementation)> {
-    Vec::new()
-}
+/// Every implementation, including those that `unmask` would not choose.
+const IMPLEMENTATIONS: [(&str, Implementation); 3] = [("words", words), ("lines", lines), ("long", long)];
 
 /// Unmasks `bytes[offset..offset + len]` with every implementation and compares everything with the
 /// oracle.
@@ -46,7 +18,7 @@ fn check(key: [u8; 4], phase: usize, bytes: &[u8], offset: usize, len: usize) {
 
     let mut rotated = key;
     rotated.rotate_left(phase % 4);
-    for (name, implementation) in implementations() {
+    for (name, implementation) in IMPLEMENTATIONS {
         let mut actual = bytes.to_vec();
         implementation(rotated, &mut actual[offset..offset + len]);
         assert_eq!(actual, expected, "{name}: phase {phase}, offset {offset}, length {len}");

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 use super::splits::{pieces, sizes};
 use super::*;
-use crate::engine::frame::write_before;
 
 /// One end: an engine, its settings, and what it has written.
 struct End {
@@ -99,35 +98,6 @@ proptest! {
         prop_assert_eq!(server.receive(&mut client, &sizes), at_server);
         prop_assert_eq!(client.receive(&mut server, &sizes), at_client);
     }
-}
-
-/// A server that answers each message from its receive buffer: the client gets its own messages
-/// back.
-#[test]
-fn echo_from_the_receive_buffer() {
-    let (mut client, mut server) = (End::new(Role::Client), End::new(Role::Server));
-    for len in [0, 1, 125, 126, 65_535, 65_536] {
-        client.send(FrameKind::Binary, true, &vec![0x5a; len], [1, 2, 3, 4]);
-    }
-    let mut input = std::mem::take(&mut client.wire);
-    let mut pos = 0;
-    while let Some(event) = server.engine.poll(&server.config, &mut input, &mut pos) {
-        let Event::Message { payload: Payload::Input { range, headroom }, .. } = event else {
-            panic!("in the input")
-        };
-        let header = server.engine.encode(FrameKind::Binary, true, range.len(), None);
-        let frame = write_before(&mut input, range, headroom, &header).unwrap();
-        server.wire.extend_from_slice(&input[frame]);
-    }
-    let lengths: Vec<usize> = client
-        .receive(&mut server, &[usize::MAX])
-        .into_iter()
-        .map(|seen| match seen {
-            Seen::Binary(data) if data.iter().all(|byte| *byte == 0x5a) => data.len(),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(lengths, [0, 1, 125, 126, 65_535, 65_536]);
 }
 
 /// RFC 6455, section 1.4: the closing handshake, begun by the client.

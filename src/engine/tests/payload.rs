@@ -1,7 +1,6 @@
-//! The place of an event's bytes, and answering from there.
+//! The place of an event's bytes.
 
 use super::*;
-use crate::engine::frame::write_before;
 
 fn first(input: &mut [u8], pos: usize) -> Payload {
     next(&mut Engine::new(), input, pos)
@@ -15,29 +14,29 @@ fn next(engine: &mut Engine, input: &mut [u8], mut pos: usize) -> Payload {
     }
 }
 
-/// A frame that is whole in one input stays there, with its header before it.
+/// A frame that is whole in one input stays there.
 #[test]
 fn whole_frame_stays_in_the_input() {
     let input = &mut hex("8185 37fa213d 7f9f4d5158");
-    assert_eq!(first(input, 0), Payload::Input { range: 6..11, headroom: 6 });
+    assert_eq!(first(input, 0), Payload::Input(6..11));
     assert_eq!(&input[6..], b"Hello");
     let input = &mut hex("ffff 8982 00000000 6162");
-    assert_eq!(first(input, 2), Payload::Input { range: 8..10, headroom: 6 });
+    assert_eq!(first(input, 2), Payload::Input(8..10));
     let input = &mut hex("82fe 0001 00000000 61");
-    assert_eq!(first(input, 0), Payload::Input { range: 8..9, headroom: 8 });
+    assert_eq!(first(input, 0), Payload::Input(8..9));
     let input = &mut hex("8280 00000000");
-    assert_eq!(first(input, 0), Payload::Input { range: 6..6, headroom: 6 });
+    assert_eq!(first(input, 0), Payload::Input(6..6));
 }
 
-/// The status code of a close frame is headroom of its reason.
+/// The reason of a close frame begins after its status code.
 #[test]
 fn reason_of_a_close_frame() {
     let input = &mut hex("8884 00000000 03e86279");
-    assert_eq!(first(input, 0), Payload::Input { range: 8..10, headroom: 8 });
-    assert_eq!(first(&mut hex("8880 00000000"), 0), Payload::Input { range: 6..6, headroom: 6 });
+    assert_eq!(first(input, 0), Payload::Input(8..10));
+    assert_eq!(first(&mut hex("8880 00000000"), 0), Payload::Input(6..6));
 }
 
-/// Bytes of an earlier input are no room in this one, wherever the header was cut.
+/// The range is one of this input, wherever the header was cut.
 #[test]
 fn header_of_an_earlier_input() {
     let stream = hex("8982 00000000 6162");
@@ -46,7 +45,7 @@ fn header_of_an_earlier_input() {
         assert_eq!(feed(&mut engine, &Config::default(), &stream[..cut]), []);
         assert_eq!(engine.buffered(), 0, "a header is not counted");
         let payload = next(&mut engine, &mut stream[cut..].to_vec(), 0);
-        assert_eq!(payload, Payload::Input { range: 6 - cut..8 - cut, headroom: 0 }, "cut at {cut}");
+        assert_eq!(payload, Payload::Input(6 - cut..8 - cut), "cut at {cut}");
     }
 }
 
@@ -74,7 +73,7 @@ fn whole_frame_of_two_inputs() {
     assert_eq!(engine.poll_whole(&config, &mut input, &mut pos), Err(3));
     assert_eq!((pos, &input[..], engine.buffered()), (2, &stream[..10], 0));
     input.extend_from_slice(&stream[10..]);
-    let payload = Payload::Input { range: 8..13, headroom: 6 };
+    let payload = Payload::Input(8..13);
     let message = Event::Message { kind: MessageKind::Text, payload };
     assert_eq!(engine.poll_whole(&config, &mut input, &mut pos), Ok(Some(message)));
     assert_eq!((pos, &input[8..]), (13, b"Hello".as_slice()));
@@ -94,33 +93,10 @@ fn whole_frame_that_is_too_long_to_wait_for() {
     assert_eq!((pos, engine.buffered() >= 3), (2, true));
 }
 
-/// A server echoes a frame from where it was received, not touching what is before it.
-#[test]
-fn echo_in_place() {
-    let input = &mut hex("ee 8185 37fa213d 7f9f4d5158 ee");
-    let Payload::Input { range, headroom } = first(input, 1) else { panic!("in the input") };
-    let header = Engine::new().encode(FrameKind::Text, true, range.len(), None);
-    let frame = write_before(input, range, headroom, &header).unwrap();
-    assert_eq!(input[frame.clone()], hex("8105 48656c6c6f"));
-    assert_eq!(*input, hex("ee 8185 37fa 8105 48656c6c6f ee"));
-}
-
-/// Without room for it no header is written.
-#[test]
-fn no_room_for_a_header() {
-    let header = Engine::new().encode(FrameKind::Text, true, 2, None);
-    let buf = &mut [0xee; 6];
-    assert_eq!(write_before(buf, 4..6, 1, &header), None, "the bytes before belong to another frame");
-    assert_eq!(write_before(buf, 1..3, 6, &header), None, "the buffer begins there");
-    assert_eq!(write_before(buf, 4..7, 4, &header), None, "the range is not of this buffer");
-    assert_eq!(*buf, [0xee; 6]);
-    assert_eq!(write_before(buf, 2..4, 2, &header), Some(0..4));
-}
-
 /// A range outside of the input has no bytes.
 #[test]
 fn range_of_another_input() {
-    let payload = Payload::Input { range: 6..11, headroom: 6 };
+    let payload = Payload::Input(6..11);
     assert!(payload.bytes(&[0; 7]).is_empty());
     assert_eq!((payload.len(), payload.is_empty()), (5, false));
     assert!(Payload::Owned(vec![]).is_empty());

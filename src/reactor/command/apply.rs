@@ -10,18 +10,15 @@ use crate::bridge::layout::{
     OUT_WITHHOLD, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
-use crate::engine::{CloseCode, FrameKind, Prepared};
+use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
 
-use crate::reactor::Reactor;
-use crate::reactor::Session;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain};
 use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE};
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 use crate::reactor::write::half::{Pending, Takes};
 use crate::reactor::write::is_data;
+use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
     /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large
@@ -130,7 +127,7 @@ impl<C: Consumer> Reactor<C> {
                 if let Some((mut session, prepared)) =
                     number.and_then(|number| self.session_and_message(id, number))
                 {
-                    session.metrics.tally.texts_sent += u64::from(prepared.kind() == FrameKind::Text);
+                    session.metrics.tally.texts_sent += u64::from(prepared.kind() == MessageKind::Text);
                     send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
                 }
             }
@@ -198,7 +195,7 @@ pub(in crate::reactor) fn send_prepared(
         session.shared(frame, now);
         return mark(session, OUT_PREPARED, flags);
     }
-    let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
+    let kind = if prepared.kind() == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
     let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
     let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
     submit(session, head, Outbound::Shared(prepared.payload_frame()), true);
@@ -242,8 +239,8 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_TERMINATE if head.flags & OUT_FLAG_RESET != 0 => session.reset(),
         OUT_TERMINATE => {
             session.decide(false);
-            session.is_known();
-            session.let_answer_go();
+            session.go_on(Takes::AfterDelivery);
+            session.go_on(Takes::AfterEnds);
             session.terminate();
         }
         OUT_PAUSE if head.aux == 0 => session.pause(),
@@ -267,7 +264,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         }
         OUT_ASK_END => session.ask_end(),
         OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => session.connection.write.hold(Takes::AfterEnds),
-        OUT_WITHHOLD => session.let_answer_go(),
+        OUT_WITHHOLD => drop(session.go_on(Takes::AfterEnds)),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(session, &payload),
         OUT_KEEP_ALIVE => {

@@ -10,11 +10,7 @@ use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, 
 use crate::bridge::room::Lent;
 use crate::engine::deflate::Params;
 use crate::engine::{CloseCode, MessageKind, Prepared};
-
-use crate::reactor::config::ListenerConfig;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::open::bind::BoundListener;
-use crate::reactor::transport::Transport;
+use crate::reactor::{BoundListener, ConnectionId, ListenerConfig, Transport};
 
 /// The requests of other threads to the reactor, in order.
 pub enum Command {

@@ -13,8 +13,8 @@ use crate::bridge::layout::{
 use crate::engine::Frame;
 use crate::engine::{MessageKind, Prepared};
 
+use crate::reactor::ConnectionId;
 use crate::reactor::config::IN_PLACE;
-use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::write::masking::Masking;
 
 pub(super) struct Records<'a> {

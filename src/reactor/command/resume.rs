@@ -1,10 +1,8 @@
 //! Sends that wait while a long message is compressed.
 
-use crate::reactor::Reactor;
 use crate::reactor::command::apply::{apply_pending, mark};
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::is_data;
+use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget

@@ -9,12 +9,10 @@ use std::collections::VecDeque;
 use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::room::Lent;
 
-use crate::reactor::Reactor;
-use crate::reactor::command::handle::Command;
 use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
-use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::fence::Fence;
+use crate::reactor::{Command, Consumer, Reactor};
 
 /// Commands that were taken from their queue and have not been applied.
 #[derive(Default)]
@@ -121,7 +119,15 @@ impl<C: Consumer> Reactor<C> {
             Command::Forget(id) => drop(self.prepared.remove(&id)),
             Command::Fence => self.fence = Fence::Asked,
             Command::Stop => self.stopping = true,
-            other => self.on_opening(other),
+            Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
+            Command::Join { id, config } => self.on_join(id, config),
+            Command::Take { listener, stream } => self.on_take(listener, stream, None),
+            Command::Accept(id) => self.on_accept(id),
+            Command::CloseListener(id) => self.on_close_listener(id),
+            Command::Leave(id) => self.on_leave(id),
+            Command::Share(id) => self.on_share(id),
+            Command::Adopt(adoption) => self.on_adopt(*adoption),
+            Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
         }
     }
 

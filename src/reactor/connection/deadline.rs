@@ -5,12 +5,9 @@ use std::time::Duration;
 use crate::bridge::layout::Cause;
 use crate::engine::handshake::bare;
 
-use crate::reactor::Reactor;
-use crate::reactor::Session;
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
-use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
     /// Acts on the deadlines that have passed, once all that had arrived by then is read.

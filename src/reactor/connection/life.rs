@@ -6,9 +6,8 @@ use crate::bridge::admission::Ticket;
 use crate::bridge::layout::Cause;
 
 use crate::reactor::config::MOST_LINGERING;
-use crate::reactor::connection::Connection;
-use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::open::head::{Head, Question};
+use crate::reactor::{Connection, ConnectionId};
 
 /// The life of a connection. `reported`: the connection was reported to the consumer, and its end
 /// must be too.

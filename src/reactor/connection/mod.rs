@@ -13,12 +13,12 @@ use crate::bridge::layout::Cause;
 use crate::bridge::limits::{SHORTEST_FRAME, SHORTEST_MASKED_FRAME};
 use crate::engine::{Engine, Role};
 
-use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
+use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, READ_SIZE};
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::{PeerSide, ReadHalf};
 use crate::reactor::timers::Deadline;
-use crate::reactor::transport::Transport;
 use crate::reactor::write::half::WriteHalf;
+use crate::reactor::{ListenerConfig, Transport};
 
 pub(super) struct Connection {
     pub(super) transport: Transport,

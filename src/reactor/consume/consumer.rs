@@ -9,10 +9,7 @@ use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
-
-use crate::reactor::Session;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::open::opening::{Opening, Verdict};
+use crate::reactor::{ConnectionId, Opening, Session, Verdict};
 
 /// The numbers of records that a consumer has got and has dealt with, counted from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

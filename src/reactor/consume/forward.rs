@@ -17,13 +17,11 @@ use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use super::giving_way::GivingWay;
-use crate::reactor::Session;
-use crate::reactor::config::{READ_SIZE, ReactorConfig};
-use crate::reactor::connection::Connection;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::{Events, Flow, Memory, Pressure, Progress};
-use crate::reactor::consume::link::Link;
-use crate::reactor::open::opening::{Opening, Verdict};
+use crate::reactor::config::READ_SIZE;
+use crate::reactor::consume::consumer::{Pressure, Progress};
+use crate::reactor::{
+    Connection, ConnectionId, Events, Flow, Link, Memory, Opening, ReactorConfig, Session, Verdict,
+};
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to its batch.
 const LARGE: usize = 64 << 10;
@@ -145,7 +143,7 @@ impl Forward {
     fn carry(&mut self, session: &mut Session<'_>, kind: u8, aux: u16, payload: Payload) {
         let ConnectionId { slot, generation } = session.id();
         let len = match payload {
-            Payload::Input { range, .. } => {
+            Payload::Input(range) => {
                 self.retained |= !range.is_empty();
                 self.batch.push(Record::in_place(slot, kind, aux, &range));
                 range.len()
@@ -226,7 +224,7 @@ impl Memory for Forward {
         let mut texts = 0;
         let other = loop {
             match engine.poll_whole(&config.engine, input, pos) {
-                Ok(Some(Event::Message { kind, payload: Payload::Input { range, .. } })) => {
+                Ok(Some(Event::Message { kind, payload: Payload::Input(range) })) => {
                     self.retained |= !range.is_empty();
                     weight += range.len() + size_of::<Record>();
                     texts += u64::from(kind == MessageKind::Text);

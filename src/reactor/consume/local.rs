@@ -5,12 +5,8 @@ use std::ops::Range;
 use crate::bridge::layout::Cause;
 use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
 
-use crate::reactor::Session;
 use crate::reactor::config::READ_SIZE;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::{Events, Flow, Memory};
-use crate::reactor::consume::message::{Bytes, Message};
-use crate::reactor::open::opening::Opening;
+use crate::reactor::{ConnectionId, Events, Flow, Memory, Opening, Session};
 
 /// A program's side of the reactor. All methods run on the reactor's thread and must not block.
 ///
@@ -22,12 +18,12 @@ pub trait Handler {
     /// A message.
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>);
     /// A ping; the pong is queued already if the listener's `auto_pong` is on.
-    fn on_ping(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {}
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: &[u8]) {}
     /// A pong.
-    fn on_pong(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {}
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: &[u8]) {}
     /// The peer's close frame; nothing will be read after it. The default answers it.
-    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Bytes<'_>) {
-        session.close(code, reason.as_slice());
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: &[u8]) {
+        session.close(code, reason);
     }
     /// The peer broke the protocol; nothing will be read after it. The default closes with the
     /// error's code.
@@ -56,6 +52,14 @@ pub trait Handler {
     fn on_turn_end(&mut self) {}
 }
 
+/// A complete message.
+pub struct Message<'a> {
+    /// Text (checked to be UTF-8) or binary.
+    pub kind: MessageKind,
+    /// Its bytes.
+    pub payload: &'a [u8],
+}
+
 /// A handler with the one buffer that all its sockets are read into; every read begins at its
 /// start, so that it stays in cache.
 pub struct Local<H> {
@@ -72,13 +76,6 @@ impl<H: Handler> Local<H> {
     /// The handler.
     pub fn handler(&mut self) -> &mut H {
         &mut self.handler
-    }
-}
-
-fn bytes(buffer: &mut [u8], payload: Payload) -> Bytes<'_> {
-    match payload {
-        Payload::Input { range, headroom } => Bytes::Input { buffer, range, headroom },
-        Payload::Owned(bytes) => Bytes::Owned(bytes),
     }
 }
 
@@ -104,20 +101,20 @@ impl<H: Handler> Events for Local<H> {
 
     #[inline]
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
-        let payload = bytes(&mut self.buffer, payload);
+        let payload = payload.bytes(&self.buffer);
         self.handler.on_message(session, Message { kind, payload });
     }
 
     fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
-        self.handler.on_ping(session, bytes(&mut self.buffer, payload));
+        self.handler.on_ping(session, payload.bytes(&self.buffer));
     }
 
     fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload) {
-        self.handler.on_pong(session, bytes(&mut self.buffer, payload));
+        self.handler.on_pong(session, payload.bytes(&self.buffer));
     }
 
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload) {
-        self.handler.on_close(session, code, bytes(&mut self.buffer, reason));
+        self.handler.on_close(session, code, reason.bytes(&self.buffer));
     }
 
     fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {

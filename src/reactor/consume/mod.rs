@@ -5,4 +5,3 @@ pub(super) mod forward;
 mod giving_way;
 pub(super) mod link;
 pub(super) mod local;
-pub(super) mod message;

@@ -9,22 +9,25 @@ use mio::{Interest, Registry, Token};
 use super::head::{Head, ListenerState};
 use crate::bridge::admission::Admission;
 use crate::bridge::layout::Cause;
-use crate::reactor::config::{self, ListenerConfig};
-use crate::reactor::connection::Connection;
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::config;
 use crate::reactor::connection::life::Life;
-use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::open::bind::{BoundListener, TcpOptions};
 use crate::reactor::open::listen::{Accepted, Listener};
 use crate::reactor::open::upgrade;
-use crate::reactor::transport::Transport;
-use crate::reactor::{LISTENERS, Reactor};
+use crate::reactor::{
+    BoundListener, Connection, ConnectionId, Consumer, LISTENERS, ListenerConfig, Reactor, TcpOptions,
+    Transport,
+};
 
 impl<C: Consumer> Reactor<C> {
-    pub(super) fn on_listen(&mut self, id: u32, listener: BoundListener, config: Arc<ListenerConfig>) {
+    pub(in crate::reactor) fn on_listen(
+        &mut self,
+        id: u32,
+        listener: BoundListener,
+        config: Arc<ListenerConfig>,
+    ) {
         let mut socket = listener.socket;
         let token = Token(LISTENERS + id as usize);
-        let register = |registry: &Registry| registry.register(&mut socket, token, Interest::READABLE);
+        let register = |registry: &Registry| registry.register(socket.source(), token, Interest::READABLE);
         if self.registry().and_then(register).is_ok() {
             self.openings.listeners.insert(id, Listener::new(socket, config));
         } else {
@@ -32,11 +35,11 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    pub(super) fn on_close_listener(&mut self, id: u32) {
+    pub(in crate::reactor) fn on_close_listener(&mut self, id: u32) {
         let Some(mut listener) = self.openings.listeners.remove(&id) else { return };
         // Before the report: its receiver may want the port.
         if let Some(mut door) = listener.socket.take() {
-            let _closed_next = self.registry().and_then(|registry| registry.deregister(&mut door));
+            let _closed_next = self.registry().and_then(|registry| registry.deregister(door.source()));
             door.close();
         }
         for slot in self.connections.slots() {
@@ -108,7 +111,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Takes a connection that was accepted for this reactor and is counted already. `peer`: its
     /// address, where it is known.
-    pub(super) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
+    pub(in crate::reactor) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
         // The socket is closed if there is no slot for it, or if the listener has been closed
         // meanwhile.
         let config = self.openings.listeners.get(&listener).map(|listener| listener.config.clone());

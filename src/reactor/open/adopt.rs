@@ -5,17 +5,13 @@ use std::sync::Arc;
 use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;
 
-use crate::reactor::Reactor;
-use crate::reactor::command::handle::Adoption;
-use crate::reactor::config::ListenerConfig;
-use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 use crate::reactor::write::half::Takes;
+use crate::reactor::{Adoption, ConnectionId, Consumer, ListenerConfig, Reactor};
 
 impl<C: Consumer> Reactor<C> {
-    pub(super) fn on_adopt(&mut self, adoption: Adoption) {
+    pub(in crate::reactor) fn on_adopt(&mut self, adoption: Adoption) {
         let Adoption { stream, id: chosen, response, held, prefix, listener, config, deflate } = adoption;
         let id = match chosen {
             Some(id) => self.connections.reserve(id),
@@ -39,7 +35,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// The consumer has sent the settings of a connection that it is about to accept.
-    pub(super) fn on_serve(
+    pub(in crate::reactor) fn on_serve(
         &mut self,
         id: ConnectionId,
         config: Arc<ListenerConfig>,

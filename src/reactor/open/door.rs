@@ -8,7 +8,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
-use mio::{Interest, Registry, Token};
 
 pub(super) use system::LocalListener;
 
@@ -89,7 +88,8 @@ impl Door {
         }
     }
 
-    fn source(&mut self) -> &mut dyn Source {
+    /// What is registered with the poll.
+    pub(super) fn source(&mut self) -> &mut dyn Source {
         match &mut self.socket {
             ListeningSocket::Tcp(listener) => listener,
             ListeningSocket::Local(listener) => listener.source(),
@@ -138,20 +138,6 @@ impl Drop for Known {
 
 fn known() -> MutexGuard<'static, BTreeSet<i32>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Source for Door {
-    fn register(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
-        self.source().register(registry, token, interests)
-    }
-
-    fn reregister(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
-        self.source().reregister(registry, token, interests)
-    }
-
-    fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
-        self.source().deregister(registry)
-    }
 }
 
 #[cfg(unix)]

@@ -1,12 +1,10 @@
 //! Listeners whose place another process takes: no connection that has arrived is sent away.
 
 use crate::bridge::layout::Cause;
-use crate::reactor::Reactor;
 
 use super::head::{Head, ListenerState};
-use crate::reactor::command::handle::Command;
 use crate::reactor::connection::life::Life;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{Command, Consumer, Reactor};
 
 /// A listener whose socket is closed while some of its connections are still in their handshake.
 pub(super) struct Leaving {
@@ -19,7 +17,7 @@ pub(super) struct Leaving {
 impl<C: Consumer> Reactor<C> {
     /// Only the reactor that has the socket is asked to; it queues the request to the others behind
     /// the connections that it has accepted for them.
-    pub(super) fn on_leave(&mut self, id: u32) {
+    pub(in crate::reactor) fn on_leave(&mut self, id: u32) {
         let Some(listener) = self.openings.listeners.get_mut(&id).filter(|listener| !listener.leaves) else {
             return;
         };
@@ -31,7 +29,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    pub(super) fn on_share(&mut self, id: u32) {
+    pub(in crate::reactor) fn on_share(&mut self, id: u32) {
         if let Some(door) = self.openings.listeners.get_mut(&id).and_then(|listener| listener.socket.as_mut())
         {
             door.share();
@@ -57,7 +55,7 @@ impl<C: Consumer> Reactor<C> {
             return;
         };
         // A duplicate in another process would keep the socket in the poll.
-        let _closed_next = self.registry().and_then(|registry| registry.deregister(&mut door));
+        let _closed_next = self.registry().and_then(|registry| registry.deregister(door.source()));
         door.leave();
         self.await_openings(id);
         self.seat.ask_others(|| Command::Leave(id));

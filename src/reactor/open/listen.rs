@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::door::Door;
 use super::reserve::Reserve;
-use crate::reactor::config::ListenerConfig;
-use crate::reactor::transport::Transport;
+use crate::reactor::{ListenerConfig, Transport};
 
 /// First and longest wait after the process has run out of descriptors or the kernel out of memory.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);

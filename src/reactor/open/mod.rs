@@ -15,11 +15,10 @@ mod tests;
 pub(super) mod upgrade;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
-use crate::reactor::Reactor;
-use crate::reactor::command::handle::Command;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{Consumer, ListenerConfig, Reactor};
 use leave::Leaving;
 use listen::Listener;
 
@@ -42,31 +41,14 @@ impl Openings {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies a command about listeners, or about a connection that begins.
-    pub(super) fn on_opening(&mut self, command: Command) {
-        match command {
-            Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
-            Command::Join { id, config } => {
-                self.openings.listeners.insert(id, Listener::elsewhere(config));
-            }
-            Command::Take { listener, stream } => self.on_take(listener, stream, None),
-            Command::Accept(id) => {
-                if let Some(listener) = self.openings.listeners.get_mut(&id) {
-                    listener.accepting = true;
-                    self.accept(id);
-                }
-            }
-            Command::CloseListener(id) => self.on_close_listener(id),
-            Command::Leave(id) => self.on_leave(id),
-            Command::Share(id) => self.on_share(id),
-            Command::Adopt(adoption) => self.on_adopt(*adoption),
-            Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
-            Command::Chunk(_)
-            | Command::Arena(_)
-            | Command::Prepare(..)
-            | Command::Forget(_)
-            | Command::Fence
-            | Command::Stop => {}
+    pub(super) fn on_join(&mut self, id: u32, config: Arc<ListenerConfig>) {
+        self.openings.listeners.insert(id, Listener::elsewhere(config));
+    }
+
+    pub(super) fn on_accept(&mut self, id: u32) {
+        if let Some(listener) = self.openings.listeners.get_mut(&id) {
+            listener.accepting = true;
+            self.accept(id);
         }
     }
 

@@ -12,11 +12,9 @@ use crate::engine::handshake::{
 use crate::engine::proxy;
 
 use super::head::{Head, ListenerState, Question};
-use crate::reactor::Session;
-use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
+use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::connection::life::Life;
-use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::open::opening::Opening;
+use crate::reactor::{Consumer, ListenerConfig, Opening, Session};
 
 /// The fate of the connection after some bytes of its head.
 enum Step {

@@ -5,9 +5,8 @@ use std::ops::Range;
 use crate::bridge::layout::Cause;
 use crate::engine::{Event, FrameKind, MessageKind, Payload};
 
-use crate::reactor::Session;
 use crate::reactor::config::READ_SIZE;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{Consumer, Session};
 
 /// The beginning of a frame that stays where it was read to, for its rest to be read behind it.
 #[derive(Clone, Copy, Default)]
@@ -96,7 +95,7 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         return session.cut(Cause::TooManyPongs);
     }
     match payload {
-        Payload::Input { range, .. } => {
+        Payload::Input(range) => {
             let bytes = consumer.buffer(range.clone());
             session.frame(FrameKind::Pong, true, bytes);
         }

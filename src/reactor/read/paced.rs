@@ -27,9 +27,7 @@ use crate::engine::{CloseCode, ErrorKind};
 use super::frames::finish_if_complete;
 use super::half::PeerSide;
 use crate::reactor::config::READ_SIZE;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::{Reactor, Session};
+use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANOS: u128 = 1_000_000_000;

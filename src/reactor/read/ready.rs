@@ -10,10 +10,7 @@ use crate::bridge::tally::Pause;
 
 use super::half::{PeerSide, ReadHalf, ReadState, State};
 use crate::reactor::config::{READ_BUDGET, TURN_BUDGET};
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connections::Connections;
-use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::{EVENTS, Reactor, Session};
+use crate::reactor::{ConnectionId, Connections, Consumer, EVENTS, Reactor, Session};
 
 /// The queues, each in the order in which connections are read. A connection is in one at most.
 #[derive(Default)]

@@ -14,13 +14,10 @@ use crate::reactor::config::{
     BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
     SMALLEST_READ,
 };
-use crate::reactor::connection::Connection;
-use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connections::Connections;
-use crate::reactor::consume::consumer::{Consumer, Pressure};
+use crate::reactor::consume::consumer::Pressure;
 use crate::reactor::queue::Queue;
-use crate::reactor::{Reactor, Session};
+use crate::reactor::{Connection, ConnectionId, Connections, Consumer, Reactor, Session};
 
 #[derive(Default)]
 pub(super) struct Starved {

@@ -18,11 +18,8 @@ use std::time::{Duration, Instant};
 use crate::engine::ErrorKind;
 
 use super::frames::finish_if_complete;
-use crate::reactor::Reactor;
 use crate::reactor::config::{SERVED_AT_ONCE, STEADY_RATE};
-use crate::reactor::connection::Connection;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{Connection, ConnectionId, Consumer, Reactor};
 
 pub(super) struct Unfinished {
     pub(super) budget: usize,

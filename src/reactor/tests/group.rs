@@ -23,7 +23,7 @@ impl Handler for Echo {
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        session.send_back(message);
+        session.send(message.kind, true, message.payload);
     }
 
     fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {

@@ -12,8 +12,8 @@ use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::Cause;
 use crate::engine::{CloseCode, ErrorKind, MessageKind, ProtocolError};
 use crate::reactor::{
-    BoundListener, Bytes, Command, ConnectionId, Handle, Handler, ListenAddress, ListenerConfig, Local,
-    Message, Opening, Reactor, ReactorConfig, Session,
+    BoundListener, Command, ConnectionId, Handle, Handler, ListenAddress, ListenerConfig, Local, Message,
+    Opening, Reactor, ReactorConfig, Session,
 };
 
 /// The reports to a handler.
@@ -54,7 +54,7 @@ impl Default for Script {
     fn default() -> Self {
         Self {
             open: Box::new(|_| {}),
-            message: Box::new(|session, message| session.send_back(message)),
+            message: Box::new(|session, message| session.send(message.kind, true, message.payload)),
             close: None,
             end: None,
             closed: Box::new(|_| {}),
@@ -220,7 +220,7 @@ impl Handler for Reporter {
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        let bytes = message.payload.as_slice().to_vec();
+        let bytes = message.payload.to_vec();
         self.report(
             session.id(),
             match message.kind {
@@ -231,19 +231,19 @@ impl Handler for Reporter {
         (self.script.message)(session, message);
     }
 
-    fn on_ping(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {
-        self.report(session.id(), Seen::Ping(payload.as_slice().to_vec()));
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: &[u8]) {
+        self.report(session.id(), Seen::Ping(payload.to_vec()));
     }
 
-    fn on_pong(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {
-        self.report(session.id(), Seen::Pong(payload.as_slice().to_vec()));
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: &[u8]) {
+        self.report(session.id(), Seen::Pong(payload.to_vec()));
     }
 
-    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Bytes<'_>) {
-        self.report(session.id(), Seen::Close(code.map(CloseCode::get), reason.as_slice().to_vec()));
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: &[u8]) {
+        self.report(session.id(), Seen::Close(code.map(CloseCode::get), reason.to_vec()));
         match &mut self.script.close {
             Some(act) => act(session),
-            None => session.close(code, reason.as_slice()),
+            None => session.close(code, reason),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::bridge::layout::TOPIC_WORDS;
 use super::Topics;
 use super::slow::{Behind, Behinds};
 use super::topic::{Member, Topic};
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::ConnectionId;
 
 /// Memberships taken back in a turn, of connections that have left all topics: about 0.3 ms, beside
 /// up to 4.4 ms in which 512 sockets close.

@@ -34,9 +34,7 @@ use std::time::Instant;
 
 use crate::bridge::layout::IN_DROPPED;
 
-use crate::reactor::Reactor;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{ConnectionId, Consumer, Reactor};
 use history::Histories;
 use members::{ByNumber, Joined};
 use publish::{Publishing, Target};

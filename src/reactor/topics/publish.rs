@@ -6,17 +6,15 @@ use crate::bridge::layout::{
     IN_RECEIPT, TARGET_EXCEPT, TARGET_KEY, TARGET_REQUEST, TARGET_WORDS, TOPIC_SLOT,
 };
 use crate::engine::frame::wire_len;
-use crate::engine::{FrameKind, Prepared};
+use crate::engine::{MessageKind, Prepared};
 
 use super::receipt::{Outcome, Receipt};
 use super::ring::Kept;
 use super::topic::{Member, Patience, Slow};
-use crate::reactor::Reactor;
 use crate::reactor::command::apply::send_prepared;
 use crate::reactor::config::{COMPRESS_BUDGET, COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::Following;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 /// Members that are handled together.
 const GROUP: usize = 32;
@@ -121,7 +119,7 @@ impl<C: Consumer> Reactor<C> {
         let before = session.connection.write.pushed();
         send_prepared(&mut session, message, 0, false, longest);
         self.metrics.tally.messages_sent += 1;
-        self.metrics.tally.texts_sent += u64::from(message.kind() == FrameKind::Text);
+        self.metrics.tally.texts_sent += u64::from(message.kind() == MessageKind::Text);
         self.writer.charge(bytes + cost);
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let pushed = connection.write.pushed();

@@ -1,9 +1,8 @@
 //! The outcomes of one message, counted by member.
 
+use crate::reactor::ConnectionId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
-
-use crate::reactor::connection::id::ConnectionId;
 
 /// The counts of a message as far as they are known.
 #[derive(Default)]

@@ -6,18 +6,16 @@ use crate::bridge::layout::{
     OUT_PUBLISH, OUT_PUBLISH_PREPARED, OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS,
     TOPIC_SLOT, TOPIC_WORDS,
 };
-use crate::engine::{FrameKind, MessageKind, Prepared};
+use crate::engine::{MessageKind, Prepared};
 
 use super::publish::Target;
 use super::receipt::{encode, halves};
 use super::ring::{Ring, Since};
 use super::slow::{Behind, Cursor};
 use super::topic::Slow;
-use crate::reactor::Reactor;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::connection::Following;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 /// With this many bytes an answer about a history ends, and the consumer asks for the rest: copying
 /// all of it would take a turn too long. 4 MiB.
@@ -112,7 +110,7 @@ impl<C: Consumer> Reactor<C> {
 /// Appends the message with this offset to an answer.
 fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<()> {
     let message = &ring?.get_mut(offset)?.message;
-    let flags = if message.kind() == FrameKind::Text { u32::from(PUBLISH_TEXT) } else { 0 };
+    let flags = if message.kind() == MessageKind::Text { u32::from(PUBLISH_TEXT) } else { 0 };
     let payload = message.payload();
     let [low, high] = halves(offset);
     answer.extend_from_slice(&encode(&[low, high, flags, u32::try_from(payload.len()).ok()?]));

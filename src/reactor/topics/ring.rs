@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::bridge::layout::{SINCE_OFFSET, SINCE_OLDEST};
 use crate::engine::Prepared;
-
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::ConnectionId;
 
 /// Bytes that a message in a ring takes beside its frames: its place, and the bookkeeping of its
 /// memory.

@@ -9,11 +9,9 @@ use crate::engine::{CloseCode, Prepared};
 use super::publish::{Publishing, is_among};
 use super::receipt::{Outcome, encode, halves};
 use super::topic::Slow;
-use crate::reactor::Reactor;
 use crate::reactor::config::{COST_OF_CALL, WRITE_BUDGET};
 use crate::reactor::connection::Following;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     /// The treatment of a message to a member that may be slow. `None`: it is sent.

@@ -6,7 +6,7 @@ use crate::bridge::layout::{
 };
 
 use super::ring::Ring;
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::ConnectionId;
 
 /// The ways to treat a message to a slow member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,7 @@ use mio::net::TcpStream;
 use mio::{Registry, Token};
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::reactor::open::bind::TcpOptions;
-
+use crate::reactor::TcpOptions;
 use pipe::Pipe;
 
 /// Whether a short read has used the edge up, so that the next bytes make a new one. On Windows mio

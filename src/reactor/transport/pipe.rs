@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bridge::room::Lent;
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::ConnectionId;
 use crate::reactor::transport::{Ahead, Received};
 
 /// What the program is to do with a stream.

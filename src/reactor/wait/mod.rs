@@ -5,10 +5,9 @@ pub(super) mod spin;
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::reactor::Reactor;
-use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::fence::Fence;
 use crate::reactor::read::Excess;
+use crate::reactor::{Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

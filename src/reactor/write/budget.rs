@@ -11,10 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::bridge::layout::Cause;
 use crate::engine::ErrorKind;
-
-use crate::reactor::Reactor;
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 /// The bytes that wait, by slots; empty where there is no limit.
 pub(super) struct Budget {

@@ -11,16 +11,13 @@ use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEX
 use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::extensions::Acceptance;
-use crate::engine::{Frame, FrameKind};
+use crate::engine::{Frame, FrameKind, MessageKind};
 
-use crate::reactor::Reactor;
-use crate::reactor::Session;
 use crate::reactor::command::records::Outbound;
-use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT};
 use crate::reactor::write::half::{Deferred, Pending};
 use crate::reactor::write::masking::Masking;
+use crate::reactor::{ConnectionId, Consumer, DeflateConfig, Reactor, Session};
 
 /// Compressed messages up to this size are built in memory that is kept for the next one. 64 KiB.
 const REUSED: usize = 64 << 10;
@@ -87,19 +84,15 @@ impl Session<'_> {
         );
     }
 
-    /// Sends a data frame, compressed if the extension is on and its threshold says so.
-    pub(super) fn data(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
-        if self.connection.engine.has_deflate() {
-            let kind = if kind == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
-            let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
-            if self.must_wait(flags, payload.len()) {
-                self.defer(Pending { kind, flags, aux: 0, payload: Frame::new(payload.to_vec(), 0) });
-            } else {
-                let key = self.key(Masking::Rule);
-                self.compressed(kind, flags, payload, key);
-            }
+    /// Sends a data frame on a connection with permessage-deflate.
+    pub(super) fn deflated(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
+        let kind = if kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
+        let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
+        if self.must_wait(flags, payload.len()) {
+            self.defer(Pending { kind, flags, aux: 0, payload: Frame::new(payload.to_vec(), 0) });
         } else {
-            self.frame(kind, fin, payload);
+            let key = self.key(Masking::Rule);
+            self.compressed(kind, flags, payload, key);
         }
     }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 use crate::bridge::large::Large;
 use crate::engine::Frame;
 
+use crate::reactor::Transport;
 use crate::reactor::queue::Mark;
-use crate::reactor::transport::Transport;
 use crate::reactor::write::outgoing::{Outgoing, Pool, Written};
 
 #[derive(Default)]

@@ -9,7 +9,8 @@ use std::io::{self, ErrorKind, IoSlice};
 
 use crate::engine::{EncodedHeader, Frame, mask};
 
-use crate::reactor::transport::{Transport, is_short};
+use crate::reactor::Transport;
+use crate::reactor::transport::is_short;
 
 /// Small frames are gathered up to this size before a further buffer is begun, so that memory is
 /// freed as it is written.

@@ -9,14 +9,11 @@ use crate::bridge::layout::{Cause, low_water_mark};
 use super::Writer;
 use super::half::{WriteHalf, WriteState};
 use super::outgoing::Written;
-use crate::reactor::Reactor;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
-use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connections::Connections;
-use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::queue::Mark;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::transport::Ahead;
+use crate::reactor::{ConnectionId, Connections, Consumer, Reactor};
 
 fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
     connections.get(id).map(|connection| &mut connection.write.unwritten)

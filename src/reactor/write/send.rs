@@ -4,23 +4,26 @@ use std::io::IoSlice;
 
 use crate::bridge::large::Large;
 use crate::bridge::layout::CONTROL_BYTES;
-use crate::engine::frame::{wire_len, write_before};
+use crate::engine::frame::wire_len;
 use crate::engine::{FrameKind, MessageKind, PreparedFrame, mask};
 
 use super::half::WriteHalf;
 use super::masking::Masking;
 use super::outgoing::Pool;
-use crate::reactor::Session;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE};
-use crate::reactor::connection::Connection;
-use crate::reactor::consume::message::{Bytes, Message, frame_kind};
+use crate::reactor::{Connection, Session};
 
 impl Session<'_> {
-    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies
-    /// `payload`, and compresses it where permessage-deflate was negotiated.
+    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4), compressed
+    /// where permessage-deflate was negotiated. A long one may leave at once; what the kernel does not
+    /// take of it is copied.
     pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
-        self.data(frame_kind(kind), fin, payload);
+        if self.connection.engine.has_deflate() {
+            self.deflated(kind, fin, payload);
+        } else if !self.frame_now(kind.into(), fin, payload) {
+            self.frame(kind.into(), fin, payload);
+        }
     }
 
     /// Sends a ping with at most 125 bytes; more is cut off.
@@ -32,28 +35,6 @@ impl Session<'_> {
     /// Sends a pong with at most 125 bytes; more is cut off.
     pub fn pong(&mut self, payload: &[u8]) {
         self.frame(FrameKind::Pong, true, control(payload));
-    }
-
-    /// Sends a message back as it came: from the receive buffer itself where that saves a copy.
-    pub fn send_back(&mut self, message: Message<'_>) {
-        let kind = frame_kind(message.kind);
-        if self.connection.engine.has_deflate() {
-            return self.data(kind, true, message.payload.as_slice());
-        }
-        let Bytes::Input { buffer, range, headroom } = message.payload else {
-            return self.frame(kind, true, message.payload.as_slice());
-        };
-        let payload = buffer.get(range.clone()).unwrap_or_default();
-        if !self.may_write_now(payload.len()) {
-            return self.frame(kind, true, payload);
-        }
-        let header = self.connection.engine.encode(kind, true, range.len(), None);
-        match write_before(buffer, range.clone(), headroom, &header) {
-            Some(frame) => self.write_now(&[IoSlice::new(buffer.get(frame).unwrap_or_default())]),
-            None => {
-                self.write_now(&[IoSlice::new(&header), IoSlice::new(buffer.get(range).unwrap_or_default())])
-            }
-        }
     }
 
     /// Queues a consumer's messages that are not compressed, on a connection that takes frames and

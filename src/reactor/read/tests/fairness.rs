@@ -32,8 +32,8 @@ impl Flood {
 
 fn quiet() -> Script {
     Script::on_message(|session, message| {
-        if message.payload.as_slice().len() < 1000 {
-            session.send_back(message);
+        if message.payload.len() < 1000 {
+            session.send(message.kind, true, message.payload);
         }
     })
 }

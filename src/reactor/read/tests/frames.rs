@@ -68,8 +68,8 @@ fn fragments_are_sent_as_continuations() {
 #[test]
 fn a_small_message_sent_back_is_copied_and_a_large_one_leaves_from_where_it_lies() {
     let script = Script::on_message(|session, message| {
-        let large = message.payload.as_slice().len() >= 2048;
-        session.send_back(message);
+        let large = message.payload.len() >= 2048;
+        session.send(message.kind, true, message.payload);
         // Bytes that left from the receive buffer are in the kernel already, copied ones wait for
         // the end of the turn.
         assert_eq!(session.queued() == 0, large);
@@ -96,7 +96,7 @@ fn a_large_message_sent_back_behind_a_small_one_keeps_its_place() {
 #[test]
 fn a_large_message_sent_back_after_our_end_is_dropped_and_closes_nothing() {
     let script = Script::on_message(|session, message| {
-        session.send_back(message);
+        session.send(message.kind, true, message.payload);
         session.end();
     });
     let server = Server::script(script);

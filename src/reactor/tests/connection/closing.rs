@@ -213,7 +213,7 @@ fn o01_a_reset_after_both_close_frames_closes() {
 #[test]
 fn terminate_writes_what_is_queued_and_reports_no_more_of_what_was_read() {
     let script = Script::on_message(|session, message| {
-        session.send_back(message);
+        session.send(message.kind, true, message.payload);
         session.terminate();
         session.terminate();
     });

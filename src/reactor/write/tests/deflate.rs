@@ -191,8 +191,8 @@ fn z10_bombs_leave_room_for_others() {
     let setup = Setup {
         listener: listener(Duration::ZERO),
         script: Script::on_message(|session, message| {
-            if message.payload.as_slice().len() < 1000 {
-                session.send_back(message);
+            if message.payload.len() < 1000 {
+                session.send(message.kind, true, message.payload);
             }
         }),
         ..Setup::default()
