@@ -29,6 +29,17 @@ impl Payload {
         }
     }
 
+    /// Without the first bytes.
+    pub(in crate::engine) fn after(self, bytes: usize) -> Self {
+        match self {
+            Self::Input(range) => Self::Input(range.end.min(range.start + bytes)..range.end),
+            Self::Owned(mut owned) => {
+                owned.drain(..bytes.min(owned.len()));
+                Self::Owned(owned)
+            }
+        }
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Self::Input(range) => range.len(),

@@ -70,13 +70,7 @@ impl Engine {
                 self.message.append(config, self.extension.as_deref_mut(), bytes, header.fin, 0)?;
                 self.message.end_frame(config, header.fin, &mut self.small_fragments)
             }
-            OpCode::Ping => Ok(Some(Event::Ping(Payload::Input(payload)))),
-            OpCode::Pong => Ok(Some(Event::Pong(Payload::Input(payload)))),
-            OpCode::Close => {
-                let code = self.close(config, bytes)?;
-                let start = payload.start + if code.is_some() { frame::CODE_LEN } else { 0 };
-                Ok(Some(Event::Close { code, reason: Payload::Input(start..payload.end) }))
-            }
+            control => self.control(config, control, Payload::Input(payload), input),
         }
     }
 
@@ -125,16 +119,20 @@ impl Engine {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => {
                 self.message.end_frame(config, frame.fin, &mut self.small_fragments)
             }
-            OpCode::Ping => Ok(Some(Event::Ping(Payload::Owned(body)))),
-            OpCode::Pong => Ok(Some(Event::Pong(Payload::Owned(body)))),
-            OpCode::Close => self.owned_close(config, body),
+            control => self.control(config, control, Payload::Owned(body), &[]),
         }
     }
 
-    fn owned_close(&mut self, config: &Config, mut body: Vec<u8>) -> Step {
-        let code = self.close(config, &body)?;
-        body.drain(..frame::CODE_LEN.min(body.len()));
-        Ok(Some(Event::Close { code, reason: Payload::Owned(body) }))
+    /// A complete control frame.
+    fn control(&mut self, config: &Config, opcode: OpCode, payload: Payload, input: &[u8]) -> Step {
+        Ok(Some(match opcode {
+            OpCode::Ping => Event::Ping(payload),
+            OpCode::Pong => Event::Pong(payload),
+            _ => Event::Close {
+                code: self.close(config, payload.bytes(input))?,
+                reason: payload.after(frame::CODE_LEN),
+            },
+        }))
     }
 
     /// The status code of a complete close frame.

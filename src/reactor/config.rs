@@ -19,7 +19,6 @@ use crate::reactor::TcpOptions;
 /// The settings of every connection of one listener, or of one adopted socket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
-    /// The limits and switches of the protocol engine.
     pub engine: engine::Config,
     /// The path that is served, up to the `?`; `None`: every path. A mismatch is answered with 400.
     pub path: Option<Box<[u8]>>,
@@ -36,7 +35,6 @@ pub struct ListenerConfig {
     /// The options of accepted sockets; `None`: those of their listener apply. Default: `None`
     /// where that is so.
     pub tcp: Option<TcpOptions>,
-    /// The limits of a request.
     pub head: HeadLimits,
     /// permessage-deflate; `None` ignores the offers of clients. Default: `None`.
     pub deflate: Option<DeflateConfig>,
@@ -86,7 +84,6 @@ impl Default for ListenerConfig {
     }
 }
 
-/// The settings of permessage-deflate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DeflateConfig {
     /// The offers that are accepted, and the answers to them.
@@ -205,7 +202,6 @@ pub(super) const SMALLEST_READ: usize = 1 << 10;
 /// Nothing is accepted while the records of new connections, requests included, take more than this
 /// part of the total mark: nothing else limits them. 8 = one eighth.
 pub(super) const OPENINGS_PART: usize = 8;
-/// The time for which accepting then pauses.
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// Bytes in a second with which an unfinished message is as good as a new one. 8 KiB, so that one over
 /// a slow line is.

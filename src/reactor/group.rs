@@ -18,9 +18,6 @@ use crate::reactor::{Command, Connections, Consumer, Handle, Reactor, ReactorCon
 
 /// A group of reactors, one per consumer. The lowest bits of a slot are the number of its reactor.
 /// `config` is that of each reactor, see [`ReactorConfig::shared_by`].
-///
-/// # Errors
-/// The system's: out of descriptors.
 pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Result<Vec<Reactor<C>>> {
     let count = consumers.len();
     let group: Arc<[Member]> = (0..count).map(|_| Member::default()).collect();

@@ -22,9 +22,7 @@ use crate::reactor::{Command, ConnectionId, Consumer, Forward, Passed, Reactor, 
 pub enum Due {
     /// As soon as the loop has served others.
     Now,
-    /// At that time.
     At(Instant),
-    /// Not at all.
     Never,
 }
 
@@ -37,11 +35,8 @@ const WORTH_OWNING: usize = 4 << 10;
 pub enum PipeEvent {
     /// It takes no more bytes for now.
     Full,
-    /// It takes bytes again.
     Drained,
-    /// The peer has ended its side.
     Ended,
-    /// It is closed.
     Closed,
 }
 
@@ -51,13 +46,9 @@ pub enum Pumped {
     Read(Passed),
     /// Its records wait as others do. `whole`: none of it is left. Else the stream is not to be read
     /// before [`StreamFlow::Resume`](super::StreamFlow::Resume).
-    Copied {
-        /// See above.
-        whole: bool,
-    },
+    Copied { whole: bool },
 }
 
-/// The time until then.
 pub fn until(at: Instant) -> Duration {
     at.saturating_duration_since(Instant::now())
 }
@@ -69,9 +60,6 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// From now on it may have sockets.
-    ///
-    /// # Errors
-    /// The system's: out of descriptors.
     pub fn take_sockets(&mut self) -> io::Result<()> {
         self.poll = Some(Poll::new()?);
         Ok(())

@@ -10,6 +10,7 @@
 //! ```
 
 #![deny(unsafe_code)]
+#![expect(missing_docs, reason = "a name that says all needs no sentence")]
 #![expect(clippy::disallowed_methods, reason = "the one layer that has a clock")]
 
 mod command;
@@ -135,19 +136,12 @@ const EVENTS: usize = 512;
 
 impl<H: Handler> Reactor<Local<H>> {
     /// A reactor that serves `handler` on its own thread.
-    ///
-    /// # Errors
-    /// The system's: out of descriptors.
     pub fn with_handler(handler: H, config: ReactorConfig) -> io::Result<Self> {
         Self::new(Local::new(handler), config)
     }
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// A reactor without sockets.
-    ///
-    /// # Errors
-    /// The system's: out of descriptors.
     pub fn new(consumer: C, config: ReactorConfig) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
@@ -193,7 +187,6 @@ impl<C: Consumer> Reactor<C> {
         Handle { shared: self.shared.clone() }
     }
 
-    /// The consumer.
     pub fn consumer(&mut self) -> &mut C {
         &mut self.consumer
     }
@@ -204,9 +197,6 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Runs turns until `Command::Stop`, then closes all sockets.
-    ///
-    /// # Errors
-    /// The system's, when waiting for events fails.
     pub fn run(&mut self) -> io::Result<()> {
         while !self.stopping {
             self.run_once(None)?;
@@ -217,9 +207,6 @@ impl<C: Consumer> Reactor<C> {
 
     /// One turn: waits for events, at most `timeout` (`None` = as long as it takes), and handles
     /// them.
-    ///
-    /// # Errors
-    /// The system's, when waiting for events fails.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         // Queued frames leave before the wait, so the answers of peers come with the same wait.
         if self.serve_commands() {
@@ -298,7 +285,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Bytes are taken again.
     fn on_writable(&mut self, slot: u32) {
         if let Some((mut session, _)) = self.session(slot) {
             session.go_on(Takes::AfterEdge);

@@ -1,7 +1,9 @@
-//! Queues of connections that wait for something.
+//! Queues of connections that wait for something, or for a moment.
 
 use crate::reactor::ConnectionId;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Instant;
 
 /// Whether a connection is in a queue. Only queues change it, so it cannot disagree with them.
 #[derive(Default)]
@@ -60,5 +62,28 @@ impl Queue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+/// Connections, each with a moment, some that are gone included.
+#[derive(Default)]
+pub(super) struct Alarms(BinaryHeap<Reverse<(Instant, ConnectionId)>>);
+
+impl Alarms {
+    pub(super) fn push(&mut self, at: Instant, id: ConnectionId) {
+        self.0.push(Reverse((at, id)));
+    }
+
+    /// The first moment.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.0.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes the next connection whose moment has come.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
+        if self.next().is_none_or(|at| at > now) {
+            return None;
+        }
+        self.0.pop().map(|Reverse((_, id))| id)
     }
 }

@@ -13,7 +13,6 @@ use crate::reactor::write::masking::Masking;
 use crate::reactor::{ConnectionId, Opening, Session};
 
 impl Session<'_> {
-    /// The id of the connection.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
@@ -28,7 +27,6 @@ impl Session<'_> {
         self.connection.transport.local_address()
     }
 
-    /// The peer's end of the socket.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.connection.transport.remote_address()
     }
@@ -93,7 +91,6 @@ impl Session<'_> {
         self.cut(Cause::Terminate);
     }
 
-    /// The same for another reason.
     pub(super) fn cut(&mut self, cause: Cause) {
         if self.connection.life.is_gone() {
             return;

@@ -48,15 +48,12 @@ impl Budget {
 
     /// Whether no further connection may keep a context for incoming messages.
     pub fn is_full(&self) -> bool {
-        let limit = self.limit.load(Ordering::Relaxed);
-        self.incoming().saturating_add(super::INFLATER_BYTES) > limit
+        self.incoming().saturating_add(super::INFLATER_BYTES) > self.limit()
     }
 
     /// Whether a connection may keep an outgoing context of `bytes`; it counts from now on.
     pub(super) fn keep(&self, bytes: usize) -> bool {
-        let limit = self.limit.load(Ordering::Relaxed);
-        let more = |kept: usize| kept.checked_add(bytes).filter(|sum| *sum <= limit);
-        self.outgoing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        self.take(&self.outgoing, bytes)
     }
 
     pub(super) fn unkeep(&self, bytes: usize) {
@@ -65,9 +62,12 @@ impl Budget {
 
     /// Whether a message may have a context until it is complete; it counts from now on.
     pub(super) fn lend(&self) -> bool {
-        let limit = self.limit.load(Ordering::Relaxed);
-        let more = |kept: usize| kept.checked_add(super::INFLATER_BYTES).filter(|sum| *sum <= limit);
-        self.incoming.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        self.take(&self.incoming, super::INFLATER_BYTES)
+    }
+
+    fn take(&self, kept: &AtomicUsize, bytes: usize) -> bool {
+        let more = |kept: usize| kept.checked_add(bytes).filter(|sum| *sum <= self.limit());
+        kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
     /// A connection keeps an incoming context, or a message has one, whether that fits or not.

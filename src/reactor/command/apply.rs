@@ -16,7 +16,7 @@ use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain};
 use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE};
 use crate::reactor::open::upgrade;
-use crate::reactor::write::half::{Pending, Takes};
+use crate::reactor::write::half::{Head, Pending, Takes};
 use crate::reactor::write::is_data;
 use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
@@ -144,14 +144,6 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// The tag of a record: all but its payload and its connection.
-#[derive(Clone, Copy)]
-struct Head {
-    kind: u8,
-    flags: u8,
-    aux: u16,
-}
-
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WITHHOLD);
@@ -162,8 +154,7 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bo
     let data = is_data(head.kind) && session.connection.engine.has_deflate();
     let waits = if data { session.must_wait(head.flags, len) } else { session.connection.write.defers() };
     if waits && !at_once {
-        let Head { kind, flags, aux } = head;
-        return session.defer(Pending { kind, flags, aux, payload: payload.into_frame() });
+        return session.defer(Pending { head, payload: payload.into_frame() });
     }
     if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
         let (masking, payload) = payload.masking(head.flags, head.aux);
@@ -203,8 +194,7 @@ pub(in crate::reactor) fn send_prepared(
 
 /// Applies a record that waited and is no data frame.
 pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
-    let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
-    apply(session, head, Outbound::Lent(&pending.payload), true);
+    apply(session, pending.head, Outbound::Lent(&pending.payload), true);
 }
 
 /// Notes a record that has been applied and whose sender wants a report of its end. A send that

@@ -22,26 +22,19 @@ pub enum Command {
     Listen {
         /// A number that no other listener of this reactor has had.
         id: u32,
-        /// The listening socket.
         listener: BoundListener,
-        /// The settings of its connections.
         config: Arc<ListenerConfig>,
     },
     /// Takes connections of the listener `id`, which another reactor of the group has.
     Join {
-        /// The number of the listener there.
         id: u32,
-        /// The settings of its connections.
         config: Arc<ListenerConfig>,
     },
     /// A connection that another reactor of the group has accepted for this one.
     Take {
-        /// The listener's number.
         listener: u32,
-        /// The connection.
         stream: Transport,
     },
-    /// Lets a listener accept.
     Accept(u32),
     /// Closes a listener; connections that have not finished their handshake get 503.
     CloseListener(u32),
@@ -56,9 +49,7 @@ pub enum Command {
     Adopt(Box<Adoption>),
     /// The settings of a connection whose upgrade the consumer accepts behind this command.
     Serve {
-        /// The connection.
         id: ConnectionId,
-        /// The settings in place of those of its listener.
         config: Arc<ListenerConfig>,
         /// The negotiated parameters of permessage-deflate; `config` has the other settings.
         deflate: Option<Params>,
@@ -75,7 +66,6 @@ pub enum Command {
 
 /// A socket that is a WebSocket already.
 pub struct Adoption {
-    /// The socket.
     pub stream: Transport,
     /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has
     /// now. The thread that chose it knows of the connection, so only the end is reported and not
@@ -86,11 +76,8 @@ pub struct Adoption {
     pub response: Vec<u8>,
     /// Whether that response waits for `OUT_WITHHOLD`.
     pub held: bool,
-    /// Bytes that were read behind the request.
     pub prefix: Vec<u8>,
-    /// The number that `Opening::listener` gets.
     pub listener: u32,
-    /// The settings of the connection.
     pub config: Arc<ListenerConfig>,
     /// The negotiated parameters of permessage-deflate; `config` has the other settings.
     pub deflate: Option<Params>,
@@ -126,9 +113,6 @@ impl Handle {
 
     /// Wakes the reactor, if it sleeps, without a command: a batch has been given back that it
     /// waits for.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn wake(&self) -> io::Result<()> {
         if self.shared.outbox.sleep.should_wake() { self.shared.wake() } else { Ok(()) }
     }
@@ -148,15 +132,10 @@ impl Handle {
         self.shared.outbox.exchange(memory)
     }
 
-    /// Lends memory for arenas.
     pub fn lend_arena(&self, memory: Box<dyn Lent>) {
         self.shared.outbox.give_back(memory);
     }
 
-    /// Sends a complete message.
-    ///
-    /// # Errors
-    /// As `submit`.
     pub fn send(&self, to: ConnectionId, kind: MessageKind, payload: &[u8]) -> io::Result<()> {
         let kind = match kind {
             MessageKind::Text => OUT_TEXT,
@@ -165,18 +144,10 @@ impl Handle {
         self.record(to, kind, OUT_FLAG_FIN, 0, payload)
     }
 
-    /// Begins the closing handshake.
-    ///
-    /// # Errors
-    /// As `submit`.
     pub fn close(&self, to: ConnectionId, code: Option<CloseCode>, reason: &[u8]) -> io::Result<()> {
         self.record(to, OUT_CLOSE, 0, code.map_or(0, CloseCode::get), reason)
     }
 
-    /// Closes the socket.
-    ///
-    /// # Errors
-    /// As `submit`.
     pub fn terminate(&self, to: ConnectionId) -> io::Result<()> {
         self.record(to, OUT_TERMINATE, 0, 0, &[])
     }

@@ -18,10 +18,10 @@ impl<C: Consumer> Reactor<C> {
         let Some(mut deferred) = session.connection.write.deferred.take() else { return };
         while let Some(pending) = deferred.sends.pop_front() {
             deferred.bytes -= pending.payload.len();
-            if !is_data(pending.kind) {
+            if !is_data(pending.head.kind) {
                 apply_pending(&mut session, &pending);
             } else if session.advance(&mut deferred, &pending) {
-                mark(&mut session, pending.kind, pending.flags);
+                mark(&mut session, pending.head.kind, pending.head.flags);
             } else {
                 deferred.bytes += pending.payload.len();
                 deferred.sends.push_front(pending);

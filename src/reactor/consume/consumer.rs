@@ -23,7 +23,6 @@ pub struct Progress {
 /// The excess of all connections together over the bytes or records that may wait for the consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressure {
-    /// No excess.
     None,
     /// Too many records: the consumer has much to do.
     Records,
@@ -60,7 +59,6 @@ pub trait Memory {
     /// Takes `len` bytes that were read into the memory of `spare`; returns their range in the
     /// buffer.
     fn claim(&mut self, len: usize) -> Range<usize>;
-    /// A part of the buffer.
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
     /// The next event for the reactor in the bytes from `pos` to `end` of the buffer. A consumer
     /// that only notes messages may keep those to itself.
@@ -87,7 +85,6 @@ pub trait Memory {
     fn release(&mut self, _range: Range<usize>) {}
 }
 
-/// The receiver of events.
 pub trait Events {
     /// Whether the handshake needs a decision that comes later, as a command.
     fn asks(&mut self, _listener: u32, _verdict: Verdict) -> bool {
@@ -99,23 +96,17 @@ pub trait Events {
     }
     /// A handshake for which `asks` returned true.
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
-    /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
-    /// A complete message.
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
     /// A ping; the automatic pong is queued already.
     fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload);
-    /// A pong.
     fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload);
-    /// The peer's close frame.
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload);
-    /// The peer broke the protocol.
     fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError);
     /// The peer ended its side without a close frame. This is also called while the
     /// consumer decides about the handshake, and once more if it accepts all the same, after what
     /// was received before the end.
     fn on_end(&mut self, session: &mut Session<'_>);
-    /// The socket is closed.
     fn on_closed(&mut self, id: ConnectionId, cause: Cause);
     /// `count` marked sends are in the kernel.
     fn on_sent(&mut self, id: ConnectionId, count: u32);
@@ -129,18 +120,15 @@ pub trait Events {
     /// Descriptors have run out: this many connections of the listener were closed as they came. At
     /// most once a second.
     fn on_refused(&mut self, listener: u32, count: u32);
-    /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
 }
 
 /// The progress of the consumer, and of the reactor. The defaults are those of a consumer that has
 /// dealt with a report when the call returns.
 pub trait Flow {
-    /// A turn begins.
     fn on_turn_begin(&mut self, _now: Instant) {}
     /// All that the sockets had when the consumer asked has been reported.
     fn on_fence(&mut self) {}
-    /// The end of a turn.
     fn on_turn_end(&mut self);
     /// The counts of the reactor until now, and when the turn has begun.
     fn on_tally(&mut self, _tally: &Tally, _began: Option<Instant>) {}

@@ -28,7 +28,6 @@ const LARGE: usize = 64 << 10;
 
 /// The records of a chunk that the other side has.
 pub struct Passed {
-    /// How many.
     pub count: usize,
     /// The number of the last, of all.
     pub last: u64,
@@ -36,7 +35,6 @@ pub struct Passed {
     pub large: Vec<Vec<u8>>,
 }
 
-/// Turns events into batches.
 pub struct Forward {
     link: Arc<Link>,
     batch: Box<Batch>,
@@ -302,9 +300,7 @@ impl Events for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        self.make_room();
-        let count = u32::from(!session.is_open());
-        self.batch.push(Record::new(session.id().slot, IN_END, 0, 0, 0, count));
+        self.report(session.id().slot, IN_END, u32::from(!session.is_open()));
     }
 
     fn on_closed(&mut self, id: ConnectionId, cause: Cause) {

@@ -8,21 +8,16 @@ use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::tally::{Meters, Totals};
 
-/// The state that the reactor's thread and the consumer's thread share.
 pub struct Link {
-    /// Batches.
     pub inbox: Inbox,
     /// Progress of sends, per connection.
     pub gauges: Arc<Gauges>,
-    /// The counts of the reactor.
     pub totals: Totals,
-    /// How its numbers are spread.
     pub meters: Arc<Meters>,
     asks: Mutex<HashMap<u32, u32>>,
 }
 
 impl Link {
-    /// Nothing under way.
     pub fn new() -> Self {
         Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
     }
@@ -50,7 +45,6 @@ impl Link {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
     }
 
-    /// Forgets a listener.
     pub fn forget(&self, listener: u32) {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
     }

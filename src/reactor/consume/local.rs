@@ -15,11 +15,9 @@ use crate::reactor::{ConnectionId, Events, Flow, Memory, Opening, Session};
 pub trait Handler {
     /// The connection is open; the 101 is on its way.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {}
-    /// A message.
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>);
     /// A ping; the pong is queued already if the listener's `auto_pong` is on.
     fn on_ping(&mut self, session: &mut Session<'_>, payload: &[u8]) {}
-    /// A pong.
     fn on_pong(&mut self, session: &mut Session<'_>, payload: &[u8]) {}
     /// The peer's close frame; nothing will be read after it. The default answers it.
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: &[u8]) {
@@ -46,17 +44,13 @@ pub trait Handler {
     /// Descriptors have run out: this many connections of the listener were closed as they came. At
     /// most once a second.
     fn on_refused(&mut self, listener: u32, count: u32) {}
-    /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32) {}
-    /// The end of a turn.
     fn on_turn_end(&mut self) {}
 }
 
-/// A complete message.
 pub struct Message<'a> {
     /// Text (checked to be UTF-8) or binary.
     pub kind: MessageKind,
-    /// Its bytes.
     pub payload: &'a [u8],
 }
 
@@ -68,12 +62,10 @@ pub struct Local<H> {
 }
 
 impl<H: Handler> Local<H> {
-    /// Serves `handler` on the reactor's own thread.
     pub fn new(handler: H) -> Self {
         Self { handler, buffer: vec![0; READ_SIZE].into_boxed_slice() }
     }
 
-    /// The handler.
     pub fn handler(&mut self) -> &mut H {
         &mut self.handler
     }

@@ -16,7 +16,6 @@ pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
 /// A crowd of clients may come back at once.
 const BACKLOG: i32 = 4096;
 
-/// The address to listen at, and the options.
 #[derive(Debug, Clone, Copy)]
 pub struct ListenAddress {
     /// `None`: all addresses, IPv6 and IPv4 in one socket where the system has IPv6, as Node does.
@@ -25,12 +24,10 @@ pub struct ListenAddress {
     pub port: u16,
     /// Length of the queue of connections that are not accepted yet. Default: 4096.
     pub backlog: i32,
-    /// Refuse IPv4 on an IPv6 socket.
     pub ipv6_only: bool,
     /// Other sockets with this may have the same port, and the system spreads connections over
     /// them. Default: false.
     pub reuse_port: bool,
-    /// Options for its connections.
     pub tcp: TcpOptions,
 }
 
@@ -47,7 +44,6 @@ impl Default for ListenAddress {
     }
 }
 
-/// Options of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpOptions {
     /// Small writes leave at once (TCP_NODELAY). Default: true.
@@ -171,7 +167,6 @@ impl BoundListener {
         door::is_listening(descriptor)
     }
 
-    /// Whether it has an IP address.
     pub fn is_tcp(&self) -> bool {
         self.address.is_some()
     }

@@ -13,11 +13,9 @@ pub struct Opening<'a> {
     pub listener: u32,
     /// Our end; `None` when the socket is already dead or not an IP socket.
     pub local: Option<SocketAddr>,
-    /// The peer's end.
     pub remote: Option<SocketAddr>,
     /// The upgrade request; `None` for an adopted socket, whose request was read elsewhere.
     pub request: Option<&'a Request<'a>>,
-    /// The subprotocol that was chosen.
     pub protocol: Option<&'a [u8]>,
     /// The value of `Sec-WebSocket-Extensions` in the answer.
     pub extensions: Option<&'a str>,

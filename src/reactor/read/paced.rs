@@ -14,8 +14,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::bridge::limits::SHORTEST_MASKED_FRAME;
@@ -27,6 +26,7 @@ use crate::engine::{CloseCode, ErrorKind};
 use super::frames::finish_if_complete;
 use super::half::PeerSide;
 use crate::reactor::config::READ_SIZE;
+use crate::reactor::queue::Alarms;
 use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -40,9 +40,9 @@ const PART: u64 = 10;
 #[derive(Default)]
 pub(super) struct Paced {
     rates: HashMap<u32, Rate>,
-    waiting: BinaryHeap<Reverse<(Instant, u32, u32)>>,
+    waiting: Alarms,
     /// The connections whose peers have gone, and the times until which they are read.
-    gone: BinaryHeap<Reverse<(Instant, u32, u32)>>,
+    gone: Alarms,
     /// The bytes that came behind their requests, and are read before their sockets: never empty.
     early: HashMap<u32, Vec<u8>>,
 }
@@ -114,7 +114,7 @@ impl Paced {
             Err((counted, until)) => {
                 if !std::mem::replace(&mut rate.waits, true) {
                     rates.exceed(counted);
-                    self.waiting.push(Reverse((until, id.slot, id.generation)));
+                    self.waiting.push(until, id);
                 }
                 None
             }
@@ -123,26 +123,18 @@ impl Paced {
 
     /// The time at which a connection is to be read again, or no more.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let first = [self.waiting.peek(), self.gone.peek()];
-        first.into_iter().flatten().map(|Reverse((at, ..))| *at).min()
+        [self.waiting.next(), self.gone.next()].into_iter().flatten().min()
     }
 
     /// The peer of a connection has gone. If the connection has limits, it is read until then.
     fn hung_up(&mut self, id: ConnectionId, until: Option<Instant>) {
         if let Some(until) = until.filter(|_| self.rates.contains_key(&id.slot)) {
-            self.gone.push(Reverse((until, id.slot, id.generation)));
+            self.gone.push(until, id);
         }
     }
 
     pub(super) fn waits(&self, slot: u32) -> bool {
         self.rates.get(&slot).is_some_and(|rate| rate.waits)
-    }
-
-    /// The next connection that is read no more.
-    fn pop_gone(&mut self, now: Instant) -> Option<ConnectionId> {
-        let Reverse((_, slot, generation)) = *self.gone.peek().filter(|Reverse((at, ..))| *at <= now)?;
-        self.gone.pop();
-        Some(ConnectionId { slot, generation })
     }
 
     /// Counts the input of a connection. Returns the unit of which there was too much.
@@ -152,12 +144,11 @@ impl Paced {
 
     /// The next connection whose moment has come.
     fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
-        let Reverse((_, slot, generation)) = *self.waiting.peek().filter(|Reverse((at, ..))| *at <= now)?;
-        self.waiting.pop();
-        if let Some(rate) = self.rates.get_mut(&slot) {
+        let id = self.waiting.pop(now)?;
+        if let Some(rate) = self.rates.get_mut(&id.slot) {
             rate.waits = false;
         }
-        Some(ConnectionId { slot, generation })
+        Some(id)
     }
 }
 
@@ -248,7 +239,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Ends the connections whose peers have been gone for as long as that may be.
     fn end_gone(&mut self) {
-        while let Some(id) = self.reader.paced.pop_gone(self.timers.now()) {
+        while let Some(id) = self.reader.paced.gone.pop(self.timers.now()) {
             let Some(connection) = self.connections.get(id) else { continue };
             if connection.read.paused || !self.reader.paced.waits(id.slot) {
                 // The connection is not held back by its limit.

@@ -41,9 +41,7 @@ pub enum Transport {
     Pipe(Box<Pipe>),
 }
 
-/// The outcome of a read.
 pub(super) enum Received {
-    /// The number of bytes that came.
     Bytes(usize),
     /// The peer has ended its side.
     Eof,
@@ -51,20 +49,17 @@ pub(super) enum Received {
     Empty,
     /// The system has no memory; no edge will come.
     Short,
-    /// The transport is dead.
     Dead,
 }
 
 /// What a read would find, see [`Transport::look_ahead`].
 #[derive(PartialEq, Eq)]
 pub(super) enum Ahead {
-    /// Bytes.
     Bytes,
     /// Nothing yet, as far as the system says.
     Nothing,
     /// The end of the peer's side, and no bytes before it.
     End,
-    /// A transport that is dead.
     Dead,
 }
 
@@ -110,9 +105,6 @@ impl Transport {
     }
 
     /// As `send`, of several parts.
-    ///
-    /// # Errors
-    /// As `send`.
     #[inline]
     pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
@@ -121,7 +113,6 @@ impl Transport {
         }
     }
 
-    /// The stream of the program, if it is one.
     pub(super) fn as_pipe(&mut self) -> Option<&mut Pipe> {
         match self {
             Self::Tcp(_) => None,
@@ -208,9 +199,6 @@ impl Transport {
     }
 
     /// Makes the poll report what happens to it.
-    ///
-    /// # Errors
-    /// The system's: the poll is full.
     pub(super) fn register(&mut self, registry: io::Result<&Registry>, token: Token) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => registry?.register(socket, token, tcp::interest()),
@@ -227,7 +215,6 @@ impl Transport {
         }
     }
 
-    /// Sets the options of accepted sockets.
     pub(super) fn set_options(&self, options: TcpOptions) {
         match self {
             Self::Tcp(socket) => options.apply(socket),

@@ -31,7 +31,6 @@ pub enum Spin {
     /// Only when the process may use two CPUs or more, after recent traffic, and only while polling
     /// pays.
     Automatic,
-    /// Never.
     Never,
     /// As `Automatic`, with this bound in microseconds.
     Micros(u32),

@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
 use crate::engine::deflate::{Params, Pool};
@@ -15,7 +14,8 @@ use crate::engine::{Frame, FrameKind, MessageKind};
 
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT};
-use crate::reactor::write::half::{Deferred, Pending};
+use crate::reactor::queue::Alarms;
+use crate::reactor::write::half::{Deferred, Head, Pending};
 use crate::reactor::write::masking::Masking;
 use crate::reactor::{ConnectionId, Consumer, DeflateConfig, Reactor, Session};
 
@@ -34,28 +34,19 @@ impl<C: Consumer> Reactor<C> {
     /// Frees compression contexts that have not been used for `release_after`.
     pub(in crate::reactor) fn release_contexts(&mut self) {
         let now = self.timers.now();
-        if self.writer.compression.release_at.is_none_or(|at| at > now) {
-            return;
-        }
-        let mut next = None;
-        let connections = &mut self.connections;
-        let idling = &mut self.idling;
-        self.writer.compression.holders.retain(|&id| {
-            let Some(connection) = connections.get(id) else { return false };
+        while let Some(id) = self.writer.compression.holders.pop(now) {
+            let Some(connection) = self.connections.get(id) else { continue };
             let after = connection.config.deflate.map(|deflate| deflate.release_after);
-            let (Some(used), Some(after)) = (&connection.write.contexts_used, after) else { return false };
-            let due = **used + after;
-            if due <= now {
-                let before = connection.engine.context_bytes();
-                connection.engine.release_contexts();
-                idling.freed(before.saturating_sub(connection.engine.context_bytes()));
-                connection.write.contexts_used = None;
-                return false;
+            let (Some(used), Some(after)) = (&connection.write.contexts_used, after) else { continue };
+            if **used + after > now {
+                self.writer.compression.holders.push(**used + after, id);
+                continue;
             }
-            next = Some(next.map_or(due, |at| due.min(at)));
-            true
-        });
-        self.writer.compression.release_at = next;
+            let before = connection.engine.context_bytes();
+            connection.engine.release_contexts();
+            self.idling.freed(before.saturating_sub(connection.engine.context_bytes()));
+            connection.write.contexts_used = None;
+        }
     }
 }
 
@@ -89,7 +80,8 @@ impl Session<'_> {
         let kind = if kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
         let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
         if self.must_wait(flags, payload.len()) {
-            self.defer(Pending { kind, flags, aux: 0, payload: Frame::new(payload.to_vec(), 0) });
+            let head = Head { kind, flags, aux: 0 };
+            self.defer(Pending { head, payload: Frame::new(payload.to_vec(), 0) });
         } else {
             let key = self.key(Masking::Rule);
             self.compressed(kind, flags, payload, key);
@@ -141,10 +133,11 @@ impl Session<'_> {
 
     /// Compresses a slice of a data frame that waits; true when all of it is queued.
     pub(in crate::reactor) fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
-        let (masking, payload) = Outbound::Lent(&pending.payload).masking(pending.flags, pending.aux);
+        let Head { kind, flags, aux } = pending.head;
+        let (masking, payload) = Outbound::Lent(&pending.payload).masking(flags, aux);
         let payload = &*payload;
         let key = self.key(masking);
-        let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
+        let (fin, wanted) = (flags & OUT_FLAG_FIN != 0, flags & OUT_FLAG_COMPRESS != 0);
         if self.writer.compression.budget == 0 {
             return false;
         }
@@ -163,10 +156,10 @@ impl Session<'_> {
             deferred.done = 0;
             let compressed = std::mem::take(&mut deferred.compressed);
             self.count_compressed(payload.len(), compressed.len());
-            self.connection.queue_large(data_kind(pending.kind), fin, compressed, key);
+            self.connection.queue_large(data_kind(kind), fin, compressed, key);
             self.touch();
         } else {
-            self.frame_with(data_kind(pending.kind), fin, payload, key);
+            self.frame_with(data_kind(kind), fin, payload, key);
             self.writer.compression.spend(payload.len() / COPY_DISCOUNT);
         }
         self.account(wire_len(payload.len(), key.is_some()));
@@ -197,10 +190,7 @@ impl Session<'_> {
             **used = self.timers.now();
         } else {
             connection.write.contexts_used = Some(Box::new(self.timers.now()));
-            self.writer.compression.holders.push(self.id);
-            let due = self.timers.now() + after;
-            self.writer.compression.release_at =
-                Some(self.writer.compression.release_at.map_or(due, |at| due.min(at)));
+            self.writer.compression.holders.push(self.timers.now() + after, self.id);
         }
     }
 }
@@ -219,9 +209,8 @@ pub(super) struct Compression {
     message: Vec<u8>,
     pub(super) budget: usize,
     pub(super) deferred: VecDeque<ConnectionId>,
-    /// Connections with contexts that are to be released at some time.
-    holders: Vec<ConnectionId>,
-    pub(super) release_at: Option<Instant>,
+    /// Connections with contexts, and when these are released, unless they are used until then.
+    pub(super) holders: Alarms,
 }
 
 impl Compression {
@@ -232,8 +221,7 @@ impl Compression {
             message: Vec::new(),
             budget: COMPRESS_BUDGET,
             deferred: VecDeque::new(),
-            holders: Vec::new(),
-            release_at: None,
+            holders: Alarms::default(),
         }
     }
 

@@ -86,11 +86,17 @@ pub(in crate::reactor) struct Deferred {
     pub(in crate::reactor) bytes: usize,
 }
 
-pub(in crate::reactor) struct Pending {
+/// The tag of a record: all but its payload and its connection.
+#[derive(Clone, Copy)]
+pub(in crate::reactor) struct Head {
     pub(in crate::reactor) kind: u8,
     pub(in crate::reactor) flags: u8,
     /// Its meaning depends on the kind.
     pub(in crate::reactor) aux: u16,
+}
+
+pub(in crate::reactor) struct Pending {
+    pub(in crate::reactor) head: Head,
     /// Other connections may send the payload too.
     pub(in crate::reactor) payload: Frame,
 }
@@ -237,9 +243,6 @@ impl WriteHalf {
     }
 
     /// Writes waiting bytes, at most `budget` of them.
-    ///
-    /// # Errors
-    /// The socket's.
     pub(super) fn write_to(
         &mut self,
         transport: &mut Transport,

@@ -89,7 +89,7 @@ impl Writer {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.compression.release_at
+        self.compression.holders.next()
     }
 
     /// Most bytes of a message that need not wait for the next turn to be compressed.

@@ -103,24 +103,19 @@ impl Outgoing {
         self.count(bytes.len());
     }
 
-    #[inline]
-    pub(super) fn push_frame(&mut self, header: &EncodedHeader, payload: &[u8], pool: &mut Pool) {
-        self.begin(pool);
-        append(&mut self.gathered, header, payload);
-        self.count(header.len() + payload.len());
-    }
-
-    /// The same for a frame that is masked with `key`.
-    pub(super) fn push_masked(
+    /// Queues a frame, masked with `key`, copying its payload.
+    pub(super) fn push_frame(
         &mut self,
         header: &EncodedHeader,
         payload: &[u8],
-        key: [u8; 4],
+        key: Option<[u8; 4]>,
         pool: &mut Pool,
     ) {
-        self.push_frame(header, payload, pool);
-        let start = self.gathered.len().saturating_sub(payload.len());
-        mask::unmask(key, 0, self.gathered.get_mut(start..).unwrap_or_default());
+        self.push_frames(std::iter::once((*header, payload)), pool);
+        if let Some(key) = key {
+            let start = self.gathered.len().saturating_sub(payload.len());
+            mask::unmask(key, 0, self.gathered.get_mut(start..).unwrap_or_default());
+        }
     }
 
     /// Queues frames, copying their payloads. Returns their bytes.

@@ -9,7 +9,6 @@ use crate::engine::{FrameKind, MessageKind, PreparedFrame, mask};
 
 use super::half::WriteHalf;
 use super::masking::Masking;
-use super::outgoing::Pool;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE};
 use crate::reactor::{Connection, Session};
@@ -109,7 +108,11 @@ impl Session<'_> {
         payload: &[u8],
         key: Option<[u8; 4]>,
     ) {
-        self.connection.queue_frame(kind, fin, payload, key, &mut self.writer.pool);
+        if self.connection.takes_frames() {
+            let Connection { engine, write, .. } = &mut *self.connection;
+            let header = engine.encode(kind, fin, payload.len(), key);
+            write.outgoing.push_frame(&header, payload, key, &mut self.writer.pool);
+        }
         self.touch();
     }
 
@@ -127,10 +130,7 @@ impl Session<'_> {
     /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket
     /// itself).
     pub(in crate::reactor) fn write(&mut self, bytes: &[u8]) {
-        if !self.connection.write.state.is_ended() {
-            self.connection.write.outgoing.push(bytes, &mut self.writer.pool);
-            self.touch();
-        }
+        self.write_payload(Outbound::Lent(bytes));
     }
 
     /// The same, without copying memory that is the reactor's.
@@ -240,26 +240,7 @@ impl Session<'_> {
 }
 
 impl Connection {
-    /// Queues a frame, copying its payload. It is dropped when the connection does not take any.
-    fn queue_frame(
-        &mut self,
-        kind: FrameKind,
-        fin: bool,
-        payload: &[u8],
-        key: Option<[u8; 4]>,
-        pool: &mut Pool,
-    ) {
-        if !self.takes_frames() {
-            return;
-        }
-        let header = self.engine.encode(kind, fin, payload.len(), key);
-        match key {
-            None => self.write.outgoing.push_frame(&header, payload, pool),
-            Some(key) => self.write.outgoing.push_masked(&header, payload, key, pool),
-        }
-    }
-
-    /// As `queue_frame`, without copying the payload.
+    /// Queues a frame without copying its payload. It is dropped when the connection does not take any.
     pub(super) fn queue_large(
         &mut self,
         kind: FrameKind,

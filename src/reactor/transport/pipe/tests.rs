@@ -1,0 +1,92 @@
+use super::*;
+
+const ID: ConnectionId = ConnectionId { slot: 7, generation: 1 };
+
+struct Memory(Vec<u8>);
+
+impl Lent for Memory {
+    fn id(&self) -> u32 {
+        0
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+fn pipe() -> (Pipe, Outlet) {
+    let outlet = Outlet::new();
+    (Pipe::new(ID, outlet.clone()), outlet)
+}
+
+fn taken(outlet: &Outlet) -> Vec<StreamFlow> {
+    let mut all = Vec::new();
+    outlet.take(usize::MAX, |slot, flow| {
+        assert_eq!(slot, ID.slot);
+        all.push(flow);
+    });
+    all
+}
+
+fn send(pipe: &mut Pipe, bytes: &[u8]) -> Option<usize> {
+    pipe.send_vectored(&[IoSlice::new(bytes)]).ok()
+}
+
+/// Bytes that are kept come before the end, and the stream is read again when none is left.
+#[test]
+fn kept_bytes() {
+    let (mut pipe, outlet) = pipe();
+    pipe.keep(b"abc");
+    pipe.keep(b"de");
+    let mut room = [0; 4];
+    assert!(matches!(pipe.receive(&mut room), Received::Bytes(4)));
+    assert_eq!((&room, taken(&outlet)), (b"abcd", vec![]));
+    assert!(pipe.look_ahead() == Ahead::Bytes);
+    assert!(matches!(pipe.receive(&mut room), Received::Bytes(1)));
+    assert_eq!(taken(&outlet), [StreamFlow::Resume]);
+    assert!(matches!(pipe.receive(&mut room), Received::Empty));
+    pipe.keep(b"f");
+    pipe.on_end(false);
+    assert!(matches!(pipe.receive(&mut room), Received::Bytes(1)));
+    assert!(matches!(pipe.receive(&mut room), Received::Eof));
+    assert_eq!(taken(&outlet), [], "a stream that has ended is not read again");
+}
+
+/// A stream without memory, or that takes nothing, is told so, and named when there is some.
+#[test]
+fn memory_and_back_pressure() {
+    let (mut pipe, outlet) = pipe();
+    assert_eq!(send(&mut pipe, b"abc"), None);
+    assert_eq!(outlet.lend(Box::new(Memory(vec![0; 8]))), [ID]);
+    assert_eq!(send(&mut pipe, b"abc"), Some(3));
+    assert_eq!(send(&mut pipe, b"de"), Some(2));
+    pipe.note_sent(2);
+    assert_eq!(taken(&outlet), [StreamFlow::Write { start: 0, len: 5, sent: 2 }]);
+    pipe.set_taking(false);
+    assert_eq!(send(&mut pipe, b"f"), None);
+    assert!(!outlet.is_waiting(), "it is full: no memory helps");
+    pipe.set_taking(true);
+    outlet.rewind();
+    assert_eq!(send(&mut pipe, b"fgh"), Some(3));
+    assert_eq!(taken(&outlet), [StreamFlow::Write { start: 0, len: 3, sent: 0 }]);
+}
+
+/// The end of its connection is the end of the stream, unless that has closed.
+#[test]
+fn ends() {
+    let flows = |end: fn(&mut Pipe)| {
+        let (mut pipe, outlet) = pipe();
+        end(&mut pipe);
+        drop(pipe);
+        taken(&outlet)
+    };
+    assert_eq!(flows(|_| {}), [StreamFlow::Destroy { reset: false }]);
+    assert_eq!(flows(Pipe::reset_when_dropped), [StreamFlow::Destroy { reset: true }]);
+    assert_eq!(flows(|pipe| pipe.leave(false)), [StreamFlow::End]);
+    assert_eq!(flows(|pipe| pipe.leave(true)), []);
+    assert_eq!(flows(|pipe| pipe.on_end(true)), []);
+}
