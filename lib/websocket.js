@@ -25,10 +25,10 @@ const { Emitter, fixCapture } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
-const { binaryTypeOf, heedBinaryType, setBinaryType } = require('./connection/binary-type');
+const { binaryTypeOf, setBinaryType } = require('./connection/binary-type');
 const { command, hasConnection, post } = require('./connection/post');
 const { hasRoom } = require('./connection/pressure');
-const { Extra, causeOf, startClosing, streamOf } = require('./connection/state');
+const { Extra, causeOf, open, startClosing, streamOf } = require('./connection/state');
 const { bytesSettled } = require('./reactor/crossing');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./deflate/permessage-deflate');
@@ -234,9 +234,9 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @type {(socket: AnySocket, head: Buffer, options: import('./duplex/attach').SocketOptions) => void}
    */
   setSocket(socket, head, options) {
-    const open = socket[kOpen];
-    if (open === undefined) attachStream(this, socket, head, options);
-    else open(this);
+    const take = socket[kOpen];
+    if (take === undefined) attachStream(this, socket, head, options);
+    else take(this);
   }
 
   terminate() {
@@ -292,11 +292,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     return this._extra;
   }
 
-  /**
-   * Makes the WebSocket the connection of a slot.
-   *
-   * @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void}
-   */
+  /** Makes it the connection of a slot. @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void} */
   _attach(owner, peer, protocol, extensions) {
     this._slot = peer._slot;
     this._generation = peer._generation;
@@ -304,15 +300,13 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._remote = peer._remote;
     this._common = this._common.opened(owner, protocol, extensions, peer._local, peer._localPort);
     if (lendsMessages(owner.options)) this._bits |= BORROWED;
-    heedBinaryType(this);
-    this._readyState = OPEN;
+    open(this);
     table.place(peer._slot, this);
   }
 
   /** The socket of this WebSocket can be used from now on. */
   _open() {
-    heedBinaryType(this);
-    this._readyState = OPEN;
+    open(this);
     this.emit('open');
   }
 

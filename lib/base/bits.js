@@ -1,7 +1,8 @@
 'use strict';
 
-// What a connection is in, beside its `readyState`: one number, its `_bits`, saves memory of idle connections.
-// Each bit is a fact that nothing else says.
+// The state of a connection beside its `readyState`: one number, its `_bits`, saves memory of idle connections.
+// HOLDING and INDIRECT sum up fields of `_extra`, so that a message takes one test. Any other bit is a fact that nothing
+// else says.
 
 module.exports = {
   // With any of these, NOT_PLAIN, a message cannot just be emitted.

@@ -8,9 +8,9 @@ const { CLIENT, ERROR_EMITTED } = require('../base/bits');
 const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
 const { faultOf } = require('./response');
-const { CLOSING, CONNECTING } = require('../base/constants');
+const { CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
-const { endsBy } = require('../connection/state');
+const { endsBy, startClosing } = require('../connection/state');
 const { CAUSE } = require('../base/layout');
 const { applyMemoryOptions } = require('../deflate/budget');
 const { check } = require('../deflate/options');
@@ -308,7 +308,7 @@ function abort(ws) {
  */
 function abortHandshake(client, stream, message) {
   const { ws } = client;
-  ws._readyState = CLOSING;
+  startClosing(ws);
   endsBy(ws, CAUSE.HANDSHAKE);
   const error = new Error(message);
   Error.captureStackTrace(error, abortHandshake);
@@ -327,7 +327,7 @@ function abortHandshake(client, stream, message) {
 
 /** @type {(ws: WebSocket, error: Error) => void} */
 function fail(ws, error) {
-  ws._readyState = CLOSING;
+  startClosing(ws);
   endsBy(ws, CAUSE.HANDSHAKE);
   ws._bits |= ERROR_EMITTED;
   ws.emit('error', error);

@@ -27,7 +27,7 @@ class State {
    * @param {number} bytesWritten Bytes that left before the WebSocket writes
    */
   constructor(ws, socket, bytesRead, bytesWritten) {
-    this.ws = ws;
+    this.owner = ws;
     this.addresses = Object.fromEntries(ADDRESSES.map((name) => [name, socket[name]]));
     this.local = socket.address();
     this.bytesRead = bytesRead;
@@ -38,17 +38,16 @@ class State {
 }
 
 /**
- * A net.Socket whose connection the reactor has adopted: the same object, with its listeners, its
- * streams and its place in the server's count. Only what it did to its handle it does to the
- * connection.
+ * A net.Socket whose connection the reactor has adopted: the same object, with its listeners and its place in the
+ * server's count. What it did to its handle it does to the connection.
  */
 class AdoptedSocket extends withReactor(net.Socket) {
   get _owner() {
-    return this[kState].ws;
+    return this[kState].owner;
   }
 
   get destroyed() {
-    return super.destroyed || (this[kState].ws._bits & (GONE | TERMINATED)) !== 0;
+    return super.destroyed || (this._owner._bits & (GONE | TERMINATED)) !== 0;
   }
 
   set destroyed(destroyed) {
@@ -135,8 +134,8 @@ class AdoptedSocket extends withReactor(net.Socket) {
       this._handle = new ClosedHandle(this.bytesRead, this.bytesWritten);
       super._destroy(error, callback);
     };
-    if ((state.ws._bits & GONE) !== 0) state.destroyed();
-    else state.ws._destroy();
+    if ((this._owner._bits & GONE) !== 0) state.destroyed();
+    else this._owner._destroy();
   }
 
   /** The peer sends no more. The owner calls it. */

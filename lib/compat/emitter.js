@@ -51,11 +51,7 @@ Emitter.prototype = EventEmitter.prototype;
 Object.setPrototypeOf(Emitter, EventEmitter);
 Object.defineProperty(Emitter, 'name', { value: EventEmitter.name });
 
-/**
- * Keeps instances as they were made, whatever `EventEmitter.prototype` says later.
- *
- * @type {(prototype: object) => void}
- */
+/** Keeps instances as they were made, whatever `EventEmitter.prototype` says later. @type {(prototype: object) => void} */
 function fixCapture(prototype) {
   if (kCapture !== undefined) Object.defineProperty(prototype, kCapture, { value: false, writable: true });
 }

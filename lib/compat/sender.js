@@ -83,9 +83,7 @@ class Sender {
     return makeFrame(typeof data === 'string' ? Buffer.from(data) : data, options);
   }
 
-  /**
-   * @type {(code: number | undefined, data: string | Uint8Array | undefined, isMasked?: boolean, callback?: Callback) => void}
-   */
+  /** @type {(code: number | undefined, data: string | Uint8Array | undefined, isMasked?: boolean, callback?: Callback) => void} */
   close(code, data, isMasked, callback) {
     const reason = closeReason(code, data);
     let body = EMPTY_BUFFER;
@@ -232,7 +230,7 @@ function makeFrame(data, options) {
   const length = sizeOf(bytes);
   const isMerged = key !== 0 && !isText && !!options.readOnly;
 
-  const size = headerBytes(length, options.mask);
+  const size = (options.mask ? 6 : 2) + (length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8);
   const target = Buffer.allocUnsafe(isMerged ? size + length : size);
   writeHeader(target, size, length, options, key);
   if (length === 0) return [target];
@@ -267,11 +265,6 @@ function toBuffer(bytes) {
 function sizeOf(data) {
   if (typeof data === 'string') return Buffer.byteLength(data);
   return isUint8Array(data) ? data.length : data.size;
-}
-
-/** @type {(length: number, isMasked: boolean | undefined) => number} */
-function headerBytes(length, isMasked) {
-  return (isMasked ? 6 : 2) + (length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8);
 }
 
 /** @type {(target: Buffer, size: number, length: number, options: FrameOptions, key: number) => void} */
@@ -313,11 +306,7 @@ function maskKey(generate, target) {
   return number;
 }
 
-/**
- * `target`: the memory for the masked bytes; may be the source.
- *
- * @type {(source: Uint8Array, key: number, target: Uint8Array, offset: number) => void}
- */
+/** `target` may be the source. @type {(source: Uint8Array, key: number, target: Uint8Array, offset: number) => void} */
 function mask(source, key, target, offset) {
   const { length } = source;
   for (let index = 0; index < length; index++) {

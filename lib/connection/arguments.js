@@ -57,8 +57,6 @@ function tagOf(options, binary) {
 }
 
 /**
- * The bytes of what `send()` takes.
- *
  * @type {(data: unknown) => Uint8Array}
  * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for memory that has been detached
  */
@@ -80,17 +78,10 @@ function toBytes(data) {
   return Buffer.from(/** @type {string} */ (data));
 }
 
-/**
- * A copy of all bytes: an own property `length`, which `Buffer.from` would read, must not decide
- * how many there are.
- *
- * @type {(bytes: Uint8Array) => Buffer}
- */
+/** All bytes: an own property `length`, which `Buffer.from` would read, must not decide. @type {(bytes: Uint8Array) => Buffer} */
 function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
 }
-
-/** @typedef {{ [Symbol.toStringTag]?: string }} Tagged */
 
 /**
  * Whether a value is a Blob, perhaps of another realm or of a package: by its members, as in ws.
@@ -98,14 +89,13 @@ function copyOf(bytes) {
  * @type {(value: unknown) => value is Blob}
  */
 function isBlob(value) {
+  if (typeof value !== 'object' || value === null) return false;
+  const blob = /** @type {Blob & { [Symbol.toStringTag]?: string }} */ (value);
   return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (/** @type {Blob} */ (value).arrayBuffer) === 'function' &&
-    typeof (/** @type {Blob} */ (value).type) === 'string' &&
-    typeof (/** @type {Blob} */ (value).stream) === 'function' &&
-    (/** @type {Tagged} */ (value)[Symbol.toStringTag] === 'Blob' ||
-      /** @type {Tagged} */ (value)[Symbol.toStringTag] === 'File')
+    typeof blob.arrayBuffer === 'function' &&
+    typeof blob.type === 'string' &&
+    typeof blob.stream === 'function' &&
+    (blob[Symbol.toStringTag] === 'Blob' || blob[Symbol.toStringTag] === 'File')
   );
 }
 
@@ -136,19 +126,13 @@ function closeReason(code, reason) {
   throw new TypeError('Second argument must be a string or a Uint8Array');
 }
 
-/**
- * Checks the data of `ping()` and `pong()`.
- *
- * @type {(data: unknown) => Uint8Array}
- * @throws {RangeError | TypeError}
- */
+/** The data of `ping()` and `pong()`. @type {(data: unknown) => Uint8Array} @throws {RangeError | TypeError} */
 function controlPayload(data) {
   const bytes = toBytes(data);
   if (bytes.length > CONTROL_BYTES) throw controlTooLong();
   return bytes;
 }
 
-/** @returns {RangeError} The error for the payload of a control frame */
 function controlTooLong() {
   return new RangeError(`The data size must not be greater than ${CONTROL_BYTES} bytes`);
 }

@@ -16,11 +16,7 @@ function track(server, ws) {
   welcome(ws);
 }
 
-/**
- * It gets broadcasts from now on. A `setSocket()` of the program may open it long after it has become a client.
- *
- * @type {(ws: WebSocket) => void}
- */
+/** A `setSocket()` of the program may open it long after it has become a client. @type {(ws: WebSocket) => void} */
 function welcome(ws) {
   ws._owner?._topics?.everyone?.welcome(ws);
 }
@@ -79,11 +75,7 @@ const property = {
   },
 };
 
-/**
- * Gives a server its `clients`; null where the table has its connections.
- *
- * @type {(server: Server, clients: Set<WebSocket> | null) => void}
- */
+/** `clients` is null where the table has the connections. @type {(server: Server, clients: Set<WebSocket> | null) => void} */
 function trackClients(server, clients) {
   // A subclass may have an accessor of its own.
   if ('clients' in server) {

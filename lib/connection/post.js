@@ -12,7 +12,7 @@ const { streamOf } = require('./state');
 /** @import { Connection, SentCallback, WebSocket } from './state' */
 
 /**
- * Queues one frame. The data must have been checked.
+ * Queues one frame, whose data was checked.
  *
  * @type {(ws: WebSocket, tag: number, data: string | Uint8Array, callback?: SentCallback) => void}
  */
@@ -55,11 +55,7 @@ function masked(ws, tag, data) {
   return generateMask === undefined ? [tag, data, KEY_BYTES] : [tag | OUT_FLAG_KEY, keyed(generateMask, data), 0];
 }
 
-/**
- * The same after the key of its frame.
- *
- * @type {(generateMask: (key: Buffer) => void, data: string | Uint8Array) => Buffer}
- */
+/** Data after the key of its frame. @type {(generateMask: (key: Buffer) => void, data: string | Uint8Array) => Buffer} */
 function keyed(generateMask, data) {
   const bytes = Buffer.from(data);
   const both = Buffer.allocUnsafe(KEY_BYTES + bytes.length);
@@ -69,8 +65,7 @@ function keyed(generateMask, data) {
 }
 
 /**
- * Puts a record of a connection of the reactor into the outbox for the next flush, and remembers
- * the callback for when its payload has left.
+ * Puts a record into the outbox, and remembers the callback for when its payload has left.
  *
  * @type {(ws: Connection, tag: number, data: string | Uint8Array | number, callback?: SentCallback) => number}
  */
@@ -112,8 +107,6 @@ function hasConnection(ws) {
 }
 
 /**
- * Queues a command without payload.
- *
  * @type {(ws: WebSocket, kind: number) => void}
  * @throws {TypeError} Without a connection: in ws the socket is null then
  */
@@ -128,11 +121,7 @@ function command(ws, kind) {
   if (kind === OUT_TERMINATE) outbox.flush();
 }
 
-/**
- * Calls callbacks in order, all of them even if one throws.
- *
- * @type {(callbacks: Function[], next: number, error?: Error) => void}
- */
+/** Calls callbacks in order, all of them even if one throws. @type {(callbacks: Function[], next: number, error?: Error) => void} */
 function callAll(callbacks, next, error) {
   try {
     while (next < callbacks.length) {

@@ -12,11 +12,7 @@ const { push } = require('./post');
  */
 const ASKED_EVERY = 16 * 1024;
 
-/**
- * Whether a WebSocket has room for more. Returns false if there is none: 'drain' follows.
- *
- * @type {(ws: WebSocket) => boolean}
- */
+/** False: there is no room for more, and 'drain' follows. @type {(ws: WebSocket) => boolean} */
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
   const given = ws._accepted + extra.lateBytes;

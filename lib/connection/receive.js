@@ -24,7 +24,7 @@ const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../
 const { borrowedPayload, payload } = require('../reactor/batch');
 const { takeBack } = require('../reactor/borrowing');
 const { currentBatch } = require('../reactor/dispatch');
-const { JUST_NOW } = require('../reactor/turns');
+const { JUST_NOW, reportEnd } = require('../reactor/turns');
 const { closeArguments, protocolError } = require('../base/errors');
 const {
   ABNORMAL,
@@ -53,7 +53,6 @@ const {
 } = require('../base/layout');
 const { log } = require('../base/log');
 const { abandonSends, command, sent } = require('./post');
-const { reportEnd } = require('./peer-end');
 const { drained } = require('./pressure');
 const { Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
@@ -62,22 +61,9 @@ const { closes, ended: hasEnded } = require('../reactor/withhold');
 
 /** @import { ExtraFields, WebSocket } from './state' */
 
-/**
- * @callback TakeRecord
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Offset of the payload in the batch
- * @param {number} length Bytes of the payload, or a count
- * @returns {void}
- */
+/** Takes a record of a batch. @typedef {(ws: WebSocket, tag: number, offset: number, length: number) => void} TakeRecord */
 
-/**
- * @callback TakeData
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {Buffer} data The payload
- * @returns {void}
- */
+/** Takes a record with its payload. @typedef {(ws: WebSocket, tag: number, data: Buffer) => void} TakeData */
 
 /** Most records that are held before the socket is no longer read. */
 const MOST_HELD = 1024;
@@ -147,11 +133,7 @@ function hold(ws, tag, data) {
   if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
 }
 
-/**
- * Goes on with the held records: after resume(), and one by one without allowSynchronousEvents.
- *
- * @type {(ws: WebSocket) => void}
- */
+/** After resume(), and one by one without allowSynchronousEvents. @type {(ws: WebSocket) => void} */
 function deliverHeld(ws) {
   inContext(ws, onHeld);
 }
@@ -224,11 +206,7 @@ function deliver(ws, tag, data) {
   else if (kind === IN_ERROR) failed(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK, tag >>> AUX_SHIFT);
 }
 
-/**
- * The peer's close frame has come, and is answered with the same code and reason.
- *
- * @type {(ws: WebSocket, code: number, reason: Buffer) => void}
- */
+/** The answer has the same code and reason. @type {(ws: WebSocket, code: number, reason: Buffer) => void} */
 function closeReceived(ws, code, reason) {
   const extra = ws._ensureExtra();
   extra.closeCode = code;
@@ -296,7 +274,7 @@ function afterCallbacks(ws) {
   else ended(ws);
 }
 
-/** @param {WebSocket} ws A connection whose peer has ended its side */
+/** @param {WebSocket} ws */
 function ended(ws) {
   if ((ws._bits & END_WAITS) === 0) return;
   ws._bits &= ~END_WAITS;
@@ -317,7 +295,7 @@ function isDone(ws) {
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 
-/** @param {WebSocket} ws A connection with which the reactor has nothing left to do */
+/** The reactor has nothing left to do with the connection. @param {WebSocket} ws */
 function leave(ws) {
   ws._bits |= GONE;
   table.depart(ws._slot);
@@ -336,7 +314,7 @@ function failed(ws, kind, detail) {
   ws.emit('error', reportFailed(ws, error));
 }
 
-/** @param {WebSocket} ws A connection that the reactor closes by itself */
+/** The reactor closes the connection by itself. @param {WebSocket} ws */
 function closing(ws) {
   if (ws._readyState !== OPEN) return;
   ws._bits |= CLOSE_SENT;

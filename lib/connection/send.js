@@ -71,24 +71,22 @@ function sendInTurn(ws, tag, data, callback, isControl) {
       post(ws, tag, bytes, callback);
     }
   };
-  if ((ws._bits & SENDS_WAIT) === 0) {
-    send(undefined);
-    return;
-  }
   const size = bytes === null ? /** @type {Blob} */ (data).size : bytes.length;
-  // A copy: the caller may use its memory again.
   const given = /** @type {Partial<Uint8Array> | null | undefined} */ (data);
-  if (bytes !== null && bytes.buffer === (given?.buffer ?? given)) bytes = copyOf(bytes);
-  sendLater(ws, size, send);
+  // A copy: the caller may use its memory again.
+  if ((ws._bits & SENDS_WAIT) !== 0 && bytes !== null && bytes.buffer === (given?.buffer ?? given)) bytes = copyOf(bytes);
+  inOrder(ws, size, send);
+}
+
+/** Sends now, or after the Blobs before it. @type {(ws: WebSocket, size: number, send: (error?: Error) => void) => void} */
+function inOrder(ws, size, send) {
+  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
+  else sendLater(ws, size, send);
 }
 
 /** @type {(ws: WebSocket, message: InstanceType<typeof PreparedMessage>, callback: SentCallback | undefined) => void} */
 function sendPrepared(ws, message, callback) {
-  if ((ws._bits & SENDS_WAIT) === 0) {
-    PreparedMessage.post(message, ws, callback);
-    return;
-  }
-  sendLater(ws, message.length, (error) => {
+  inOrder(ws, message.length, (error) => {
     if (error === undefined) PreparedMessage.post(message, ws, callback);
     else if (typeof callback === 'function') callback(error);
   });
@@ -108,11 +106,7 @@ function sendClosed(ws, data, callback) {
   if (callback) process.nextTick(callback, new Error(message));
 }
 
-/**
- * Sends a close frame whose arguments were checked.
- *
- * @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void}
- */
+/** Sends a close frame whose arguments were checked. @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
 function postClose(ws, code, reason) {
   if ((ws._bits & SENDS_WAIT) === 0) {
     closeNow(ws, code, reason);
@@ -128,7 +122,7 @@ function postClose(ws, code, reason) {
   });
 }
 
-/** @param {WebSocket} ws A WebSocket that has been closing for too long */
+/** It has been closing for too long. @param {WebSocket} ws */
 function cut(ws) {
   if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
   endsBy(ws, CAUSE.CLOSE_TIMEOUT);

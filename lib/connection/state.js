@@ -1,8 +1,13 @@
 'use strict';
 
+// A connection is CONNECTING until `open`, OPEN until `startClosing`, and CLOSING until it emits 'close'. Its socket may
+// be TERMINATED by the program in any of these, and is GONE at last: before 'close', which comes after the messages that
+// wait for `resume()`.
+
 const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
-const { BINARY_TYPES, CLOSING, EMPTY_BUFFER } = require('../base/constants');
+const { BINARY_TYPES, CLOSING, EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
+const { heedBinaryType } = require('./binary-type');
 
 /** @import { AsyncResource } from 'node:async_hooks' */
 /** @import EventEmitter from 'node:events' */
@@ -32,29 +37,17 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 
 /** @typedef {Holder & Sending} Connection */
 
-/**
- * Called with null when the kernel has all of a send, with an error when it never will.
- *
- * @typedef {(error: Error | null) => void} SentCallback
- */
+/** Called with null when the kernel has all of a send, with an error when it never will. @typedef {(error: Error | null) => void} SentCallback */
 
 /** @typedef {InstanceType<typeof import('../websocket')>} WebSocket */
 
-/**
- * A server, whose emitter's own fields are read.
- *
- * @typedef {Server & { _events: Record<string, Function | Function[] | undefined> }} Emitting
- */
-
 /** @typedef {InstanceType<typeof import('../websocket-server')>} Server */
+
+/** A server, whose emitter's own fields are read. @typedef {Server & { _events: Record<string, Function | Function[] | undefined> }} Emitting */
 
 /** @typedef {InstanceType<typeof import('../duplex/pump').Pump>} StreamConnection */
 
-/**
- * Any Duplex: members that only a net.Socket has, or that are private, are looked for.
- *
- * @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket
- */
+/** Members that only a net.Socket has, or that are private, are looked for. @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket */
 
 /** @typedef {import('../../index').ServerOptions & import('../../index').ClientOptions} Settings */
 
@@ -76,6 +69,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 /** @typedef {import('../client/client').ClientHandshake} Client */
 
 /** @typedef {InstanceType<typeof Extra>} ExtraFields */
+
+/** A send that waits for a Blob; it gets an error if it can never leave. @typedef {{ send: (error?: Error) => void, size: number }} Waiting */
 
 /** Records that wait for their turn to be delivered: while HOLDING. */
 class Held {
@@ -123,7 +118,7 @@ class Extra {
     this.receiver = null;
     /** @type {unknown} */
     this.sender = null;
-    /** Sends that wait for a Blob. @type {Array<{ send: (error?: Error) => void, size: number }> | null} */
+    /** @type {Waiting[] | null} */
     this.waiting = null;
     /** Bytes given to send() after the connection left OPEN, and bytes of Blobs being read. */
     this.lateBytes = 0;
@@ -165,7 +160,13 @@ function causeOf(ws) {
   return (ws._bits & CAUSE_BITS) >>> CAUSE_SHIFT;
 }
 
-/** The connection leaves OPEN: nothing is sent to it any more. @type {(ws: WebSocket) => void} */
+/** It leaves CONNECTING. @type {(ws: WebSocket) => void} */
+function open(ws) {
+  heedBinaryType(ws);
+  ws._readyState = OPEN;
+}
+
+/** It leaves OPEN: nothing is sent to it any more. It leaves CLOSING when it emits 'close'. @type {(ws: WebSocket) => void} */
 function startClosing(ws) {
   ws._readyState = CLOSING;
   leaveTopics(ws);
@@ -176,4 +177,4 @@ function leaveTopics(ws) {
   if (ws._extra !== null && ws._extra.topics !== null) ws._extra.topics.leave();
 }
 
-module.exports = { Extra, Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf };
+module.exports = { Extra, Held, causeOf, endsBy, isCloseReceived, leaveTopics, open, startClosing, streamOf };

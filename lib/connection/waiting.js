@@ -11,36 +11,24 @@ const { OUT_END } = require('../base/layout');
 const { callAll, command } = require('./post');
 const { startClosing } = require('./state');
 
-/** @import { SentCallback, WebSocket } from './state' */
+/** @import { SentCallback, Waiting, WebSocket } from './state' */
 
 /** The queue of a connection that sends no more. */
 const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
 
-/**
- * Sends wait for these bytes from now on; `bufferedAmount` counts them.
- *
- * @type {(ws: WebSocket, size: number) => void}
- */
+/** Sends wait for these bytes; `bufferedAmount` counts them. @type {(ws: WebSocket, size: number) => void} */
 function expect(ws, size) {
   ws._ensureExtra().lateBytes += size;
   ws._bits |= SENDS_WAIT;
 }
 
-/**
- * The bytes are there. The caller posts them and then calls `sendWaiting`.
- *
- * @type {(ws: WebSocket, size: number) => void}
- */
+/** The caller posts the bytes and then calls `sendWaiting`. @type {(ws: WebSocket, size: number) => void} */
 function arrived(ws, size) {
   ws._ensureExtra().lateBytes -= size;
   ws._bits &= ~SENDS_WAIT;
 }
 
-/**
- * `bufferedAmount` counts the bytes until `send` is called, with an error if it can never send.
- *
- * @type {(ws: WebSocket, size: number, send: (error?: Error) => void) => void}
- */
+/** `bufferedAmount` counts the bytes until `send` is called. @type {(ws: WebSocket, size: number, send: Waiting['send']) => void} */
 function sendLater(ws, size, send) {
   const extra = ws._ensureExtra();
   if (extra.waiting === ABANDONED) {
@@ -48,17 +36,8 @@ function sendLater(ws, size, send) {
     return;
   }
   extra.lateBytes += size;
-  if (extra.waiting === null) extra.waiting = [];
-  extra.waiting.push({ send, size });
+  (extra.waiting ??= []).push({ send, size });
 }
-
-/**
- * A send that waits.
- *
- * @typedef {object} Waiting
- * @property {(error?: Error) => void} send Gets an error if it can never send
- * @property {number} size
- */
 
 /** Makes the sends that have waited, up to one that others have to wait for. @type {(ws: WebSocket) => void} */
 function sendWaiting(ws) {
@@ -99,14 +78,9 @@ function abandon(ws, size, callback, error) {
   const extra = ws._ensureExtra();
   const waiting = extra.waiting ?? [];
   extra.waiting = ABANDONED;
-  extra.lateBytes -= size;
-  const sends = [];
-  if (typeof callback === 'function') sends.push(callback);
-  for (const one of waiting) {
-    extra.lateBytes -= one.size;
-    sends.push(one.send);
-  }
-  callAll(sends, 0, error);
+  extra.lateBytes -= waiting.reduce((sum, one) => sum + one.size, size);
+  const sends = waiting.map(({ send }) => send);
+  callAll(typeof callback === 'function' ? [callback, ...sends] : sends, 0, error);
 }
 
 /**
@@ -125,9 +99,7 @@ function giveUp(ws, size, callback, error) {
 /** @type {(ws: WebSocket, error: Error) => void} */
 function end(ws, error) {
   if ((ws._bits & GONE) !== 0) return;
-  if (ws._readyState === OPEN) {
-    startClosing(ws);
-  }
+  if (ws._readyState === OPEN) startClosing(ws);
   command(ws, OUT_END);
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;

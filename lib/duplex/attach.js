@@ -4,12 +4,10 @@
 const { clearInterval, setInterval } = require('node:timers');
 
 const { CLIENT, ONE_BY_ONE, OWN_PONG } = require('../base/bits');
-const { heedBinaryType } = require('../connection/binary-type');
 const { welcome } = require('../connection/clients');
 const { engineOptions } = require('../connection/options');
-const { startClosing } = require('../connection/state');
+const { open: beginOpen, startClosing } = require('../connection/state');
 const { negotiatedDeflate } = require('../deflate/options');
-const { OPEN } = require('../base/constants');
 const { opened } = require('../reactor/diagnostics');
 const { turn } = require('../reactor/dispatch');
 const { act, setPump } = require('../reactor/flows');
@@ -19,18 +17,9 @@ const { Pump, kPump, onData } = require('./pump');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
-/**
- * The options of `setSocket()`.
- *
- * @typedef {object} SocketOptions
- * @property {boolean} [allowSynchronousEvents] Whether records of a chunk are emitted in one turn;
- *   true by default
- * @property {number} [maxPayload] Bytes of a message; 0, the default, is no limit
- * @property {number} [maxFragments] Frames of a message; 0, the default, is no limit
- * @property {boolean} [skipUTF8Validation] Whether text is not checked; false by default
- * @property {(mask: Buffer) => void} [generateMask] Fills the masking key of a client; random bytes
- *   by default
- */
+/** @typedef {'allowSynchronousEvents' | 'maxPayload' | 'maxFragments' | 'skipUTF8Validation' | 'generateMask'} Name */
+
+/** The options of `setSocket()`. @typedef {Pick<import('../../index').ClientOptions, Name>} SocketOptions */
 
 /** @this {AnySocket} */
 function onDrain() {
@@ -97,8 +86,7 @@ function attachStream(ws, socket, head, options) {
   socket.on('end', onEnd);
   socket.on('error', onError);
 
-  heedBinaryType(ws);
-  ws._readyState = OPEN;
+  beginOpen(ws);
   welcome(ws);
   // Connections of servers have a request, and are reported with it.
   if (!isServer) opened(ws, null);
@@ -111,7 +99,7 @@ const TICK = 16;
 /** Where no event loop calls the reactor: while there are streams. @type {NodeJS.Timeout | undefined} */
 let clock;
 
-/** @param {import('../reactor/table').Native} native The native reactors */
+/** @param {import('../reactor/table').Native} native */
 function turnOften(native) {
   clock ??= setInterval(() => {
     native.turn();

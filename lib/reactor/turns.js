@@ -1,7 +1,8 @@
 'use strict';
 
-// Not the global one: a test may have put another in its place.
+// Not the global ones: a test may have put others in their place.
 const { performance } = require('node:perf_hooks');
+const { setImmediate } = require('node:timers');
 
 const { checkpoint } = require('./checkpoint');
 const { callNext, countUnsettled, incoming, loopTurn, renewTurn } = require('./crossing');
@@ -82,23 +83,27 @@ function callDue() {
 }
 
 /**
- * In Node a connection is read once in a turn of the event loop: work that handlers have put off
- * with ticks, promises, `setImmediate` and timers that are due is done before the next read.
+ * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop: the
+ * end comes one turn after the bytes before it, after the work that handlers have put off with
+ * ticks, promises, `setImmediate` and timers that are due. Without such work the end is reported
+ * now: what Node reports next, such as a request, comes after it.
  *
- * @type {(connection: import('./table').Holder) => boolean}
+ * @template {import('./table').Holder} T
+ * @param {(connection: T) => void} report
+ * @param {T} connection
  */
-function isRecent({ _turn }) {
-  return incoming.turn - _turn <= turnsToDo;
-}
-
-/** The end of a peer was delivered. */
-function endComes() {
+function reportEnd(report, connection) {
+  if (incoming.turn - connection._turn > turnsToDo) {
+    report(connection);
+    return;
+  }
   unreported++;
-}
-
-/** Its connection reports it. */
-function endReported() {
-  unreported--;
+  const act = () => {
+    unreported--;
+    report(connection);
+  };
+  // In two turns of the event loop Node has done its work, and the work that followed from it.
+  if (!inNextTurn(act)) setImmediate(() => setImmediate(act));
 }
 
 /** Whether there are such ends, and time to wait until they are reported. */
@@ -113,4 +118,4 @@ function waitsForEnds() {
   return allowance.isWaiting;
 }
 
-module.exports = { JUST_NOW, beginTurn, callDue, endTurn, endComes, endReported, inNextTurn, isRecent, waitsForEnds };
+module.exports = { JUST_NOW, beginTurn, callDue, endTurn, reportEnd, waitsForEnds };
