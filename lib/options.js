@@ -2,8 +2,7 @@
 
 const { LONGEST_DELAY, checkNumbers, checkValue, limit, wrongType } = require('./base/checks');
 const { engineOptions } = require('./connection/options');
-const { applyMemoryOptions } = require('./deflate/budget');
-const { deflateOptions } = require('./deflate/options');
+const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { Rates } = require('./running/rates');

@@ -4,6 +4,13 @@ const zlib = require('node:zlib');
 
 const { LONGEST_DELAY, checkNumbers, checkValue } = require('../base/checks');
 const { reportUnknown } = require('../base/log');
+const { addon } = require('../reactor/addon');
+
+/** @typedef {import('../base/checks').Range} Range */
+
+const COMPRESSOR = /** @type {Range} */ ({ type: 'string', values: ['dedicated', 'shared'] });
+const BYTES = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
+const DELAY = /** @type {Range} */ ({ type: 'number', least: 0, most: LONGEST_DELAY });
 
 /** The names of all options. */
 const KNOWN = [
@@ -40,6 +47,28 @@ const REFUSED = -1;
  *   {import('../../types/deflate').ServerOptions & import('../../types/deflate').ClientOptions}
  *   Options
  */
+
+/**
+ * Translates `compressor` to options of ws, and sets the budget of the process.
+ *
+ * @template T
+ * @param {T} options `perMessageDeflate`, of any type and not checked yet
+ * @returns {T} The same; a copy for `compressor: 'shared'`, which takes over no context
+ * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`
+ */
+function applyMemoryOptions(options) {
+  if (!options) return options;
+  const { budget, compressor = 'dedicated', ...given } = /** @type {Options} */ (options);
+  checkValue(COMPRESSOR, compressor, 'options.perMessageDeflate.compressor');
+  if (budget !== undefined && budget !== null) {
+    addon().setDeflateBudget(/** @type {number} */ (checkValue(BYTES, budget, 'options.perMessageDeflate.budget')));
+  }
+  if (compressor === 'dedicated') return options;
+  if (given.serverNoContextTakeover === false || given.clientNoContextTakeover === false) {
+    throw new TypeError("options.perMessageDeflate: a context that is taken over needs compressor: 'dedicated'");
+  }
+  return { ...options, serverNoContextTakeover: true, clientNoContextTakeover: true };
+}
 
 /**
  * The `perMessageDeflate` of a server, for the reactor; true stands for the defaults.
@@ -153,8 +182,7 @@ function threshold(bytes) {
 /** Milliseconds; 0, the default, is never. @type {(millis: unknown) => number} */
 function releaseAfter(millis) {
   if (millis === undefined || millis === null) return 0;
-  const range = { type: /** @type {const} */ ('number'), least: 0, most: LONGEST_DELAY };
-  return /** @type {number} */ (checkValue(range, millis, 'options.perMessageDeflate.releaseAfter'));
+  return /** @type {number} */ (checkValue(DELAY, millis, 'options.perMessageDeflate.releaseAfter'));
 }
 
-module.exports = { acceptanceOf, check, deflateOptions, negotiatedDeflate };
+module.exports = { acceptanceOf, applyMemoryOptions, check, deflateOptions, negotiatedDeflate };

@@ -119,12 +119,12 @@ class PerMessageDeflate {
 
   /** @type {(data: string | Uint8Array, fin: boolean, callback: Callback) => void} */
   compress(data, fin, callback) {
-    run((done) => this._compress(data, fin, finishing(done, callback)));
+    run((done) => this._compress(data, fin, done), callback);
   }
 
   /** @type {(data: Uint8Array, fin: boolean, callback: Callback) => void} */
   decompress(data, fin, callback) {
-    run((done) => this._decompress(data, fin, finishing(done, callback)));
+    run((done) => this._decompress(data, fin, done), callback);
   }
 
   /** @type {(data: string | Uint8Array, fin: boolean, callback: Callback) => void} */
@@ -241,14 +241,19 @@ class Flow {
   }
 }
 
-/** Runs a job when not too many others do. @type {(job: (done: () => void) => void) => void} */
-function run(job) {
-  jobs.waiting.push(() => job(next));
-  runWaiting();
-}
-
-function next() {
-  jobs.running--;
+/**
+ * Runs a job when not too many others do, and the next one before `callback`.
+ *
+ * @type {(job: (done: Callback) => void, callback: Callback) => void}
+ */
+function run(job, callback) {
+  /** @type {Callback} */
+  const done = (error, data) => {
+    jobs.running--;
+    runWaiting();
+    callback(error, data);
+  };
+  jobs.waiting.push(() => job(done));
   runWaiting();
 }
 
@@ -258,18 +263,6 @@ function runWaiting() {
   if (job === undefined) return;
   jobs.running++;
   job();
-}
-
-/**
- * @param {() => void} done Called before `callback`, so that the next job runs
- * @param {Callback} callback
- * @returns {Callback}
- */
-function finishing(done, callback) {
-  return (error, data) => {
-    done();
-    callback(error, data);
-  };
 }
 
 module.exports = { DEFLATE, PerMessageDeflate };

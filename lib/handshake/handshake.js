@@ -10,7 +10,6 @@ const { attach } = require('./attach');
 const { delay } = require('../base/checks');
 const { list } = require('../connection/clients');
 const { kWebSocket } = require('../base/constants');
-const { isBudgetFull } = require('../deflate/budget');
 const extension = require('../deflate/extension');
 const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
 const diagnostics = require('../reactor/diagnostics');
@@ -302,7 +301,8 @@ class Handshake {
 function acceptOffers(header, { maxPayload, perMessageDeflate }) {
   if (!perMessageDeflate || header === undefined) return {};
   const options = /** @type {import('../deflate/options').Options} */ (perMessageDeflate);
-  const clientNoContextTakeover = options.clientNoContextTakeover || isBudgetFull();
+  // Contexts have used the budget up: the client may not refer to earlier messages.
+  const clientNoContextTakeover = options.clientNoContextTakeover || addon().deflateBudgetIsFull();
   const accepted = new PerMessageDeflate({ ...options, clientNoContextTakeover, isServer: true, maxPayload });
   return accepted._accept(header) === null ? {} : { [DEFLATE]: accepted };
 }

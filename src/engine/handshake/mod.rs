@@ -19,7 +19,6 @@ mod refusal;
 mod request;
 mod response;
 mod scanner;
-mod status;
 pub mod subprotocol;
 #[cfg(test)]
 mod tests;
@@ -33,9 +32,8 @@ use extensions::{Acceptance, Accepted, negotiate};
 pub use list::Fault;
 pub use refusal::Refusal;
 pub use request::{HttpError, MAX_HEADERS, Parsed, Request};
-pub use response::{abort, accept, bare, plain, refuse};
+pub use response::{abort, accept, bare, plain, reason_phrase, refuse};
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
-pub use status::reason_phrase;
 
 /// What a server demands of an upgrade request beyond the RFC.
 #[derive(Debug, Clone, Copy, Default)]

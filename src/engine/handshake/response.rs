@@ -2,7 +2,6 @@
 //! otherwise the connection ends after them.
 
 use super::refusal::Refusal;
-use super::status::reason_phrase;
 
 /// The response that opens a WebSocket (RFC 6455 section 4.2.2). `extensions` is the value of its
 /// header.
@@ -60,4 +59,20 @@ pub fn bare(status: u16) -> Vec<u8> {
 
 fn status_line(status: u16) -> String {
     format!("HTTP/1.1 {status} {}\r\n", reason_phrase(status))
+}
+
+/// The text after a status: as in Node's `http.STATUS_CODES`, for the codes that this server sends; else empty.
+pub fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        426 => "Upgrade Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "",
+    }
 }
