@@ -34,6 +34,11 @@ const { unshared } = require('../base/views');
 /** Bytes: a copy of fewer costs less than to be told when they are written. */
 const LEAST_LENT = 512;
 
+// The life of a stream: it is open, has closed, and nothing more comes of it.
+const LIVE = 0;
+const CLOSED = 1;
+const OVER = 2;
+
 /** Milliseconds between two looks whether the peer of a stream that is not read has ended its side. */
 const LOOK_MILLISECONDS = 100;
 
@@ -78,11 +83,9 @@ class Pump {
     this.isFull = false;
     /** Whether the reactor knows that, and waits. */
     this.isHeld = false;
-    /** Whether the stream has closed. */
-    this.isOver = false;
-    /** Whether nothing more comes of it. */
-    this.isFinished = false;
-    /** Whether its end has been seen. */
+    /** It only goes forward. */
+    this.life = LIVE;
+    /** Whether the end of its peer's side has been seen. */
     this.hasEnded = false;
     /** The record with which the reactor has ended the connection; 0 before that. */
     this.closed = 0;
@@ -100,7 +103,7 @@ class Pump {
       isDone = true;
     } finally {
       // A handler has thrown, which ends the flow of the stream: it begins anew.
-      if (!isDone && !this.isOver && !this.socket.isPaused()) {
+      if (!isDone && this.life === LIVE && !this.socket.isPaused()) {
         this.socket.pause();
         process.nextTick(() => this.goOn());
       }
@@ -127,7 +130,7 @@ class Pump {
   }
 
   look() {
-    if (!this.isOver && !this.hasEnded && this.socket._readableState.ended) this.ended();
+    if (this.life === LIVE && !this.hasEnded && this.socket._readableState.ended) this.ended();
   }
 
   stopLooking() {
@@ -162,7 +165,7 @@ class Pump {
           if (isCalled) return;
           isCalled = true;
           if (lends) {
-            if (error && !this.isOver) this.failed.push(block);
+            if (error && this.life === LIVE) this.failed.push(block);
             else written(block);
           }
           callAll(callbacks, 0, error ?? undefined);
@@ -172,7 +175,7 @@ class Pump {
       if (!rethrows(error)) socket.destroy(/** @type {Error} */ (error));
       return;
     }
-    if (!isRoom && !this.isOver) this.filled();
+    if (!isRoom && this.life === LIVE) this.filled();
   }
 
   /** @param {number} kind One of `FLOW_` */
@@ -191,7 +194,7 @@ class Pump {
 
   /** The stream may be read, as far as the reactor is concerned. */
   goOn() {
-    if (!this.isThrottled && !this.isOver && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.held?.isFull) this.socket.resume();
+    if (!this.isThrottled && this.life === LIVE && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.held?.isFull) this.socket.resume();
   }
 
   /** The program, or a queue of its messages, stops and goes on. @type {(kind: number) => void} */
@@ -202,7 +205,7 @@ class Pump {
 
   /** The peer has sent its last frame: later bytes are dropped, so that its end is seen. */
   stopReading() {
-    if (this.isOver) return;
+    if (this.life !== LIVE) return;
     this.socket.removeListener('data', onData);
     process.nextTick(() => this.socket.resume());
   }
@@ -237,12 +240,12 @@ class Pump {
   /** The reactor has ended the connection. @type {(tag: number) => boolean} */
   isClosed(tag) {
     if (this.closed === 0) {
-      this.closed = this.isOver ? this.tagOfEnd(tag) : tag;
+      this.closed = this.life === LIVE ? tag : this.tagOfEnd(tag);
       this.stopLooking();
       setPump(this.ws._slot, undefined);
     }
-    if (this.isFinished) return true;
-    if (!this.isOver) this.timer ??= setTimeout(() => this.socket.destroy(), delay(this.ws._closeTimeout));
+    if (this.life === OVER) return true;
+    if (this.life === LIVE) this.timer ??= setTimeout(() => this.socket.destroy(), delay(this.ws._closeTimeout));
     return false;
   }
 
@@ -251,7 +254,7 @@ class Pump {
     const { socket, ws } = this;
     clearTimeout(this.timer);
     this.stopLooking();
-    this.isOver = true;
+    this.life = CLOSED;
     for (const block of this.failed.splice(0)) written(block);
     const { endEmitted, length } = socket._readableState;
     if (this.closed === 0) {
@@ -266,7 +269,7 @@ class Pump {
 
   /** Nothing more comes of the stream. */
   finish() {
-    this.isFinished = true;
+    this.life = OVER;
     if (this.closed !== 0) return receive.closed(this.ws, this.closed);
     this.report(STREAM_CLOSED);
     // As for a stream that is not read.
