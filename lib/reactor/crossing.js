@@ -20,7 +20,7 @@ const {
 const flows = require('./flows');
 const { exchange } = require('./outbox');
 
-/** @import { Native } from './table' */
+/** @import { Calls } from '../native/binding' */
 
 /** The batch of the last exchange. */
 const incoming = {
@@ -41,26 +41,13 @@ const incoming = {
 
 /** The same array, for the words that both sides write to. */
 let said = incoming.records;
-let drainNative = () => 0;
-let deliverNative = () => {};
-let lendNative = (/** @type {Buffer} */ _memory) => {};
-let settledNative = () => Infinity;
-let loopTurnNative = () => 0;
-let callNextNative = () => false;
-let pumpNative = (/** @type {Uint8Array} */ _chunk) => true;
-let streamEventNative = (/** @type {number} */ _event) => {};
+/** As long as there are no reactors, these few. */
+let calls = /** @type {Calls} */ ({ bytesSettled: () => Infinity, callNext: () => false, loopTurn: () => 0 });
 
-/** @type {(native: Native, records: Uint32Array<ArrayBuffer>) => void} */
-function attach(native, records) {
+/** @type {(functions: Calls, records: Uint32Array<ArrayBuffer>) => void} */
+function attach(functions, records) {
   incoming.records = said = records;
-  drainNative = native.drain();
-  deliverNative = native.deliver();
-  lendNative = native.lend();
-  settledNative = native.bytesSettled();
-  loopTurnNative = native.loopTurn();
-  callNextNative = native.callNext();
-  pumpNative = native.pump();
-  streamEventNative = native.streamEvent();
+  calls = functions;
 }
 
 /** Whether records of streams wait. */
@@ -81,7 +68,7 @@ function isAwaited() {
  */
 function drain(streamsOnly) {
   said[DRAINED_STREAMS] = streamsOnly ? 1 : 0;
-  const count = (incoming.count = exchange(drainNative));
+  const count = (incoming.count = exchange(calls.drain));
   if (count === 0) return false;
   incoming.bytes = said[DRAINED_BYTES];
   incoming.lent = said[DRAINED_LENT] - 1;
@@ -98,12 +85,12 @@ function drain(streamsOnly) {
  */
 function delivered(count) {
   said[DELIVERED_RECORDS] = count;
-  deliverNative();
+  calls.deliver();
 }
 
 /** @type {() => number} */
 function loopTurn() {
-  return loopTurnNative();
+  return calls.loopTurn();
 }
 
 /**
@@ -113,7 +100,7 @@ function loopTurn() {
  * @type {() => boolean}
  */
 function callNext() {
-  return callNextNative();
+  return calls.callNext();
 }
 
 /**
@@ -123,7 +110,7 @@ function callNext() {
  */
 function lend(id, memory) {
   said[LENT_ID] = id;
-  lendNative(memory);
+  calls.lend(memory);
 }
 
 /**
@@ -135,7 +122,7 @@ function lend(id, memory) {
 function bytesSettled({ _slot, _generation }) {
   said[ASKED_SLOT] = _slot;
   said[ASKED_GENERATION] = _generation;
-  return settledNative();
+  return calls.bytesSettled();
 }
 
 /**
@@ -149,7 +136,7 @@ function pump({ _slot, _generation }, chunk, mayStay) {
   said[ASKED_SLOT] = _slot;
   said[ASKED_GENERATION] = _generation;
   said[PUMPED] = mayStay ? 1 : 0;
-  const isRead = pumpNative(chunk);
+  const isRead = calls.pump(chunk);
   if (mayStay) {
     const word = said[PUMPED];
     incoming.count = word === 0 ? 0 : word - 1;
@@ -172,7 +159,7 @@ function act() {
 function streamEvent({ _slot, _generation }, event) {
   said[ASKED_SLOT] = _slot;
   said[ASKED_GENERATION] = _generation;
-  streamEventNative(event);
+  calls.streamEvent(event);
   if (said[FLOWS_WAIT] !== 0) flows.act();
 }
 

@@ -75,12 +75,12 @@ let wantsMemory = false;
 let thrown = null;
 let isCatching = false;
 
-/** @type {(reactors: Native, words: Uint32Array<ArrayBuffer>, list: Buffer[]) => void} */
-function attach(reactors, words, list) {
+/** @type {(reactors: Native, call: () => void, words: Uint32Array<ArrayBuffer>, list: Buffer[]) => void} */
+function attach(reactors, call, words, list) {
   native = reactors;
+  pour = call;
   said = words;
   lent = list;
-  pour = native.pour();
   current = newBlock();
   native.lendFlows(current.memory);
 }

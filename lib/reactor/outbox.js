@@ -22,6 +22,7 @@ const {
   PIPE_SLOTS,
 } = require('../base/layout');
 
+/** @import { Calls } from '../native/binding' */
 /** @import { Native } from './table' */
 
 /** Bytes of an arena. The answers to a full batch fit. */
@@ -97,27 +98,27 @@ const lastText = { data: '', slot: -1, start: 0, length: 0 };
 const lastLarge = { data: /** @type {Uint8Array | string | null} */ (null), length: 0, tag: 0, word: 0 };
 
 let native = /** @type {Native} */ (/** @type {unknown} */ (null));
-let flushNative = () => {};
-/** Null where the reactor is on another thread. @type {((payload: Uint8Array) => void) | null} */
-let flushWithNative = null;
+let calls = /** @type {Calls} */ (/** @type {unknown} */ (null));
+/** The reactor of sockets is on this thread. */
+let isOnThread = true;
 /** Words that both sides write to. */
 let said = new Uint32Array(0);
 
-/** @type {(reactors: Native, records: Uint32Array<ArrayBuffer>, list: Buffer[], blocks: Buffer[]) => void} */
-function attach(reactors, records, list, blocks) {
+/** @type {(reactors: Native, functions: Calls, records: Uint32Array<ArrayBuffer>, list: Buffer[], blocks: Buffer[]) => void} */
+function attach(reactors, functions, records, list, blocks) {
   native = reactors;
+  calls = functions;
   said = records;
   arenas = list;
-  flushNative = native.flush();
   lendArena();
   fill(0);
-  flows.attach(native, records, blocks);
+  flows.attach(native, calls.pour, records, blocks);
   started();
 }
 
 /** The reactors of sockets have been started, or not yet. */
 function started() {
-  flushWithNative = native.flushWith();
+  isOnThread = native.links === 1;
 }
 
 /** @param {number} id Number of the arena to be filled from now on */
@@ -233,9 +234,9 @@ function pushLarge(slot, generation, tag, data) {
   const start = begin(slot, generation, tag | OUT_FLAG_LARGE, 0);
   finish(start, 0);
   words[(start >>> 2) - 1] = length;
-  if (flushWithNative !== null) {
+  if (isInline()) {
     // Written from where it is.
-    exchange(flushWithNative, bytes);
+    exchange(calls.flushWith, bytes);
     return length;
   }
   // Only whole messages are shared. The bytes of a string are a copy, which is not sent again; the string may be.
@@ -345,12 +346,12 @@ function endBatching() {
 
 /** Whether the reactor of sockets is on this thread, so that large payloads are written from where they are. */
 function isInline() {
-  return flushWithNative !== null;
+  return isOnThread;
 }
 
 /** Hands over the collected records. */
 function flush() {
-  if (used !== 0) exchange(flushNative);
+  if (used !== 0) exchange(calls.flush);
 }
 
 /** Sends something to a stream, at once. What the stream throws is thrown, as in ws. @type {(send: () => void) => void} */

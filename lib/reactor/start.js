@@ -30,9 +30,6 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 /** The settings of the first server, for streams. @type {Record<string, unknown> | null} */
 let wanted = null;
 
-/** Lists of memory that is lent. @type {Buffer[][]} */
-let memory = [];
-
 /**
  * The native reactors, of which the one for streams runs, on this thread.
  *
@@ -42,11 +39,12 @@ function open() {
   if (table.state.native !== null) return table.state.native;
   const binding = addon();
   const records = new Uint32Array(DRAINED_WORDS);
-  memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
+  const memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
   // Outside of the async context of the first caller.
   const native = root.runInAsyncScope(() => coding(() => new binding.Reactor(wake, !HAS_OWN_LOOP, records, memory)));
-  outbox.attach(native, records, memory[1], memory[2]);
-  crossing.attach(native, records);
+  const calls = native.calls();
+  outbox.attach(native, calls, records, memory[1], memory[2]);
+  crossing.attach(calls, records);
   batch.attach(native, memory[0]);
   lifetime.attach(native, onArrival, letGo);
   table.attach(native, wanted ?? {}, false);
@@ -72,7 +70,7 @@ function start({ given, ...settings }) {
     warnOfOthers(given, settings);
     return native;
   }
-  root.runInAsyncScope(() => coding(() => native.start(wake, settings, memory)));
+  root.runInAsyncScope(() => coding(() => native.start(wake, settings)));
   outbox.started();
   batch.started();
   table.attach(native, settings, true);

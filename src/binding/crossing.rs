@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Function, Uint8ArraySlice};
+use napi::bindgen_prelude::{Function, FunctionCallContext, ToNapiValue, Uint8ArraySlice};
 use napi::{Env, Error, Result, Status};
+use napi_derive::napi;
 
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Arena;
@@ -28,11 +29,9 @@ use crate::bridge::room::Lent;
 use crate::bridge::tally::Histogram;
 use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamFlow};
 
-use super::drive::Flushed;
-use super::drives::{Drives, INLINE};
+use super::drives::{Drives, Flushed, INLINE};
 use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
-use super::wake::Wake;
 
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
@@ -101,8 +100,6 @@ impl Crossing {
         large.get(index).map(Vec::as_slice)
     }
 
-    /// Lends memory for batches, under the number in its word, to the reactor whose batch was
-    /// drained last.
     fn lend(&mut self, memory: &mut Uint8ArraySlice<'_>) -> Result<()> {
         if memory.len() < BATCH_BYTES {
             let why = format!("lend: at least {BATCH_BYTES} bytes are needed");
@@ -124,9 +121,7 @@ impl Crossing {
         }
     }
 
-    /// Hands the contents of the arena, and the large payloads, to the reactor. `last` is the
-    /// payload of the arena's last record, only for a reactor without a thread.
-    pub(super) fn flush(&mut self, last: Option<&[u8]>) -> Result<()> {
+    fn flush(&mut self, last: Option<&[u8]>) -> Result<()> {
         let outcome = self.hand_over(last);
         self.pour();
         outcome
@@ -164,10 +159,7 @@ impl Crossing {
         }
     }
 
-    /// Flushes, gives the last batch back and takes the next: its records to the words, and
-    /// the place of its bytes to the `DRAINED_` words behind them. Returns the number of records; 0
-    /// when nothing waits.
-    pub(super) fn drain(&mut self) -> Result<u32> {
+    fn drain(&mut self) -> Result<u32> {
         self.hand_over(None)?;
         self.give_back()?;
         let streams_only = self.words.replace(DRAINED_STREAMS, 0) != 0;
@@ -187,8 +179,7 @@ impl Crossing {
             drop(std::mem::take(&mut batch.bytes));
         }
         let count = batch.copy_records(self.words.all());
-        let turn = self.loop_turn()?;
-        self.words.replace(DRAINED_TURN, turn);
+        self.words.replace(DRAINED_TURN, self.drives.inline.loop_turn());
         self.words.replace(DRAINED_BYTES, batch.used as u32);
         self.words.replace(DRAINED_LENT, lent.map_or(0, |id| id + 1));
         self.words.replace(DRAINED_HANDED, u32::from(handed));
@@ -197,9 +188,7 @@ impl Crossing {
         Ok(count as u32)
     }
 
-    /// Notes that JavaScript has dealt with some records of the batch that it drained last, and
-    /// goes on with the others in a later turn of its loop.
-    pub(super) fn deliver(&mut self) -> Result<()> {
+    fn deliver(&mut self) -> Result<()> {
         let records = self.words.replace(DELIVERED_RECORDS, 0) as usize;
         let (Some(batch), Some(link)) = (self.current.as_deref(), self.links.get(self.turn)) else {
             return Ok(());
@@ -207,23 +196,10 @@ impl Crossing {
         if link.inbox.deliver(batch, records) { self.drives.give_credit(self.turn) } else { Ok(()) }
     }
 
-    /// Number of the event loop's turn, as in `DRAINED_TURN`.
-    pub(super) fn loop_turn(&mut self) -> Result<u32> {
-        Ok(self.drives.wake().map_or(0, Wake::loop_turn))
-    }
-
-    /// Schedules `wake` for the event loop's next turn, before that reads any socket. Returns false
-    /// if that is impossible.
-    pub(super) fn call_next(&mut self) -> Result<bool> {
-        Ok(self.drives.wake().is_some_and(Wake::call_next))
-    }
-
-    /// See `settled` of [`Gauges`](crate::bridge::gauges::Gauges::read_settled); infinite when the
-    /// connection is gone.
-    pub(super) fn settled(&mut self) -> Result<f64> {
+    fn settled(&mut self) -> f64 {
         let ConnectionId { slot, generation } = self.asked();
         let settled = self.links.first().and_then(|link| link.gauges.read_settled(slot, generation));
-        Ok(settled.map_or(f64::INFINITY, |bytes| bytes as f64))
+        settled.map_or(f64::INFINITY, |bytes| bytes as f64)
     }
 
     fn next_batch(&mut self) -> Option<Box<Batch>> {
@@ -261,8 +237,7 @@ impl Crossing {
         match pumped {
             Some(Pumped::Read(passed)) => {
                 self.batches.record_count(passed.count as u64);
-                let turn = self.loop_turn()?;
-                self.words.replace(DRAINED_TURN, turn);
+                self.words.replace(DRAINED_TURN, self.drives.inline.loop_turn());
                 self.words.replace(PUMPED, passed.count as u32 + 1);
                 self.passed = Some(passed);
             }
@@ -273,10 +248,16 @@ impl Crossing {
         Ok(whole)
     }
 
-    /// Something else has happened to that stream.
-    fn stream_event(&mut self, event: PipeEvent) {
+    /// Something else has happened to that stream, one of `STREAM_`.
+    fn stream_event(&mut self, event: u32) {
         self.free_flows();
         let id = self.asked();
+        let event = match event {
+            STREAM_FULL => PipeEvent::Full,
+            STREAM_DRAINED => PipeEvent::Drained,
+            STREAM_ENDED => PipeEvent::Ended,
+            _ => PipeEvent::Closed,
+        };
         self.drives.inline.on_streams(|reactor| reactor.pipe_event(id, event));
         self.pour();
     }
@@ -372,60 +353,88 @@ impl Crossing {
     }
 }
 
-/// A JavaScript function that runs `step`, which calls no JavaScript.
-pub(super) fn function<'env, T: napi::bindgen_prelude::ToNapiValue + 'static>(
+/// The calls, as functions of JavaScript. None of them calls JavaScript.
+#[napi(object, object_from_js = false)]
+pub struct Calls<'env> {
+    /// Flushes, gives the last batch back, and moves the oldest one to JavaScript: its records to the
+    /// array, and the place of its bytes to the `DRAINED_` words after them. Returns the number of
+    /// records; 0 when nothing waits.
+    pub drain: Function<'env, (), u32>,
+    /// Notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records of the batch that it
+    /// drained last, and goes on with the others later: peers that wait for the former wait no longer.
+    pub deliver: Function<'env, (), ()>,
+    /// Hands the first `FLUSHED_BYTES` bytes of the arena, and the payloads that `addLarge` collected, to
+    /// the reactors. `FLUSHED_NEXT` then names the arena to be filled next, as after `drain`.
+    pub flush: Function<'env, (), ()>,
+    /// Does the same, without a thread, and takes its argument for the payload of the last record, which
+    /// is a large one: from where it is, without a copy.
+    #[napi(ts_type = "(payload: Uint8Array) => void")]
+    pub flush_with: Function<'env, (), ()>,
+    /// Lends its argument for batches, to the reactor whose batch was drained last: a whole ArrayBuffer
+    /// of `LENT_BYTES` or more that JavaScript does not touch before a drain hands it over under the
+    /// number in the word `LENT_ID`.
+    #[napi(ts_type = "(memory: Uint8Array) => void")]
+    pub lend: Function<'env, (), ()>,
+    /// For the connection in the `ASKED_` words: the bytes of its sends that the kernel has, minus bytes
+    /// of its topics that wait; infinite when it is gone.
+    pub bytes_settled: Function<'env, (), f64>,
+    /// The number of the event loop's turn, as in `DRAINED_TURN`.
+    pub loop_turn: Function<'env, (), u32>,
+    /// Schedules `wake` for the event loop's next turn, before that reads any socket. Returns false if
+    /// that is impossible.
+    pub call_next: Function<'env, (), bool>,
+    /// Has a chunk of the stream in the `ASKED_` words read. Returns false if the stream is not to be read
+    /// before `FLOW_RESUME`.
+    #[napi(ts_type = "(chunk: Uint8Array) => boolean")]
+    pub pump: Function<'env, (), bool>,
+    /// Reports something else of that stream, one of `STREAM_`.
+    #[napi(ts_type = "(event: number) => void")]
+    pub stream_event: Function<'env, (), ()>,
+    /// Puts what there is to do with streams into the words.
+    pub pour: Function<'env, (), ()>,
+}
+
+impl<'env> Calls<'env> {
+    pub(super) fn new(env: &'env Env, crossing: &Rc<RefCell<Crossing>>) -> Result<Self> {
+        Ok(Self {
+            drain: function(env, crossing, "drain", |crossing, _| crossing.drain())?,
+            deliver: function(env, crossing, "deliver", |crossing, _| crossing.deliver())?,
+            flush: function(env, crossing, "flush", |crossing, _| crossing.flush(None))?,
+            flush_with: function(env, crossing, "flushWith", |crossing, arguments| {
+                let last: Uint8ArraySlice<'_> = arguments.get(0)?;
+                crossing.flush(Some(&last))
+            })?,
+            lend: function(env, crossing, "lend", |crossing, arguments| {
+                crossing.lend(&mut arguments.get(0)?)
+            })?,
+            bytes_settled: function(env, crossing, "bytesSettled", |crossing, _| Ok(crossing.settled()))?,
+            loop_turn: function(env, crossing, "loopTurn", |crossing, _| {
+                Ok(crossing.drives.inline.loop_turn())
+            })?,
+            call_next: function(env, crossing, "callNext", |crossing, _| {
+                Ok(crossing.drives.inline.call_next())
+            })?,
+            pump: function(env, crossing, "pump", |crossing, arguments| {
+                crossing.pump(LentMemory::new(0, &mut arguments.get(0)?))
+            })?,
+            stream_event: function(env, crossing, "streamEvent", |crossing, arguments| {
+                crossing.stream_event(arguments.get(0)?);
+                Ok(())
+            })?,
+            pour: function(env, crossing, "pour", |crossing, _| {
+                crossing.pour();
+                Ok(())
+            })?,
+        })
+    }
+}
+
+fn function<'env, T: ToNapiValue + 'static>(
     env: &'env Env,
-    name: &str,
     crossing: &Rc<RefCell<Crossing>>,
-    step: impl Fn(&mut Crossing) -> Result<T> + 'static,
+    name: &str,
+    step: impl Fn(&mut Crossing, FunctionCallContext<'_>) -> Result<T> + 'static,
 ) -> Result<Function<'env, (), T>> {
     let crossing = crossing.clone();
-    env.create_function_from_closure(name, move |_| step(&mut crossing.borrow_mut()))
-}
-
-/// The function that flushes, with its argument as the payload of the last record.
-pub(super) fn flush_with<'env>(
-    env: &'env Env,
-    crossing: &Rc<RefCell<Crossing>>,
-) -> Result<Function<'env, (), ()>> {
-    let crossing = crossing.clone();
-    env.create_function_from_closure("flushWith", move |context| {
-        let last: Uint8ArraySlice<'_> = context.get(0)?;
-        crossing.borrow_mut().flush(Some(&last))
-    })
-}
-
-/// The function that lends its argument.
-pub(super) fn lend<'env>(env: &'env Env, crossing: &Rc<RefCell<Crossing>>) -> Result<Function<'env, (), ()>> {
-    let crossing = crossing.clone();
-    env.create_function_from_closure("lend", move |context| crossing.borrow_mut().lend(&mut context.get(0)?))
-}
-
-/// The function that has a chunk read.
-pub(super) fn pump<'env>(
-    env: &'env Env,
-    crossing: &Rc<RefCell<Crossing>>,
-) -> Result<Function<'env, (), bool>> {
-    let crossing = crossing.clone();
-    env.create_function_from_closure("pump", move |context| {
-        crossing.borrow_mut().pump(LentMemory::new(0, &mut context.get(0)?))
-    })
-}
-
-/// The function that reports what else has happened to a stream.
-pub(super) fn stream_event<'env>(
-    env: &'env Env,
-    crossing: &Rc<RefCell<Crossing>>,
-) -> Result<Function<'env, (), ()>> {
-    let crossing = crossing.clone();
-    env.create_function_from_closure("streamEvent", move |context| {
-        let event: u32 = context.get(0)?;
-        crossing.borrow_mut().stream_event(match event {
-            STREAM_FULL => PipeEvent::Full,
-            STREAM_DRAINED => PipeEvent::Drained,
-            STREAM_ENDED => PipeEvent::Ended,
-            _ => PipeEvent::Closed,
-        });
-        Ok(())
-    })
+    env.create_function_from_closure(name, move |arguments| step(&mut crossing.borrow_mut(), arguments))
 }

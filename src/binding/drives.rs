@@ -1,7 +1,10 @@
 //! The reactors of an environment: one on the JavaScript thread, which has the streams, and those in
 //! threads, once a server has asked for them. Without threads the first has the sockets too.
+//!
+//! A reactor has the number of its link: [`INLINE`], and those in threads follow.
 
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 use std::rc::Rc;
 
 use napi::Result;
@@ -12,12 +15,10 @@ use crate::bridge::room::Lent;
 use crate::bridge::split::split;
 use crate::reactor::Command;
 
-use super::drive::{Drive, Flushed};
 use super::inline::Inline;
 use super::threads::Threads;
-use super::wake::Wake;
 
-/// The number of the link of the reactor on the JavaScript thread; those in threads follow.
+/// The number of the reactor on the JavaScript thread.
 pub(super) const INLINE: usize = 0;
 
 pub(super) struct Drives {
@@ -25,8 +26,17 @@ pub(super) struct Drives {
     threads: OnceCell<Threads>,
     /// A server has asked for reactors.
     started: Cell<bool>,
-    /// Those in threads have ended before the environment.
+    /// The threads have ended before the environment.
     ended: Cell<bool>,
+}
+
+/// Whether the flush succeeds or not.
+pub(super) struct Flushed {
+    /// The arena to be filled next, from its beginning on.
+    pub(super) next: Box<dyn Lent>,
+    /// More arenas are needed: the records had to be copied.
+    pub(super) wanting: bool,
+    pub(super) outcome: Result<()>,
 }
 
 impl Drives {
@@ -46,114 +56,98 @@ impl Drives {
         self.started.get()
     }
 
-    fn threads(&self) -> Option<&Threads> {
-        self.threads.get().filter(|_| !self.ended.get())
-    }
-
-    /// The reactors that have the sockets.
-    fn sockets(&self) -> &dyn Drive {
-        match self.threads() {
-            Some(threads) => threads,
-            None => &*self.inline,
-        }
-    }
-
-    /// The number of reactors that have sockets.
-    pub(super) fn count(&self) -> usize {
-        self.sockets().count()
-    }
-
-    /// The number of the link of the reactor that a slot belongs to.
-    pub(super) fn link(&self, slot: u32) -> usize {
-        match self.threads() {
-            Some(threads) if slot < PIPE_SLOTS => 1 + threads.number(slot),
-            _ => INLINE,
-        }
-    }
-
-    /// Sends a command to a reactor that has sockets.
-    pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
-        self.sockets().submit(number, command)
-    }
-
-    /// Sends a command to the reactor of a slot.
-    pub(super) fn submit_for(&self, slot: u32, command: Command) -> Result<()> {
-        match self.threads() {
-            Some(threads) if slot < PIPE_SLOTS => threads.submit(threads.number(slot), command),
-            _ => self.inline.submit(0, command),
-        }
-    }
-
-    /// Sends a command to each reactor.
-    pub(super) fn submit_all(&self, command: impl Fn() -> Command) -> Result<()> {
-        self.inline.submit(0, command())?;
-        match self.threads() {
-            None => Ok(()),
-            Some(threads) => (0..threads.count()).try_for_each(|number| threads.submit(number, command())),
-        }
-    }
-
     /// Whether there is no thread.
     pub(super) fn is_inline(&self) -> bool {
         self.threads().is_none()
     }
 
-    /// Hands the records of an arena over; `mixed`: some of them are not for a socket.
+    fn threads(&self) -> Option<&Threads> {
+        self.threads.get().filter(|_| !self.ended.get())
+    }
+
+    /// The reactors that have sockets.
+    pub(super) fn sockets(&self) -> Range<usize> {
+        match self.threads() {
+            Some(threads) => INLINE + 1..INLINE + 1 + threads.count(),
+            None => INLINE..INLINE + 1,
+        }
+    }
+
+    /// The reactor that a slot belongs to.
+    pub(super) fn of_slot(&self, slot: u32) -> usize {
+        match self.threads() {
+            Some(threads) if slot < PIPE_SLOTS => INLINE + 1 + threads.of_slot(slot),
+            _ => INLINE,
+        }
+    }
+
+    pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
+        match (number.checked_sub(INLINE + 1), self.threads()) {
+            (Some(thread), Some(threads)) => threads.submit(thread, command),
+            _ => {
+                self.inline.submit(command);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a command to each reactor.
+    pub(super) fn submit_all(&self, command: impl Fn() -> Command) -> Result<()> {
+        (INLINE..self.sockets().end).try_for_each(|number| self.submit(number, command()))
+    }
+
+    /// Sends a command to each reactor that has sockets.
+    pub(super) fn submit_to_sockets(&self, command: impl Fn() -> Command) -> Result<()> {
+        self.sockets().try_for_each(|number| self.submit(number, command()))
+    }
+
+    /// Hands the records of an arena over; `mixed`: some of them are not for a socket. Without a thread
+    /// `last` may be the payload of the last record.
     pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>, mixed: bool) -> Flushed {
         let Some(threads) = self.threads() else { return self.inline.flush(arena, last) };
-        if !mixed {
-            return threads.flush(arena, None);
+        if !mixed && threads.count() == 1 {
+            return threads.flush(arena);
         }
-        if arena.records().all(|record| (PIPE_SLOTS..TOPIC_SLOT).contains(&record.slot)) {
+        if mixed && arena.records().all(|record| (PIPE_SLOTS..TOPIC_SLOT).contains(&record.slot)) {
             return self.inline.flush(arena, None);
         }
         let large = std::mem::take(&mut arena.large);
-        let own = threads.count();
-        let number = |slot| if slot < PIPE_SLOTS { threads.number(slot) } else { own };
-        let chunks = split(arena.bytes(), large, own + 1, number, |number| threads.buffer(number));
-        let outcome = chunks.into_iter().enumerate().try_for_each(|(number, chunk)| {
-            if chunk.bytes.is_empty() { Ok(()) } else { self.submit_chunk(threads, number, chunk) }
+        // Those in threads, the first of which has the histories, then the one on this thread.
+        let count = threads.count();
+        let part = |slot| if slot < PIPE_SLOTS { threads.of_slot(slot) } else { count };
+        let chunks = split(arena.bytes(), large, count + 1, part, |part| threads.buffer(part));
+        let outcome = chunks.into_iter().enumerate().try_for_each(|(part, chunk)| match chunk {
+            Chunk { bytes, .. } if bytes.is_empty() => Ok(()),
+            chunk => {
+                self.submit(if part == count { INLINE } else { INLINE + 1 + part }, Command::Chunk(chunk))
+            }
         });
         Flushed { next: arena.memory, wanting: false, outcome }
     }
 
-    fn submit_chunk(&self, threads: &Threads, number: usize, chunk: Chunk) -> Result<()> {
-        if number == threads.count() {
-            self.inline.submit(0, Command::Chunk(chunk))
-        } else {
-            threads.submit(number, Command::Chunk(chunk))
-        }
-    }
-
     /// The arena to be filled next instead of one that is empty.
     pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
-        self.sockets().exchange(arena)
-    }
-
-    /// Lends memory for arenas, for a way that needs more than the one that is filled.
-    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
-        self.sockets().lend_arena(memory);
-    }
-
-    /// Reports that credit was given back for which the reactor of a link waits.
-    pub(super) fn give_credit(&self, link: usize) -> Result<()> {
-        match (link.checked_sub(1), self.threads()) {
-            (Some(number), Some(threads)) => threads.give_credit(number),
-            _ => self.inline.give_credit(0),
+        match self.threads() {
+            Some(threads) => threads.exchange(arena),
+            None => arena,
         }
     }
 
-    /// The end of the way back that counts the turns of the event loop; `None` where there is no
-    /// libuv.
-    pub(super) fn wake(&self) -> Option<&Wake> {
-        Drive::wake(&*self.inline)
+    /// Lends memory for arenas to threads, which need more than the one that is filled.
+    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
+        if let Some(threads) = self.threads() {
+            threads.lend_arena(memory);
+        }
     }
 
-    /// Whether JavaScript has to be called although nothing there refers to the reactors.
-    pub(super) fn hold(&self, does: bool) {
-        self.inline.hold(does);
-        if let Some(wake) = self.threads.get().and_then(|threads| threads.wake()) {
-            wake.hold(does);
+    /// Reports that credit was given back for which a reactor waits.
+    pub(super) fn give_credit(&self, number: usize) -> Result<()> {
+        match (number.checked_sub(INLINE + 1), self.threads()) {
+            (Some(thread), Some(threads)) => threads.give_credit(thread),
+            _ => {
+                self.inline.give_credit();
+                Ok(())
+            }
         }
     }
 
@@ -165,8 +159,8 @@ impl Drives {
         }
     }
 
-    /// Ends those in threads: one of them has died. What is for them goes to the other, which has none of
-    /// their connections.
+    /// Ends the threads, one of which has died. What is for them goes to the other reactor, which has none
+    /// of their connections.
     pub(super) fn end_threads(&self) {
         if let Some(threads) = self.threads() {
             threads.stop();
@@ -174,11 +168,21 @@ impl Drives {
         }
     }
 
+    /// Ends the reactors with the environment, which waits for `until_closed` to be dropped.
+    pub(super) fn close<T: 'static>(&self, until_closed: T) {
+        if let Some(threads) = self.threads.get() {
+            threads.stop();
+        }
+        let until_closed = Rc::new(until_closed);
+        self.inline.close(until_closed.clone());
+        self.inline.wake.cut(until_closed);
+    }
+
     /// Lets the reactors end, sooner or later, with all that they have.
     pub(super) fn retire(&self) {
-        self.inline.retire();
-        if let Some(threads) = self.threads.get() {
-            threads.retire();
+        self.inline.close(Rc::new(()));
+        if !self.threads.get().is_some_and(Threads::retire) {
+            self.inline.wake.cut(());
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::bridge::chunk::Arena;
 use crate::bridge::layout::PIPE_SLOTS;
 use crate::reactor::{Command, Due, Forward, Link, Outlet, Reactor, ReactorConfig, report_failure, until};
 
-use super::drive::{Drive, Flushed};
+use super::drives::Flushed;
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
 
@@ -40,9 +40,11 @@ pub(super) struct Inline {
     turns: Cell<u32>,
     /// `wake` is on the stack.
     waking: Cell<bool>,
+    /// `wake` is to be called in the next turn of the loop.
+    is_wanted: Cell<bool>,
     /// The time for which the timer has been started.
     armed: Cell<Due>,
-    wake: Rc<Wake>,
+    pub(super) wake: Rc<Wake>,
     watch: RefCell<Option<Watch>>,
 }
 
@@ -67,6 +69,7 @@ impl Inline {
             rung,
             turns: Cell::new(0),
             waking: Cell::new(false),
+            is_wanted: Cell::new(false),
             armed: Cell::new(Due::Never),
             wake: Wake::new(env, wake, memory)?,
             watch: RefCell::new(None),
@@ -75,16 +78,12 @@ impl Inline {
             let target = inline.clone();
             *inline.watch.borrow_mut() = Watch::start(env, Rc::new(move |why| target.on_loop(why)));
         }
-        let target = inline.clone();
-        inline.wake.on_cleanup(env, move |_, cleanup| target.close(cleanup))?;
         Ok(inline)
     }
 
-    /// `until_closed` is dropped when the loop has closed its handles.
-    fn close<T: 'static>(&self, until_closed: T) {
-        let until_closed = Rc::new(until_closed);
+    /// Ends the reactor. `until_closed` is dropped when the loop has closed its handles.
+    pub(super) fn close<T: 'static>(&self, until_closed: Rc<T>) {
         self.stop();
-        self.wake.cut(until_closed.clone());
         if let Some(watch) = self.watch.take() {
             watch.close(until_closed);
         }
@@ -121,6 +120,19 @@ impl Inline {
         self.run_once(self.turns.get());
     }
 
+    /// The number of the event loop's turn; 0 if that does not drive it.
+    pub(super) fn loop_turn(&self) -> u32 {
+        self.watch.borrow().as_ref().map_or(0, Watch::turn)
+    }
+
+    /// Calls `wake` in the event loop's next turn, before that reads any socket. False: that is
+    /// impossible.
+    pub(super) fn call_next(&self) -> bool {
+        self.is_wanted.set(true);
+        self.arm(Due::Now);
+        self.is_driven()
+    }
+
     fn run_once(&self, loop_turn: u32) {
         self.run(|reactor| {
             reactor.begin_loop_turn(loop_turn);
@@ -135,7 +147,7 @@ impl Inline {
 
     /// Does something with streams. The caller takes the records.
     pub(super) fn on_streams<T>(&self, step: impl FnOnce(&mut Reactor<Forward>) -> T) -> Option<T> {
-        let turn = if self.is_driven() { self.wake.loop_turn() } else { self.turns.get() };
+        let turn = if self.is_driven() { self.loop_turn() } else { self.turns.get() };
         let mut result = None;
         self.run(|reactor| {
             reactor.begin_loop_turn(turn);
@@ -146,13 +158,37 @@ impl Inline {
         result
     }
 
-    pub(super) fn hold(&self, does: bool) {
-        self.wake.hold(does);
+    /// Does what the command says before it returns.
+    pub(super) fn submit(&self, command: Command) {
+        self.act(|reactor| reactor.serve(command));
+    }
+
+    /// The records have been applied when this returns, so the arena can be filled again. `last` may be the
+    /// payload of the last.
+    pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
+        let large = std::mem::take(&mut arena.large);
+        self.act(|reactor| reactor.serve_records(arena.bytes(), large, last));
+        Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
+    }
+
+    pub(super) fn give_credit(&self) {
+        self.act(Reactor::serve_credit);
+    }
+
+    pub(super) fn stop(&self) {
+        self.run(|reactor| {
+            reactor.close();
+            Ok(())
+        });
+        self.end();
     }
 
     fn on_loop(&self, why: Reason) {
-        if why == Reason::Time {
+        if why != Reason::Readable {
             self.armed.set(Due::Never);
+        }
+        if why == Reason::Turn && self.is_wanted.take() {
+            self.call();
         }
         // Most of what a message costs when there is little traffic is the way into sleep and back.
         let mut turns = 0;
@@ -168,15 +204,19 @@ impl Inline {
     /// A turn of the reactor, and of JavaScript if there is something to report. Returns whether
     /// there was.
     fn turn(&self) -> bool {
-        self.run_once(self.wake.loop_turn());
+        self.run_once(self.loop_turn());
         if !self.rung.swap(false, Ordering::Relaxed) && !self.outlet.is_waiting() {
             return false;
         }
+        self.call();
+        true
+    }
+
+    fn call(&self) {
         // A handler may run the event loop, which comes here again.
         let outer = self.waking.replace(true);
         self.wake.call();
         self.waking.set(outer);
-        true
     }
 
     /// Whether to look again ahead of the loop, which has nothing else to do at the moment.
@@ -230,47 +270,6 @@ impl Inline {
             (Due::Now, _) => watch.call_next(),
         }
         self.armed.set(due);
-    }
-}
-
-impl Drive for Inline {
-    fn count(&self) -> usize {
-        1
-    }
-
-    /// Does what the command says before it returns.
-    fn submit(&self, _number: usize, command: Command) -> Result<()> {
-        self.act(|reactor| reactor.serve(command));
-        Ok(())
-    }
-
-    /// The records have been applied when this returns, so the arena can be filled again.
-    fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
-        let large = std::mem::take(&mut arena.large);
-        self.act(|reactor| reactor.serve_records(arena.bytes(), large, last));
-        Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
-    }
-
-    fn give_credit(&self, _number: usize) -> Result<()> {
-        self.act(Reactor::serve_credit);
-        Ok(())
-    }
-
-    fn wake(&self) -> Option<&Wake> {
-        self.is_driven().then_some(&*self.wake)
-    }
-
-    fn stop(&self) {
-        self.run(|reactor| {
-            reactor.close();
-            Ok(())
-        });
-        self.end();
-    }
-
-    /// Gives back all that the reactor has, as `stop` does, and what ties it to the environment.
-    fn retire(&self) {
-        self.close(());
     }
 }
 

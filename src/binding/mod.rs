@@ -6,32 +6,32 @@
 #![expect(missing_docs, reason = "a name that says all needs no sentence")]
 
 mod adopt;
-mod allocator;
 mod callback;
 mod crossing;
 mod deflate;
-mod drive;
 mod drives;
 mod handshake;
 mod inline;
+mod limits;
 mod lingering;
 mod listen;
+mod metrics;
 mod payload;
 mod reactor;
 mod receiver;
-mod running;
 mod start;
 mod tables;
 mod threads;
 mod uv;
 mod wake;
 
+pub use crossing::Calls;
 pub use handshake::HeaderFault;
 pub use handshake::{accept_key, check_upgrade, negotiate_deflate, parse_extensions, parse_subprotocols};
+pub use limits::{AdmissionLimits, JsAdmission, JsRates, RateLimits};
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
+pub use metrics::{HistogramCounts, ReactorMetrics};
 pub use reactor::JsReactor;
 pub use receiver::{Frame, FrameReader, ReaderOptions};
-pub use running::admission::{AdmissionLimits, JsAdmission};
-pub use running::metrics::{HistogramCounts, ReactorMetrics};
 pub use start::ReactorOptions;
 pub use tables::{deflate_budget_is_full, lists, set_deflate_budget, version};

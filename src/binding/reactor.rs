@@ -11,23 +11,21 @@ use napi_derive::napi;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::large::Large;
 use crate::bridge::layout::DRAINED_WORDS;
+use crate::bridge::rates::Rates;
 use crate::engine::{MessageKind, Prepared, Role};
-use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, Pipe, ReactorConfig, Transport};
+use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, Pipe, Transport};
 
 use super::adopt;
-use super::allocator;
-use super::crossing::{self, Crossing, flush_with, function, lend};
+use super::crossing::{Calls, Crossing};
 use super::deflate::NegotiatedDeflate;
-use super::drive::Drive;
 use super::drives::{Drives, INLINE};
 use super::inline::Inline;
-use super::lingering::Delivered;
+use super::limits::{JsAdmission, JsRates};
+use super::lingering::{Delivered, Lingering};
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
+use super::metrics::{ReactorMetrics, metrics};
 use super::payload::{LentMemory, LentWords, bytes_mut};
-use super::running::admission::JsAdmission;
-use super::running::metrics::{ReactorMetrics, metrics};
-use super::running::rates::{self, JsRates};
-use super::start::ReactorOptions;
+use super::start::{self, ReactorOptions};
 use super::threads::Threads;
 
 /// The reactors of this environment. Each copy of lib makes one.
@@ -79,9 +77,10 @@ impl JsReactor {
         let words = LentWords::new(&mut words);
         let delivered: Rc<Delivered> = Rc::default();
         let link = Arc::new(Link::new());
-        let config = ReactorConfig { give_back: allocator::give_back(), ..ReactorConfig::default() };
-        let inline = Inline::start(&env, &wake, &memory, link.clone(), config, libuv)?;
+        let inline = Inline::start(&env, &wake, &memory, link.clone(), start::config(), libuv)?;
         let drives = Rc::new(Drives::new(inline));
+        let ended = drives.clone();
+        drives.inline.wake.on_cleanup(&env, move |cleanup| ended.close(cleanup))?;
         let crossing = Crossing::new(vec![link], drives.clone(), words, delivered.clone());
         Ok(Self {
             drives,
@@ -95,13 +94,7 @@ impl JsReactor {
 
     /// Starts the reactors that have sockets: in threads, or the one on this thread has them. Once.
     #[napi(catch_unwind)]
-    pub fn start(
-        &self,
-        env: Env,
-        wake: Function<'_, (), ()>,
-        options: ReactorOptions,
-        memory: Array<'_>,
-    ) -> Result<()> {
+    pub fn start(&self, env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<()> {
         if self.drives.has_started() {
             return Ok(());
         }
@@ -114,18 +107,18 @@ impl JsReactor {
         let mut crossing = self.crossing.borrow_mut();
         let Some(inline) = crossing.links.get(INLINE).cloned() else { return Ok(()) };
         let links = Link::group((options.reactors as usize).max(1), &inline);
-        let threads = Threads::start(&env, &wake, &memory, &links, config, &self.delivered, self.has_libuv)?;
+        let config = config.shared_by(links.len());
+        let lingering =
+            self.has_libuv.then(|| Lingering::new(links.clone(), self.delivered.clone(), config.spin));
+        let threads = Threads::start(&env, &wake, &self.drives.inline.wake, &links, config, lingering)?;
+        crossing.links.extend(links);
+        self.drives.start(Some(threads));
         // Messages that streams have been sent.
         let prepared: Vec<_> =
             self.drives.inline.on_streams(|reactor| reactor.prepared().collect()).unwrap_or_default();
-        for (id, prepared) in prepared {
-            for number in 0..links.len() {
-                threads.submit(number, Command::Prepare(id, Box::new(prepared.clone())))?;
-            }
-        }
-        crossing.links.extend(links);
-        self.drives.start(Some(threads));
-        Ok(())
+        prepared.into_iter().try_for_each(|(id, prepared)| {
+            self.drives.submit_to_sockets(|| Command::Prepare(id, Box::new(prepared.clone())))
+        })
     }
 
     /// Sets the budgets for streams.
@@ -148,6 +141,12 @@ impl JsReactor {
         self.crossing.borrow_mut().pour();
     }
 
+    /// The calls of every turn.
+    #[napi(catch_unwind)]
+    pub fn calls<'env>(&self, env: &'env Env) -> Result<Calls<'env>> {
+        Calls::new(env, &self.crossing)
+    }
+
     /// Serves a stream from now on. `slot`, from `PIPE_SLOTS` on, is free until a CLOSED record
     /// names it again.
     #[napi(catch_unwind)]
@@ -158,44 +157,11 @@ impl JsReactor {
         options: ConnectionOptions,
         limits: Option<&JsRates>,
     ) -> Result<()> {
-        let Place { slot, generation, held } = place;
-        let id = ConnectionId { slot, generation };
+        let id = ConnectionId { slot: place.slot, generation: place.generation };
         let role = if is_server { Role::Server } else { Role::Client };
         let config = self.served_config(&options, limits, role);
-        self.link(slot)?.gauges.open(slot, generation);
-        let adoption = Adoption {
-            stream: Transport::Pipe(Box::new(Pipe::new(id, self.drives.inline.outlet.clone()))),
-            id: Some(id),
-            response: Vec::new(),
-            held,
-            prefix: Vec::new(),
-            listener: NO_LISTENER,
-            config,
-            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
-        };
-        self.drives.submit_for(slot, Command::Adopt(Box::new(adoption)))
-    }
-
-    /// The function that has a chunk of the stream in the `ASKED_` words read. It returns false if
-    /// the stream is not to be read before `FLOW_RESUME`.
-    #[napi(catch_unwind)]
-    pub fn pump<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
-        crossing::pump(env, &self.crossing)
-    }
-
-    /// The function that reports something else of that stream, one of `STREAM_`.
-    #[napi(catch_unwind)]
-    pub fn stream_event<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
-        crossing::stream_event(env, &self.crossing)
-    }
-
-    /// The function that puts what there is to do with streams into the words.
-    #[napi(catch_unwind)]
-    pub fn pour<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
-        function(env, "pour", &self.crossing, |crossing| {
-            crossing.pour();
-            Ok(())
-        })
+        let pipe = Pipe::new(id, self.drives.inline.outlet.clone());
+        self.begin(Transport::Pipe(Box::new(pipe)), place, &options, config, [&[], &[]])
     }
 
     /// Lends memory for what streams write: a whole ArrayBuffer, in place of that before.
@@ -208,7 +174,7 @@ impl JsReactor {
     /// first it does not.
     #[napi(catch_unwind)]
     pub fn hold(&self, does: bool) {
-        self.drives.hold(does);
+        self.drives.inline.wake.hold(does);
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
@@ -227,9 +193,9 @@ impl JsReactor {
         self.next_listener += 1;
         self.set_ask(id, options.ask);
         let admission = admission.map(|admission| admission.shared.clone());
-        let config = listen::config(&options, admission, rates::shared(limits));
+        let config = listen::config(&options, admission, shared(limits));
         let owner = self.owner(id);
-        for other in (0..self.drives.count()).filter(|&other| other != owner) {
+        for other in self.drives.sockets().filter(|&other| other != owner) {
             self.drives.submit(other, Command::Join { id, config: config.clone() })?;
         }
         self.drives.submit(owner, Command::Listen { id, listener, config })?;
@@ -245,7 +211,7 @@ impl JsReactor {
     /// Closes a listener; a record of each reactor reports that it is closed there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
-        (0..self.drives.count()).try_for_each(|number| self.drives.submit(number, Command::CloseListener(id)))
+        self.drives.submit_to_sockets(|| Command::CloseListener(id))
     }
 
     /// Another process may have its socket. `leaves`: it accepts what waits, then none.
@@ -269,13 +235,23 @@ impl JsReactor {
         options: ConnectionOptions,
         limits: Option<&JsRates>,
     ) -> Result<()> {
-        let Place { slot, generation, held } = place;
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
         let config = self.served_config(&options, limits, Role::Server);
-        // Before the reactor knows the connection: `taken` answers at once.
+        self.begin(stream.into(), place, &options, config, [response, prefix])
+    }
+
+    fn begin(
+        &self,
+        stream: Transport,
+        Place { slot, generation, held }: Place,
+        options: &ConnectionOptions,
+        config: Arc<ListenerConfig>,
+        [response, prefix]: [&[u8]; 2],
+    ) -> Result<()> {
+        // Before the reactor knows the connection: `bytes_taken` answers at once.
         self.link(slot)?.gauges.open(slot, generation);
         let adoption = Adoption {
-            stream: stream.into(),
+            stream,
             id: Some(ConnectionId { slot, generation }),
             response: response.to_vec(),
             held,
@@ -284,7 +260,7 @@ impl JsReactor {
             config,
             deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
         };
-        self.drives.submit_for(slot, Command::Adopt(Box::new(adoption)))
+        self.drives.submit(self.drives.of_slot(slot), Command::Adopt(Box::new(adoption)))
     }
 
     /// Sets the options of a connection whose REQUEST record has come, if it is accepted later.
@@ -299,7 +275,7 @@ impl JsReactor {
         let id = ConnectionId { slot, generation };
         let deflate = options.deflate.as_ref().map(NegotiatedDeflate::params);
         let config = self.served_config(&options, limits, Role::Server);
-        self.drives.submit_for(slot, Command::Serve { id, config, deflate })
+        self.drives.submit(self.drives.of_slot(slot), Command::Serve { id, config, deflate })
     }
 
     /// Sets the handshakes of a listener that need JavaScript: bit 0 those that pass the native
@@ -311,55 +287,11 @@ impl JsReactor {
         }
     }
 
-    /// The function that flushes, and moves the oldest batch to JavaScript: its records to the
-    /// array, and the place of its bytes to the `DRAINED_` words behind them. `FLUSHED_NEXT` then
-    /// says which arena is filled next, with nothing to flush too. It returns the number of
-    /// records; 0 when nothing waits.
-    #[napi(catch_unwind)]
-    pub fn drain<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
-        function(env, "drain", &self.crossing, Crossing::drain)
-    }
-
-    /// The function that notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records
-    /// of the batch that it drained last, and goes on with the others later: peers that wait for
-    /// the former wait no longer.
-    #[napi(catch_unwind)]
-    pub fn deliver<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
-        function(env, "deliver", &self.crossing, Crossing::deliver)
-    }
-
     /// Asks every reactor for an `IN_FENCE` record: when all of these have come, all that the sockets had at this call
     /// has been reported.
     #[napi(catch_unwind)]
     pub fn fence(&self) -> Result<()> {
-        (0..self.drives.count()).try_for_each(|number| self.drives.submit(number, Command::Fence))
-    }
-
-    /// The function that returns the number of the event loop's turn, as in `DRAINED_TURN`.
-    #[napi(catch_unwind)]
-    pub fn loop_turn<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
-        function(env, "loopTurn", &self.crossing, Crossing::loop_turn)
-    }
-
-    /// The function that schedules `wake` for the event loop's next turn, before that reads any
-    /// socket. It returns false if that is impossible.
-    #[napi(catch_unwind)]
-    pub fn call_next<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
-        function(env, "callNext", &self.crossing, Crossing::call_next)
-    }
-
-    /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and the payloads that
-    /// `add_large` collected, to the reactor. `FLUSHED_NEXT` then says which arena is filled next.
-    #[napi(catch_unwind)]
-    pub fn flush<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
-        function(env, "flush", &self.crossing, |crossing| crossing.flush(None))
-    }
-
-    /// The function that does the same, and takes its argument for the payload of the last record,
-    /// which is a large one: from where it is, without a copy. Null where that cannot be.
-    #[napi(catch_unwind)]
-    pub fn flush_with<'env>(&self, env: &'env Env) -> Result<Option<Function<'env, (), ()>>> {
-        self.drives.is_inline().then(|| flush_with(env, &self.crossing)).transpose()
+        self.drives.submit_to_sockets(|| Command::Fence)
     }
 
     /// Copies the bytes of the batch that was drained last, which are in no lent memory.
@@ -375,14 +307,6 @@ impl JsReactor {
             }
             None => Err(Error::new(Status::InvalidArg, "copyBytes: no batch that fits")),
         }
-    }
-
-    /// The function that lends its argument for batches: a whole ArrayBuffer of `LENT_BYTES` or
-    /// more that JavaScript does not touch before a drain hands it over under the number in the
-    /// word `LENT_ID`.
-    #[napi(catch_unwind)]
-    pub fn lend<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
-        lend(env, &self.crossing)
     }
 
     /// Lends an arena: a whole ArrayBuffer. The caller fills the first at once, the others when
@@ -432,13 +356,6 @@ impl JsReactor {
     pub fn is_last_large(&self, data: &[u8]) -> bool {
         let crossing = self.crossing.borrow();
         crossing.large.last().is_some_and(|payload| **payload == *data)
-    }
-
-    /// The function that returns, for the connection in the `ASKED_` words, the bytes of its sends
-    /// that the kernel has, minus bytes of its topics that wait; infinite when it is gone.
-    #[napi(catch_unwind)]
-    pub fn bytes_settled<'env>(&self, env: &'env Env) -> Result<Function<'env, (), f64>> {
-        function(env, "bytesSettled", &self.crossing, Crossing::settled)
     }
 
     /// Bytes that were read from the connection, or -1 when it is gone.
@@ -491,12 +408,13 @@ impl JsReactor {
     /// The number of reactors that have sockets.
     #[napi(getter, catch_unwind)]
     pub fn count(&self) -> u32 {
-        self.drives.count() as u32
+        self.drives.sockets().len() as u32
     }
 
     /// The number of the reactor that has the listener.
     fn owner(&self, id: u32) -> usize {
-        id as usize % self.drives.count()
+        let sockets = self.drives.sockets();
+        sockets.start + id as usize % sockets.len()
     }
 
     /// The options in the form of the reactor; mostly those of the last connection.
@@ -506,8 +424,7 @@ impl JsReactor {
         limits: Option<&JsRates>,
         role: Role,
     ) -> Arc<ListenerConfig> {
-        let rates = rates::shared(limits);
-        let mut config = ListenerConfig { rates, ..listen::connection_config(options) };
+        let mut config = ListenerConfig { rates: shared(limits), ..listen::connection_config(options) };
         config.engine.role = role;
         if *self.served_config != config {
             self.served_config = Arc::new(config);
@@ -517,13 +434,17 @@ impl JsReactor {
 
     /// The link of the reactor of a slot.
     fn link(&self, slot: u32) -> Result<Arc<Link>> {
-        let link = self.crossing.borrow().links.get(self.drives.link(slot)).cloned();
+        let link = self.crossing.borrow().links.get(self.drives.of_slot(slot)).cloned();
         link.ok_or_else(|| Error::new(Status::InvalidArg, "there is no reactor of this number"))
     }
 
     fn gauges(&self) -> Option<Arc<Gauges>> {
         self.crossing.borrow().links.first().map(|link| link.gauges.clone())
     }
+}
+
+fn shared(limits: Option<&JsRates>) -> Option<Arc<Rates>> {
+    limits.map(|limits| limits.shared.clone())
 }
 
 impl Drop for JsReactor {

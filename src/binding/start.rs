@@ -1,12 +1,13 @@
 //! The settings of the reactors.
+#![cfg_attr(
+    all(target_os = "linux", target_env = "gnu"),
+    expect(unsafe_code, reason = "a function of the C library")
+)]
 
 use napi_derive::napi;
 
 use crate::reactor::{ReactorConfig, Spin};
 
-use super::allocator;
-
-/// Settings of the reactors.
 #[napi(object)]
 pub struct ReactorOptions {
     /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
@@ -22,28 +23,42 @@ pub struct ReactorOptions {
 }
 
 impl ReactorOptions {
-    /// The same for a reactor.
     pub(super) fn config(&self) -> ReactorConfig {
         ReactorConfig {
-            spin: spin(self.spin),
-            unfinished_budget: match self.unfinished_budget as usize {
-                0 => usize::MAX,
-                bytes => bytes,
+            spin: match u32::try_from(self.spin) {
+                Ok(0) => Spin::Never,
+                Ok(micros) => Spin::Micros(micros),
+                Err(_) => Spin::Automatic,
             },
-            send_budget: match self.send_budget as usize {
-                0 => usize::MAX,
-                bytes => bytes,
-            },
-            give_back: allocator::give_back(),
-            ..ReactorConfig::default()
+            unfinished_budget: budget(self.unfinished_budget),
+            send_budget: budget(self.send_budget),
+            ..config()
         }
     }
 }
 
-fn spin(micros: i32) -> Spin {
-    match u32::try_from(micros) {
-        Ok(0) => Spin::Never,
-        Ok(micros) => Spin::Micros(micros),
-        Err(_) => Spin::Automatic,
+/// For a reactor without options.
+pub(super) fn config() -> ReactorConfig {
+    ReactorConfig { give_back: give_back(), ..ReactorConfig::default() }
+}
+
+fn budget(bytes: f64) -> usize {
+    match bytes as usize {
+        0 => usize::MAX,
+        bytes => bytes,
     }
+}
+
+/// Makes the allocator return free memory to the system; `None` where it cannot.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn give_back() -> Option<fn()> {
+    Some(|| {
+        // SAFETY: any thread may call it at any time. It changes no memory in use.
+        let _anything = unsafe { libc::malloc_trim(0) };
+    })
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn give_back() -> Option<fn()> {
+    None
 }

@@ -6,18 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use napi::bindgen_prelude::{Array, Function};
+use napi::bindgen_prelude::Function;
 use napi::{Env, Error, Result, Status};
 
 use crate::bridge::chunk::{Arena, Chunk};
-use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
-use crate::bridge::split::split;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
-use super::drive::{Drive, Flushed};
+use super::drives::Flushed;
 use super::inline::waiting_failed;
-use super::lingering::{Delivered, Lingering};
+use super::lingering::Lingering;
 use super::listen::system_error;
 use super::wake::{Ring, Wake};
 
@@ -26,8 +24,8 @@ pub(super) struct Threads {
     handles: Vec<Handle>,
     running: Arc<Running>,
     ring: Ring,
-    /// `None` where there is no libuv.
-    wake: Option<Rc<Wake>>,
+    /// The ring calls the event loop itself, and not a threadsafe function.
+    has_bell: bool,
 }
 
 /// The threads that must be stopped and joined.
@@ -42,40 +40,24 @@ struct Running {
 }
 
 impl Threads {
-    /// A thread for each link.
+    /// A thread for each link. `config`: of each reactor. Without `lingering` they ring `function`.
     pub(super) fn start(
         env: &Env,
-        wake: &Function<'_, (), ()>,
-        memory: &Array<'_>,
+        function: &Function<'_, (), ()>,
+        wake: &Rc<Wake>,
         links: &[Arc<Link>],
         config: ReactorConfig,
-        delivered: &Rc<Delivered>,
-        has_libuv: bool,
+        lingering: Option<Lingering>,
     ) -> Result<Self> {
-        let config = config.shared_by(links.len());
         let running: Arc<Running> = Arc::default();
-        let bell = match has_libuv {
-            true => bell(
-                env,
-                wake,
-                memory,
-                &running,
-                Lingering::new(links.to_vec(), delivered.clone(), config.spin),
-            )?,
-            false => None,
-        };
-        let (ring, wake) = match bell {
-            Some((ring, wake)) => (ring, Some(wake)),
-            None => {
-                // Before the threadsafe function, whose own hook then runs first: it refuses calls
-                // when this one joins.
-                env.add_env_cleanup_hook(running.clone(), |running| running.stop())?;
-                (Ring::threadsafe_function(wake)?, None)
-            }
-        };
-        let mut threads = Self { handles: Vec::new(), running, ring, wake };
-        // Ends the threads that run, and those that nothing refers to any more.
-        threads.run(links, config).inspect_err(|_| threads.retire())?;
+        let ring = lingering.and_then(|lingering| bell(env, wake, &running, lingering));
+        let has_bell = ring.is_some();
+        let ring = ring.map_or_else(|| Ring::threadsafe_function(function), Ok)?;
+        let mut threads = Self { handles: Vec::new(), running, ring, has_bell };
+        threads.run(links, config).inspect_err(|_| {
+            threads.stop();
+            wake.hang_up(());
+        })?;
         Ok(threads)
     }
 
@@ -103,43 +85,23 @@ impl Threads {
         Ok(())
     }
 
-    /// Memory for a chunk of the reactor of that number.
-    pub(super) fn buffer(&self, number: usize) -> Vec<u8> {
-        self.handles.get(number).map(Handle::buffer).unwrap_or_default()
-    }
-
-    /// Gives each reactor the records of its own slots.
-    fn split(&self, bytes: &[u8], large: Vec<Large>) -> Result<()> {
-        let chunks =
-            split(bytes, large, self.count(), |slot| self.number(slot), |number| self.buffer(number));
-        for (number, chunk) in chunks.into_iter().enumerate() {
-            if !chunk.bytes.is_empty() {
-                self.submit(number, Command::Chunk(chunk))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The way to one reactor.
-    fn handle(&self, number: usize) -> Result<&Handle> {
-        self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
-    }
-}
-
-impl Drive for Threads {
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.handles.len()
     }
 
-    fn submit(&self, number: usize, command: Command) -> Result<()> {
+    /// The number of the reactor that a slot belongs to.
+    pub(super) fn of_slot(&self, slot: u32) -> usize {
+        slot as usize & (self.count().next_power_of_two() - 1)
+    }
+
+    pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
         self.handle(number)?.submit(command).map_err(|error| system_error(&error))
     }
 
-    fn flush(&self, mut arena: Arena, _last: Option<&[u8]>) -> Flushed {
-        let [handle] = self.handles.as_slice() else {
-            let large = std::mem::take(&mut arena.large);
-            let outcome = self.split(arena.bytes(), large);
-            return Flushed { next: arena.memory, wanting: false, outcome };
+    /// Hands the records of an arena over to the one reactor.
+    pub(super) fn flush(&self, arena: Arena) -> Flushed {
+        let Some(handle) = self.handles.first() else {
+            return Flushed { next: arena.memory, wanting: false, outcome: Ok(()) };
         };
         let (next, wanting, command) = match handle.arena() {
             Some(next) => (next, false, Command::Arena(arena)),
@@ -150,75 +112,66 @@ impl Drive for Threads {
                 (arena.memory, true, Command::Chunk(Chunk { bytes, large: arena.large }))
             }
         };
-        let outcome = handle.submit(command).map_err(|error| system_error(&error));
-        Flushed { next, wanting, outcome }
+        Flushed { next, wanting, outcome: self.submit(0, command) }
     }
 
-    fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
+    /// Memory for a chunk of the reactor of that number.
+    pub(super) fn buffer(&self, number: usize) -> Vec<u8> {
+        self.handles.get(number).map(Handle::buffer).unwrap_or_default()
+    }
+
+    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
         match self.handles.first() {
             Some(handle) => handle.exchange(arena),
             None => arena,
         }
     }
 
-    fn lend_arena(&self, memory: Box<dyn Lent>) {
+    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
         if let Some(handle) = self.handles.first() {
             handle.lend_arena(memory);
         }
     }
 
-    fn give_credit(&self, number: usize) -> Result<()> {
+    pub(super) fn give_credit(&self, number: usize) -> Result<()> {
         self.handle(number)?.wake().map_err(|error| system_error(&error))
     }
 
-    fn wake(&self) -> Option<&Wake> {
-        self.wake.as_deref()
+    fn handle(&self, number: usize) -> Result<&Handle> {
+        self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
     }
 
-    fn stop(&self) {
+    /// Waits for the threads to end.
+    pub(super) fn stop(&self) {
         self.running.stop();
     }
 
-    /// The event loop is called when the threads have ended, and closes their handles.
-    fn retire(&self) {
+    /// Lets the threads end. Returns whether the event loop is called when they have, which then cuts
+    /// `Wake`.
+    pub(super) fn retire(&self) -> bool {
         self.running.retired.store(true, Ordering::SeqCst);
         for handle in &self.handles {
             // A reactor that cannot be woken does not run.
             let _stopped = handle.submit(Command::Stop);
         }
-        if self.wake.is_some() && self.running.count.load(Ordering::SeqCst) == 0 {
+        if self.has_bell && self.running.count.load(Ordering::SeqCst) == 0 {
             self.ring.ring();
         }
+        self.has_bell
     }
 }
 
-/// A bell of libuv's own, and the end of it that calls `function`. `None` where there is no libuv.
-fn bell(
-    env: &Env,
-    function: &Function<'_, (), ()>,
-    memory: &Array<'_>,
-    running: &Arc<Running>,
-    lingering: Lingering,
-) -> Result<Option<(Ring, Rc<Wake>)>> {
-    let wake = Wake::new(env, function, memory)?;
+/// A bell of libuv's own. `None` where there is no libuv.
+fn bell(env: &Env, wake: &Rc<Wake>, running: &Arc<Running>, lingering: Lingering) -> Option<Ring> {
     let (called, threads) = (wake.clone(), running.clone());
-    let Some(ring) = wake.bell(env, move |event_loop| {
+    wake.bell(env, move |event_loop| {
         if threads.have_retired() {
             threads.stop();
             called.cut(());
         } else {
             lingering.deliver(&called, event_loop);
         }
-    }) else {
-        return Ok(None);
-    };
-    let threads = running.clone();
-    let hung_up = wake.on_cleanup(env, move |wake, cleanup| {
-        threads.stop();
-        wake.cut(cleanup);
-    });
-    hung_up.inspect_err(|_| wake.cut(()))?;
-    Ok(Some((ring, wake)))
+    })
 }
 
 /// The body of the thread. Its end is reported to the environment, whatever the cause.

@@ -1,6 +1,6 @@
 //! The way from the reactors to JavaScript.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use napi::{Env, Result, Status};
 use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
 use super::uv::EventLoop;
 use super::uv::signal::{Ringer, Signal};
-use super::uv::turns::Turns;
 
 /// JavaScript's end, on its environment's thread.
 pub(super) struct Wake {
@@ -21,10 +20,8 @@ pub(super) struct Wake {
     /// Lists of all memory lent to the reactors, which may write there until they have ended.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
-    /// The bell of the threads; a reactor without a thread needs none.
+    /// The bell of the threads.
     signal: RefCell<Option<Signal>>,
-    turns: RefCell<Option<Turns>>,
-    turn: Rc<Cell<u32>>,
 }
 
 impl Wake {
@@ -35,8 +32,6 @@ impl Wake {
             memory: RefCell::new(Some(Reference::new(env, memory, true)?)),
             hook: RefCell::new(None),
             signal: RefCell::new(None),
-            turns: RefCell::new(None),
-            turn: Rc::default(),
         }))
     }
 
@@ -51,31 +46,15 @@ impl Wake {
     }
 
     /// Calls `hook` before the environment ends, unless this is cut before. The hook ends the
-    /// reactors and cuts; the environment waits for its second argument to be dropped.
-    pub(super) fn on_cleanup(
-        self: &Rc<Self>,
-        env: &Env,
-        hook: impl FnOnce(&Self, Cleanup) + 'static,
-    ) -> Result<()> {
+    /// reactors and cuts; the environment waits for its argument to be dropped.
+    pub(super) fn on_cleanup(self: &Rc<Self>, env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Result<()> {
         let wake = self.clone();
         let hook = on_cleanup(env, move |cleanup| {
             wake.hook.take();
-            hook(&wake, cleanup);
+            hook(cleanup);
         })?;
         *self.hook.borrow_mut() = Some(hook);
-        let called = self.clone();
-        *self.turns.borrow_mut() = Turns::start(env, self.turn.clone(), Box::new(move || called.call()));
         Ok(())
-    }
-
-    /// Calls JavaScript in the event loop's next turn, before that reads any socket. False: this
-    /// has been cut.
-    pub(super) fn call_next(&self) -> bool {
-        self.turns.borrow().as_ref().inspect(|turns| turns.call_next()).is_some()
-    }
-
-    pub(super) fn loop_turn(&self) -> u32 {
-        self.turn.get()
     }
 
     pub(super) fn hold(&self, does: bool) {
@@ -91,18 +70,18 @@ impl Wake {
         }
     }
 
-    /// The reactors have ended. `until_closed` is dropped when the loop has closed their handles.
+    /// The reactors have ended. `until_closed` is dropped when the loop has closed the bell.
     pub(super) fn cut<T: 'static>(&self, until_closed: T) {
         self.function.take();
         self.memory.take();
         if let Some(hook) = self.hook.take() {
             hook.remove();
         }
-        let until_closed = Rc::new(until_closed);
-        if let Some(turns) = self.turns.take() {
-            let until_closed = until_closed.clone();
-            turns.close(Box::new(move || drop(until_closed)));
-        }
+        self.hang_up(until_closed);
+    }
+
+    /// The threads have ended.
+    pub(super) fn hang_up<T: 'static>(&self, until_closed: T) {
         if let Some(signal) = self.signal.take() {
             signal.close(Box::new(move || drop(until_closed)));
         }

@@ -68,7 +68,7 @@ pub struct Admission {
 struct State {
     connections: u32,
     /// Of networks that have any: bounded by their number.
-    networks: HashMap<Network, u32>,
+    networks: HashMap<IpAddr, u32>,
     /// When the next handshake would be due, were they evenly spread.
     next_handshake: Option<Instant>,
     /// In a warning, which says how to allow them.
@@ -78,26 +78,10 @@ struct State {
 const MOST_SHOWN: u8 = 10;
 
 /// What counts as one address: with IPv6 a /64, for a host has at least that many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Network {
-    V4([u8; 4]),
-    V6([u8; 8]),
-}
-
-impl Network {
-    fn of(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(address) => Self::V4(address.octets()),
-            IpAddr::V6(address) => match address.to_ipv4_mapped() {
-                Some(address) => Self::V4(address.octets()),
-                None => Self::V6(Self::prefix(address)),
-            },
-        }
-    }
-
-    fn prefix(address: Ipv6Addr) -> [u8; 8] {
-        let [a, b, c, d, e, f, g, h, ..] = address.octets();
-        [a, b, c, d, e, f, g, h]
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & u128::MAX << 64).into(),
+        address => address,
     }
 }
 
@@ -126,7 +110,7 @@ impl Admission {
         if per_address > 0
             && let Some(address) = address
         {
-            let count = state.networks.entry(Network::of(address)).or_default();
+            let count = state.networks.entry(network(address)).or_default();
             if *count >= per_address {
                 return Err(self.deny(Denial::Address));
             }
@@ -139,7 +123,7 @@ impl Admission {
     pub fn leave(&self, address: Option<IpAddr>) {
         let mut state = self.lock();
         state.connections = state.connections.saturating_sub(1);
-        let Some(network) = address.map(Network::of) else { return };
+        let Some(network) = address.map(network) else { return };
         if let Some(count) = state.networks.get_mut(&network) {
             *count -= 1;
             if *count == 0 {

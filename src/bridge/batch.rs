@@ -58,7 +58,8 @@ pub struct Credit {
 }
 
 /// The reactor reads sockets straight into `spare`, has the engine unmask in place, and records
-/// where the payloads are; bytes that it does not record only waste room.
+/// where the payloads are; bytes that it does not record only waste room. The default has no room.
+#[derive(Default)]
 pub struct Batch {
     /// [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
     pub bytes: Room,
@@ -81,22 +82,7 @@ pub struct Batch {
 
 impl Batch {
     pub fn new() -> Self {
-        Self { bytes: Room::own(), ..Self::hollow() }
-    }
-
-    pub fn hollow() -> Self {
-        Self {
-            bytes: Room::None,
-            used: 0,
-            records: Vec::new(),
-            large: Vec::new(),
-            credits: Vec::new(),
-            large_bytes: 0,
-            openings: 0,
-            charged: 0,
-            reported: None,
-            last: 0,
-        }
+        Self { bytes: Room::own(), ..Self::default() }
     }
 
     /// After reading into the free bytes raise `used`.
@@ -229,7 +215,7 @@ impl Batch {
 
     pub(super) fn strip(&mut self) -> Self {
         let credits = mem::take(&mut self.credits);
-        mem::replace(self, Self { credits, ..Self::hollow() })
+        mem::replace(self, Self { credits, ..Self::default() })
     }
 
     /// Whether `other` may be appended, copying at most `limit` bytes.

@@ -222,7 +222,7 @@ impl State {
     /// An empty batch, in lent room if there is some, so that a large batch need not be copied.
     /// Hollow without any room.
     fn furnish(&mut self) -> Box<Batch> {
-        let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::hollow()));
+        let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::default()));
         batch.bytes = self.lent.pop().or_else(|| self.own.pop()).unwrap_or_default();
         batch
     }

@@ -1,6 +1,6 @@
-//! libuv as Node exports it, on the event loop of an environment: a watch on a descriptor
-//! (`watch.rs`), the signal from other threads (`signal.rs`), the count of its turns (`turns.rs`),
-//! and what their handles share (`handles.rs`).
+//! libuv as Node exports it, on the event loop of an environment: a watch on time, turns and a descriptor
+//! (`watch.rs`), the signal from other threads (`signal.rs`), and what their handles share
+//! (`handles.rs`).
 //!
 //! The functions are looked up when they are first wanted: a program that embeds this crate without
 //! libuv, such as `cargo test`, has none. None of this needs the layout of libuv's structures, only
@@ -9,7 +9,6 @@
 
 mod handles;
 pub(super) mod signal;
-pub(super) mod turns;
 pub(super) mod watch;
 
 use std::ffi::{CStr, c_int, c_void};

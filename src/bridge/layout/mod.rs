@@ -31,10 +31,9 @@ macro_rules! layout {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*) => {
         $($(#[doc = $doc])* pub const $name: $type = $value;)*
 
-        /// Name, number, and the lines of the comment.
         #[cfg(all(test, not(loom)))]
-        pub(super) fn constants() -> Vec<(&'static str, u32, Vec<&'static str>)> {
-            vec![$((stringify!($name), $name as u32, vec![$($doc.trim()),*])),*]
+        pub(super) fn constants() -> Vec<(&'static str, u32)> {
+            vec![$((stringify!($name), $name as u32)),*]
         }
     };
 }
@@ -42,73 +41,70 @@ macro_rules! layout {
 mod cause;
 mod topics;
 
+/// Index of the first word after the records.
+const AFTER_RECORDS: usize = MAX_RECORDS * RECORD_WORDS;
+
 layout! {
     /// In `u32`.
     RECORD_WORDS: usize = 4;
     /// In an inbound batch.
     MAX_RECORDS: usize = 16_384;
 
-    /// Word after the records: payload bytes of the drained batch.
-    DRAINED_BYTES: usize = MAX_RECORDS * RECORD_WORDS;
-    /// Next word: 1 + the number of the lent memory that has them; 0: the reactor's own has them.
-    DRAINED_LENT: usize = MAX_RECORDS * RECORD_WORDS + 1;
-    /// Next word: 1 when that memory is handed over, and other memory should be lent; 0 when
-    /// payloads must be copied before the next drain, with which it goes back.
-    DRAINED_HANDED: usize = MAX_RECORDS * RECORD_WORDS + 2;
-    /// Next word, by JavaScript: bytes of the arena to be flushed.
-    FLUSHED_BYTES: usize = MAX_RECORDS * RECORD_WORDS + 3;
-    /// Next word: 1 + the number of the next arena to fill; 0: the same one again.
-    FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
-    /// Next word, by JavaScript: slot of the connection whose sent bytes it asks for.
-    ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
-    /// Next word: its generation.
-    ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
-    /// Next word, by JavaScript: number of the memory that it lends.
-    LENT_ID: usize = MAX_RECORDS * RECORD_WORDS + 7;
-    /// Next word, by JavaScript: records of the drained batch that it is done with.
-    DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
-    /// Next word: the turn of the event loop in which the batch was drained, 30 bits.
-    DRAINED_TURN: usize = MAX_RECORDS * RECORD_WORDS + 9;
-    /// Next word, by JavaScript: 1 when only records of streams are to be drained.
-    DRAINED_STREAMS: usize = MAX_RECORDS * RECORD_WORDS + 10;
-    /// Next word, by JavaScript: 1 when some record of the arena is not for a socket.
-    FLUSHED_MIXED: usize = MAX_RECORDS * RECORD_WORDS + 11;
-    /// Next word, by JavaScript: 1 when the memory for what streams write is free.
-    FLOWS_FREE: usize = MAX_RECORDS * RECORD_WORDS + 12;
-    /// Next word: 1 when there is something to do with streams.
-    FLOWS_WAIT: usize = MAX_RECORDS * RECORD_WORDS + 13;
-    /// Next word, by JavaScript: 1 when a chunk of a stream may be read where it is. Then by
-    /// the reactor: 1 + the number of records, which are in the array, if it was; else 0.
-    PUMPED: usize = MAX_RECORDS * RECORD_WORDS + 14;
-    /// Next word: bit 0 when records of streams wait, bit 1 when their reactor waits until those
-    /// before have been dealt with.
-    STREAMS_WAIT: usize = MAX_RECORDS * RECORD_WORDS + 15;
-    /// Next words: what there is to do, [`FLOW_WORDS`] words each: slot, kind with the number
-    /// of sends above it, and of bytes to be written their offset and their number.
-    FLOWS: usize = MAX_RECORDS * RECORD_WORDS + 16;
-    /// Words of each.
+    /// Words after the records. Payload bytes of the drained batch.
+    DRAINED_BYTES: usize = AFTER_RECORDS;
+    /// 1 + the number of the lent memory that has them; 0: the reactor's own has them.
+    DRAINED_LENT: usize = AFTER_RECORDS + 1;
+    /// 1 when that memory is handed over, and other memory should be lent; 0 when payloads must be
+    /// copied before the next drain, with which it goes back.
+    DRAINED_HANDED: usize = AFTER_RECORDS + 2;
+    /// By JavaScript: bytes of the arena to be flushed.
+    FLUSHED_BYTES: usize = AFTER_RECORDS + 3;
+    /// 1 + the number of the next arena to fill; 0: the same one again.
+    FLUSHED_NEXT: usize = AFTER_RECORDS + 4;
+    /// By JavaScript: slot of the connection that a call is about.
+    ASKED_SLOT: usize = AFTER_RECORDS + 5;
+    /// Its generation.
+    ASKED_GENERATION: usize = AFTER_RECORDS + 6;
+    /// By JavaScript: number of the memory that it lends.
+    LENT_ID: usize = AFTER_RECORDS + 7;
+    /// By JavaScript: records of the drained batch that it is done with.
+    DELIVERED_RECORDS: usize = AFTER_RECORDS + 8;
+    /// The turn of the event loop in which the batch was drained, 30 bits.
+    DRAINED_TURN: usize = AFTER_RECORDS + 9;
+    /// By JavaScript: 1 when only records of streams are to be drained.
+    DRAINED_STREAMS: usize = AFTER_RECORDS + 10;
+    /// By JavaScript: 1 when some record of the arena is not for a socket.
+    FLUSHED_MIXED: usize = AFTER_RECORDS + 11;
+    /// By JavaScript: 1 when the memory for what streams write is free.
+    FLOWS_FREE: usize = AFTER_RECORDS + 12;
+    /// The number of [`FLOWS`], and [`FLOWS_WANT_MEMORY`].
+    FLOWS_WAIT: usize = AFTER_RECORDS + 13;
+    /// By JavaScript: 1 when a chunk of a stream may be read where it is. Then by the reactor: 1 + the
+    /// number of records, which are in the array, if it was; else 0.
+    PUMPED: usize = AFTER_RECORDS + 14;
+    /// Bit 0 when records of streams wait, bit 1 when their reactor waits until those before have been
+    /// dealt with.
+    STREAMS_WAIT: usize = AFTER_RECORDS + 15;
+    /// What streams are to do, [`FLOW_WORDS`] words each: slot, kind with the number of sends above it,
+    /// and of bytes to be written their offset and their number.
+    FLOWS: usize = AFTER_RECORDS + 16;
     FLOW_WORDS: usize = 4;
-    /// Most of them at once.
     MOST_FLOWS: usize = 256;
     /// Bit of [`FLOWS_WAIT`]: other memory is needed.
     FLOWS_WANT_MEMORY: u32 = 1 << 31;
     /// The stream takes no more bytes for now.
     STREAM_FULL: u32 = 0;
-    /// The stream takes bytes again.
     STREAM_DRAINED: u32 = 1;
-    /// The peer has ended its side.
+    /// By the peer.
     STREAM_ENDED: u32 = 2;
-    /// The stream is closed.
     STREAM_CLOSED: u32 = 3;
     /// Write bytes to the stream, in lent memory.
     FLOW_WRITE: u32 = 0;
-    /// End our side.
     FLOW_END: u32 = 1;
-    /// Destroy the stream.
     FLOW_DESTROY: u32 = 2;
     /// Destroy it with a reset.
     FLOW_RESET: u32 = 3;
-    /// Read it again.
+    /// Read the stream again.
     FLOW_RESUME: u32 = 4;
     /// Position of the number of sends within the word that has the kind.
     FLOW_SENT_SHIFT: u32 = 8;
@@ -191,12 +187,6 @@ layout! {
     /// Records begin at multiples of this.
     OUT_ALIGN: usize = 16;
 
-    OUT_WORD_SLOT: usize = 0;
-    OUT_WORD_GENERATION: usize = 1;
-    OUT_WORD_KIND: usize = 2;
-    /// In bytes; with [`OUT_FLAG_SAME`] offset of the payload in the chunk.
-    OUT_WORD_LENGTH: usize = 3;
-
     OUT_TEXT: u8 = 1;
     OUT_BINARY: u8 = 2;
     OUT_PING: u8 = 3;
@@ -242,7 +232,7 @@ layout! {
     OUT_FLAG_LARGE: u8 = 0x04;
     /// If the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// The payload is an earlier record's. With [`OUT_FLAG_LARGE`]: the last record with
+    /// The payload is an earlier record's, `length` its offset in the chunk. With [`OUT_FLAG_LARGE`]: the last record with
     /// [`OUT_FLAG_SHARED`] has the payload and the kind of message.
     OUT_FLAG_SAME: u8 = 0x10;
     /// With [`OUT_FLAG_LARGE`], of a whole message: later records have the same payload.
@@ -274,7 +264,7 @@ layout! {
 }
 
 #[cfg(all(test, not(loom)))]
-pub(super) fn all_constants() -> Vec<(&'static str, u32, Vec<&'static str>)> {
+pub(super) fn all_constants() -> Vec<(&'static str, u32)> {
     [constants(), topics::constants()].concat()
 }
 

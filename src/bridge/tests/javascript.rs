@@ -18,8 +18,8 @@ const HEAD: &str = "\
 // What both languages must agree on, made by a test of src/bridge, which fails where it differs. To
 // make it again: WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
 //
-// A tag is the word of a record that carries its kind, flags and aux. The flags are here as they
-// are in a tag. A number of 64 bits is two words, the lower half first.
+// src/bridge/layout says what each constant is. A tag is the word of a record that carries its kind, flags
+// and aux. The flags are here as they are in a tag. A number of 64 bits is two words, the lower half first.
 
 ";
 
@@ -39,13 +39,7 @@ fn javascript() -> String {
     frame_bytes(&mut out);
     valid_status_codes(&mut out);
     out.push_str("module.exports = {\n");
-    for (name, number, comment) in all_constants() {
-        let comment: Vec<_> = comment.iter().map(|line| line.replace("[`", "`").replace("`]", "`")).collect();
-        match &*comment {
-            [] => {}
-            [line] => writeln!(out, "  /** {line} */").unwrap(),
-            lines => writeln!(out, "  /**\n   * {}\n   */", lines.join("\n   * ")).unwrap(),
-        }
+    for (name, number) in all_constants() {
         let number = if name.contains("_FLAG_") { number << FLAGS_SHIFT } else { number };
         writeln!(out, "  {name}: {number},").unwrap();
     }

@@ -112,7 +112,7 @@ impl Forward {
             self.batch.bytes = room;
         }
         let gives_way = self.giving_way.is_due(self.batch.used, self.link.inbox.weight());
-        let mut full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
+        let mut full = std::mem::replace(&mut self.batch, Box::new(Batch::default()));
         full.reported = self.reported;
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;

@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use napi_derive::napi;
 
-use crate::binding::crossing::Crossing;
 use crate::bridge::tally::{BUCKETS, Histogram, MILLIONTHS, Meters, Pause, Tally};
 use crate::engine::deflate::Budget;
 use crate::reactor::Link;
+
+use super::crossing::Crossing;
 
 /// Of all reactors together.
 #[napi(object)]
@@ -48,7 +49,7 @@ pub struct HistogramCounts {
 
 const NANOS: u64 = 1_000_000_000;
 
-pub(in crate::binding) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> ReactorMetrics {
+pub(super) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> ReactorMetrics {
     let mut tally = Tally::default();
     links.iter().for_each(|link| link.totals.add_to(&mut tally));
     let of =

@@ -1,4 +1,4 @@
-//! The limits of a server, for upgrades that JavaScript decides.
+//! The limits of a server, for upgrades that JavaScript decides and for all that peers send.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use napi_derive::napi;
 
 use crate::bridge::admission::{Admission, Denial, Limits};
 use crate::bridge::origins::Origins;
+use crate::bridge::rates::Rates;
 
 /// 0 = none.
 #[napi(object)]
@@ -21,7 +22,7 @@ pub struct AdmissionLimits {
 
 #[napi(js_name = "Admission")]
 pub struct JsAdmission {
-    pub(in crate::binding) shared: Arc<Admission>,
+    pub(super) shared: Arc<Admission>,
 }
 
 #[napi]
@@ -77,4 +78,35 @@ impl JsAdmission {
 /// Node adds the interface to a link-local literal: `fe80::1%eth0`.
 fn ip(address: &str) -> Option<IpAddr> {
     address.split('%').next()?.parse().ok()
+}
+
+/// In a second; 0 = no limit.
+#[napi(object)]
+pub struct RateLimits {
+    /// Pings and pongs included.
+    pub messages_per_second: u32,
+    /// An integer.
+    pub bytes_per_second: f64,
+    /// Whether a connection that sends more is closed; else it is not read for a while.
+    pub closes: bool,
+}
+
+#[napi(js_name = "Rates")]
+pub struct JsRates {
+    pub(super) shared: Arc<Rates>,
+}
+
+#[napi]
+impl JsRates {
+    #[napi(constructor, catch_unwind)]
+    pub fn new(limits: RateLimits) -> Self {
+        let RateLimits { messages_per_second, bytes_per_second, closes } = limits;
+        Self { shared: Arc::new(Rates::new(messages_per_second, bytes_per_second as u64, closes)) }
+    }
+
+    /// By messages, and by bytes.
+    #[napi(catch_unwind)]
+    pub fn exceeded(&self) -> Vec<f64> {
+        self.shared.exceeded().map(|count| count as f64).to_vec()
+    }
 }
