@@ -140,7 +140,6 @@ impl Inline {
         });
     }
 
-    /// Sets the options of a server.
     pub(super) fn configure(&self, config: ReactorConfig) {
         self.act(|reactor| reactor.configure(config));
     }
@@ -258,6 +257,9 @@ impl Inline {
         self.armed.set(Due::Never);
         // After the end of the watch, which needs the descriptor.
         self.reactor.take();
+        if self.is_wanted.get() {
+            self.arm(Due::Now);
+        }
     }
 
     /// Sees to it that the next turn comes in time; an earlier one does no harm.

@@ -43,7 +43,6 @@ pub struct JsReactor {
 /// The connection that a socket becomes.
 #[napi(object)]
 pub struct Place {
-    /// Its slot.
     pub slot: u32,
     /// The number of earlier connections in the slot.
     pub generation: u32,
@@ -202,7 +201,6 @@ impl JsReactor {
         Ok(listening)
     }
 
-    /// Lets a listener accept.
     #[napi(catch_unwind)]
     pub fn accept(&self, id: u32) -> Result<()> {
         self.drives.submit(self.owner(id), Command::Accept(id))
@@ -238,29 +236,6 @@ impl JsReactor {
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
         let config = self.served_config(&options, limits, Role::Server);
         self.begin(stream.into(), place, &options, config, [response, prefix])
-    }
-
-    fn begin(
-        &self,
-        stream: Transport,
-        Place { slot, generation, held }: Place,
-        options: &ConnectionOptions,
-        config: Arc<ListenerConfig>,
-        [response, prefix]: [&[u8]; 2],
-    ) -> Result<()> {
-        // Before the reactor knows the connection: `bytes_taken` answers at once.
-        self.link(slot)?.gauges.open(slot, generation);
-        let adoption = Adoption {
-            stream,
-            id: Some(ConnectionId { slot, generation }),
-            response: response.to_vec(),
-            held,
-            prefix: prefix.to_vec(),
-            listener: NO_LISTENER,
-            config,
-            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
-        };
-        self.drives.submit(self.drives.of_slot(slot), Command::Adopt(Box::new(adoption)))
     }
 
     /// Sets the options of a connection whose REQUEST record has come, if it is accepted later.
@@ -379,7 +354,6 @@ impl JsReactor {
         Ok(self.link(slot)?.meters.full_for(slot).as_secs_f64())
     }
 
-    /// The metrics of the reactors.
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> ReactorMetrics {
         let crossing = self.crossing.borrow();
@@ -417,6 +391,30 @@ impl JsReactor {
         sockets.start + id as usize % sockets.len()
     }
 
+    /// `response` is written first, `prefix` is what was read before.
+    fn begin(
+        &self,
+        stream: Transport,
+        Place { slot, generation, held }: Place,
+        options: &ConnectionOptions,
+        config: Arc<ListenerConfig>,
+        [response, prefix]: [&[u8]; 2],
+    ) -> Result<()> {
+        // Before the reactor knows the connection: `bytes_taken` answers at once.
+        self.link(slot)?.gauges.open(slot, generation);
+        let adoption = Adoption {
+            stream,
+            id: Some(ConnectionId { slot, generation }),
+            response: response.to_vec(),
+            held,
+            prefix: prefix.to_vec(),
+            listener: NO_LISTENER,
+            config,
+            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
+        };
+        self.drives.submit(self.drives.of_slot(slot), Command::Adopt(Box::new(adoption)))
+    }
+
     /// The options in the form of the reactor; mostly those of the last connection.
     fn served_config(
         &mut self,
@@ -432,7 +430,6 @@ impl JsReactor {
         self.served_config.clone()
     }
 
-    /// The link of the reactor of a slot.
     fn link(&self, slot: u32) -> Result<Arc<Link>> {
         let link = self.crossing.borrow().links.get(self.drives.of_slot(slot)).cloned();
         link.ok_or_else(|| Error::new(Status::InvalidArg, "there is no reactor of this number"))

@@ -84,7 +84,6 @@ impl Arena {
         self.memory.bytes().get(..self.used).unwrap_or_default()
     }
 
-    /// The records.
     pub fn records(&self) -> OutRecords<'_> {
         OutRecords::new(self.bytes())
     }

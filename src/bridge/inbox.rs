@@ -180,9 +180,7 @@ impl Inbox {
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
-        let mut state = self.lock();
-        self.delivered.store(batch.last.saturating_sub(left), Ordering::Release);
-        mem::take(&mut state.starving)
+        self.has_dealt(batch.last.saturating_sub(left))
     }
 
     pub fn lend(&self, memory: Box<dyn Lent>) {

@@ -1,7 +1,8 @@
 //! Records about topics, and the words of their payloads, such as `GAP_` of [`IN_GAP`]. A number of
 //! 64 bits is two words, the lower half first.
 //!
-//! JavaScript owns names, numbers and positions, the reactors members and histories.
+//! JavaScript owns names, numbers and positions, the reactors members and histories. Records that are not
+//! about one connection have the slot [`TOPIC_SLOT`].
 
 layout! {
     /// A connection is a member, and the messages that it asked to have again are queued.
@@ -10,9 +11,9 @@ layout! {
     IN_DROPPED: u8 = 17;
     /// A connection cannot be sent these messages any more: the history has lost them.
     IN_GAP: u8 = 18;
-    /// The outcome of a message with a receipt, on one reactor; slot: [`TOPIC_SLOT`].
+    /// The outcome of a message with a receipt, on one reactor.
     IN_RECEIPT: u8 = 19;
-    /// The answer to [`OUT_HISTORY`]; slot: [`TOPIC_SLOT`].
+    /// The answer to [`OUT_HISTORY`].
     IN_HISTORY: u8 = 20;
 
     /// `u32`, little-endian, as all words of inbound payloads.
@@ -69,27 +70,24 @@ layout! {
     /// generation is the number of the topic, which JavaScript counts up.
     TOPIC_SLOT: u32 = u32::MAX;
 
-    /// Slot: [`TOPIC_SLOT`].
     OUT_TOPIC: u8 = 17;
-    /// With its members and its history. Slot: [`TOPIC_SLOT`].
+    /// With its members and its history.
     OUT_TOPIC_END: u8 = 18;
     /// A connection becomes a member, after the messages that it asks to have again.
     OUT_SUBSCRIBE: u8 = 19;
     /// Payload: the number of the topic; 0: all, and the connection joins none any more.
     OUT_UNSUBSCRIBE: u8 = 20;
-    /// More about the next [`OUT_PUBLISH`]. Slot: [`TOPIC_SLOT`]. After the words: slot and
-    /// generation of each connection that does not get it, then the key.
+    /// More about the next [`OUT_PUBLISH`]. After the words: slot and generation of each connection
+    /// that does not get it, then the key.
     OUT_TARGET: u8 = 21;
-    /// A whole message. Slot: [`TOPIC_SLOT`]. Flags: `OUT_FLAG_FIN`, `OUT_FLAG_COMPRESS` and where
-    /// the payload is; aux: [`PUBLISH_TEXT`] or 0.
+    /// A whole message. Flags: `OUT_FLAG_FIN`, `OUT_FLAG_COMPRESS` and where the payload is; aux:
+    /// [`PUBLISH_TEXT`] or 0.
     OUT_PUBLISH: u8 = 22;
-    /// Slot: [`TOPIC_SLOT`]. Payload: number of the prepared message.
+    /// Payload: number of the prepared message.
     OUT_PUBLISH_PREPARED: u8 = 23;
-    /// For the first reactor only. Slot: [`TOPIC_SLOT`]. Payload: `SUBSCRIBE_` without the topic,
-    /// then the most messages wanted.
+    /// For the first reactor only. Payload: `SUBSCRIBE_` without the topic, then the most messages wanted.
     OUT_HISTORY: u8 = 24;
-    /// Bytes that all histories may take on all reactors together. Slot: [`TOPIC_SLOT`]. Payload:
-    /// 64 bits.
+    /// Bytes that all histories may take on all reactors together, 64 bits.
     OUT_HISTORY_BUDGET: u8 = 25;
 
     /// One of `SLOW_`.
