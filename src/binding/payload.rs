@@ -56,7 +56,8 @@ impl LentWords {
     /// `view` is an ArrayBuffer's whole memory that lib keeps, out of reach of other code, as long
     /// as it has a reactor.
     pub(super) fn new(view: &mut Uint32ArraySlice<'_>) -> Self {
-        let words = words_mut(view);
+        // SAFETY: as for `bytes_mut`; a Uint32Array is aligned to four bytes.
+        let words = unsafe { view.as_mut() };
         Self { len: words.len(), start: NonNull::from(words).cast() }
     }
 
@@ -78,11 +79,5 @@ pub(super) fn bytes_mut<'a>(view: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
     // SAFETY: the view is an argument of the call that is running on the JavaScript thread, so its
     // buffer is attached and no JavaScript runs while the slice lives; lib passes no two arguments
     // over the same memory, and never memory of a SharedArrayBuffer.
-    unsafe { view.as_mut() }
-}
-
-/// To be written before this call returns to JavaScript.
-pub(super) fn words_mut<'a>(view: &'a mut Uint32ArraySlice<'_>) -> &'a mut [u32] {
-    // SAFETY: as for `bytes_mut`; a Uint32Array is aligned to four bytes.
     unsafe { view.as_mut() }
 }

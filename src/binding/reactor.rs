@@ -336,16 +336,14 @@ impl JsReactor {
     /// Bytes that were read from the connection, or -1 when it is gone.
     #[napi(catch_unwind)]
     pub fn bytes_given(&self, slot: u32, generation: u32) -> f64 {
-        self.gauges()
-            .and_then(|gauges| gauges.read_given(slot, generation))
-            .map_or(-1.0, |bytes| bytes as f64)
+        self.gauge(|gauges| gauges.read_given(slot, generation))
     }
 
     /// Bytes that the kernel has of the connection, those of its topics included, or -1 when it is
     /// gone.
     #[napi(catch_unwind)]
     pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
-        self.gauges().and_then(|gauges| gauges.read(slot, generation)).map_or(-1.0, |bytes| bytes as f64)
+        self.gauge(|gauges| gauges.read(slot, generation))
     }
 
     /// Seconds for which bytes have waited that the kernel does not take; the slot is taken.
@@ -435,8 +433,9 @@ impl JsReactor {
         link.ok_or_else(|| Error::new(Status::InvalidArg, "there is no reactor of this number"))
     }
 
-    fn gauges(&self) -> Option<Arc<Gauges>> {
-        self.crossing.borrow().links.first().map(|link| link.gauges.clone())
+    fn gauge(&self, read: impl Fn(&Gauges) -> Option<u64>) -> f64 {
+        let crossing = self.crossing.borrow();
+        crossing.links.first().and_then(|link| read(&link.gauges)).map_or(-1.0, |bytes| bytes as f64)
     }
 }
 

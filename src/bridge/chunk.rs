@@ -22,11 +22,6 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Any bytes are tolerated: a record that is cut off ends the iteration.
-    pub fn records(&self) -> OutRecords<'_> {
-        OutRecords::new(&self.bytes)
-    }
-
     /// A payload too long for a record's length word becomes a large one.
     pub fn push_record(
         &mut self,
@@ -113,6 +108,7 @@ impl OutRecord {
     }
 }
 
+/// Any bytes are tolerated: a record that is cut off ends the iteration.
 #[derive(Clone, Debug)]
 pub struct OutRecords<'a> {
     bytes: &'a [u8],
@@ -120,7 +116,6 @@ pub struct OutRecords<'a> {
 }
 
 impl<'a> OutRecords<'a> {
-    /// For a reactor that has taken the large payloads out; else [`Chunk::records`].
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self::from(bytes, 0)
     }
@@ -205,7 +200,7 @@ impl<C: Send> Outbox<C> {
     pub fn new() -> Self {
         Self {
             commands: Queue::new(),
-            sleep: Sleep::new(),
+            sleep: Sleep::default(),
             spare: Mutex::new(Vec::new()),
             arenas: Mutex::new(Vec::new()),
         }

@@ -8,15 +8,12 @@
 use super::sync::{AtomicBool, Ordering};
 
 /// The way to JavaScript: a ring is outstanding from `ring` to `answer`.
+#[derive(Default)]
 pub struct Bell {
     rung: AtomicBool,
 }
 
 impl Bell {
-    pub fn new() -> Self {
-        Self { rung: AtomicBool::new(false) }
-    }
-
     /// Producer, after it made work visible. False: a ring is under way, and the answer to it will
     /// find the work.
     #[must_use = "true is an obligation to ring the real bell"]
@@ -42,15 +39,12 @@ impl Bell {
 /// ```
 ///
 /// A reactor that polls without blocking does not prepare; it looks at the queue itself.
+#[derive(Default)]
 pub struct Sleep {
     asleep: AtomicBool,
 }
 
 impl Sleep {
-    pub fn new() -> Self {
-        Self { asleep: AtomicBool::new(false) }
-    }
-
     /// Reactor, before it looks at its queue for the last time and blocks.
     pub fn prepare(&self) {
         self.asleep.swap(true, Ordering::AcqRel);

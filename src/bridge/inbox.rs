@@ -39,12 +39,8 @@ struct State {
 }
 
 impl Inbox {
-    pub fn new() -> Self {
-        Self::with_bell(Arc::new(Bell::new()))
-    }
-
-    /// With a bell for several inboxes.
-    pub fn with_bell(bell: Arc<Bell>) -> Self {
+    /// `bell` may be of several inboxes.
+    pub fn new(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
             bell,

@@ -54,7 +54,7 @@ fn a_record_may_have_the_payload_of_one_before() {
     chunk.push_record((2, 1), OUT_BINARY, OUT_FLAG_FIN, 0, b"other");
     chunk.push_same((3, 4), OUT_BINARY, OUT_FLAG_FIN, 5, 16);
     chunk.push_same((4, 1), OUT_TEXT, 0, 0, 48);
-    let records: Vec<_> = chunk.records().collect();
+    let records: Vec<_> = OutRecords::new(&chunk.bytes).collect();
     let payloads: Vec<_> =
         records.iter().map(|record| (record.is_same(), &chunk.bytes[record.range.clone()])).collect();
     let (first, second) = (&b"all the same"[..], &b"other"[..]);
@@ -69,14 +69,14 @@ fn nothing_but_the_payload_of_a_record_before_can_be_referred_to() {
     before.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[7; 32]);
     before.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16);
     before.push_large((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, Large::copy(&[0; 5]));
-    let records = before.records().count();
+    let records = OutRecords::new(&before.bytes).count();
     let own = before.bytes.len() + 16;
     let wrong = (0..300).chain([own - 16, own, own + 16, u32::MAX as usize, u32::MAX as usize - 15]);
     for start in wrong.filter(|&start| start != 16) {
         let mut chunk = Chunk { bytes: before.bytes.clone(), large: Vec::new() };
         chunk.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, start);
         chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[8; 500]);
-        assert_eq!(chunk.records().count(), records, "{start}");
+        assert_eq!(OutRecords::new(&chunk.bytes).count(), records, "{start}");
     }
     // Inside a payload that looks like a header with a length that reaches beyond the payload.
     for (length, found) in [(16, 2), (17, 1), (u32::MAX, 1)] {
@@ -84,7 +84,7 @@ fn nothing_but_the_payload_of_a_record_before_can_be_referred_to() {
         let mut chunk = Chunk::default();
         chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[&header[..], &[1; 16]].concat());
         chunk.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 32);
-        assert_eq!(chunk.records().count(), found, "{length}");
+        assert_eq!(OutRecords::new(&chunk.bytes).count(), found, "{length}");
     }
 }
 
@@ -111,7 +111,7 @@ proptest! {
         }
         let mut end = 0_usize;
         let chunk = Chunk { bytes: bytes.clone(), large: Vec::new() };
-        for record in chunk.records() {
+        for record in OutRecords::new(&chunk.bytes) {
             let OutRecord { range, .. } = record.clone();
             prop_assert!(bytes.get(range.clone()).is_some());
             if record.is_same() && !record.is_large() {
@@ -136,7 +136,7 @@ proptest! {
             prop_assert_eq!(chunk.bytes.len() % 16, 0);
         }
         let mut large = chunk.large.iter();
-        let popped: Vec<_> = chunk.records().map(|OutRecord { slot, generation, kind, flags, aux, range }| {
+        let popped: Vec<_> = OutRecords::new(&chunk.bytes).map(|OutRecord { slot, generation, kind, flags, aux, range }| {
             let is_large = flags & OUT_FLAG_LARGE != 0;
             let payload = if is_large { large.next().unwrap().to_vec() } else { chunk.bytes[range].to_vec() };
             (slot, generation, kind, flags & !WAYS, aux, payload, is_large)
@@ -152,7 +152,7 @@ fn a_record_that_is_not_wanted_stays() {
     let mut chunk = Chunk::default();
     chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, b"abc");
     chunk.push_same((2, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16);
-    let mut records = chunk.records();
+    let mut records = OutRecords::new(&chunk.bytes);
     assert_eq!((records.next_if(|_| false), records.peek_slot()), (None, Some(1)));
     assert_eq!(records.next_if(|record| record.range == (16..19)).map(|record| record.slot), Some(1));
     assert_eq!((records.next_if(|record| record.slot == 1), records.position()), (None, 32));

@@ -22,7 +22,7 @@ fn fresh() -> Box<Batch> {
 
 #[test]
 fn a_batch_goes_there_and_back() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let (empty, ring) = inbox.publish(filled(fresh(), 1, 3));
     assert!(ring && empty.is_empty());
     let weight = BATCH_BYTES + size_of::<Record>() + size_of::<Credit>();
@@ -41,7 +41,7 @@ fn a_batch_goes_there_and_back() {
 
 #[test]
 fn a_batch_without_records_is_not_handed_over() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let mut batch = fresh();
     batch.used = 100;
     let (batch, ring) = inbox.publish(batch);
@@ -52,7 +52,7 @@ fn a_batch_without_records_is_not_handed_over() {
 /// R11.
 #[test]
 fn the_bell_rings_once_until_it_is_answered() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let (batch, first) = inbox.publish(filled(fresh(), 1, 1));
     let (batch, second) = inbox.publish(filled(batch, 2, 1));
     assert!(first && !second);
@@ -62,7 +62,7 @@ fn the_bell_rings_once_until_it_is_answered() {
 
 #[test]
 fn small_batches_are_appended_to_the_one_that_waits() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let mut first = filled(fresh(), 1, 3);
     first.push_owned(1, IN_BINARY, 0, 0, vec![1; 9]);
     let (mut second, _) = inbox.publish(first);
@@ -88,7 +88,7 @@ fn small_batches_are_appended_to_the_one_that_waits() {
 
 #[test]
 fn long_batches_are_appended_only_when_javascript_is_behind() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let mut batch = fresh();
     for byte in 1..=5 {
         batch = inbox.publish(filled(batch, byte, APPEND_BYTES + 1)).0;
@@ -100,7 +100,7 @@ fn long_batches_are_appended_only_when_javascript_is_behind() {
 /// R11.
 #[test]
 fn nothing_is_appended_beyond_bytes_or_records() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let (mut batch, _) = inbox.publish(filled(fresh(), 1, BATCH_BYTES - 10));
     (batch, _) = inbox.publish(filled(batch, 2, 11));
     (0..MAX_RECORDS).for_each(|_| batch.push(Record::new(3, IN_TEXT, 0, 0, 0, 0)));
@@ -111,7 +111,7 @@ fn nothing_is_appended_beyond_bytes_or_records() {
 
 #[test]
 fn batches_are_reused_and_no_more_than_some_are_kept() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let mut out = Vec::new();
     let mut batch = fresh();
     for byte in 0..2 * FREE_BATCHES as u8 {
@@ -136,7 +136,7 @@ fn batches_are_reused_and_no_more_than_some_are_kept() {
 
 #[test]
 fn a_starving_reactor_is_woken_once() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     let mut batch = fresh();
     let mut give_back = |byte| {
         batch = inbox.publish(filled(std::mem::replace(&mut batch, fresh()), byte, 1)).0;
@@ -153,7 +153,7 @@ fn a_starving_reactor_is_woken_once() {
 
 #[test]
 fn lent_memory_comes_back_filled_and_is_used_before_any_other() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Arc::default());
     inbox.lend(Box::new(Memory(7, vec![0; BATCH_BYTES])));
     let (lent, _) = inbox.publish(filled(fresh(), 1, 3));
     assert_eq!(lent.bytes.lent_id(), Some(7));
@@ -192,7 +192,7 @@ fn lent_memory_that_was_copied_out_of_is_kept() {
             self.1.fetch_add(1, Ordering::Relaxed);
         }
     }
-    let (inbox, drops) = (Inbox::new(), Arc::new(AtomicUsize::new(0)));
+    let (inbox, drops) = (Inbox::new(Arc::default()), Arc::new(AtomicUsize::new(0)));
     let lent = 3 * FREE_BATCHES as u32;
     for id in 0..lent {
         inbox.lend(Box::new(Counted(Memory(id, vec![0; BATCH_BYTES]), drops.clone())));

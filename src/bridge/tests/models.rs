@@ -118,7 +118,7 @@ fn arena_is_written_and_read_by_its_owner_only() {
 /// the work, which is more relaxed than any real work. The consumer reports how much it has seen.
 fn bell_model(consume: fn(&Bell, &AtomicUsize, &AtomicUsize) -> usize) {
     model(move || {
-        let shared = Arc::new((Bell::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let shared = Arc::new((Bell::default(), AtomicUsize::new(0), AtomicUsize::new(0)));
         let producers = [1, 1].map(|work| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -169,7 +169,7 @@ fn bell_of_a_consumer_that_lingers_loses_no_ring() {
 /// real one.
 fn sleep_model(turns: usize) {
     bounded(4, move || {
-        let shared = Arc::new((Sleep::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let shared = Arc::new((Sleep::default(), AtomicUsize::new(0), AtomicUsize::new(0)));
         let producers = [1, 1].map(|work| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -213,7 +213,7 @@ fn sleep_loses_no_command_over_several_turns() {
 #[test]
 fn outbox_wakes_a_reactor_that_found_nothing() {
     model(|| {
-        let shared = Arc::new((Queue::new(), Sleep::new(), AtomicUsize::new(0)));
+        let shared = Arc::new((Queue::new(), Sleep::default(), AtomicUsize::new(0)));
         let producer = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -269,7 +269,7 @@ fn drain(inbox: &Inbox, seen: &mut u32) -> usize {
 #[test]
 fn inbox_delivers_in_order_and_calls_again_for_what_was_appended() {
     model(|| {
-        let shared = Arc::new((Inbox::new(), AtomicUsize::new(0)));
+        let shared = Arc::new((Inbox::new(std::sync::Arc::default()), AtomicUsize::new(0)));
         let reactor = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -302,7 +302,7 @@ fn inbox_delivers_in_order_and_calls_again_for_what_was_appended() {
 #[test]
 fn inbox_wakes_a_reactor_that_starves() {
     model(|| {
-        let shared = Arc::new((Inbox::new(), AtomicUsize::new(0)));
+        let shared = Arc::new((Inbox::new(std::sync::Arc::default()), AtomicUsize::new(0)));
         assert!(shared.0.publish(batch(None, 0)).1);
         let javascript = {
             let shared = Arc::clone(&shared);
@@ -330,7 +330,7 @@ fn inbox_wakes_a_reactor_that_starves() {
 #[test]
 fn a_reactor_that_waits_for_a_delivery_is_woken() {
     model(|| {
-        let shared = Arc::new((Inbox::new(), Sleep::new(), AtomicUsize::new(0)));
+        let shared = Arc::new((Inbox::new(std::sync::Arc::default()), Sleep::default(), AtomicUsize::new(0)));
         assert!(shared.0.publish(batch(None, 0)).1);
         let part = shared.0.published();
         let javascript = {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use crate::bridge::chunk::{Chunk, OutRecord};
+use crate::bridge::chunk::{Chunk, OutRecord, OutRecords};
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HISTORY, OUT_TEXT, TOPIC_SLOT,
@@ -15,7 +15,7 @@ type Reported = (u32, u32, u8, u8, u16, Vec<u8>);
 /// The records that a reactor reads from a chunk.
 fn reported(chunk: &Chunk) -> Vec<Reported> {
     let (mut large, mut shared) = (chunk.large.iter(), None);
-    let reported = chunk.records().map(|record| {
+    let reported = OutRecords::new(&chunk.bytes).map(|record| {
         let OutRecord { slot, generation, kind, flags, aux, ref range } = record;
         let payload = match (record.is_large(), record.is_same()) {
             (false, _) => chunk.bytes[range.clone()].to_vec(),

@@ -116,7 +116,7 @@ fn reactor(inbox: &Inbox, bell: &mpsc::SyncSender<()>, wakes: &mpsc::Receiver<()
 /// R11.
 #[test]
 fn batches_flow_through_an_inbox_with_back_pressure() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(std::sync::Arc::default());
     let inbox = &inbox;
     let (bell, rings) = mpsc::sync_channel(1);
     let (waker, wakes) = mpsc::channel();

@@ -19,19 +19,19 @@ pub struct Link {
 
 impl Link {
     pub fn new() -> Self {
-        Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
+        Self::with(Arc::new(Bell::default()), Arc::new(Gauges::new()))
     }
 
     /// The links of a group of reactors, whose slots differ: they share the bell, and the gauges
     /// with those of `other`.
     pub fn group(count: usize, other: &Self) -> Vec<Arc<Self>> {
-        let (bell, gauges) = (Arc::new(Bell::new()), other.gauges.clone());
+        let (bell, gauges) = (Arc::new(Bell::default()), other.gauges.clone());
         (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
     }
 
     fn with(bell: Arc<Bell>, gauges: Arc<Gauges>) -> Self {
         Self {
-            inbox: Inbox::with_bell(bell),
+            inbox: Inbox::new(bell),
             gauges,
             totals: Totals::default(),
             meters: Arc::default(),
