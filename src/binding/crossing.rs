@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Function, FunctionCallContext, ToNapiValue, Uint8ArraySlice};
+use napi::bindgen_prelude::{
+    Function, FunctionCallContext, JsValuesTupleIntoVec, ToNapiValue, Uint8Array, Uint8ArraySlice,
+};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
@@ -29,9 +31,10 @@ use crate::bridge::room::Lent;
 use crate::bridge::tally::Histogram;
 use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamFlow};
 
-use super::drives::{Drives, Flushed, INLINE};
+use super::drives::{Drives, INLINE};
 use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
+use super::threads::Flushed;
 
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
@@ -368,13 +371,11 @@ pub struct Calls<'env> {
     pub flush: Function<'env, (), ()>,
     /// Does the same, without a thread, and takes its argument for the payload of the last record, which
     /// is a large one: from where it is, without a copy.
-    #[napi(ts_type = "(payload: Uint8Array) => void")]
-    pub flush_with: Function<'env, (), ()>,
+    pub flush_with: Function<'env, Uint8Array, ()>,
     /// Lends its argument for batches, to the reactor whose batch was drained last: a whole ArrayBuffer
     /// of `LENT_BYTES` or more that JavaScript does not touch before a drain hands it over under the
     /// number in the word `LENT_ID`.
-    #[napi(ts_type = "(memory: Uint8Array) => void")]
-    pub lend: Function<'env, (), ()>,
+    pub lend: Function<'env, Uint8Array, ()>,
     /// For the connection in the `ASKED_` words: the bytes of its sends that the kernel has, minus bytes
     /// of its topics that wait; infinite when it is gone.
     pub bytes_settled: Function<'env, (), f64>,
@@ -385,11 +386,9 @@ pub struct Calls<'env> {
     pub call_next: Function<'env, (), bool>,
     /// Has a chunk of the stream in the `ASKED_` words read. Returns false if the stream is not to be read
     /// before `FLOW_RESUME`.
-    #[napi(ts_type = "(chunk: Uint8Array) => boolean")]
-    pub pump: Function<'env, (), bool>,
+    pub pump: Function<'env, Uint8Array, bool>,
     /// Reports something else of that stream, one of `STREAM_`.
-    #[napi(ts_type = "(event: number) => void")]
-    pub stream_event: Function<'env, (), ()>,
+    pub stream_event: Function<'env, u32, ()>,
     /// Puts what there is to do with streams into the words.
     pub pour: Function<'env, (), ()>,
 }
@@ -429,12 +428,12 @@ impl<'env> Calls<'env> {
     }
 }
 
-fn function<'env, T: ToNapiValue + 'static>(
+fn function<'env, A: JsValuesTupleIntoVec, T: ToNapiValue + 'static>(
     env: &'env Env,
     crossing: &Rc<RefCell<Crossing>>,
     name: &str,
     step: impl Fn(&mut Crossing, FunctionCallContext<'_>) -> Result<T> + 'static,
-) -> Result<Function<'env, (), T>> {
+) -> Result<Function<'env, A, T>> {
     let crossing = crossing.clone();
     env.create_function_from_closure(name, move |arguments| step(&mut crossing.borrow_mut(), arguments))
 }

@@ -16,7 +16,7 @@ use crate::bridge::split::split;
 use crate::reactor::Command;
 
 use super::inline::Inline;
-use super::threads::Threads;
+use super::threads::{Flushed, Threads};
 
 /// The number of the reactor on the JavaScript thread.
 pub(super) const INLINE: usize = 0;
@@ -28,15 +28,6 @@ pub(super) struct Drives {
     started: Cell<bool>,
     /// The threads have ended before the environment.
     ended: Cell<bool>,
-}
-
-/// Whether the flush succeeds or not.
-pub(super) struct Flushed {
-    /// The arena to be filled next, from its beginning on.
-    pub(super) next: Box<dyn Lent>,
-    /// More arenas are needed: the records had to be copied.
-    pub(super) wanting: bool,
-    pub(super) outcome: Result<()>,
 }
 
 impl Drives {
@@ -104,12 +95,13 @@ impl Drives {
     /// Hands the records of an arena over; `mixed`: some of them are not for a socket. Without a thread
     /// `last` may be the payload of the last record.
     pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>, mixed: bool) -> Flushed {
-        let Some(threads) = self.threads() else { return self.inline.flush(arena, last) };
+        let flushed = |next, outcome| Flushed { next, wanting: false, outcome };
+        let Some(threads) = self.threads() else { return flushed(self.inline.flush(arena, last), Ok(())) };
         if !mixed && threads.count() == 1 {
             return threads.flush(arena);
         }
         if mixed && arena.records().all(|record| (PIPE_SLOTS..TOPIC_SLOT).contains(&record.slot)) {
-            return self.inline.flush(arena, None);
+            return flushed(self.inline.flush(arena, None), Ok(()));
         }
         let large = std::mem::take(&mut arena.large);
         // Those in threads, the first of which has the histories, then the one on this thread.
@@ -122,7 +114,7 @@ impl Drives {
                 self.submit(if part == count { INLINE } else { INLINE + 1 + part }, Command::Chunk(chunk))
             }
         });
-        Flushed { next: arena.memory, wanting: false, outcome }
+        flushed(arena.memory, outcome)
     }
 
     /// The arena to be filled next instead of one that is empty.

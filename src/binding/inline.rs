@@ -18,9 +18,9 @@ use napi::{Env, Result};
 
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::PIPE_SLOTS;
+use crate::bridge::room::Lent;
 use crate::reactor::{Command, Due, Forward, Link, Outlet, Reactor, ReactorConfig, report_failure, until};
 
-use super::drives::Flushed;
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
 
@@ -164,10 +164,10 @@ impl Inline {
 
     /// The records have been applied when this returns, so the arena can be filled again. `last` may be the
     /// payload of the last.
-    pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
+    pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Box<dyn Lent> {
         let large = std::mem::take(&mut arena.large);
         self.act(|reactor| reactor.serve_records(arena.bytes(), large, last));
-        Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
+        arena.memory
     }
 
     pub(super) fn give_credit(&self) {

@@ -13,7 +13,6 @@ use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
-use super::drives::Flushed;
 use super::inline::waiting_failed;
 use super::lingering::Lingering;
 use super::listen::system_error;
@@ -26,6 +25,15 @@ pub(super) struct Threads {
     ring: Ring,
     /// The ring calls the event loop itself, and not a threadsafe function.
     has_bell: bool,
+}
+
+/// Whether the flush succeeds or not.
+pub(super) struct Flushed {
+    /// The arena to be filled next, from its beginning on.
+    pub(super) next: Box<dyn Lent>,
+    /// More arenas are needed: the records had to be copied.
+    pub(super) wanting: bool,
+    pub(super) outcome: Result<()>,
 }
 
 /// The threads that must be stopped and joined.
