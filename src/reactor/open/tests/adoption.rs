@@ -18,31 +18,30 @@ fn pair() -> (Client, TcpStream) {
     (client, listener.accept().unwrap().0)
 }
 
-fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
-    let config = Arc::new(ListenerConfig::default());
-    server.submit(Command::Adopt(Box::new(Adoption {
+fn adoption(stream: TcpStream) -> Adoption {
+    Adoption {
         stream: stream.into(),
         id: None,
         response: Vec::new(),
         held: false,
-        prefix,
+        prefix: Vec::new(),
         listener: 7,
-        config,
+        config: Arc::new(ListenerConfig::default()),
         deflate: None,
-    })));
+    }
+}
+
+fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
+    server.submit(Command::Adopt(Box::new(Adoption { prefix, ..adoption(stream) })));
 }
 
 fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream, held: bool) {
-    let config = Arc::new(ListenerConfig::default());
     server.submit(Command::Adopt(Box::new(Adoption {
-        stream: stream.into(),
         id: Some(id),
         response: b"HTTP/1.1 101 x\r\n\r\n".to_vec(),
         held,
         prefix: frame(0x81, Some([0; 4]), b"first"),
-        listener: 7,
-        config,
-        deflate: None,
+        ..adoption(stream)
     })));
 }
 
@@ -145,16 +144,7 @@ fn the_role_of_a_client_masks_and_takes_no_masked_frame() {
     let (mut peer, stream) = pair();
     let engine = engine::Config { role: Role::Client, ..engine::Config::default() };
     let config = Arc::new(ListenerConfig { engine, ..ListenerConfig::default() });
-    server.submit(Command::Adopt(Box::new(Adoption {
-        stream: stream.into(),
-        id: None,
-        response: Vec::new(),
-        held: false,
-        prefix: Vec::new(),
-        listener: 7,
-        config,
-        deflate: None,
-    })));
+    server.submit(Command::Adopt(Box::new(Adoption { config, ..adoption(stream) })));
     let mut keys = HashSet::new();
     for len in [0, 1, 125, 126, IN_PLACE - 1, IN_PLACE, 65_535, 65_536, 200_000] {
         for (sent, answer) in [(0x82, 0x82), (0x89, 0x8a)] {

@@ -7,13 +7,30 @@ use crate::bridge::rates::Rates;
 use crate::engine::ErrorKind;
 use crate::reactor::tests::server::{bind, listen};
 use crate::reactor::tests::*;
-use crate::reactor::{ListenerConfig, ReactorConfig};
+use crate::reactor::{ConnectionId, ListenerConfig, ReactorConfig};
 
-fn limited(messages: u32, bytes: u64, closes: bool) -> (Server, Arc<Rates>) {
+fn limited(messages: u32, bytes: u64, closes: bool) -> (Server, Arc<Rates>, Client, ConnectionId) {
     let rates = Arc::new(Rates::new(messages, bytes, closes));
     let listener = ListenerConfig { rates: Some(rates.clone()), ..ListenerConfig::default() };
-    let script = Script::on_message(|_, _| {});
-    (Server::with(Setup { listener, script, ..Setup::default() }), rates)
+    let (server, client, id) = opened(listener);
+    (server, rates, client, id)
+}
+
+/// Ten messages a second, and the time that a connection which closes has for those that are held back.
+fn slow(close_timeout: u64) -> ListenerConfig {
+    ListenerConfig {
+        rates: Some(Arc::new(Rates::new(10, 0, false))),
+        close_timeout: Duration::from_millis(close_timeout),
+        ..ListenerConfig::default()
+    }
+}
+
+/// A server with these limits, and a client.
+fn opened(listener: ListenerConfig) -> (Server, Client, ConnectionId) {
+    let server = Server::with(Setup { listener, script: Script::on_message(|_, _| {}), ..Setup::default() });
+    let client = Client::open(server.address);
+    let id = server.opened();
+    (server, client, id)
 }
 
 fn masked(payload: &[u8]) -> Vec<u8> {
@@ -30,9 +47,7 @@ fn no_more_messages_than_allowed_are_read_at_any_time_and_none_is_lost() {
 
 /// Whether some of 60 messages had to wait. None is lost or comes too early.
 fn are_held_back(size: usize) -> bool {
-    let (server, rates) = limited(40, 0, false);
-    let mut client = Client::open(server.address);
-    server.opened();
+    let (server, rates, mut client, _) = limited(40, 0, false);
     let begun = Instant::now();
     let payload = vec![7; size];
     let stream = masked(&payload).repeat(60);
@@ -55,15 +70,7 @@ fn are_held_back(size: usize) -> bool {
 #[test]
 fn a_connection_whose_peer_is_gone_ends_after_the_close_timeout() {
     for is_reset in [false, true] {
-        let listener = ListenerConfig {
-            rates: Some(Arc::new(Rates::new(10, 0, false))),
-            close_timeout: Duration::from_millis(300),
-            ..ListenerConfig::default()
-        };
-        let server =
-            Server::with(Setup { listener, script: Script::on_message(|_, _| {}), ..Setup::default() });
-        let mut client = Client::open(server.address);
-        server.opened();
+        let (server, mut client, _) = opened(slow(300));
         client.write(&masked(b"x").repeat(600));
         assert_eq!(server.next(), Seen::Binary(b"x".to_vec()));
         match is_reset {
@@ -81,14 +88,7 @@ fn a_connection_whose_peer_is_gone_ends_after_the_close_timeout() {
 /// The bytes that the peer has sent would come all at once.
 #[test]
 fn what_is_held_back_of_a_connection_that_closes_for_too_long_is_dropped() {
-    let listener = ListenerConfig {
-        rates: Some(Arc::new(Rates::new(10, 0, false))),
-        close_timeout: Duration::from_millis(300),
-        ..ListenerConfig::default()
-    };
-    let server = Server::with(Setup { listener, script: Script::on_message(|_, _| {}), ..Setup::default() });
-    let mut client = Client::open(server.address);
-    let id = server.opened();
+    let (server, mut client, id) = opened(slow(300));
     let begun = Instant::now();
     client.write(&masked(b"x").repeat(600));
     assert_eq!(server.next(), Seen::Binary(b"x".to_vec()));
@@ -110,12 +110,7 @@ fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout(
     let mut client = Client::connect(listener.address());
     client.write(&[UPGRADE.as_bytes(), &masked(b"x").repeat(600)].concat());
     client.end();
-    let config = ListenerConfig {
-        rates: Some(Arc::new(Rates::new(10, 0, false))),
-        close_timeout: Duration::from_millis(300),
-        ..ListenerConfig::default()
-    };
-    listen(&server.handle, 1, listener, config);
+    listen(&server.handle, 1, listener, slow(300));
     server.opened();
     let count = std::iter::from_fn(|| (server.next() != Seen::Closed).then_some(())).count();
     assert!((1..600).contains(&count), "{count}");
@@ -124,14 +119,7 @@ fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout(
 /// The peer waits until its bytes have been read.
 #[test]
 fn a_peer_that_stays_is_read_for_as_long_as_it_takes() {
-    let listener = ListenerConfig {
-        rates: Some(Arc::new(Rates::new(10, 0, false))),
-        close_timeout: Duration::from_millis(100),
-        ..ListenerConfig::default()
-    };
-    let server = Server::with(Setup { listener, script: Script::on_message(|_, _| {}), ..Setup::default() });
-    let mut client = Client::open(server.address);
-    server.opened();
+    let (server, mut client, _) = opened(slow(100));
     client.write(&masked(b"x").repeat(20));
     for _ in 0..20 {
         assert_eq!(server.next(), Seen::Binary(b"x".to_vec()));
@@ -140,9 +128,7 @@ fn a_peer_that_stays_is_read_for_as_long_as_it_takes() {
 
 #[test]
 fn no_more_bytes_than_allowed_are_read_at_any_time() {
-    let (server, rates) = limited(0, 20_000, false);
-    let mut client = Client::open(server.address);
-    server.opened();
+    let (server, rates, mut client, _) = limited(0, 20_000, false);
     let begun = Instant::now();
     let stream = masked(&[7; 992]).repeat(30);
     client.write(&stream);
@@ -157,9 +143,7 @@ fn no_more_bytes_than_allowed_are_read_at_any_time() {
 #[test]
 fn one_too_many_closes_with_1008_behind_those_that_were_allowed() {
     for piece in [1, 5, 7, 4096] {
-        let (server, rates) = limited(1000, 0, true);
-        let mut client = Client::open(server.address);
-        server.opened();
+        let (server, rates, mut client, _) = limited(1000, 0, true);
         let begun = Instant::now();
         let stream = masked(b"x").repeat(20_000);
         // Bytes that come while the peer is being closed may be answered with a reset. In pieces
@@ -198,9 +182,7 @@ fn one_too_many_closes_with_1008_behind_those_that_were_allowed() {
 fn fragments_count_beyond_one_for_each_kibibyte() {
     const FRAGMENTS: usize = 5000;
     for (length, is_allowed) in [(512, false), (1024, true), (0, false)] {
-        let (server, rates) = limited(100, 0, true);
-        let mut client = Client::open(server.address);
-        server.opened();
+        let (server, rates, mut client, _) = limited(100, 0, true);
         let part = frame(0x00, Some([1, 2, 3, 4]), &vec![7; length]);
         let first = frame(0x02, Some([0; 4]), &[]);
         let parts = [first, part.repeat(FRAGMENTS), frame(0x80, Some([0; 4]), &[])].concat();
@@ -222,15 +204,11 @@ fn fragments_count_beyond_one_for_each_kibibyte() {
 
 #[test]
 fn pings_count_and_bytes_close_too() {
-    let (server, rates) = limited(2, 0, true);
-    let mut client = Client::open(server.address);
-    server.opened();
+    let (server, rates, mut client, _) = limited(2, 0, true);
     client.write(&frame(0x89, Some([1, 2, 3, 4]), b"").repeat(200));
     while server.next() != Seen::Error(ErrorKind::TooManyMessages) {}
     assert_eq!(rates.exceeded(), [1, 0]);
-    let (server, rates) = limited(0, 100, true);
-    let mut client = Client::open(server.address);
-    server.opened();
+    let (server, rates, mut client, _) = limited(0, 100, true);
     client.write(&masked(&[7; 100_000]));
     server.expect(&[Seen::Error(ErrorKind::TooManyBytes)]);
     assert_eq!(rates.exceeded(), [0, 1]);
@@ -239,9 +217,7 @@ fn pings_count_and_bytes_close_too() {
 /// Others are not held back, and closing does not wait for bytes that may not be read yet.
 #[test]
 fn a_connection_that_waits_holds_up_nobody_and_can_be_closed() {
-    let (server, _) = limited(1, 0, false);
-    let mut slow = Client::open(server.address);
-    let id = server.opened();
+    let (server, _, mut slow, id) = limited(1, 0, false);
     slow.write(&masked(b"a").repeat(50));
     server.expect(&[Seen::Binary(b"a".to_vec())]);
     let mut other = Client::open(server.address);

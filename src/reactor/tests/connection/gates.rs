@@ -37,6 +37,15 @@ fn start() -> Gated {
     Gated { js, address }
 }
 
+/// A client that is open.
+fn opened() -> (Gated, Client, ConnectionId) {
+    let js = start();
+    let mut client = js.ask();
+    let id = js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    (js, client, id)
+}
+
 impl Gated {
     fn ask(&self) -> Client {
         let mut client = Client::connect(self.address);
@@ -169,10 +178,7 @@ fn an_answer_that_has_not_left_can_be_taken_back() {
 
 #[test]
 fn a_fence_is_passed_when_all_that_came_before_it_is_reported() {
-    let js = start();
-    let mut client = js.ask();
-    js.opened(IN_OPEN);
-    client.expect_text(SWITCHED);
+    let (js, mut client, _) = opened();
     for _ in 0..100 {
         client.send("81 81 00000000 'a'");
         js.handle.submit(Command::Fence).unwrap();
@@ -205,10 +211,7 @@ fn an_answer_that_is_withheld_leaves_when_the_consumer_says_so_or_ends_the_conne
 
 #[test]
 fn one_that_is_refused_behind_its_answer_ends() {
-    let js = start();
-    let mut client = js.ask();
-    let id = js.opened(IN_OPEN);
-    client.expect_text(SWITCHED);
+    let (js, mut client, id) = opened();
     js.send(id, OUT_PAUSE, 0, 1, b"");
     js.send(id, OUT_RESPOND, 0, 0, b"HTTP/1.1 401 Unauthorized\r\n\r\n");
     assert_eq!(js.records(1)[0].kind, IN_CLOSED);
@@ -231,10 +234,7 @@ fn one_that_is_terminated_before_has_its_answer() {
 #[test]
 fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
     for kind in [OUT_TERMINATE, OUT_END] {
-        let js = start();
-        let mut client = js.ask();
-        let id = js.opened(IN_OPEN);
-        client.expect_text(SWITCHED);
+        let (js, mut client, id) = opened();
         if kind == OUT_END {
             client.end();
             assert_eq!(js.records(1)[0].kind, IN_END);
@@ -251,10 +251,7 @@ fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
 /// Neither for the consumer, nor for the peer's own end.
 #[test]
 fn the_end_after_both_close_frames_waits_for_nobody() {
-    let js = start();
-    let mut client = js.ask();
-    let id = js.opened(IN_OPEN);
-    client.expect_text(SWITCHED);
+    let (js, mut client, id) = opened();
     client.send("88 82 00000000 03e8");
     assert_eq!(js.records(1)[0].kind, IN_CLOSE);
     js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"");
@@ -267,10 +264,7 @@ fn the_end_after_both_close_frames_waits_for_nobody() {
 #[test]
 fn our_side_ends_when_our_close_frame_is_answered() {
     for answer in ["88 82 00000000 03e8", "83 80 00000000"] {
-        let js = start();
-        let mut client = js.ask();
-        let id = js.opened(IN_OPEN);
-        client.expect_text(SWITCHED);
+        let (js, mut client, id) = opened();
         js.send(id, OUT_CLOSE, 0, 1000, b"");
         client.expect("88 02 03e8");
         client.send(answer);

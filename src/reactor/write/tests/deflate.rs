@@ -10,9 +10,9 @@ use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLA
 use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 use crate::engine::{Config, Engine, Event, FrameKind, Role};
 use crate::reactor::tests::server::reactor;
-use crate::reactor::tests::turns::until;
+use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
-use crate::reactor::{Command, DeflateConfig, ListenerConfig, Reactor, ReactorConfig};
+use crate::reactor::{Command, ConnectionId, DeflateConfig, ListenerConfig, Reactor, ReactorConfig};
 
 fn listener(release_after: Duration) -> ListenerConfig {
     let settings = Settings { threshold: 0, ..Settings::default() };
@@ -77,6 +77,20 @@ impl Peer {
     }
 }
 
+/// A reactor that the test turns, with a client that has negotiated the extension.
+fn turned(setup: Setup) -> (Turned, Reports, Client, ConnectionId) {
+    let (mut reactor, address, seen) = reactor(setup);
+    let mut client = Client::connect(address);
+    client.write(Peer::offer("").as_bytes());
+    let mut opened = None;
+    until(&mut reactor, |_| {
+        opened = seen.try_recv().ok();
+        opened.is_some()
+    });
+    client.read_head();
+    (reactor, seen, client, opened.expect("it is open").0)
+}
+
 fn random(len: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let next = || {
@@ -121,15 +135,7 @@ fn a_long_message_is_compressed_in_slices() {
 fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
     const LEN: usize = 5 << 20;
     let listener = ListenerConfig { high_water_mark: usize::MAX, ..listener(Duration::ZERO) };
-    let (mut reactor, address, seen) = reactor(Setup { listener, ..Setup::default() });
-    let mut client = Client::connect(address);
-    client.write(Peer::offer("").as_bytes());
-    let mut id = None;
-    until(&mut reactor, |_| {
-        id = id.or_else(|| seen.try_recv().ok().map(|(id, _)| id));
-        id.is_some()
-    });
-    let id = id.expect("it is open");
+    let (mut reactor, _seen, _client, id) = turned(Setup { listener, ..Setup::default() });
     let mut chunk = Chunk::default();
     let of = (id.slot, id.generation);
     chunk.push_record(of, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS, 0, &random(100 << 10));
@@ -162,17 +168,8 @@ fn a_share_of_what_waits_is_compressed_before_the_reactor_stops() {
 /// The end of the process does not wait for a backlog.
 #[test]
 fn a_backlog_is_not_compressed_before_the_reactor_stops() {
-    let (mut reactor, address, seen) =
-        reactor(Setup { listener: listener(Duration::ZERO), ..Setup::default() });
-    let mut client = Client::connect(address);
-    client.write(Peer::offer("").as_bytes());
-    let mut id = None;
-    until(&mut reactor, |_| {
-        id = id.or_else(|| seen.try_recv().ok().map(|(id, _)| id));
-        id.is_some()
-    });
-    client.read_head();
-    let id = id.expect("it is open");
+    let (mut reactor, _seen, mut client, id) =
+        turned(Setup { listener: listener(Duration::ZERO), ..Setup::default() });
     let mut chunk = Chunk::default();
     for _ in 0..100 {
         let of = (id.slot, id.generation);
@@ -251,11 +248,7 @@ fn contexts_are_freed_when_they_are_not_used() {
     for (after, freed) in [(Duration::from_millis(1), true), (Duration::ZERO, false)] {
         let config = ReactorConfig { deflate_budget: Some(1 << 30), ..ReactorConfig::default() };
         let setup = Setup { listener: listener(after), reactor: config, ..Setup::default() };
-        let (mut reactor, address, seen) = reactor(setup);
-        let mut client = Client::connect(address);
-        client.write(Peer::offer("").as_bytes());
-        until(&mut reactor, |_| seen.try_recv().is_ok());
-        client.read_head();
+        let (mut reactor, seen, client, _) = turned(setup);
         let mut peer = Peer::new(client, false);
         for _ in 0..3 {
             let bytes = peer.message(b"remember me");
