@@ -1,19 +1,18 @@
 // Every callback of a send is called once, whatever happens to the connection. Random programs of
 // sends, pauses and ends. SEED=7 PROGRAMS=1 runs one of them, WS_IMPL=ws the same ones on ws.
 import { once } from 'node:events';
-import https from 'node:https';
 import net from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import tls from 'node:tls';
 
 import test from 'ava';
 
-import { cert, key } from '../helpers/certificate.mjs';
+import { cert } from '../helpers/certificate.mjs';
 import { frame, openRaw } from '../helpers/clients.mjs';
-import { WebSocketServer, implementation, isInline, isReference } from '../helpers/impl.mjs';
+import { implementation, isInline, isReference } from '../helpers/impl.mjs';
 import { randomNumbers } from '../helpers/random.mjs';
 import { upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { TOPIC_WAYS } from '../helpers/topics.mjs';
 
 const SEED = Number(process.env.SEED ?? 1);
 const PROGRAMS = Number(process.env.PROGRAMS ?? 100);
@@ -22,22 +21,6 @@ const STEPS = 14;
 const TEXT = 'some text, some text';
 const MEDIUM = Buffer.alloc(2_000, 'medium');
 const LARGE = Buffer.alloc(70_000, 'large');
-
-async function startSecure(t, options) {
-  const server = https.createServer({ cert, key });
-  const wss = new WebSocketServer({ server, ...options });
-  wss.on('connection', (ws) => ws.on('error', () => {}));
-  server.on('tlsClientError', () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const ws of wss.clients) ws.terminate();
-    wss.close();
-    server.close();
-    server.closeAllConnections();
-  });
-  return wss;
-}
 
 /** A peer that reads everything and keeps nothing. */
 function connectPeer(t, port, isSecure) {
@@ -189,13 +172,11 @@ function sizeOf(data) {
   return data.size ?? Buffer.byteLength(data);
 }
 
-const WAYS_IN = { ...WAYS, https: startSecure };
-
-for (const way of Object.keys(WAYS_IN)) {
+for (const way of Object.keys(TOPIC_WAYS)) {
   for (const perMessageDeflate of [false, { threshold: 0 }]) {
     const name = `${way}${perMessageDeflate ? ', compressed' : ''}: every callback is called once, whatever happens`;
     test(name, async (t) => {
-      const wss = await WAYS_IN[way](t, { perMessageDeflate, closeTimeout: 1000 });
+      const wss = await TOPIC_WAYS[way](t, { perMessageDeflate, closeTimeout: 1000 });
       wss.setMaxListeners(0);
       const { port } = wss.address();
       const run = async (seed) => {
