@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use reactor_ws::bridge::batch::{Batch, Record};
-use reactor_ws::bridge::chunk::{Chunk, OutRecord};
+use reactor_ws::bridge::chunk::{Chunk, OutRecord, OutRecords};
 use reactor_ws::bridge::inbox::Inbox;
 use reactor_ws::bridge::large::Large;
 use reactor_ws::bridge::layout::{
@@ -135,20 +135,18 @@ fn take(inbox: &Inbox, in_parts: bool, expected: &mut Expected) {
 fn come_back(records: &[Out<'_>], reactors: usize) {
     let mut chunk = Chunk::default();
     let mut expected: Vec<(u32, u8, Vec<u8>)> = Vec::new();
-    let mut last = None;
     for &Out { slot, generation, kind, flags, aux, how, payload } in records {
         let id = (slot, generation);
         // The other flags say where the payload is, which this function chooses.
         let flags = flags & (OUT_FLAG_FIN | OUT_FLAG_WANT_SENT | OUT_FLAG_COMPRESS);
-        match (how % 3, &last) {
-            (0, _) => {
-                last = Some((chunk.bytes.len() + 16, payload.to_vec()));
+        match how % 3 {
+            0 => {
                 chunk.push_record(id, kind, flags, aux, payload);
                 expected.push((slot, kind, payload.to_vec()));
             }
-            (1, Some((start, payload))) => {
-                chunk.push_same(id, kind, flags, aux, *start);
-                expected.push((slot, kind, payload.clone()));
+            1 => {
+                chunk.push_same(id, kind, flags, aux, generation);
+                expected.push((slot, kind, generation.to_ne_bytes().to_vec()));
             }
             _ => {
                 chunk.push_large(id, kind, flags, aux, Large::copy(payload));
@@ -175,20 +173,23 @@ fn read(chunk: &Chunk) -> Vec<(u32, u8, Vec<u8>)> {
             let (memory, start) = large.next().expect("one for each").clone().into_memory();
             return memory[start..].to_vec();
         }
-        chunk.bytes[record.range.clone()].to_vec()
+        match record.number {
+            Some(number) => number.to_ne_bytes().to_vec(),
+            None => chunk.bytes[record.range.clone()].to_vec(),
+        }
     };
-    chunk.records().map(|record| (record.slot, record.kind, payload(&record, &mut large))).collect()
+    OutRecords::new(&chunk.bytes).map(|record| (record.slot, record.kind, payload(&record, &mut large))).collect()
 }
 
 /// Any bytes, as a fault in lib would leave them.
 fn tolerate(bytes: &[u8], reactors: usize) {
     let chunk = Chunk { bytes: bytes.to_vec(), large: Vec::new() };
     let mut count = 0;
-    for record in chunk.records() {
+    for record in OutRecords::new(&chunk.bytes) {
         assert!(record.range.end <= bytes.len());
         count += 1;
     }
     assert!(count <= bytes.len() / 16);
     let parts = split(bytes, Vec::new(), reactors, |slot| slot as usize % reactors, |_| Vec::new());
-    assert!(parts.iter().all(|part| part.records().count() <= count));
+    assert!(parts.iter().all(|part| OutRecords::new(&part.bytes).count() <= count));
 }

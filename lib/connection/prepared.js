@@ -1,7 +1,7 @@
 'use strict';
 
 const { CLIENT } = require('../base/bits');
-const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT, frameBytes } = require('../base/layout');
+const { FIRST_PREPARED, KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT, frameBytes } = require('../base/layout');
 const outbox = require('../reactor/outbox');
 const { BINARY, TEXT, copyOf, isBlob, tagOf, toBytes } = require('./arguments');
 const { post, push } = require('./post');
@@ -13,8 +13,8 @@ const { post, push } = require('./post');
 /** Bytes of the masking key of a client's frame. */
 const KEY_BYTES = 4;
 
-/** The number of the last message that the reactor was given. */
-let last = 0;
+/** The number of the next message that the reactor is given. */
+let next = FIRST_PREPARED;
 const registry = new FinalizationRegistry((/** @type {number} */ number) => outbox.forgetPrepared(number));
 
 /** A message that was made ready to be sent to many connections. */
@@ -22,8 +22,8 @@ class PreparedMessage {
   #data;
   #tag;
   #length;
-  /** The number of the reactor's copy; 0 before it has one. */
-  #number = 0;
+  /** The number of the reactor's copy; -1 before it has one. */
+  #number = -1;
 
   /**
    * @param {unknown} data As `send()` takes it, but no Blob
@@ -52,7 +52,7 @@ class PreparedMessage {
       post(ws, message.#tag, message.#data, callback);
       return;
     }
-    push(ws, OUT_PREPARED, message.#give(), callback);
+    push(ws, message.#tag, message.#give(), callback);
     ws._accepted += frameBytes(message.#length) + ((ws._bits & CLIENT) === 0 ? 0 : KEY_BYTES);
   }
 
@@ -72,11 +72,11 @@ class PreparedMessage {
    * @returns {number} The number by which records refer to it
    */
   #give() {
-    if (this.#number === 0) {
+    if (this.#number === -1) {
       const bytes = typeof this.#data === 'string' ? Buffer.from(this.#data) : this.#data;
-      outbox.addPrepared(last + 1, (this.#tag & KIND_MASK) === OUT_TEXT, (this.#tag & OUT_FLAG_COMPRESS) !== 0, bytes);
-      this.#number = ++last;
-      registry.register(this, last);
+      outbox.addPrepared(next, (this.#tag & KIND_MASK) === OUT_TEXT, (this.#tag & OUT_FLAG_COMPRESS) !== 0, bytes);
+      this.#number = next++;
+      registry.register(this, this.#number);
     }
     return this.#number;
   }

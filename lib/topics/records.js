@@ -14,7 +14,6 @@ const {
   OUT_HISTORY,
   OUT_HISTORY_BUDGET,
   OUT_PUBLISH,
-  OUT_PUBLISH_PREPARED,
   OUT_SUBSCRIBE,
   OUT_TARGET,
   OUT_TEXT,
@@ -103,16 +102,11 @@ function ask(number, receipt) {
 }
 
 /** @type {(topic: AnyTopic, message: Message) => void} */
-function publish(topic, message) {
-  const { data, prepared, tag } = message;
-  if (prepared !== null) {
-    outbox.push(TOPIC_SLOT, topic.number, OUT_PUBLISH_PREPARED, PreparedMessage.numberOf(prepared));
-    outbox.handOver();
-    return;
-  }
+function publish(topic, { data, prepared, tag }) {
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
-  if (outbox.push(TOPIC_SLOT, topic.number, kind, data) < outbox.SAME_BYTES) outbox.handOver();
+  const payload = prepared === null ? data : PreparedMessage.numberOf(prepared);
+  if (outbox.push(TOPIC_SLOT, topic.number, kind, payload) < outbox.SAME_BYTES) outbox.handOver();
 }
 
 /**

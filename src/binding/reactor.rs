@@ -306,7 +306,7 @@ impl JsReactor {
         }
     }
 
-    /// Copies a message that records of the kind `OUT_PREPARED` refer to by `id`.
+    /// Copies a message that records refer to by `id`.
     #[napi(catch_unwind)]
     pub fn prepare(&self, id: u32, is_text: bool, compress: bool, data: &[u8]) -> Result<()> {
         let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };

@@ -54,11 +54,9 @@ impl Chunk {
         self.large.push(payload);
     }
 
-    /// The payload begins at `start` of the bytes.
-    pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, start: usize) {
-        // No chunk has a start that does not fit.
-        let start = u32::try_from(start).unwrap_or(u32::MAX);
-        self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), start]);
+    /// Its payload is the message with this number.
+    pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, number: u32) {
+        self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), number]);
     }
 
     fn push_header(&mut self, words: [u32; 4]) {
@@ -93,18 +91,15 @@ pub struct OutRecord {
     pub kind: u8,
     pub flags: u8,
     pub aux: u16,
-    /// The payload in the chunk's bytes: always within them, and after the record's own header
-    /// unless it [is the same](Self::is_same). Empty when the payload is large.
+    /// The payload in the chunk's bytes: always within them. Empty when the payload is elsewhere.
     pub range: Range<usize>,
+    /// The number of the message that is the payload, if the record has [`OUT_FLAG_SAME`].
+    pub number: Option<u32>,
 }
 
 impl OutRecord {
     pub const fn is_large(&self) -> bool {
-        self.flags & OUT_FLAG_LARGE != 0
-    }
-
-    pub const fn is_same(&self) -> bool {
-        self.flags & OUT_FLAG_SAME != 0
+        self.flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) == OUT_FLAG_LARGE
     }
 }
 
@@ -149,27 +144,16 @@ impl<'a> OutRecords<'a> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
         let [slot, generation, tag, length] = words(header)?;
         let (kind, flags, aux) = unpack(tag);
-        let length = usize::try_from(length).ok()?;
+        let number = (flags & OUT_FLAG_SAME != 0).then_some(length);
         let start = self.position + OUT_HEADER_BYTES;
-        let (range, end) = match flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) {
-            0 if length > rest.len() => return None,
-            0 => (start..start + length, start + length),
-            OUT_FLAG_SAME => (self.payload_at(length)?, start),
-            _ => (start..start, start),
+        let end = match flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) {
+            0 => start + usize::try_from(length).ok().filter(|&length| length <= rest.len())?,
+            _ => start,
         };
+        let record = OutRecord { slot, generation, kind, flags, aux, range: start..end, number };
         // The padding may be missing at the very end. `end` is within a slice, so the sum cannot
         // overflow.
-        Some((OutRecord { slot, generation, kind, flags, aux, range }, end.next_multiple_of(OUT_ALIGN)))
-    }
-
-    /// The payload that begins at `start`, if an earlier record has it.
-    fn payload_at(&self, start: usize) -> Option<Range<usize>> {
-        let before = self.bytes.get(..self.position)?.get(..start)?;
-        let [_, _, tag, length] = words(before.last_chunk()?)?;
-        let (_, flags, _) = unpack(tag);
-        let end = start.checked_add(usize::try_from(length).ok()?)?;
-        let is_payload = flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) == 0 && start.is_multiple_of(OUT_ALIGN);
-        (is_payload && end <= self.position).then_some(start..end)
+        Some((record, end.next_multiple_of(OUT_ALIGN)))
     }
 }
 

@@ -181,7 +181,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// The messages that commands refer to by numbers.
     pub fn prepared(&self) -> impl Iterator<Item = (u32, Prepared)> {
-        self.prepared.iter().map(|(&id, prepared)| (id, (**prepared).clone()))
+        self.messages.prepared()
     }
 
     /// Takes other settings: those that a server has, where it was made without one.

@@ -36,7 +36,6 @@ mod transport;
 mod wait;
 mod write;
 
-use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -65,6 +64,7 @@ pub use transport::Transport;
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
 
 use command::handle::Mailbox;
+use command::messages::Messages;
 use command::serve::Asked;
 use connection::Connection;
 use connection::life::Ends;
@@ -93,8 +93,7 @@ pub struct Reactor<C: Consumer> {
     consumer: C,
     connections: Connections,
     openings: Openings,
-    /// Messages that may be sent to any connection, by the numbers that commands use.
-    prepared: HashMap<u32, Box<Prepared>>,
+    messages: Messages,
     topics: Topics,
     seat: Seat,
     asked: Asked,
@@ -158,7 +157,7 @@ impl<C: Consumer> Reactor<C> {
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),
             openings: Openings::default(),
-            prepared: HashMap::new(),
+            messages: Messages::default(),
             topics: Topics::new(config.history_budget),
             seat: Seat::alone(),
             asked: Asked::default(),
@@ -324,17 +323,16 @@ impl<C: Consumer> Reactor<C> {
 
     /// The same, and a message that may be sent to it.
     fn session_and_message(&mut self, id: ConnectionId, number: u32) -> Option<(Session<'_>, &mut Prepared)> {
-        let (session, _, prepared) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
-        Some((session, prepared.get_mut(&number)?))
+        let (session, _, messages) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
+        Some((session, messages.get_mut(number)?))
     }
 
     #[inline(always)]
-    #[expect(clippy::type_complexity, reason = "used here only")]
-    fn all_for(&mut self, slot: u32) -> Option<(Session<'_>, &mut C, &mut HashMap<u32, Box<Prepared>>)> {
-        let Self { connections, timers, reader, writer, gates, ends, metrics, consumer, prepared, .. } = self;
+    fn all_for(&mut self, slot: u32) -> Option<(Session<'_>, &mut C, &mut Messages)> {
+        let Self { connections, timers, reader, writer, gates, ends, metrics, consumer, messages, .. } = self;
         let (id, connection) = connections.find(slot)?;
         let session = Session { id, connection, timers, reader, writer, gates, ends, metrics };
-        Some((session, consumer, prepared))
+        Some((session, consumer, messages))
     }
 
     /// Runs one connection's step; a panic in it closes that connection and nothing else.

@@ -211,8 +211,6 @@ layout! {
     /// aux: seconds of silence before the first probe, 0 = the system's default.
     OUT_KEEP_ALIVE: u8 = 14;
 
-    /// Payload: number of the prepared message, `u32` in the byte order of the machine.
-    OUT_PREPARED: u8 = 15;
     /// The bytes that [`IN_REQUEST`] brought after the request, to be read before the socket's when
     /// [`OUT_ACCEPT`] follows.
     OUT_HEAD: u8 = 16;
@@ -232,11 +230,15 @@ layout! {
     OUT_FLAG_LARGE: u8 = 0x04;
     /// If the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// The payload is an earlier record's, `length` its offset in the chunk. With [`OUT_FLAG_LARGE`]: the last record with
-    /// [`OUT_FLAG_SHARED`] has the payload and the kind of message.
+    /// The payload is a message that the reactor has, whose number is in the place of the length.
     OUT_FLAG_SAME: u8 = 0x10;
-    /// With [`OUT_FLAG_LARGE`], of a whole message: later records have the same payload.
+    /// Later records of the chunk have the same payload. Its number is [`SHARED_TEXT`] if the kind is
+    /// [`OUT_TEXT`], else [`SHARED_OTHER`], until another record with this flag takes it.
     OUT_FLAG_SHARED: u8 = 0x20;
+    SHARED_TEXT: u32 = 0;
+    SHARED_OTHER: u32 = 1;
+    /// Prepared messages have the numbers from here on.
+    FIRST_PREPARED: u32 = 2;
     /// The payload begins with the masking key.
     OUT_FLAG_KEY: u8 = 0x40;
     /// Aux of a message, ping or pong: masked by a server, not by a client.

@@ -83,8 +83,6 @@ layout! {
     /// A whole message. Flags: `OUT_FLAG_FIN`, `OUT_FLAG_COMPRESS` and where the payload is; aux:
     /// [`PUBLISH_TEXT`] or 0.
     OUT_PUBLISH: u8 = 22;
-    /// Payload: number of the prepared message.
-    OUT_PUBLISH_PREPARED: u8 = 23;
     /// For the first reactor only. Payload: `SUBSCRIBE_` without the topic, then the most messages wanted.
     OUT_HISTORY: u8 = 24;
     /// Bytes that all histories may take on all reactors together, 64 bits.

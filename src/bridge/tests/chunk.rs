@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords, Outbox};
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_TERMINATE, OUT_TEXT, pack,
+    OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_TERMINATE, OUT_TEXT,
 };
 use crate::bridge::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 
@@ -48,44 +48,22 @@ fn a_truncated_record_ends_the_iteration() {
 }
 
 #[test]
-fn a_record_may_have_the_payload_of_one_before() {
+fn a_record_may_have_a_message_for_its_payload() {
     let mut chunk = Chunk::default();
-    chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_SAME, 0, b"all the same");
+    chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_SAME, 0, b"its own");
+    chunk.push_same((3, 4), OUT_BINARY, OUT_FLAG_FIN, 5, u32::MAX);
+    chunk.push_same((4, 1), OUT_TEXT, OUT_FLAG_LARGE, 0, 0);
     chunk.push_record((2, 1), OUT_BINARY, OUT_FLAG_FIN, 0, b"other");
-    chunk.push_same((3, 4), OUT_BINARY, OUT_FLAG_FIN, 5, 16);
-    chunk.push_same((4, 1), OUT_TEXT, 0, 0, 48);
     let records: Vec<_> = OutRecords::new(&chunk.bytes).collect();
-    let payloads: Vec<_> =
-        records.iter().map(|record| (record.is_same(), &chunk.bytes[record.range.clone()])).collect();
-    let (first, second) = (&b"all the same"[..], &b"other"[..]);
-    assert_eq!(payloads, [(false, first), (false, second), (true, first), (true, second)]);
-    let OutRecord { slot, generation, kind, flags, aux, .. } = records[2];
+    let payloads: Vec<_> = records
+        .iter()
+        .map(|record| (record.number, record.is_large(), &chunk.bytes[record.range.clone()]))
+        .collect();
+    let (own, none, other) = (&b"its own"[..], &b""[..], &b"other"[..]);
+    let expected = [(None, own), (Some(u32::MAX), none), (Some(0), none), (None, other)];
+    assert_eq!(payloads, expected.map(|(number, payload)| (number, false, payload)));
+    let OutRecord { slot, generation, kind, flags, aux, .. } = records[1];
     assert_eq!((slot, generation, kind, flags, aux), (3, 4, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SAME, 5));
-}
-
-#[test]
-fn nothing_but_the_payload_of_a_record_before_can_be_referred_to() {
-    let mut before = Chunk::default();
-    before.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[7; 32]);
-    before.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16);
-    before.push_large((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, Large::copy(&[0; 5]));
-    let records = OutRecords::new(&before.bytes).count();
-    let own = before.bytes.len() + 16;
-    let wrong = (0..300).chain([own - 16, own, own + 16, u32::MAX as usize, u32::MAX as usize - 15]);
-    for start in wrong.filter(|&start| start != 16) {
-        let mut chunk = Chunk { bytes: before.bytes.clone(), large: Vec::new() };
-        chunk.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, start);
-        chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[8; 500]);
-        assert_eq!(OutRecords::new(&chunk.bytes).count(), records, "{start}");
-    }
-    // Inside a payload that looks like a header with a length that reaches beyond the payload.
-    for (length, found) in [(16, 2), (17, 1), (u32::MAX, 1)] {
-        let header = [0, 0, pack(OUT_TEXT, 0, 0), length].map(u32::to_ne_bytes).concat();
-        let mut chunk = Chunk::default();
-        chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[&header[..], &[1; 16]].concat());
-        chunk.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 32);
-        assert_eq!(OutRecords::new(&chunk.bytes).count(), found, "{length}");
-    }
 }
 
 fn record() -> impl Strategy<Value = (u32, u32, u8, u8, u16, Vec<u8>, bool)> {
@@ -114,13 +92,9 @@ proptest! {
         for record in OutRecords::new(&chunk.bytes) {
             let OutRecord { range, .. } = record.clone();
             prop_assert!(bytes.get(range.clone()).is_some());
-            if record.is_same() && !record.is_large() {
-                prop_assert!(range.end <= end.next_multiple_of(16));
-                end = end.next_multiple_of(16) + 16;
-            } else {
-                prop_assert!(end + 16 <= range.start);
-                end = range.end;
-            }
+            prop_assert!(end + 16 <= range.start);
+            prop_assert!(range.is_empty() || !(record.is_large() || record.number.is_some()));
+            end = range.end;
         }
     }
 
@@ -136,7 +110,7 @@ proptest! {
             prop_assert_eq!(chunk.bytes.len() % 16, 0);
         }
         let mut large = chunk.large.iter();
-        let popped: Vec<_> = OutRecords::new(&chunk.bytes).map(|OutRecord { slot, generation, kind, flags, aux, range }| {
+        let popped: Vec<_> = OutRecords::new(&chunk.bytes).map(|OutRecord { slot, generation, kind, flags, aux, range, .. }| {
             let is_large = flags & OUT_FLAG_LARGE != 0;
             let payload = if is_large { large.next().unwrap().to_vec() } else { chunk.bytes[range].to_vec() };
             (slot, generation, kind, flags & !WAYS, aux, payload, is_large)
@@ -151,12 +125,12 @@ proptest! {
 fn a_record_that_is_not_wanted_stays() {
     let mut chunk = Chunk::default();
     chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, b"abc");
-    chunk.push_same((2, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16);
+    chunk.push_same((2, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 7);
     let mut records = OutRecords::new(&chunk.bytes);
     assert_eq!((records.next_if(|_| false), records.peek_slot()), (None, Some(1)));
     assert_eq!(records.next_if(|record| record.range == (16..19)).map(|record| record.slot), Some(1));
     assert_eq!((records.next_if(|record| record.slot == 1), records.position()), (None, 32));
-    assert_eq!(records.next_if(|record| record.range == (16..19)).map(|record| record.slot), Some(2));
+    assert_eq!(records.next_if(|record| record.number == Some(7)).map(|record| record.slot), Some(2));
     assert_eq!((records.next_if(|_| true), records.peek_slot()), (None, None));
 }
 

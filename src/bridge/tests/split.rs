@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use crate::bridge::chunk::{Chunk, OutRecord, OutRecords};
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HISTORY, OUT_TEXT, TOPIC_SLOT,
+    OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HISTORY, OUT_TEXT,
+    SHARED_OTHER, SHARED_TEXT, TOPIC_SLOT,
 };
 use crate::bridge::split::split;
 
@@ -12,25 +13,24 @@ const REACTORS: usize = 3;
 /// All fields of a record, with its payload.
 type Reported = (u32, u32, u8, u8, u16, Vec<u8>);
 
-/// The records that a reactor reads from a chunk.
+/// The records for connections and topics that a reactor reads from a chunk.
 fn reported(chunk: &Chunk) -> Vec<Reported> {
-    let (mut large, mut shared) = (chunk.large.iter(), None);
-    let reported = OutRecords::new(&chunk.bytes).map(|record| {
-        let OutRecord { slot, generation, kind, flags, aux, ref range } = record;
-        let payload = match (record.is_large(), record.is_same()) {
-            (false, _) => chunk.bytes[range.clone()].to_vec(),
-            (true, true) => Option::clone(&shared).unwrap(),
-            (true, false) => {
-                let payload = large.next().unwrap().to_vec();
-                if flags & OUT_FLAG_SHARED != 0 {
-                    shared = Some(payload.clone());
-                }
-                payload
-            }
+    let (mut large, mut shared) = (chunk.large.iter(), [None, None]);
+    let mut reported = Vec::new();
+    for OutRecord { slot, generation, kind, flags, aux, range, number } in OutRecords::new(&chunk.bytes) {
+        let payload = match (number, flags & OUT_FLAG_LARGE) {
+            (Some(number), _) => Option::clone(&shared[number as usize]).unwrap(),
+            (None, 0) => chunk.bytes[range].to_vec(),
+            (None, _) => large.next().unwrap().to_vec(),
         };
-        (slot, generation, kind, flags & !(OUT_FLAG_SAME | OUT_FLAG_SHARED), aux, payload)
-    });
-    let reported = reported.collect();
+        if flags & OUT_FLAG_SHARED != 0 {
+            shared[usize::from(kind != OUT_TEXT)] = Some(payload.clone());
+        }
+        if slot != TOPIC_SLOT || !matches!(kind, OUT_TEXT | OUT_BINARY) {
+            let flags = flags & !(OUT_FLAG_SAME | OUT_FLAG_SHARED | OUT_FLAG_LARGE);
+            reported.push((slot, generation, kind, flags, aux, payload));
+        }
+    }
     assert!(large.next().is_none());
     reported
 }
@@ -42,16 +42,16 @@ fn own(slot: u32) -> usize {
 #[test]
 fn what_many_get_goes_to_each_reactor_once() {
     let mut chunk = Chunk::default();
-    chunk.push_record((0, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[1; 1000]);
-    (1..30).for_each(|slot| chunk.push_same((slot, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16));
+    chunk.push_record((0, 1), OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, &[1; 1000]);
+    (1..30).for_each(|slot| chunk.push_same((slot, 1), OUT_TEXT, OUT_FLAG_FIN, 0, SHARED_TEXT));
     chunk.push_large((0, 1), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, Large::copy(&[2; 5000]));
-    let large = [OUT_FLAG_FIN | crate::bridge::layout::OUT_FLAG_LARGE; 29];
-    (1..).zip(large).for_each(|(slot, flags)| chunk.push_same((slot, 1), OUT_BINARY, flags, 0, 5000));
+    (1..30).for_each(|slot| chunk.push_same((slot, 1), OUT_BINARY, OUT_FLAG_FIN, 0, SHARED_OTHER));
     let whole = reported(&chunk);
     let chunks = split(&chunk.bytes, chunk.large, REACTORS, own, |_| Vec::new());
     for (number, chunk) in chunks.iter().enumerate() {
         assert_eq!(chunk.large, [Large::copy(&[2; 5000])]);
-        assert_eq!(chunk.bytes.len(), 20 * 16 + 1008);
+        let foreign = if number == 0 { 0 } else { 2 };
+        assert_eq!(chunk.bytes.len(), (20 + foreign) * 16 + 1008);
         assert!(
             reported(chunk)
                 .into_iter()
@@ -69,21 +69,26 @@ fn gets(number: usize, slot: u32, kind: u8) -> bool {
     }
 }
 
-/// The source of a record's payload, and the payload that the record refers to or has.
+/// The source of a record's payload, and whether later records have it too.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    Own(usize),
-    Same(usize),
+    Own(usize, bool),
+    Same,
     Large(usize, bool),
-    SameLarge,
 }
 
 fn way() -> impl Strategy<Value = Way> {
     prop_oneof![
-        (0..70_usize).prop_map(Way::Own),
-        (0..8_usize).prop_map(Way::Same),
+        (0..70_usize, any::<bool>()).prop_map(|(length, shared)| Way::Own(length, shared)),
+        Just(Way::Same),
         (0..70_usize, any::<bool>()).prop_map(|(length, shared)| Way::Large(length, shared)),
-        Just(Way::SameLarge),
+    ]
+}
+
+fn slot_and_kind() -> impl Strategy<Value = (u32, u8)> {
+    prop_oneof![
+        (0..7_u32, prop_oneof![Just(OUT_TEXT), any::<u8>()]),
+        (Just(TOPIC_SLOT), OUT_BINARY + 1..=u8::MAX)
     ]
 }
 
@@ -94,29 +99,24 @@ proptest! {
 
     #[test]
     fn every_reactor_gets_its_own_records_with_their_payloads(
-        pushed in prop::collection::vec((prop_oneof![0..7_u32, Just(TOPIC_SLOT)], any::<u8>(), way()), 0..40),
+        pushed in prop::collection::vec((slot_and_kind(), way()), 0..40),
         missing in any::<bool>(),
     ) {
-        let (mut chunk, mut starts, mut shared) = (Chunk::default(), Vec::new(), false);
-        for (index, (slot, kind, way)) in pushed.into_iter().enumerate() {
+        let (mut chunk, mut is_there) = (Chunk::default(), [false; 2]);
+        for (index, ((slot, kind), way)) in pushed.into_iter().enumerate() {
             let (id, filled) = ((slot, kind.into()), |length| vec![index as u8; length]);
+            let number = usize::from(kind != OUT_TEXT);
+            let flags = |shared| if shared { OUT_FLAG_FIN | OUT_FLAG_SHARED } else { OUT_FLAG_FIN };
             match way {
-                Way::Same(back) if !starts.is_empty() => {
-                    let start = starts[starts.len().saturating_sub(back + 1)];
-                    chunk.push_same(id, kind, OUT_FLAG_FIN, 3, start);
-                }
-                Way::Own(length) | Way::Same(length) => {
-                    starts.push(chunk.bytes.len() + 16);
-                    chunk.push_record(id, kind, OUT_FLAG_FIN, 0, &filled(length));
-                }
-                Way::SameLarge if shared => {
-                    chunk.push_same(id, kind, OUT_FLAG_FIN | crate::bridge::layout::OUT_FLAG_LARGE, 0, 9);
-                }
-                Way::SameLarge => {}
-                Way::Large(length, is_shared) => {
-                    shared |= is_shared;
-                    let flag = if is_shared { OUT_FLAG_SHARED } else { 0 };
-                    chunk.push_large(id, kind, flag, 0, Large::copy(&filled(length)));
+                Way::Same if is_there[number] => chunk.push_same(id, kind, OUT_FLAG_FIN, 3, number as u32),
+                Way::Same => {}
+                Way::Own(length, shared) | Way::Large(length, shared) => {
+                    let large = matches!(way, Way::Large(..));
+                    is_there[number] |= shared;
+                    match large {
+                        true => chunk.push_large(id, kind, flags(shared), 0, Large::copy(&filled(length))),
+                        false => chunk.push_record(id, kind, flags(shared), 0, &filled(length)),
+                    }
                 }
             }
         }
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(chunks.len(), count);
         // A record for a reactor that does not exist goes to none, but other records may have the
         // same payload.
-        for (number, chunk) in chunks.iter().enumerate().filter(|_| !missing) {
+        for (number, chunk) in chunks.iter().enumerate() {
             let expected: Vec<_> = whole.iter().filter(|reported| gets(number, reported.0, reported.2)).cloned().collect();
             prop_assert_eq!(reported(chunk), expected);
         }

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_ON,
-    OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING,
-    OUT_PONG, OUT_PREPARED, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
-    OUT_WITHHOLD, OUT_WRITE,
+    FIRST_PREPARED, OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE,
+    OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
+    OUT_WITHHOLD, OUT_WRITE, TOPIC_SLOT,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
 
 use crate::reactor::command::records::Outbound;
-use crate::reactor::command::records::{Next, Records, Rest, is_plain};
-use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE};
+use crate::reactor::command::records::{Next, Records, Rest, is_plain, message};
+use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE, SHORT_QUEUE};
 use crate::reactor::open::upgrade;
 use crate::reactor::write::half::{Head, Pending, Takes};
 use crate::reactor::write::is_data;
@@ -48,6 +48,7 @@ impl<C: Consumer> Reactor<C> {
                 return Some(records.into_rest());
             }
         }
+        self.messages.forget_shared();
         None
     }
 
@@ -55,9 +56,9 @@ impl<C: Consumer> Reactor<C> {
     fn on_run<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) {
         let mut next = Some(first);
         while let Some(first) = next {
-            let Some(Next { record, payload, more }) = self.on_plain(first, records) else { return };
-            let same = records.prepared(&record, &payload);
-            self.on_record(&record, payload, same, more);
+            let Some(Next { record, mut payload, more }) = self.on_plain(first, records) else { return };
+            let number = self.messages.number(&record, &mut payload);
+            self.on_record(&record, payload, number, more);
             if self.ends.is_due() {
                 return;
             }
@@ -70,6 +71,9 @@ impl<C: Consumer> Reactor<C> {
     #[inline]
     fn on_plain<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) -> Option<Next<'a>> {
         let Next { ref record, ref payload, more } = first;
+        if !is_plain(record) {
+            return Some(first);
+        }
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(mut session) = self.session_of(id) else { return Some(first) };
         let connection = &*session.connection;
@@ -80,10 +84,9 @@ impl<C: Consumer> Reactor<C> {
         {
             return Some(first);
         }
-        // A long message that is alone may be written from where it is, and one that others get too
-        // is kept once.
-        let is_short = payload.len() < IN_PLACE || (more && !record.is_same());
-        if !is_short || !is_plain(record) {
+        // A long message that is alone may be written from where it is.
+        let is_short = payload.len() < IN_PLACE || more;
+        if !is_short {
             return Some(first);
         }
         let is_text = record.kind == OUT_TEXT;
@@ -100,48 +103,53 @@ impl<C: Consumer> Reactor<C> {
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
 
-    /// `same`: the message, if other records of the chunk send it too.
+    /// `number`: the message that is its payload, if the reactor keeps that.
     #[inline]
-    fn on_record(
-        &mut self,
-        record: &OutRecord,
-        payload: Outbound<'_>,
-        same: Option<&mut Prepared>,
-        more: bool,
-    ) {
+    fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>, number: Option<u32>, more: bool) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
-        let longest = self.writer.compressed_at_once();
-        let Some(mut session) = self.session_of(id) else { return self.on_unknown(record, payload, same) };
-        let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY | OUT_PREPARED);
-        session.metrics.tally.messages_sent += u64::from(is_message);
-        session.metrics.tally.texts_sent += u64::from(record.kind == OUT_TEXT);
-        match (record.kind, same) {
-            (OUT_ACCEPT, _) => {
+        if let Some(number) = number
+            && record.slot != TOPIC_SLOT
+        {
+            return self.on_kept(id, record, number, more);
+        }
+        let Some(mut session) = self.session_of(id) else { return self.on_unknown(record, payload, number) };
+        count_send(&mut session, record.kind);
+        match record.kind {
+            OUT_ACCEPT => {
                 let behind = upgrade::accept(&mut session, &payload);
                 self.feed(id.slot, &behind);
             }
-            (OUT_SUBSCRIBE, _) => self.on_subscribe(id, &payload),
-            (OUT_UNSUBSCRIBE, _) => self.on_unsubscribe(id, &payload),
-            (OUT_PREPARED, _) => {
-                let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-                if let Some((mut session, prepared)) =
-                    number.and_then(|number| self.session_and_message(id, number))
-                {
-                    session.metrics.tally.texts_sent += u64::from(prepared.kind() == MessageKind::Text);
-                    send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
-                }
-            }
-            (_, Some(prepared)) => {
-                // A large message is written when the turn ends, within the budget for that.
-                let now = !more && !record.is_large();
-                send_prepared(&mut session, prepared, record.flags, now, longest);
-            }
-            (kind, None) => {
+            OUT_SUBSCRIBE => self.on_subscribe(id, &payload),
+            OUT_UNSUBSCRIBE => self.on_unsubscribe(id, &payload),
+            kind => {
                 let head = Head { kind, flags: record.flags, aux: record.aux };
                 submit(&mut session, head, payload, more);
             }
         }
     }
+
+    /// Applies a record whose payload is a message that the reactor keeps.
+    #[inline]
+    fn on_kept(&mut self, id: ConnectionId, record: &OutRecord, number: u32, more: bool) {
+        let longest =
+            if number < FIRST_PREPARED { self.writer.compressed_at_once() } else { COMPRESS_BUDGET };
+        let Some((mut session, kept)) = self.session_and_message(id, number) else { return };
+        count_send(&mut session, record.kind);
+        if message(record).is_some() {
+            // A long one is written when the turn ends, within the budget for that.
+            let now = !more && kept.payload().len() < SHORT_QUEUE;
+            send_prepared(&mut session, kept, record.flags, now, longest);
+        } else {
+            let head = Head { kind: record.kind, flags: record.flags, aux: record.aux };
+            submit(&mut session, head, Outbound::Shared(kept.payload_frame()), more);
+        }
+    }
+}
+
+#[inline]
+fn count_send(session: &mut Session<'_>, kind: u8) {
+    session.metrics.tally.messages_sent += u64::from(matches!(kind, OUT_TEXT | OUT_BINARY));
+    session.metrics.tally.texts_sent += u64::from(kind == OUT_TEXT);
 }
 
 /// Applies a record, unless it has to wait for a message that is being compressed.
@@ -184,7 +192,7 @@ pub(in crate::reactor) fn send_prepared(
     if let Some(frame) = frame {
         session.account(wire_len(prepared.payload().len(), false));
         session.shared(frame, now);
-        return mark(session, OUT_PREPARED, flags);
+        return mark(session, OUT_TEXT, flags);
     }
     let kind = if prepared.kind() == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
     let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };

@@ -54,7 +54,7 @@ pub enum Command {
         /// The negotiated parameters of permessage-deflate; `config` has the other settings.
         deflate: Option<Params>,
     },
-    /// Takes a message that records of the kind `OUT_PREPARED` refer to by this number.
+    /// Takes a message that records refer to by this number.
     Prepare(u32, Box<Prepared>),
     /// The message of this number will not be sent again.
     Forget(u32),

@@ -2,6 +2,7 @@
 
 pub(super) mod apply;
 pub(super) mod handle;
+pub(super) mod messages;
 pub(super) mod records;
 mod resume;
 pub(super) mod serve;

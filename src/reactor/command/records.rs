@@ -1,5 +1,4 @@
-//! The records of a chunk with their payloads, and the frames that are made once of a payload that
-//! several of them have.
+//! The records of a chunk with their payloads.
 
 use std::ops::Deref;
 use std::vec::IntoIter;
@@ -7,8 +6,8 @@ use std::vec::IntoIter;
 use crate::bridge::chunk::{OutRecord, OutRecords};
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    MASK_AGAINST, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_KEY, OUT_FLAG_SAME, OUT_FLAG_SHARED,
-    OUT_PUBLISH, OUT_TEXT, PUBLISH_TEXT, TOPIC_SLOT,
+    MASK_AGAINST, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_KEY, OUT_PUBLISH, OUT_TEXT,
+    PUBLISH_TEXT, TOPIC_SLOT,
 };
 use crate::engine::Frame;
 use crate::engine::{MessageKind, Prepared};
@@ -30,25 +29,12 @@ pub(in crate::reactor) struct Rest {
     position: usize,
     /// The large payloads from there on.
     large: IntoIter<Large>,
-    /// The last large payload that several records have.
-    shared: Option<Prepared>,
-    /// Messages with a payload that several records have.
-    same: Vec<Same>,
 }
 
 impl Rest {
     pub(in crate::reactor) fn all(large: Vec<Large>) -> Self {
-        Self { position: 0, large: large.into_iter(), shared: None, same: Vec::new() }
+        Self { position: 0, large: large.into_iter() }
     }
-}
-
-/// A message that more than one record sends.
-struct Same {
-    start: usize,
-    kind: MessageKind,
-    compress: bool,
-    /// Not before the third send: two are served as well from the payload in place.
-    prepared: Option<Prepared>,
 }
 
 pub(super) struct Next<'a> {
@@ -75,7 +61,7 @@ impl<'a> Records<'a> {
             false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
             // Taken even when the connection is gone, or the next record would get this one's
             // payload.
-            true => self.large(&record),
+            true => self.large(),
         };
         // A record for a topic is for many connections: each is a step of its own.
         let more = self.records.peek_slot() == Some(record.slot) && record.slot != TOPIC_SLOT;
@@ -95,41 +81,11 @@ impl<'a> Records<'a> {
         Some((record.kind == OUT_TEXT, self.bytes.get(record.range).unwrap_or_default()))
     }
 
-    fn large(&mut self, record: &OutRecord) -> Outbound<'a> {
-        let shared = &mut self.rest.shared;
-        if !record.is_same() {
-            let own = match self.rest.large.next() {
-                Some(large) => Outbound::Own(large),
-                None => Outbound::Lent(self.last.take().unwrap_or_default()),
-            };
-            let Some((kind, compress)) = message(record).filter(|_| is_shared(record)) else { return own };
-            let (memory, start) = own.into_memory();
-            *shared = Some(Prepared::in_place(kind, memory, start, compress));
+    fn large(&mut self) -> Outbound<'a> {
+        match self.rest.large.next() {
+            Some(large) => Outbound::Own(large),
+            None => Outbound::Lent(self.last.take().unwrap_or_default()),
         }
-        shared.as_ref().map_or(Outbound::Lent(&[]), |shared| Outbound::Shared(shared.payload_frame()))
-    }
-
-    /// The message that a record sends, if others send it too and framing it once is worthwhile.
-    #[inline]
-    pub(super) fn prepared(&mut self, record: &OutRecord, payload: &[u8]) -> Option<&mut Prepared> {
-        if !is_shared(record) {
-            return None;
-        }
-        let (kind, compress) = message(record)?;
-        if record.is_large() {
-            return self.rest.shared.as_mut();
-        }
-        if payload.len() < IN_PLACE {
-            return None;
-        }
-        let start = record.range.start;
-        let is_it = |same: &Same| (same.start, same.kind, same.compress) == (start, kind, compress);
-        let Some(index) = self.rest.same.iter().rposition(is_it) else {
-            self.rest.same.push(Same { start, kind, compress, prepared: None });
-            return None;
-        };
-        let same = self.rest.same.get_mut(index)?;
-        Some(same.prepared.get_or_insert_with(|| Prepared::new(kind, payload, compress)))
     }
 }
 
@@ -138,16 +94,11 @@ impl<'a> Records<'a> {
 pub(super) fn is_plain(record: &OutRecord) -> bool {
     matches!(record.kind, OUT_TEXT | OUT_BINARY)
         && record.aux == 0
-        && record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) == OUT_FLAG_FIN
-}
-
-/// Whether other records have the payload too.
-fn is_shared(record: &OutRecord) -> bool {
-    record.flags & (OUT_FLAG_SAME | OUT_FLAG_SHARED) != 0
+        && record.flags & !OUT_FLAG_COMPRESS == OUT_FLAG_FIN
 }
 
 /// For a record that sends a whole message: its kind, and whether it is to be compressed.
-fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
+pub(in crate::reactor) fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
     let kind = match record.kind {
         OUT_TEXT | OUT_BINARY if record.aux != 0 || record.flags & OUT_FLAG_KEY != 0 => return None,
         OUT_TEXT => MessageKind::Text,
@@ -170,6 +121,12 @@ pub(in crate::reactor) enum Outbound<'a> {
     Shared(Frame),
 }
 
+impl Default for Outbound<'_> {
+    fn default() -> Self {
+        Self::Lent(&[])
+    }
+}
+
 impl Outbound<'_> {
     /// The payload, for a later turn.
     pub(super) fn into_frame(self) -> Frame {
@@ -180,6 +137,17 @@ impl Outbound<'_> {
                 Frame::new(memory, start)
             }
             Self::Shared(frame) => frame,
+        }
+    }
+
+    /// The message with this payload, which is not copied if it is the reactor's.
+    pub(in crate::reactor) fn prepare(self, kind: MessageKind, compress: bool) -> Prepared {
+        match self {
+            Self::Own(large) => {
+                let (memory, start) = large.into_memory();
+                Prepared::in_place(kind, memory, start, compress)
+            }
+            Self::Lent(_) | Self::Shared(_) => Prepared::new(kind, &self, compress),
         }
     }
 
@@ -203,14 +171,6 @@ impl Outbound<'_> {
             }
         };
         (key, rest)
-    }
-
-    /// The payload in memory of its own, and its offset there.
-    fn into_memory(self) -> (Vec<u8>, usize) {
-        match self {
-            Self::Own(large) => large.into_memory(),
-            Self::Lent(_) | Self::Shared(_) => (self.to_vec(), 0),
-        }
     }
 }
 

@@ -115,8 +115,8 @@ impl<C: Consumer> Reactor<C> {
         match command {
             Command::Chunk(chunk) => self.apply_records(chunk.into()),
             Command::Arena(arena) => self.apply_records(arena.into()),
-            Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),
-            Command::Forget(id) => drop(self.prepared.remove(&id)),
+            Command::Prepare(id, prepared) => self.messages.prepare(id, prepared),
+            Command::Forget(id) => self.messages.forget(id),
             Command::Fence => self.fence = Fence::Asked,
             Command::Stop => self.stopping = true,
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),

@@ -7,8 +7,7 @@ use super::*;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SHARED, OUT_HEADER_BYTES, OUT_PING, OUT_TERMINATE,
-    OUT_TEXT,
+    OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_SHARED, OUT_PING, OUT_TERMINATE, OUT_TEXT, SHARED_OTHER, SHARED_TEXT,
 };
 use crate::reactor::config::{COMMAND_BUDGET, COST_OF_CALL, FLUSH_BUDGET, FREE_BUDGET, WRITE_BUDGET};
 use crate::reactor::{Command, ConnectionId, ListenerConfig};
@@ -149,17 +148,16 @@ fn r02_records_find_the_payload_that_they_share_in_a_later_turn() {
     let mut chunk = Chunk::default();
     let bytes = Large::copy(&large);
     chunk.push_large(own(id), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, bytes);
-    let start = chunk.bytes.len() + OUT_HEADER_BYTES;
-    chunk.push_record(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, &short);
-    let mut expected = [frame(0x82, None, &large), frame(0x82, None, &short)].concat();
+    chunk.push_record(own(id), OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, &short);
+    let mut expected = [frame(0x82, None, &large), frame(0x81, None, &short)].concat();
     for _ in 0..SERVED {
         // Commands for no connection end a run, behind which a turn may end.
         chunk.push_record(GONE, OUT_TERMINATE, 0, 0, b"");
-        chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_LARGE, 0, large.len());
+        chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, SHARED_OTHER);
         expected.extend(frame(0x82, None, &large));
         chunk.push_record(GONE, OUT_TERMINATE, 0, 0, b"");
-        chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, start);
-        expected.extend(frame(0x82, None, &short));
+        chunk.push_same(own(id), OUT_TEXT, OUT_FLAG_FIN, 0, SHARED_TEXT);
+        expected.extend(frame(0x81, None, &short));
     }
     comes_in_turns(reactor, chunk, client, expected);
 }

@@ -20,9 +20,9 @@ use crate::reactor::{ConnectionId, Consumer, Reactor};
 const GROUP: usize = 32;
 
 impl<C: Consumer> Reactor<C> {
-    /// A message begins its way to the members of a topic. `prepared`: the number of the message
+    /// A message begins its way to the members of a topic. `copied`: the number of the message
     /// that it is a copy of.
-    pub(super) fn begin_publishing(&mut self, number: u32, message: Prepared, prepared: Option<u32>) {
+    pub(super) fn begin_publishing(&mut self, number: u32, message: Prepared, copied: Option<u32>) {
         let target = *self.topics.target.take().unwrap_or_default();
         let receipt = (target.request != 0).then(|| Receipt::new(target.request));
         let Some(topic) = self.topics.topics.get_mut(&number) else {
@@ -33,7 +33,7 @@ impl<C: Consumer> Reactor<C> {
             topic: number,
             patience: topic.patience,
             message,
-            prepared,
+            copied,
             offset: topic.ring.as_ref().map(|ring| ring.top() + 1),
             next: 0,
             except: target.except,
@@ -133,11 +133,11 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn end_publishing(&mut self, publishing: Publishing) {
-        let Publishing { topic, patience, message, prepared, offset, except, receipt, postponed, .. } =
+        let Publishing { topic, patience, message, copied, offset, except, receipt, postponed, .. } =
             publishing;
         // It may have been compressed with more parameters.
-        if let Some(known) = prepared.and_then(|number| self.prepared.get_mut(&number)) {
-            **known = message.clone();
+        if let Some(known) = copied.and_then(|number| self.messages.get_mut(number)) {
+            *known = message.clone();
         }
         if offset.is_some() {
             // Only a member that catches up is sent it without asking for it.
@@ -207,8 +207,8 @@ pub(super) struct Publishing {
     pub(super) topic: u32,
     pub(super) patience: Patience,
     pub(super) message: Prepared,
-    /// The number of the prepared message that this is a copy of.
-    pub(super) prepared: Option<u32>,
+    /// The number of the message that this is a copy of.
+    pub(super) copied: Option<u32>,
     /// Its offset, where there is a history.
     pub(super) offset: Option<u64>,
     /// Members before this one have had it.

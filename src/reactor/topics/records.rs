@@ -2,18 +2,17 @@
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    HISTORY_WORDS, IN_HISTORY, IN_SUBSCRIBED, OUT_FLAG_COMPRESS, OUT_HISTORY, OUT_HISTORY_BUDGET,
-    OUT_PUBLISH, OUT_PUBLISH_PREPARED, OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS,
-    TOPIC_SLOT, TOPIC_WORDS,
+    HISTORY_WORDS, IN_HISTORY, IN_SUBSCRIBED, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH, OUT_TARGET,
+    OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, TOPIC_SLOT, TOPIC_WORDS,
 };
-use crate::engine::{MessageKind, Prepared};
+use crate::engine::MessageKind;
 
 use super::publish::Target;
 use super::receipt::{encode, halves};
 use super::ring::{Ring, Since};
 use super::slow::{Behind, Cursor};
 use super::topic::Slow;
-use crate::reactor::command::records::Outbound;
+use crate::reactor::command::records::{Outbound, message};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
@@ -28,14 +27,14 @@ fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies a record for a slot that no connection has. `same`: the message, if other records
-    /// send it too.
+    /// Applies a record for a slot that no connection has. `number`: the message that is its payload,
+    /// if the reactor keeps that.
     #[inline(never)]
     pub(in crate::reactor) fn on_unknown(
         &mut self,
         record: &OutRecord,
         payload: Outbound<'_>,
-        same: Option<&mut Prepared>,
+        number: Option<u32>,
     ) {
         if record.slot != TOPIC_SLOT {
             return;
@@ -53,16 +52,12 @@ impl<C: Consumer> Reactor<C> {
             }
             OUT_TARGET => self.topics.target = Target::decode(&payload).map(Box::new),
             OUT_PUBLISH => {
-                let kind =
-                    if record.aux & PUBLISH_TEXT != 0 { MessageKind::Text } else { MessageKind::Binary };
-                let message = message(kind, record.flags & OUT_FLAG_COMPRESS != 0, payload, same);
-                self.begin_publishing(topic, message, None);
-            }
-            OUT_PUBLISH_PREPARED => {
-                let number = words::<1>(&payload).map_or(0, |[number]| number);
-                if let Some(message) = self.prepared.get(&number) {
-                    let message = Prepared::clone(message);
-                    self.begin_publishing(topic, message, Some(number));
+                let message = match number {
+                    Some(number) => self.messages.get_mut(number).map(|message| message.clone()),
+                    None => message(record).map(|(kind, compress)| payload.prepare(kind, compress)),
+                };
+                if let Some(message) = message {
+                    self.begin_publishing(topic, message, number);
                 }
             }
             OUT_HISTORY => {
@@ -117,22 +112,6 @@ fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<
     answer.extend_from_slice(payload);
     answer.resize(answer.len().next_multiple_of(4), 0);
     Some(())
-}
-
-fn message(
-    kind: MessageKind,
-    compress: bool,
-    payload: Outbound<'_>,
-    same: Option<&mut Prepared>,
-) -> Prepared {
-    match (same, payload) {
-        (Some(same), _) => same.clone(),
-        (None, Outbound::Own(large)) => {
-            let (memory, start) = large.into_memory();
-            Prepared::in_place(kind, memory, start, compress)
-        }
-        (None, payload) => Prepared::new(kind, &payload, compress),
-    }
 }
 
 impl<C: Consumer> Reactor<C> {

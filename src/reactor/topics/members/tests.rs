@@ -19,7 +19,7 @@ fn publishing(topic: u32, next: usize) -> Box<Publishing> {
         topic,
         patience: Patience { slow: Slow::Queue, limit: 0 },
         message: Prepared::new(MessageKind::Text, b"", false),
-        prepared: None,
+        copied: None,
         offset: None,
         next,
         except: Box::default(),

@@ -3,8 +3,8 @@
 use crate::bridge::chunk::Chunk;
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SHARED, OUT_FLAG_WANT_SENT,
-    OUT_PING, OUT_TERMINATE, OUT_TEXT,
+    OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SHARED, OUT_FLAG_WANT_SENT, OUT_PING,
+    OUT_TERMINATE, OUT_TEXT, OUT_WRITE, SHARED_OTHER, SHARED_TEXT,
 };
 use crate::reactor::tests::*;
 use crate::reactor::{Command, ConnectionId};
@@ -23,13 +23,17 @@ fn name(id: ConnectionId) -> (u32, u32) {
     (id.slot, id.generation)
 }
 
+/// The number of a shared payload.
+fn number(kind: u8) -> u32 {
+    if kind == OUT_TEXT { SHARED_TEXT } else { SHARED_OTHER }
+}
+
 /// One record with the payload, and for all other connections a record that refers to it.
 fn push(chunk: &mut Chunk, readers: &[(Client, ConnectionId)], kind: u8, flags: u8, payload: &[u8]) {
-    let start = chunk.bytes.len() + 16;
     for (n, (_, id)) in readers.iter().enumerate() {
         match n {
-            0 => chunk.push_record(name(*id), kind, flags, 0, payload),
-            _ => chunk.push_same(name(*id), kind, flags, 0, start),
+            0 => chunk.push_record(name(*id), kind, flags | OUT_FLAG_SHARED, 0, payload),
+            _ => chunk.push_same(name(*id), kind, flags, 0, number(kind)),
         }
     }
 }
@@ -39,7 +43,7 @@ fn push_large(chunk: &mut Chunk, readers: &[(Client, ConnectionId)], payload: &[
     for (_, id) in readers {
         match first.take() {
             Some(bytes) => chunk.push_large(name(*id), OUT_BINARY, MESSAGE | OUT_FLAG_SHARED, 0, bytes),
-            None => chunk.push_same(name(*id), OUT_BINARY, MESSAGE | OUT_FLAG_LARGE, 0, payload.len()),
+            None => chunk.push_same(name(*id), OUT_BINARY, MESSAGE, 0, SHARED_OTHER),
         }
     }
 }
@@ -59,6 +63,11 @@ fn everybody_gets_it_in_its_place() {
         }
         push(&mut chunk, &readers, OUT_PING, 0, b"ping");
         expected.extend(bytes("89 04 'ping'"));
+        for len in [1000, 5000] {
+            let raw = frame(0x82, None, &vec![round; len]);
+            push(&mut chunk, &readers, OUT_WRITE, OUT_FLAG_FIN, &raw);
+            expected.extend(raw);
+        }
         if round == 20 {
             chunk.push_record(name(readers[2].1), OUT_TERMINATE, 0, 0, b"");
         }
