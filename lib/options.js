@@ -5,10 +5,10 @@ const { engineOptions } = require('./connection/options');
 const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
-const { Rates } = require('./running/rates');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
 const WebSocket = require('./websocket');
+const { addon } = require('./reactor/addon');
 const { lendsMessages } = require('./reactor/batch');
 
 /** @import { Place } from './listening' */
@@ -325,20 +325,15 @@ function checkHealth(options) {
   if (options.port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
 }
 
-/** The rates at which clients may send. @type {(options: ServerOptions) => InstanceType<typeof Rates> | null} */
+/** The rates at which clients may send: the reactors count. @type {(options: ServerOptions) => import('./native/binding').Rates | null} */
 function ratesOf(options) {
-  const messages = own(options, 'messagesPerSecond');
-  const bytes = own(options, 'bytesPerSecond');
-  return messages === 0 && bytes === 0 ? null : new Rates(messages, bytes, own(options, 'limit') === 'close');
+  const messagesPerSecond = own(options, 'messagesPerSecond');
+  const bytesPerSecond = own(options, 'bytesPerSecond');
+  if (messagesPerSecond === 0 && bytesPerSecond === 0) return null;
+  return new (addon().Rates)({ messagesPerSecond, bytesPerSecond, closes: own(options, 'limit') === 'close' });
 }
 
-/**
- * The settings of the reactors.
- *
- * @param {ServerOptions} options
- * @returns {import('./reactor/start').Settings} `given` has the names of those that the program
- *   gave
- */
+/** The settings of the reactors. @type {(options: ServerOptions) => import('./reactor/start').Settings} */
 function reactorOptions(options) {
   return {
     given: SHARED.filter((name) => options[/** @type {keyof ServerOptions} */ (name)] != null),

@@ -74,7 +74,7 @@ function attachStream(ws, socket, head, options) {
   const isServer = (ws._bits & CLIENT) === 0;
   const given = isServer ? (ws._options ?? {}) : { closeTimeout: ws._closeTimeout };
   const served = { ...engineOptions(given, options, false), deflate: negotiatedDeflate(ws) };
-  native.openStream(place, isServer, served, ws._owner?._rates?.native);
+  native.openStream(place, isServer, served, ws._owner?._rates ?? undefined);
 
   // A plain Duplex has neither method.
   if (socket.setTimeout) socket.setTimeout(0);

@@ -125,7 +125,7 @@ function adopt(ws, socket, head, response, options) {
   const held = mustWait();
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-    native.adopt(socket._handle.fd, { slot, generation, held }, response, early, served, ws._owner?._rates?.native);
+    native.adopt(socket._handle.fd, { slot, generation, held }, response, early, served, ws._owner?._rates ?? undefined);
   } catch {
     // Out of descriptors: this thread can still serve the socket.
     forget(slot);

@@ -152,7 +152,7 @@ class Upgrade {
     const deflate = negotiatedDeflate({ _extensions: extensions });
     if (deflate !== undefined || server !== this.server || hasOwnPong(options)) {
       const served = { ...connectionOptions(options), deflate };
-      table.state.native.serve(this._slot, this._generation, served, server._rates?.native);
+      table.state.native.serve(this._slot, this._generation, served, server._rates ?? undefined);
     }
     if (head.length !== 0) outbox.push(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);

@@ -18,16 +18,9 @@ const { warn } = require('../base/log');
 /** Bun and Deno have functions of libuv, but no event loop under them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
-/**
- * @typedef {object} Settings
- * @property {number} reactors See above
- * @property {number} spin See above
- * @property {number} unfinishedBudget See above
- * @property {number} sendBudget See above
- * @property {string[]} given See above
- */
+/** `given`: the names of those that the program gave. @typedef {import('../native/binding').ReactorOptions & { given: string[] }} Settings */
 
-/** The settings of the first server, for streams. @type {Record<string, unknown> | null} */
+/** The settings of the first server, for streams. @type {import('../native/binding').ReactorOptions | null} */
 let wanted = null;
 
 /**
@@ -47,8 +40,8 @@ function open() {
   crossing.attach(calls, records);
   batch.attach(native, memory[0]);
   lifetime.attach(native, onArrival, letGo);
-  table.attach(native, wanted ?? {}, false);
-  if (wanted !== null) native.configure(/** @type {any} */ (wanted));
+  table.attach(native, { ...wanted }, false);
+  if (wanted !== null) native.configure(wanted);
   return native;
 }
 
@@ -56,7 +49,7 @@ function open() {
 function want({ given: _given, ...settings }) {
   if (wanted !== null || table.state.hasStarted) return;
   wanted = settings;
-  if (table.state.native !== null) table.state.native.configure(/** @type {any} */ (wanted));
+  if (table.state.native !== null) table.state.native.configure(wanted);
 }
 
 /**
@@ -67,13 +60,13 @@ function want({ given: _given, ...settings }) {
 function start({ given, ...settings }) {
   const native = open();
   if (table.state.hasStarted) {
-    warnOfOthers(given, settings);
+    warnOfOthers(given, { ...settings });
     return native;
   }
   root.runInAsyncScope(() => coding(() => native.start(wake, settings)));
   outbox.started();
   batch.started();
-  table.attach(native, settings, true);
+  table.attach(native, { ...settings }, true);
   return native;
 }
 

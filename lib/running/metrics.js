@@ -22,7 +22,7 @@ const LARGEST_BATCH = 2 ** Math.ceil(Math.log2(MAX_RECORDS));
 /** @type {(server: Server) => Metrics} */
 function metricsOf(server) {
   const { _admission: admission, _counts: counts, _rates: rates } = server;
-  const [messages, bytes] = rates === null ? [0, 0] : rates.native.exceeded();
+  const [messages, bytes] = rates === null ? [0, 0] : rates.exceeded();
   const { active, idle, delay } = eventLoop();
   const denied = admission === null ? DENIALS.map(() => 0) : admission.native.denied();
   return {

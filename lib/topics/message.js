@@ -37,12 +37,12 @@ function messageOf(data, options) {
 /**
  * The same message with a stamp.
  *
- * @type {(message: Message, stamp: { wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }, offset: number) => Message}
+ * @type {(message: Message, stamp: (text: string | Uint8Array, offset: number) => string | Uint8Array, offset: number) => Message}
  * @throws {TypeError} For data that is not text
  */
 function stamped({ data, tag }, stamp, offset) {
   if ((tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
-  return { tag, data: stamp.wrap(data, offset), prepared: null };
+  return { tag, data: stamp(data, offset), prepared: null };
 }
 
 module.exports = { messageOf, stamped };

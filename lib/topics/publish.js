@@ -114,7 +114,7 @@ function membersAmong(topic, connections) {
  * @type {(topic: AnyTopic, message: Message, excepted: WebSocket[], target: Target) => Promise<Counts> | null}
  */
 function toReactors(topic, message, excepted, { key, receipt }) {
-  if (topic.number === 0 || (topic.members === 0 && topic.ring === null)) return null;
+  if (topic.number === 0 || (topic.size === 0 && topic.ring === null)) return null;
   const used = topic.settings.slow === SLOW.latest ? key : '';
   let request = 0;
   const sum = receipt

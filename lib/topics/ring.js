@@ -24,7 +24,7 @@ class Ring {
     this.offset = 0;
     /** The time at which that was published, by `Date.now()`. */
     this.publishedAt = Date.now();
-    this.stamp = settings.stamp === null ? null : new Stamp(settings.stamp, this.epoch);
+    this.stamp = settings.stamp === null ? null : stamper(settings.stamp, this.epoch);
   }
 
   /** @returns {Position} The position of the last message */
@@ -33,25 +33,18 @@ class Ring {
   }
 }
 
-/** The text that is written around each message. */
-class Stamp {
-  /**
-   * @param {{ before: string, after: string }} template The text before and after the message, with
-   *   places for the position
-   * @param {string} epoch Epoch of the history
-   */
-  constructor({ before, after }, epoch) {
-    this.before = before.replaceAll(EPOCH, epoch).split(OFFSET);
-    this.after = after.replaceAll(EPOCH, epoch).split(OFFSET);
-  }
-
-  /** @type {(text: string | Uint8Array, offset: number) => string | Uint8Array} */
-  wrap(text, offset) {
-    const before = this.before.join(String(offset));
-    const after = this.after.join(String(offset));
-    if (typeof text === 'string') return before + text + after;
-    return Buffer.concat([Buffer.from(before), text, Buffer.from(after)]);
-  }
+/**
+ * Writes text with the position around messages.
+ *
+ * @type {(template: { before: string, after: string }, epoch: string) => (text: string | Uint8Array, offset: number) => string | Uint8Array}
+ */
+function stamper(template, epoch) {
+  const [before, after] = [template.before, template.after].map((text) => text.replaceAll(EPOCH, epoch));
+  return (text, offset) => {
+    const start = before.replaceAll(OFFSET, String(offset));
+    const end = after.replaceAll(OFFSET, String(offset));
+    return typeof text === 'string' ? start + text + end : Buffer.concat([Buffer.from(start), text, Buffer.from(end)]);
+  };
 }
 
 module.exports = { Ring };

@@ -13,8 +13,6 @@ const { topicsOf } = require('./server-topics');
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
 
-/** @typedef {Subscriptions} AnySubscriptions */
-
 /** The most topics that a connection leaves in one turn when it ends. */
 const MOST_PARTED = 4096;
 
@@ -57,23 +55,16 @@ class Subscriptions {
     const isNew = !this.joined.has(topic);
     const { mode, offset } = startOf(topic, since);
     topics.register(topic);
-    this.joinOnReactor(topic, isNew, mode, offset, callback);
-    if (!isNew) return;
-    this.joined.add(topic);
-    if (topic.size === 1) topics.woke(topic);
-  }
-
-  /**
-   * @type {(topic: AnyTopic, isNew: boolean, mode: number, offset: number, callback: SubscribedCallback | undefined) => void}
-   */
-  joinOnReactor(topic, isNew, mode, offset, callback) {
-    if (isNew) topic.members++;
+    if (isNew) topic.size++;
     const request = callback === undefined ? 0 : nextRequest();
     if (callback !== undefined) {
       this.pending ??= new Map();
       this.pending.set(request, { topic, callback });
     }
     subscribe(this.ws, topic, request, mode, offset);
+    if (!isNew) return;
+    this.joined.add(topic);
+    if (topic.size === 1) topics.woke(topic);
   }
 
   /** @type {(name: string) => boolean} */
@@ -82,14 +73,8 @@ class Subscriptions {
     const topic = topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
     unsubscribe(this.ws, topic.number);
-    this.part(topic);
-    if (topic.size === 0) topics.emptied(topic);
+    if (--topic.size === 0) topics.emptied(topic);
     return true;
-  }
-
-  /** @param {AnyTopic} topic A topic that it was a member of */
-  part(topic) {
-    topic.members--;
   }
 
   /** The connection is no longer open. */
@@ -117,8 +102,7 @@ class Subscriptions {
     let left = MOST_PARTED;
     for (let next = joined.next(); !next.done; next = joined.next()) {
       const topic = next.value;
-      this.part(topic);
-      if (topic.size === 0) topics.emptied(topic);
+      if (--topic.size === 0) topics.emptied(topic);
       if (--left === 0) return void setImmediate(() => this.partAll(joined));
     }
   }

@@ -24,18 +24,13 @@ class Topic {
     this.settings = settings;
     /** The number by which the reactors know the topic; 0 until they do. */
     this.number = 0;
-    /** The number of subscribers with connections of the reactors. */
-    this.members = 0;
+    /** The number of subscribers. */
+    this.size = 0;
     this.ring = settings.history === 0 ? null : new Ring(settings);
     /** Messages so far; of their copies, how many were dropped, and how many were in gaps. */
     this.published = 0;
     this.dropped = 0;
     this.missed = 0;
-  }
-
-  /** @returns {number} Subscribers */
-  get size() {
-    return this.members;
   }
 
   /** @returns {boolean} Whether the reactors may report that something was dropped, or is missing */
