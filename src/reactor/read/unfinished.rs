@@ -133,11 +133,6 @@ impl Unfinished {
     fn new_since(&self, now: Instant) -> u64 {
         self.second(now).saturating_sub(1)
     }
-
-    #[cfg(test)]
-    pub(super) fn is_nothing(&self) -> bool {
-        self.bytes == 0 && self.messages.is_empty() && self.ranks.is_empty()
-    }
 }
 
 /// Whether unfinished messages take too much.

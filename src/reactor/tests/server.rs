@@ -16,6 +16,15 @@ use crate::reactor::{
     Opening, Reactor, ReactorConfig, Session,
 };
 
+impl crate::reactor::Transport {
+    pub(in crate::reactor) fn as_tcp(&self) -> Option<&mio::net::TcpStream> {
+        match self {
+            Self::Tcp(socket) => Some(socket),
+            Self::Pipe(_) => None,
+        }
+    }
+}
+
 /// The reports to a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {

@@ -175,14 +175,6 @@ impl Transport {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn as_tcp(&self) -> Option<&TcpStream> {
-        match self {
-            Self::Tcp(socket) => Some(socket),
-            Self::Pipe(_) => None,
-        }
-    }
-
     /// Our end; `None` when the system does not know it (a dead socket).
     pub(super) fn local_address(&self) -> Option<SocketAddr> {
         match self {

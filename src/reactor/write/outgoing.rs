@@ -206,17 +206,6 @@ impl Outgoing {
         before - self.len
     }
 
-    /// Bytes of memory that only this queue refers to.
-    #[cfg(test)]
-    pub(in crate::reactor) fn memory(&self) -> usize {
-        let of_segment = |segment: &Segment| match segment {
-            Segment::Owned(bytes, _) => bytes.capacity(),
-            Segment::Shared(frame) => frame.size_if_last(),
-        };
-        let queued: usize = self.queue.iter().flat_map(|queue| queue.iter()).map(of_segment).sum();
-        queued + self.gathered.capacity()
-    }
-
     fn count(&mut self, bytes: usize) {
         self.len += bytes;
         self.pushed += bytes as u64;

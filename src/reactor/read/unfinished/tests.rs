@@ -1,5 +1,11 @@
 use super::*;
 
+impl Unfinished {
+    pub(in crate::reactor) fn is_nothing(&self) -> bool {
+        self.bytes == 0 && self.messages.is_empty() && self.ranks.is_empty()
+    }
+}
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn id(slot: u32) -> ConnectionId {

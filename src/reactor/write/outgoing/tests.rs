@@ -1,5 +1,17 @@
 use super::*;
 
+impl Outgoing {
+    /// Bytes of memory that only this queue refers to.
+    pub(in crate::reactor) fn memory(&self) -> usize {
+        let of_segment = |segment: &Segment| match segment {
+            Segment::Owned(bytes, _) => bytes.capacity(),
+            Segment::Shared(frame) => frame.size_if_last(),
+        };
+        let queued: usize = self.queue.iter().flat_map(|queue| queue.iter()).map(of_segment).sum();
+        queued + self.gathered.capacity()
+    }
+}
+
 /// O07.
 #[test]
 fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
