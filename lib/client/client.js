@@ -7,7 +7,7 @@ const https = require('node:https');
 const { CLIENT, ERROR_EMITTED } = require('../base/bits');
 const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
-const { faultOf } = require('./response');
+const { faultOf, faultOfExtensions } = require('./response');
 const { CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
 const { endsBy, startClosing } = require('../connection/state');
@@ -213,12 +213,16 @@ class Client {
       // The listener may have closed the WebSocket.
       if (ws._readyState !== CONNECTING) return;
       this.request = null;
-      const fault = faultOf(response, offered);
+      let fault = faultOf(response, offered);
+      if (fault === undefined) {
+        // As in ws it stays if the extensions are wrong.
+        ws._protocol = response.headers['sec-websocket-protocol'] || '';
+        fault = faultOfExtensions(response, offered);
+      }
       if (fault !== undefined) {
         abortHandshake(this, socket, fault);
         return;
       }
-      ws._protocol = response.headers['sec-websocket-protocol'] || '';
       ws._extensions = offered.deflate?.params ? { [DEFLATE]: offered.deflate } : {};
       ws.setSocket(socket, head, settings);
     });

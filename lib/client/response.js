@@ -16,32 +16,33 @@ const { DEFLATE } = require('../deflate/permessage-deflate');
  */
 
 /**
- * Returns why the connection must fail after an answer (RFC 6455, 4.1).
+ * Returns why the connection must fail after an answer (RFC 6455, 4.1), whatever its extensions.
  *
  * @type {(response: IncomingMessage, offered: Offered) => string | undefined}
  */
-function faultOf({ headers }, { deflate, key, protocols }) {
+function faultOf({ headers }, { key, protocols }) {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'Invalid Upgrade header';
   if (headers['sec-websocket-accept'] !== addon().acceptKey(key)) return 'Invalid Sec-WebSocket-Accept header';
   const protocol = headers['sec-websocket-protocol'];
   if (protocol === undefined && protocols.size !== 0) return 'Server sent no subprotocol';
   if (protocol !== undefined && protocols.size === 0) return 'Server sent a subprotocol but none was requested';
   if (protocol !== undefined && !protocols.has(protocol)) return 'Server sent an invalid subprotocol';
-  const extensions = headers['sec-websocket-extensions'];
-  return extensions === undefined ? undefined : faultOfExtensions(extensions, deflate);
+  return undefined;
 }
 
-/** @type {(header: string, offered: Offered['deflate']) => string | undefined} */
-function faultOfExtensions(header, offered) {
-  if (offered === null) return 'Server sent a Sec-WebSocket-Extensions header but no extension was requested';
+/** @type {(response: IncomingMessage, offered: Offered) => string | undefined} */
+function faultOfExtensions({ headers }, { deflate }) {
+  const header = headers['sec-websocket-extensions'];
+  if (header === undefined) return undefined;
+  if (deflate === null) return 'Server sent a Sec-WebSocket-Extensions header but no extension was requested';
   try {
     const names = Object.keys(extension.parse(header));
     if (names.length !== 1 || names[0] !== DEFLATE) return 'Server indicated an extension that was not requested';
-    offered._accept(header);
+    deflate._accept(header);
     return undefined;
   } catch {
     return 'Invalid Sec-WebSocket-Extensions header';
   }
 }
 
-module.exports = { faultOf };
+module.exports = { faultOf, faultOfExtensions };

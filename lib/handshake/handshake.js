@@ -58,8 +58,8 @@ class Handshake {
   handle() {
     const { headers, method } = this.request;
     this.socket.on('error', destroyOnError);
-    const key = headers['sec-websocket-key'];
-    const refusal = addon().checkUpgrade(method, headers.upgrade, key, this.version(), this.hasBody());
+    const key = textOf(headers['sec-websocket-key']);
+    const refusal = addon().checkUpgrade(textOf(method), textOf(headers.upgrade), key, this.version(), this.hasBody());
     if (refusal !== null) this.refuse(REFUSALS[/** @type {keyof typeof REFUSALS} */ (refusal)]);
     else this.decide(/** @type {string} */ (key));
   }
@@ -305,6 +305,15 @@ function acceptOffers(header, { maxPayload, perMessageDeflate }) {
   const clientNoContextTakeover = options.clientNoContextTakeover || addon().deflateBudgetIsFull();
   const accepted = new PerMessageDeflate({ ...options, clientNoContextTakeover, isServer: true, maxPayload });
   return accepted._accept(header) === null ? {} : { [DEFLATE]: accepted };
+}
+
+/**
+ * A field of a request that a program may have made itself, with a value of any type.
+ *
+ * @type {(value: unknown) => string | undefined}
+ */
+function textOf(value) {
+  return value === undefined || value === null ? undefined : String(value);
 }
 
 /** The listener for errors of a socket while the handshake is under way. @this {AnySocket} */

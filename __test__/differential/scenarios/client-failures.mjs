@@ -54,6 +54,10 @@ s.once('extensions that the client does not take', async (c) => {
   }
 });
 
+s.once('a subprotocol that was offered, with an extension that was not', (c) =>
+  answered(c, (head) => accept(head, 'Sec-WebSocket-Protocol: a', 'Sec-WebSocket-Extensions: foo'), ['a']),
+);
+
 s.once("'unexpected-response' takes the answer over", async (c) => {
   const port = await c.origin((head, peer) => peer.send('HTTP/1.1 401 No\r\nX-A: b\r\nContent-Length: 4\r\n\r\nbody'));
   const { ws } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);

@@ -153,6 +153,23 @@ s.once('handleUpgrade: what its callback gets, and when', async (c) => {
   await Promise.all([once(ws, 'close'), peer.closed()]);
 });
 
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
+// What programs put into requests that they make themselves.
+const keys = { number: 5, list: [KEY], 'list of two': [KEY, KEY], object: Object(KEY), null: null };
+for (const [name, key] of Object.entries(keys)) {
+  s.once(`handleUpgrade with a key that is no string: ${name}`, async (c) => {
+    const server = await c.httpServer();
+    const wss = new c.WebSocketServer({ noServer: true });
+    server.on('upgrade', (request, socket, head) => {
+      const made = { method: 'GET', url: '/', socket, headers: { ...request.headers, 'sec-websocket-key': key, 'sec-websocket-version': 13 } };
+      c.log('server', outcome(() => wss.handleUpgrade(made, socket, head, (ws) => ws.terminate())));
+    });
+    const peer = await c.peer(server.address().port);
+    await peer.upgrade();
+    await peer.closed();
+  });
+}
+
 s.once('handleUpgrade twice for one socket', async (c) => {
   const server = await c.httpServer();
   const wss = new c.WebSocketServer({ noServer: true });

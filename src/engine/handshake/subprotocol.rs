@@ -17,12 +17,13 @@ pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Vec<&'a [u8]>
         let mut scanner = Scanner::new(value);
         loop {
             let name = scanner.token()?;
+            let next = scanner.separator(b",")?;
             if !seen.insert(name) {
                 let name = String::from_utf8_lossy(name);
                 return Err(Fault::new("SyntaxError", format!("The \"{name}\" subprotocol is duplicated")));
             }
             names.push(name);
-            if scanner.separator(b",")?.is_none() {
+            if next.is_none() {
                 break;
             }
         }
