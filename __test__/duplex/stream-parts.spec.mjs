@@ -245,6 +245,28 @@ test('TLS: what a handler has sent leaves before process.exit()', async (t) => {
   t.is(String((await message)[0]), 'last words');
 });
 
+test('a process waits for the peer of a stream that is closing, though nothing else keeps it alive', async (t) => {
+  const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
+  const child = spawn(process.execPath, [
+    '-e',
+    `const { Duplex } = require('node:stream');
+    const { WebSocketServer } = require(${JSON.stringify(from)});
+    const socket = new Duplex({ read() {}, write: (chunk, encoding, callback) => callback() });
+    const headers = {
+      upgrade: 'websocket', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13',
+    };
+    const server = new WebSocketServer({ noServer: true, closeTimeout: 100 });
+    server.handleUpgrade({ method: 'GET', url: '/', headers, socket }, socket, Buffer.alloc(0), (ws) => {
+      ws.on('close', (code) => console.log('closed with', code));
+      ws.close();
+    });`,
+  ]);
+  let output = '';
+  child.stdout.on('data', (data) => (output += data));
+  await once(child, 'close');
+  t.is(output, 'closed with 1006\n');
+});
+
 /** Puts a method before a stream's own `write()`: of the object, or as a tracer does of its class. */
 const RECORDERS = {
   'of the stream': (near, record) => {

@@ -133,6 +133,7 @@ function cut(ws) {
 function closeNow(ws, code, reason) {
   const stream = streamOf(ws);
   if (stream === null) ws._bits |= CLOSE_SENT;
+  else stream.closes();
   let tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
   const generateMask = stream?.generateMask;
   if (generateMask !== undefined) {

@@ -6,7 +6,7 @@ const tls = require('node:tls');
 const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
 
 const { PAUSED, PEER_DONE } = require('../base/bits');
-const { delay } = require('../base/checks');
+const { LONGEST_DELAY, delay } = require('../base/checks');
 const { callAll } = require('../connection/post');
 const receive = require('../connection/receive');
 const { streamEvent } = require('../reactor/crossing');
@@ -92,6 +92,8 @@ class Pump {
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** While it is throttled. @type {NodeJS.Timeout | undefined} */
     this.looks = undefined;
+    /** While it is closing: keeps the process alive. @type {NodeJS.Timeout | undefined} */
+    this.stays = undefined;
   }
 
   /** @param {Buffer} chunk Bytes of the peer */
@@ -237,8 +239,14 @@ class Pump {
     this.report(STREAM_ENDED);
   }
 
+  /** A close frame is sent. As in ws the process waits for the peer, which the reactor's deadline does not do. */
+  closes() {
+    if (this.life === LIVE && this.closed === 0) this.stays ??= setInterval(() => {}, LONGEST_DELAY);
+  }
+
   /** The reactor has ended the connection. @type {(tag: number) => boolean} */
   isClosed(tag) {
+    clearInterval(this.stays);
     if (this.closed === 0) {
       this.closed = this.life === LIVE ? tag : this.tagOfEnd(tag);
       this.stopLooking();
@@ -253,6 +261,7 @@ class Pump {
   over() {
     const { socket, ws } = this;
     clearTimeout(this.timer);
+    clearInterval(this.stays);
     this.stopLooking();
     this.life = CLOSED;
     for (const block of this.failed.splice(0)) written(block);
