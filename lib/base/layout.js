@@ -210,6 +210,7 @@ module.exports = {
   TARGET_KEY: 2,
   TARGET_WORDS: 3,
   PUBLISH_TEXT: 1,
+  TOPIC_STREAMS: 2,
 
   /** Why a handshake is refused, and how, as in ws. */
   REFUSALS: {

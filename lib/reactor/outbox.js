@@ -6,6 +6,7 @@ const { FastBuffer } = require('../base/constants');
 const { isViewOf, lengthOf, unshared } = require('../base/views');
 const flows = require('./flows');
 const {
+  AUX_SHIFT,
   FLOWS_WAIT,
   FLUSHED_BYTES,
   FLUSHED_MIXED,
@@ -21,6 +22,8 @@ const {
   PIPE_SLOTS,
   SHARED_OTHER,
   SHARED_TEXT,
+  TOPIC_SLOT,
+  TOPIC_STREAMS,
 } = require('../base/layout');
 
 /** @import { Calls } from '../native/binding' */
@@ -41,6 +44,9 @@ const DIRECT_BYTES = 16 * 1024;
 /** From this many bytes on, comparing bytes with those sent before costs less than copying them again. */
 const SAME_BYTES = 4096;
 
+/** In the tag of a record about topics: the reactor of the streams gets it too. */
+const FOR_STREAMS = TOPIC_STREAMS << AUX_SHIFT;
+
 /** Text of at most this length is tried as ASCII in a loop, which costs less than `utf8Write`. */
 const LOOP_CHARACTERS = 10;
 
@@ -58,7 +64,7 @@ const { compare } = Buffer;
 let arena = /** @type {Arena} */ (Buffer.alloc(0));
 let words = new Uint32Array(0);
 let used = 0;
-/** Some of its records are not for a socket. */
+/** Some of its records are for the reactor of the streams. */
 let isMixed = false;
 /** A delivery, or a microtask, is going to flush. */
 let flushComing = false;
@@ -319,7 +325,7 @@ function begin(slot, generation, tag, room) {
     flushComing = true;
     queueMicrotask(endBatching);
   }
-  if (slot >= PIPE_SLOTS) isMixed = true;
+  if (slot >= PIPE_SLOTS && (slot !== TOPIC_SLOT || (tag & FOR_STREAMS) !== 0)) isMixed = true;
   const word = used >>> 2;
   words[word] = slot;
   words[word + 1] = generation;
@@ -412,6 +418,7 @@ function forgetPrepared(number) {
 }
 
 module.exports = {
+  FOR_STREAMS,
   SAME_BYTES,
   addPrepared,
   attach,

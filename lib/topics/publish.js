@@ -119,7 +119,7 @@ function toReactors(topic, message, excepted, { key, receipt }) {
   let request = 0;
   const sum = receipt
     ? new Promise((resolve, reject) => {
-        request = askReceipt((counts) => (counts === null ? reject(new Error('The reactor failed')) : resolve(counts)));
+        request = askReceipt(topic.isForStreams, (counts) => (counts === null ? reject(new Error('The reactor failed')) : resolve(counts)));
       })
     : null;
   if (receipt || excepted.length !== 0 || used !== '') records.target(topic, request, excepted, used);

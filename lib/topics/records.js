@@ -1,6 +1,6 @@
 'use strict';
 
-// Records about topics for the reactors. A record for all of them has TOPIC_SLOT in the place of a
+// Records about topics for the reactors. A record for several of them has TOPIC_SLOT in the place of a
 // connection, and the number of the topic in that of its generation.
 
 const { PreparedMessage } = require('../connection/prepared');
@@ -20,6 +20,7 @@ const {
   OUT_TOPIC,
   OUT_TOPIC_END,
   OUT_UNSUBSCRIBE,
+  PIPE_SLOTS,
   PUBLISH_TEXT,
   SINCE_NOW,
   SINCE_OFFSET,
@@ -31,6 +32,8 @@ const {
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Message } from './message' */
 /** @import { AnyTopic } from './topic' */
+
+/** @typedef {Pick<AnyTopic, 'number' | 'isForStreams'>} Known */
 
 /** Where a replay begins. */
 const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST };
@@ -44,13 +47,23 @@ const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
 /** The reactors know the topic from now on. @param {AnyTopic} topic */
 function begin(topic) {
   topic.enlist();
+  introduce(topic);
+}
+
+/** Reactors that know it already take no notice. @param {AnyTopic} topic */
+function introduce(topic) {
   const { history, limit, maxBytes, slow, ttl } = topic.settings;
-  outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC, [slow, limit, history, ttl, maxBytes]);
+  outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TOPIC), [slow, limit, history, ttl, maxBytes]);
+}
+
+/** The tag of a record for the reactors that know the topic. @type {(topic: Known, tag: number) => number} */
+function tagFor(topic, tag) {
+  return topic.isForStreams ? tag | outbox.FOR_STREAMS : tag;
 }
 
 /** The reactors forget the topic, with its messages and its members. @param {AnyTopic} topic */
 function end(topic) {
-  outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC_END, []);
+  outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TOPIC_END), []);
   outbox.handOver();
   topic.strike();
 }
@@ -61,6 +74,10 @@ function end(topic) {
  * @type {(ws: WebSocket, topic: AnyTopic, request: number, mode: number, since: number) => void}
  */
 function subscribe(ws, topic, request, mode, since) {
+  if (ws._slot >= PIPE_SLOTS && !topic.isForStreams) {
+    topic.isForStreams = true;
+    introduce(topic);
+  }
   const words = [topic.number, request, mode, since % WORD, Math.floor(since / WORD)];
   outbox.pushWords(ws._slot, ws._generation, OUT_SUBSCRIBE, words);
   outbox.handOver();
@@ -76,7 +93,7 @@ function unsubscribe(ws, number) {
  * Makes the publish that follows differ from a plain message for all.
  * With `receipt` 0 none is wanted; with a `key` the message replaces an earlier one of the same key.
  *
- * @type {(topic: Pick<AnyTopic, 'number'>, receipt: number, excepted: WebSocket[], key: string) => void}
+ * @type {(topic: Known, receipt: number, excepted: WebSocket[], key: string) => void}
  */
 function target(topic, receipt, excepted, key) {
   // In UTF-8 all lone surrogates would be the same key.
@@ -87,7 +104,7 @@ function target(topic, receipt, excepted, key) {
     words.set([_slot, _generation], TARGET_WORDS + 2 * index);
   }
   const bytes = Buffer.from(words.buffer);
-  outbox.push(TOPIC_SLOT, topic.number, OUT_TARGET, name.length === 0 ? bytes : Buffer.concat([bytes, name]));
+  outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TARGET), name.length === 0 ? bytes : Buffer.concat([bytes, name]));
 }
 
 /**
@@ -96,8 +113,8 @@ function target(topic, receipt, excepted, key) {
  * @type {(number: number, receipt: number) => void}
  */
 function ask(number, receipt) {
-  target({ number }, receipt, [], '');
-  outbox.push(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN, EMPTY_BUFFER);
+  target({ number, isForStreams: true }, receipt, [], '');
+  outbox.push(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN | outbox.FOR_STREAMS, EMPTY_BUFFER);
   outbox.handOver();
 }
 
@@ -106,7 +123,7 @@ function publish(topic, { data, prepared, tag }) {
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
   const payload = prepared === null ? data : PreparedMessage.numberOf(prepared);
-  if (outbox.push(TOPIC_SLOT, topic.number, kind, payload) < outbox.SAME_BYTES) outbox.handOver();
+  if (outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, kind), payload) < outbox.SAME_BYTES) outbox.handOver();
 }
 
 /**
@@ -122,7 +139,7 @@ function history(topic, request, mode, since, limit) {
 
 /** Of all topics, on all reactors together. @param {number} bytes */
 function historyBudget(bytes) {
-  outbox.pushWords(TOPIC_SLOT, 0, OUT_HISTORY_BUDGET, [bytes % WORD, Math.floor(bytes / WORD)]);
+  outbox.pushWords(TOPIC_SLOT, 0, OUT_HISTORY_BUDGET | outbox.FOR_STREAMS, [bytes % WORD, Math.floor(bytes / WORD)]);
 }
 
 /** @type {(bytes: Buffer, index: number) => number} */

@@ -125,15 +125,16 @@ function askPiece(topic, mode, since, limit, done) {
 }
 
 /**
- * `done`: gets the sum over all reactors; null: they have died.
+ * `done`: gets the sum over all reactors that know the topic; null: they have died.
  *
- * @type {(done: (sum: Counts | null) => void) => number}
+ * @type {(isForStreams: boolean, done: (sum: Counts | null) => void) => number}
  */
-function askReceipt(done) {
+function askReceipt(isForStreams, done) {
   const request = nextRequest();
   expectAnswer();
   const sum = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
-  receipts.set(request, { left: state.native.links, sum, done });
+  const { count, links } = state.native;
+  receipts.set(request, { left: isForStreams ? links : count, sum, done });
   return request;
 }
 
@@ -160,7 +161,7 @@ function awaitReports() {
   const numbers = ended;
   ended = [];
   isEnding = true;
-  const request = askReceipt((sum) => {
+  const request = askReceipt(true, (sum) => {
     isEnding = false;
     for (const number of numbers) forgetReports(number);
     if (ended.length !== 0 && sum !== null) awaitReports();

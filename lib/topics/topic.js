@@ -27,6 +27,8 @@ class Topic {
     /** The number of subscribers. */
     this.size = 0;
     this.ring = settings.history === 0 ? null : new Ring(settings);
+    /** Whether the reactor of the streams knows it, if there is another one: for a history, or from its first member there on. */
+    this.isForStreams = this.ring !== null;
     /** Messages so far; of their copies, how many were dropped, and how many were in gaps. */
     this.published = 0;
     this.dropped = 0;

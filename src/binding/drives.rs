@@ -12,7 +12,7 @@ use napi::Result;
 use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::layout::{PIPE_SLOTS, TOPIC_SLOT};
 use crate::bridge::room::Lent;
-use crate::bridge::split::split;
+use crate::bridge::split::{Counts, split};
 use crate::reactor::Command;
 
 use super::inline::Inline;
@@ -107,7 +107,8 @@ impl Drives {
         // Those in threads, the first of which has the histories, then the one on this thread.
         let count = threads.count();
         let part = |slot| if slot < PIPE_SLOTS { threads.of_slot(slot) } else { count };
-        let chunks = split(arena.bytes(), large, count + 1, part, |part| threads.buffer(part));
+        let counts = Counts { sockets: count, all: count + 1 };
+        let chunks = split(arena.bytes(), large, counts, part, |part| threads.buffer(part));
         let outcome = chunks.into_iter().enumerate().try_for_each(|(part, chunk)| match chunk {
             Chunk { bytes, .. } if bytes.is_empty() => Ok(()),
             chunk => {

@@ -117,7 +117,8 @@ impl Threads {
             None => {
                 let mut bytes = handle.buffer();
                 bytes.extend_from_slice(arena.bytes());
-                (arena.memory, true, Command::Chunk(Chunk { bytes, large: arena.large }))
+                let chunk = Chunk { bytes, large: arena.large, ..Chunk::default() };
+                (arena.memory, true, Command::Chunk(chunk))
             }
         };
         Flushed { next, wanting, outcome: self.submit(0, command) }

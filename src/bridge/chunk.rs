@@ -4,13 +4,20 @@ use std::mem;
 use std::ops::Range;
 use std::sync::PoisonError;
 
+use crate::engine::Prepared;
+
 use super::doorbell::Sleep;
 use super::large::Large;
-use super::layout::{OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_HEADER_BYTES, RECORD_WORDS, pack, unpack};
+use super::layout::{
+    OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_HEADER_BYTES, RECORD_WORDS, TOPIC_SLOT, pack, unpack,
+};
 use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
 use super::room::Lent;
 use super::sync::Mutex;
+
+/// Aux of a record for [`TOPIC_SLOT`] whose message is not in its payload, but in [`Chunk::messages`].
+const BESIDE: u16 = 4;
 
 /// Outbound records, see [`layout`](super::layout).
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -19,6 +26,8 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
     /// Payloads of the records with [`OUT_FLAG_LARGE`], in order.
     pub large: Vec<Large>,
+    /// Messages to [topics](Self::push_framed), in order: chunks of other reactors share their memory.
+    pub messages: Vec<Prepared>,
 }
 
 impl Chunk {
@@ -57,6 +66,14 @@ impl Chunk {
     /// Its payload is the message with this number.
     pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, number: u32) {
         self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), number]);
+    }
+
+    /// A record for [`TOPIC_SLOT`] with its message, which other chunks may have too.
+    pub fn push_framed(&mut self, record: &OutRecord, message: Prepared) {
+        let OutRecord { slot, generation, kind, flags, aux, .. } = *record;
+        let flags = flags & !(OUT_FLAG_LARGE | OUT_FLAG_SAME);
+        self.push_header([slot, generation, pack(kind, flags, aux | BESIDE), 0]);
+        self.messages.push(message);
     }
 
     fn push_header(&mut self, words: [u32; 4]) {
@@ -100,6 +117,11 @@ pub struct OutRecord {
 impl OutRecord {
     pub const fn is_large(&self) -> bool {
         self.flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) == OUT_FLAG_LARGE
+    }
+
+    /// Whether its message is one of [`Chunk::messages`].
+    pub const fn is_beside(&self) -> bool {
+        self.slot == TOPIC_SLOT && self.aux & BESIDE != 0
     }
 }
 

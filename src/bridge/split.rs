@@ -1,30 +1,46 @@
 //! One flush for several reactors: each gets the records of its own slots and all about topics,
-//! with their payloads.
+//! with their payloads. A message to a topic is framed here, in memory that all of them share.
+
+use crate::engine::{MessageKind, Prepared};
 
 use super::chunk::{Chunk, OutRecord, OutRecords};
 use super::large::Large;
-use super::layout::{OUT_BINARY, OUT_FLAG_SHARED, OUT_HISTORY, OUT_TEXT, TOPIC_SLOT};
+use super::layout::{
+    OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_SHARED, OUT_HISTORY, OUT_PUBLISH, OUT_TEXT, PUBLISH_TEXT,
+    TOPIC_SLOT, TOPIC_STREAMS,
+};
 
-/// The records of `bytes` and their large payloads, as a chunk for each of `count` reactors.
+/// The numbers of reactors.
+#[derive(Clone, Copy)]
+pub struct Counts {
+    /// They get all records about topics.
+    pub sockets: usize,
+    /// With those after them, which get the ones with [`TOPIC_STREAMS`].
+    pub all: usize,
+}
+
+/// The records of `bytes` and their large payloads, as a chunk for each reactor.
 /// `number` gives the reactor of a slot, `buffer` memory for the chunk of a reactor.
 pub fn split(
     bytes: &[u8],
     large: Vec<Large>,
-    count: usize,
+    counts: Counts,
     number: impl Fn(u32) -> usize,
     buffer: impl Fn(usize) -> Vec<u8>,
 ) -> Vec<Chunk> {
-    let mut chunks: Vec<Chunk> = (0..count).map(|_| Chunk::default()).collect();
+    let mut chunks: Vec<Chunk> = (0..counts.all).map(|_| Chunk::default()).collect();
     let mut large = large.into_iter();
-    let last = count.saturating_sub(1);
+    let last = counts.all.saturating_sub(1);
     for record in OutRecords::new(bytes) {
         // Taken even when no reactor gets it, or the next record would get this one's payload.
         let mut owned = if record.is_large() { large.next() } else { None };
         let receivers = match (record.slot, record.kind) {
             (TOPIC_SLOT, OUT_HISTORY) => 0..=0,
+            (TOPIC_SLOT, _) if record.aux & TOPIC_STREAMS == 0 => 0..=counts.sockets.saturating_sub(1),
             (TOPIC_SLOT, _) => 0..=last,
             (slot, _) => number(slot)..=number(slot),
         };
+        let message = framed(&record, bytes, &mut owned);
         // The others keep its payload for records that refer to it.
         let keepers = if record.flags & OUT_FLAG_SHARED != 0 { 0..=last } else { receivers.clone() };
         for number in keepers.clone() {
@@ -33,14 +49,28 @@ pub fn split(
             if chunk.bytes.capacity() == 0 {
                 chunk.bytes = buffer(number);
             }
-            if receivers.contains(&number) {
-                push(chunk, &record, bytes, owned);
-            } else {
-                push(chunk, &for_nobody(&record), bytes, owned);
+            let record = if receivers.contains(&number) { &record } else { &for_nobody(&record) };
+            match &message {
+                Some(message) => chunk.push_framed(record, message.clone()),
+                None => push(chunk, record, bytes, owned),
             }
         }
     }
     chunks
+}
+
+/// The message of a record that publishes one, unless the reactors have it under a number.
+fn framed(record: &OutRecord, bytes: &[u8], owned: &mut Option<Large>) -> Option<Prepared> {
+    if (record.slot, record.kind, record.number) != (TOPIC_SLOT, OUT_PUBLISH, None) {
+        return None;
+    }
+    let is_text = record.aux & PUBLISH_TEXT != 0;
+    let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
+    let compress = record.flags & OUT_FLAG_COMPRESS != 0;
+    Some(match owned.take().map(Large::into_memory) {
+        Some((memory, start)) => Prepared::in_place(kind, memory, start, compress),
+        None => Prepared::new(kind, bytes.get(record.range.clone()).unwrap_or_default(), compress),
+    })
 }
 
 /// The same payload under the same number.

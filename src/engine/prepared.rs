@@ -12,7 +12,7 @@ use super::{EncodedHeader, Engine, MessageKind};
 const MOST_COMPRESSED: usize = 16;
 
 /// Bytes that many connections send, each from its own position.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     bytes: Arc<Vec<u8>>,
     start: usize,
@@ -43,7 +43,7 @@ impl Deref for Frame {
 }
 
 /// A whole message, as a server sends it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     kind: MessageKind,
     /// Where permessage-deflate is on.

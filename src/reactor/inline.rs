@@ -84,7 +84,7 @@ impl<C: Consumer> Reactor<C> {
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.between_turns(|reactor| {
             // All records are applied: this budget has no end.
-            reactor.on_records(bytes, Rest::all(large), last);
+            reactor.on_records(bytes, Rest::all(large, Vec::new()), last);
         });
     }
 

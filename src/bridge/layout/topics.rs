@@ -66,8 +66,9 @@ layout! {
     ENTRY_LENGTH: usize = 3;
     ENTRY_WORDS: usize = 4;
 
-    /// The slot of records for all reactors, which have the same topics with the same offsets. The
-    /// generation is the number of the topic, which JavaScript counts up.
+    /// The slot of records for all reactors that have sockets, and with [`TOPIC_STREAMS`] for that of
+    /// the streams; they have the same topics with the same offsets. The generation is the number of
+    /// the topic, which JavaScript counts up.
     TOPIC_SLOT: u32 = u32::MAX;
 
     OUT_TOPIC: u8 = 17;
@@ -81,7 +82,7 @@ layout! {
     /// that does not get it, then the key.
     OUT_TARGET: u8 = 21;
     /// A whole message. Flags: `OUT_FLAG_FIN`, `OUT_FLAG_COMPRESS` and where the payload is; aux:
-    /// [`PUBLISH_TEXT`] or 0.
+    /// [`PUBLISH_TEXT`].
     OUT_PUBLISH: u8 = 22;
     /// For the first reactor only. Payload: `SUBSCRIBE_` without the topic, then the most messages wanted.
     OUT_HISTORY: u8 = 24;
@@ -133,4 +134,6 @@ layout! {
 
     /// Aux of [`OUT_PUBLISH`], and flag of a message of [`IN_HISTORY`].
     PUBLISH_TEXT: u16 = 1;
+    /// Aux of records for [`TOPIC_SLOT`]: the reactor that has the streams gets it too.
+    TOPIC_STREAMS: u16 = 2;
 }

@@ -30,7 +30,7 @@ fn large_payloads_take_no_room_among_the_records() {
     let mut chunk = Chunk::default();
     chunk.push_large((1, 2), OUT_TEXT, OUT_FLAG_FIN, 0, Large::copy(&[5; 100]));
     chunk.push_record((1, 2), OUT_TEXT, OUT_FLAG_LARGE, 0, b"small");
-    let Chunk { bytes, large } = chunk;
+    let Chunk { bytes, large, .. } = chunk;
     let records: Vec<_> = OutRecords::new(&bytes).map(|record| (record.is_large(), record.range)).collect();
     assert_eq!(records, [(true, 16..16), (false, 32..37)]);
     assert_eq!(large, [Large::copy(&[5; 100])]);
@@ -88,7 +88,7 @@ proptest! {
             }
         }
         let mut end = 0_usize;
-        let chunk = Chunk { bytes: bytes.clone(), large: Vec::new() };
+        let chunk = Chunk { bytes: bytes.clone(), ..Chunk::default() };
         for record in OutRecords::new(&chunk.bytes) {
             let OutRecord { range, .. } = record.clone();
             prop_assert!(bytes.get(range.clone()).is_some());

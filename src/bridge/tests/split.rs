@@ -3,26 +3,37 @@ use proptest::prelude::*;
 use crate::bridge::chunk::{Chunk, OutRecord, OutRecords};
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HISTORY, OUT_TEXT,
-    SHARED_OTHER, SHARED_TEXT, TOPIC_SLOT,
+    OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HISTORY, OUT_PUBLISH,
+    OUT_TEXT, PUBLISH_TEXT, SHARED_OTHER, SHARED_TEXT, TOPIC_SLOT, TOPIC_STREAMS,
 };
-use crate::bridge::split::split;
+use crate::bridge::split::{Counts, split};
+use crate::engine::MessageKind;
 
 const REACTORS: usize = 3;
+/// The last one has the streams.
+const COUNTS: Counts = Counts { sockets: REACTORS - 1, all: REACTORS };
 
 /// All fields of a record, with its payload.
 type Reported = (u32, u32, u8, u8, u16, Vec<u8>);
 
 /// The records for connections and topics that a reactor reads from a chunk.
 fn reported(chunk: &Chunk) -> Vec<Reported> {
-    let (mut large, mut shared) = (chunk.large.iter(), [None, None]);
+    let (mut large, mut messages, mut shared) = (chunk.large.iter(), chunk.messages.iter(), [None, None]);
     let mut reported = Vec::new();
-    for OutRecord { slot, generation, kind, flags, aux, range, number } in OutRecords::new(&chunk.bytes) {
+    for record in OutRecords::new(&chunk.bytes) {
+        let is_framed = record.is_beside();
+        let OutRecord { slot, generation, kind, flags, aux, range, number } = record;
         let payload = match (number, flags & OUT_FLAG_LARGE) {
             (Some(number), _) => Option::clone(&shared[number as usize]).unwrap(),
+            (None, _) if is_framed => {
+                let message = messages.next().unwrap();
+                assert_eq!(message.kind() == MessageKind::Text, aux & PUBLISH_TEXT != 0);
+                message.payload().to_vec()
+            }
             (None, 0) => chunk.bytes[range].to_vec(),
             (None, _) => large.next().unwrap().to_vec(),
         };
+        let aux = if is_framed { aux & (PUBLISH_TEXT | TOPIC_STREAMS) } else { aux };
         if flags & OUT_FLAG_SHARED != 0 {
             shared[usize::from(kind != OUT_TEXT)] = Some(payload.clone());
         }
@@ -31,7 +42,7 @@ fn reported(chunk: &Chunk) -> Vec<Reported> {
             reported.push((slot, generation, kind, flags, aux, payload));
         }
     }
-    assert!(large.next().is_none());
+    assert!(large.next().is_none() && messages.next().is_none());
     reported
 }
 
@@ -47,7 +58,7 @@ fn what_many_get_goes_to_each_reactor_once() {
     chunk.push_large((0, 1), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, Large::copy(&[2; 5000]));
     (1..30).for_each(|slot| chunk.push_same((slot, 1), OUT_BINARY, OUT_FLAG_FIN, 0, SHARED_OTHER));
     let whole = reported(&chunk);
-    let chunks = split(&chunk.bytes, chunk.large, REACTORS, own, |_| Vec::new());
+    let chunks = split(&chunk.bytes, chunk.large, COUNTS, own, |_| Vec::new());
     for (number, chunk) in chunks.iter().enumerate() {
         assert_eq!(chunk.large, [Large::copy(&[2; 5000])]);
         let foreign = if number == 0 { 0 } else { 2 };
@@ -60,11 +71,31 @@ fn what_many_get_goes_to_each_reactor_once() {
     }
 }
 
-/// Whether reactor `number` gets a record of this slot and kind.
-fn gets(number: usize, slot: u32, kind: u8) -> bool {
+#[test]
+fn all_reactors_have_one_copy_of_a_message() {
+    let mut chunk = Chunk::default();
+    let (id, flags) = ((TOPIC_SLOT, 7), OUT_FLAG_FIN | OUT_FLAG_SHARED);
+    chunk.push_record(id, OUT_PUBLISH, flags, TOPIC_STREAMS, &[1; 1000]);
+    chunk.push_same(id, OUT_PUBLISH, OUT_FLAG_FIN, TOPIC_STREAMS, SHARED_OTHER);
+    chunk.push_large(id, OUT_PUBLISH, flags, TOPIC_STREAMS | PUBLISH_TEXT, Large::copy(&[2; 5000]));
+    chunk.push_same(id, OUT_PUBLISH, OUT_FLAG_FIN, TOPIC_STREAMS | PUBLISH_TEXT, SHARED_OTHER);
+    chunk.push_record(id, OUT_PUBLISH, OUT_FLAG_FIN, 0, &[3; 1000]);
+    let whole = reported(&chunk);
+    let chunks = split(&chunk.bytes, chunk.large, COUNTS, own, |_| Vec::new());
+    let places = |chunk: &Chunk| chunk.messages.iter().map(|it| it.payload().as_ptr()).collect::<Vec<_>>();
+    for (number, chunk) in chunks.iter().enumerate() {
+        let count = if number < COUNTS.sockets { 3 } else { 2 };
+        assert_eq!(places(chunk), places(&chunks[0])[..count]);
+        assert_eq!(chunk.bytes.len(), (count + 2) * 16);
+        assert_eq!(reported(chunk), whole[..count + 2]);
+    }
+}
+
+/// Whether reactor `number` gets a record of this slot, kind and aux.
+fn gets(number: usize, slot: u32, kind: u8, aux: u16) -> bool {
     match (slot, kind) {
         (TOPIC_SLOT, OUT_HISTORY) => number == 0,
-        (TOPIC_SLOT, _) => true,
+        (TOPIC_SLOT, _) => number < COUNTS.sockets || aux & TOPIC_STREAMS != 0,
         (slot, _) => own(slot) == number,
     }
 }
@@ -88,7 +119,7 @@ fn way() -> impl Strategy<Value = Way> {
 fn slot_and_kind() -> impl Strategy<Value = (u32, u8)> {
     prop_oneof![
         (0..7_u32, prop_oneof![Just(OUT_TEXT), any::<u8>()]),
-        (Just(TOPIC_SLOT), OUT_BINARY + 1..=u8::MAX)
+        (Just(TOPIC_SLOT), prop_oneof![Just(OUT_PUBLISH), OUT_BINARY + 1..=u8::MAX])
     ]
 }
 
@@ -99,35 +130,35 @@ proptest! {
 
     #[test]
     fn every_reactor_gets_its_own_records_with_their_payloads(
-        pushed in prop::collection::vec((slot_and_kind(), way()), 0..40),
+        pushed in prop::collection::vec((slot_and_kind(), 0..4_u16, way()), 0..40),
         missing in any::<bool>(),
     ) {
         let (mut chunk, mut is_there) = (Chunk::default(), [false; 2]);
-        for (index, ((slot, kind), way)) in pushed.into_iter().enumerate() {
+        for (index, ((slot, kind), aux, way)) in pushed.into_iter().enumerate() {
             let (id, filled) = ((slot, kind.into()), |length| vec![index as u8; length]);
             let number = usize::from(kind != OUT_TEXT);
             let flags = |shared| if shared { OUT_FLAG_FIN | OUT_FLAG_SHARED } else { OUT_FLAG_FIN };
             match way {
-                Way::Same if is_there[number] => chunk.push_same(id, kind, OUT_FLAG_FIN, 3, number as u32),
+                Way::Same if is_there[number] => chunk.push_same(id, kind, OUT_FLAG_FIN, aux, number as u32),
                 Way::Same => {}
                 Way::Own(length, shared) | Way::Large(length, shared) => {
                     let large = matches!(way, Way::Large(..));
                     is_there[number] |= shared;
                     match large {
-                        true => chunk.push_large(id, kind, flags(shared), 0, Large::copy(&filled(length))),
-                        false => chunk.push_record(id, kind, flags(shared), 0, &filled(length)),
+                        true => chunk.push_large(id, kind, flags(shared), aux, Large::copy(&filled(length))),
+                        false => chunk.push_record(id, kind, flags(shared), aux, &filled(length)),
                     }
                 }
             }
         }
         let whole = reported(&chunk);
-        let count = if missing { REACTORS - 1 } else { REACTORS };
-        let chunks = split(&chunk.bytes, chunk.large, count, own, |_| Vec::new());
-        prop_assert_eq!(chunks.len(), count);
+        let counts = if missing { Counts { all: REACTORS - 1, ..COUNTS } } else { COUNTS };
+        let chunks = split(&chunk.bytes, chunk.large, counts, own, |_| Vec::new());
+        prop_assert_eq!(chunks.len(), counts.all);
         // A record for a reactor that does not exist goes to none, but other records may have the
         // same payload.
         for (number, chunk) in chunks.iter().enumerate() {
-            let expected: Vec<_> = whole.iter().filter(|reported| gets(number, reported.0, reported.2)).cloned().collect();
+            let expected: Vec<_> = whole.iter().filter(|reported| gets(number, reported.0, reported.2, reported.4)).cloned().collect();
             prop_assert_eq!(reported(chunk), expected);
         }
     }

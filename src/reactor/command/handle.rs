@@ -153,7 +153,7 @@ impl Handle {
     }
 
     fn record(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) -> io::Result<()> {
-        let mut chunk = Chunk { bytes: self.buffer(), large: Vec::new() };
+        let mut chunk = Chunk { bytes: self.buffer(), ..Chunk::default() };
         chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
         self.submit(Command::Chunk(chunk))
     }

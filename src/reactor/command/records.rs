@@ -29,11 +29,13 @@ pub(in crate::reactor) struct Rest {
     position: usize,
     /// The large payloads from there on.
     large: IntoIter<Large>,
+    /// The messages from there on that are not in the bytes.
+    messages: IntoIter<Prepared>,
 }
 
 impl Rest {
-    pub(in crate::reactor) fn all(large: Vec<Large>) -> Self {
-        Self { position: 0, large: large.into_iter() }
+    pub(in crate::reactor) fn all(large: Vec<Large>, messages: Vec<Prepared>) -> Self {
+        Self { position: 0, large: large.into_iter(), messages: messages.into_iter() }
     }
 }
 
@@ -58,6 +60,7 @@ impl<'a> Records<'a> {
     pub(super) fn next(&mut self) -> Option<Next<'a>> {
         let record = self.records.next()?;
         let payload = match record.is_large() {
+            false if record.is_beside() => self.framed(),
             false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
             // Taken even when the connection is gone, or the next record would get this one's
             // payload.
@@ -79,6 +82,10 @@ impl<'a> Records<'a> {
                 && record.range.len() < IN_PLACE
         })?;
         Some((record.kind == OUT_TEXT, self.bytes.get(record.range).unwrap_or_default()))
+    }
+
+    fn framed(&mut self) -> Outbound<'a> {
+        self.rest.messages.next().map(|message| Outbound::Framed(Box::new(message))).unwrap_or_default()
     }
 
     fn large(&mut self) -> Outbound<'a> {
@@ -119,6 +126,8 @@ pub(in crate::reactor) enum Outbound<'a> {
     Own(Large),
     /// Where it stays for all connections that send it.
     Shared(Frame),
+    /// Of a whole message that other reactors may have too.
+    Framed(Box<Prepared>),
 }
 
 impl Default for Outbound<'_> {
@@ -137,6 +146,7 @@ impl Outbound<'_> {
                 Frame::new(memory, start)
             }
             Self::Shared(frame) => frame,
+            Self::Framed(message) => message.payload_frame(),
         }
     }
 
@@ -147,6 +157,7 @@ impl Outbound<'_> {
                 let (memory, start) = large.into_memory();
                 Prepared::in_place(kind, memory, start, compress)
             }
+            Self::Framed(message) => *message,
             Self::Lent(_) | Self::Shared(_) => Prepared::new(kind, &self, compress),
         }
     }
@@ -164,7 +175,7 @@ impl Outbound<'_> {
         let key = self.first_chunk().copied();
         let rest = match self {
             Self::Lent(bytes) => Self::Lent(bytes.get(4..).unwrap_or_default()),
-            Self::Own(_) | Self::Shared(_) => {
+            Self::Own(_) | Self::Shared(_) | Self::Framed(_) => {
                 let mut frame = self.into_frame();
                 frame.skip(4);
                 Self::Shared(frame)
@@ -183,6 +194,7 @@ impl Deref for Outbound<'_> {
             Self::Lent(bytes) => bytes,
             Self::Own(large) => large,
             Self::Shared(frame) => frame,
+            Self::Framed(message) => message.payload(),
         }
     }
 }

@@ -35,14 +35,14 @@ struct UnderWay {
 }
 
 impl From<Chunk> for UnderWay {
-    fn from(Chunk { bytes, large }: Chunk) -> Self {
-        Self { memory: Memory::Own(bytes), rest: Rest::all(large) }
+    fn from(Chunk { bytes, large, messages }: Chunk) -> Self {
+        Self { memory: Memory::Own(bytes), rest: Rest::all(large, messages) }
     }
 }
 
 impl From<Arena> for UnderWay {
     fn from(Arena { memory, used, large }: Arena) -> Self {
-        Self { memory: Memory::Lent { memory, used }, rest: Rest::all(large) }
+        Self { memory: Memory::Lent { memory, used }, rest: Rest::all(large, Vec::new()) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Topics: one record for a message to many connections, their history, and the treatment of
 //! slow members.
 //!
-//! JavaScript owns names, numbers and positions; each reactor has all topics, with those of its
-//! connections that are members, and the same history as the others.
+//! JavaScript owns names, numbers and positions; each reactor has the topics that its connections may
+//! have joined, with those that are members, and the same history as the others.
 //!
 //! ```text
 //!                     .--> members, one after the other: framed once, compressed once for

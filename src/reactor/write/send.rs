@@ -77,7 +77,7 @@ impl Session<'_> {
             }
             // Frames that follow each other leave together; a long one that stands alone is spared
             // a copy.
-            Outbound::Lent(_) | Outbound::Shared(_) => {
+            Outbound::Lent(_) | Outbound::Shared(_) | Outbound::Framed(_) => {
                 if more || key.is_some() || !self.frame_now(kind, fin, &payload) {
                     self.frame_with(kind, fin, &payload, key);
                 }
@@ -141,6 +141,9 @@ impl Session<'_> {
         match payload {
             Outbound::Lent(bytes) => self.connection.write.outgoing.push(bytes, &mut self.writer.pool),
             Outbound::Shared(frame) => self.connection.write.outgoing.push_shared(frame),
+            Outbound::Framed(message) => {
+                self.connection.write.outgoing.push_shared(message.payload_frame());
+            }
             Outbound::Own(large) => {
                 let (bytes, start) = large.into_memory();
                 self.connection.write.outgoing.push_owned(bytes, start);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::*;
-use crate::bridge::split::split;
+use crate::bridge::split::{Counts, split};
 use crate::reactor::tests::bridge::{Record, record};
 use crate::reactor::tests::client::SWITCHED;
 use crate::reactor::tests::server::bind;
@@ -110,7 +110,10 @@ impl Stage {
         let (count, mask) = (self.reactors.len(), self.reactors.len().next_power_of_two() - 1);
         let chunks = match count {
             1 => vec![chunk],
-            _ => split(&chunk.bytes, chunk.large, count, |slot| slot as usize & mask, |_| Vec::new()),
+            _ => {
+                let counts = Counts { sockets: count, all: count };
+                split(&chunk.bytes, chunk.large, counts, |slot| slot as usize & mask, |_| Vec::new())
+            }
         };
         for (reactor, chunk) in self.reactors.iter().zip(chunks) {
             if !chunk.bytes.is_empty() {

@@ -31,7 +31,7 @@ fn r02_small_and_large_sends_keep_their_order_under_partial_writes() {
     let mut expected = Vec::new();
     let mut expected_marks = 0;
     for round in 0..4 {
-        let mut chunk = Chunk { bytes: server.handle.buffer(), large: Vec::new() };
+        let mut chunk = Chunk { bytes: server.handle.buffer(), ..Chunk::default() };
         for (n, &len) in sizes.iter().enumerate() {
             let payload = numbered(round * 100 + n as u32, len);
             expected.extend(frame(0x82, None, &payload));
