@@ -81,8 +81,6 @@ class Pump {
     this.isThrottled = false;
     /** Whether the stream takes no more bytes for now. */
     this.isFull = false;
-    /** Whether the reactor knows that, and waits. */
-    this.isHeld = false;
     /** It only goes forward. */
     this.life = LIVE;
     /** Whether the end of its peer's side has been seen. */
@@ -177,7 +175,10 @@ class Pump {
       if (!rethrows(error)) socket.destroy(/** @type {Error} */ (error));
       return;
     }
-    if (!isRoom && this.life === LIVE) this.filled();
+    if (!isRoom && !this.isFull && this.life === LIVE) {
+      this.isFull = true;
+      this.report(STREAM_FULL);
+    }
   }
 
   /** @param {number} kind One of `FLOW_` */
@@ -214,23 +215,12 @@ class Pump {
 
   /** From now on it takes all, as nothing runs after 'exit'. */
   takeAll() {
-    this.isFull = this.isHeld = true;
-    if (this.closed === 0) streamEvent(this.ws, STREAM_DRAINED);
-  }
-
-  /** It takes no more bytes. Most streams that say so take more before the next write, and the reactor need not know. */
-  filled() {
-    if (this.isFull && !this.isHeld) {
-      this.isHeld = true;
-      this.report(STREAM_FULL);
-    }
     this.isFull = true;
+    if (this.closed === 0) streamEvent(this.ws, STREAM_DRAINED);
   }
 
   drained() {
     this.isFull = false;
-    if (!this.isHeld) return;
-    this.isHeld = false;
     this.report(STREAM_DRAINED);
   }
 
