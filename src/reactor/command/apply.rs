@@ -105,12 +105,16 @@ impl<C: Consumer> Reactor<C> {
 
     /// `number`: the message that is its payload, if the reactor keeps that.
     #[inline]
-    fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>, number: Option<u32>, more: bool) {
+    fn on_record(&mut self, record: &OutRecord, mut payload: Outbound<'_>, number: Option<u32>, more: bool) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         if let Some(number) = number
             && record.slot != TOPIC_SLOT
         {
-            return self.on_kept(id, record, number, more);
+            if message(record).is_some() {
+                return self.on_kept(id, record, number, more);
+            }
+            let Some(kept) = self.messages.get_mut(number) else { return };
+            payload = Outbound::Shared(kept.payload_frame());
         }
         let Some(mut session) = self.session_of(id) else { return self.on_unknown(record, payload, number) };
         count_send(&mut session, record.kind);
@@ -128,21 +132,16 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Applies a record whose payload is a message that the reactor keeps.
+    /// Sends a message that the reactor keeps.
     #[inline]
     fn on_kept(&mut self, id: ConnectionId, record: &OutRecord, number: u32, more: bool) {
         let longest =
             if number < FIRST_PREPARED { self.writer.compressed_at_once() } else { COMPRESS_BUDGET };
         let Some((mut session, kept)) = self.session_and_message(id, number) else { return };
         count_send(&mut session, record.kind);
-        if message(record).is_some() {
-            // A long one is written when the turn ends, within the budget for that.
-            let now = !more && kept.payload().len() < SHORT_QUEUE;
-            send_prepared(&mut session, kept, record.flags, now, longest);
-        } else {
-            let head = Head { kind: record.kind, flags: record.flags, aux: record.aux };
-            submit(&mut session, head, Outbound::Shared(kept.payload_frame()), more);
-        }
+        // A long one is written when the turn ends, within the budget for that.
+        let now = !more && kept.payload().len() < SHORT_QUEUE;
+        send_prepared(&mut session, kept, record.flags, now, longest);
     }
 }
 
