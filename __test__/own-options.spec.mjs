@@ -229,16 +229,6 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ add
   t.false(reached.at(-1));
 });
 
-test('spin: the first server decides, later ones may say what they like', async (t) => {
-  const first = await startServer(t, { spin: 0 });
-  const second = await startServer(t, { spin: 100 });
-  for (const server of [first, second]) {
-    const { ws, client } = await connect(t, server);
-    client.send('a');
-    t.is(String((await once(ws, 'message'))[0]), 'a');
-  }
-});
-
 for (const [way, start] of Object.entries(WAYS)) {
   // With `server`, that option belongs to the listener that several servers may share.
   const options = way === 'port' ? { handshakeTimeout: 50 } : {};

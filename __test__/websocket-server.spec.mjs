@@ -1,30 +1,15 @@
 // The server: listening, connections, hooks, closing. Run with WS_IMPL=ws, the same holds for ws.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
-import { WebSocket, connect, frame, frames, openPair, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
+import { connect, frame, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
 import { upgradeRequest } from './helpers/raw-client.mjs';
 
 const ownOnly = isReference ? test.skip : test;
-
-test("'listening' comes later; address() has the port", async (t) => {
-  let isCalled = false;
-  const server = new WebSocketServer({ port: 0 }, () => {
-    isCalled = true;
-  });
-  t.teardown(() => server.close());
-  t.false(isCalled);
-  await once(server, 'listening');
-  t.true(isCalled);
-  const { address, family, port } = server.address();
-  t.is(typeof address, 'string');
-  t.regex(family, /^IPv[46]$/);
-  t.true(port > 0);
-});
 
 test('clients: in the order in which they opened, whoever looks first and when', async (t) => {
   const server = await startServer(t);
@@ -43,13 +28,6 @@ test('clients: in the order in which they opened, whoever looks first and when',
   t.deepEqual([...server.clients], [ws]);
 });
 
-test('clients: of each server its own', async (t) => {
-  const [one, two] = [await startServer(t), await startServer(t)];
-  const [a, b] = [await connect(t, one), await connect(t, two)];
-  t.deepEqual([...one.clients], [a.ws]);
-  t.deepEqual([...two.clients], [b.ws]);
-});
-
 test('clients: one whose socket is gone stays until its messages have been delivered', async (t) => {
   const { server, ws, raw } = await openRaw(t, { allowSynchronousEvents: false });
   const count = 200;
@@ -62,32 +40,6 @@ test('clients: one whose socket is gone stays until its messages have been deliv
   t.deepEqual(await seen, [ws]);
   await closed;
   t.is(server.clients.size, 0);
-});
-
-test('close: waits for the clients, and reports once', async (t) => {
-  const { server, ws, client } = await openPair(t);
-  const calls = [];
-  server.on('close', () => calls.push('event'));
-  const closed = new Promise((resolve) => {
-    server.close((...args) => {
-      calls.push('first');
-      t.deepEqual(args, []);
-    });
-    server.close(() => {
-      calls.push('second');
-      resolve();
-    });
-  });
-  t.is(server.address(), null);
-  t.deepEqual(calls, []);
-  t.is(ws.readyState, WebSocket.OPEN);
-  client.close();
-  await closed;
-  t.deepEqual(calls, ['event', 'first', 'second']);
-  const error = await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  t.is(error.message, 'The server is not running');
 });
 
 test('close: in the turn of its making', async (t) => {
@@ -123,55 +75,6 @@ ownOnly('a line break in a header line is refused, and an uncaught error', async
     server.on('headers', (lines) => lines.push('X-A: b\\r\\nX-Injected: c'));
   `);
   t.deepEqual({ code, output }, { code: 0, output: 'TypeError\nHTTP/1.1 500 Internal Server Error false\n' });
-});
-
-// P01.
-test('a listening server keeps the process alive, a closed one does not', async (t) => {
-  const { code, output } = await run(`
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-    setTimeout(() => server.close(() => console.log('closed')), 50).unref();
-  `);
-  t.deepEqual({ code, output }, { code: 0, output: 'closed\n' });
-});
-
-test('works in a worker', async (t) => {
-  const from = isReference ? 'ws' : fileURLToPath(new URL('../lib/index.js', import.meta.url));
-  const { Worker } = await import('node:worker_threads');
-  const worker = new Worker(
-    `const { WebSocketServer } = require(${JSON.stringify(from)});
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' }, () => {
-      require('node:worker_threads').parentPort.postMessage(server.address().port);
-    });
-    server.on('connection', (ws) => {
-      ws.on('message', (data) => ws.send(data));
-      ws.on('close', () => server.close());
-    });`,
-    { eval: true },
-  );
-  const [port] = await once(worker, 'message');
-  const client = new wsClient(`ws://127.0.0.1:${port}`);
-  await once(client, 'open');
-  client.send('x');
-  t.is(String((await once(client, 'message'))[0]), 'x');
-  const exit = once(worker, 'exit');
-  client.close();
-  t.deepEqual(await exit, [0]);
-});
-
-// J17.
-test('two servers are independent', async (t) => {
-  const [one, two] = [await openRaw(t), await openRaw(t)];
-  one.ws.send('1');
-  two.ws.send('2');
-  t.is(await frames(one.raw, 3), '810131');
-  t.is(await frames(two.raw, 3), '810132');
-});
-
-// J19.
-(process.platform === 'linux' ? test : test.skip)('a process that is started inherits no socket', async (t) => {
-  await openPair(t);
-  const list = execFileSync('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
-  t.deepEqual(list.split('\n').filter((line) => / ([3-9]|\d\d+) -> (socket|anon_inode)/.test(line)), []);
 });
 
 ownOnly('a server that has topics and drains can be printed as JSON', async (t) => {

@@ -62,19 +62,11 @@ expose(MessageEvent, ['data']);
 
 /** @typedef {((event: Event) => void) | { handleEvent?: (event: Event) => void }} Handler */
 
-/** @typedef {{ addEventListener?: unknown, removeEventListener?: unknown }} Methods */
-
 /** @typedef {{ _closeFrameReceived: boolean, _closeFrameSent: boolean }} Closing */
 
-/** The listener that stands for a handler. @typedef {Function & { [kListener]?: unknown, [kAttribute]?: boolean }} Marked */
+/** Stands for a handler. @typedef {((...list: unknown[]) => void) & { [kListener]?: unknown, [kAttribute]?: boolean }} Listener */
 
-/** @typedef {Marked & ((...list: unknown[]) => void)} Listener */
-
-/**
- * Make an Event of the arguments of each event.
- *
- * @type {Record<string, (target: Closing, first: any, second: any) => Event>}
- */
+/** Make an Event of an event's arguments. @type {Record<string, (target: Closing, first: any, second: any) => Event>} */
 const makers = {
   __proto__: /** @type {never} */ (/** @type {unknown} */ (null)),
   open: () => new Event('open'),
@@ -90,14 +82,8 @@ const makers = {
 
 /** @type {(emitter: EventEmitter, type: string, handler: unknown, isAttribute: boolean) => Listener | undefined} */
 function find(emitter, type, handler, isAttribute) {
-  return emitter
-    .listeners(type)
-    .find(
-      (/** @type {Marked} */ listener) =>
-        listener[kListener] !== undefined &&
-        listener[kAttribute] === isAttribute &&
-        (isAttribute || listener[kListener] === handler),
-    );
+  const listeners = /** @type {Listener[]} */ (emitter.listeners(type));
+  return listeners.find((one) => one[kAttribute] === isAttribute && (isAttribute || one[kListener] === handler));
 }
 
 /** @type {(emitter: EventEmitter, type: string, handler: Handler, once: boolean, isAttribute: boolean) => void} */
@@ -134,11 +120,7 @@ function removeEventListener(type, handler) {
   if (listener !== undefined) this.removeListener(type, listener);
 }
 
-/**
- * Gives a class `addEventListener`, `removeEventListener` and the `on*` attributes.
- *
- * @type {(prototype: EventEmitter & Methods) => void}
- */
+/** @param {EventEmitter} prototype Gets `addEventListener`, `removeEventListener` and the `on*` attributes */
 function install(prototype) {
   for (const type of Object.keys(makers)) {
     Object.defineProperty(prototype, `on${type}`, {
@@ -155,8 +137,7 @@ function install(prototype) {
       },
     });
   }
-  prototype.addEventListener = addEventListener;
-  prototype.removeEventListener = removeEventListener;
+  Object.assign(prototype, { addEventListener, removeEventListener });
 }
 
 module.exports = { CloseEvent, ErrorEvent, Event, MessageEvent, install };

@@ -3,7 +3,7 @@
 // Where a server listens: its option `port`, which ws hands to Node's `server.listen()`.
 
 const { closeSync } = require('node:fs');
-const { inspect } = require('node:util');
+const { getSystemErrorMap, inspect } = require('node:util');
 
 /** @import { ServerOptions } from './options' */
 
@@ -38,11 +38,7 @@ function portNumber(port) {
   return typeof number === 'number' && number >>> 0 === number && number <= 0xffff ? number : undefined;
 }
 
-/**
- * A pipe, or a socket in the file system: as in Node, text that is not a number of 0 or more.
- *
- * @type {(port: unknown) => port is string}
- */
+/** A pipe, or a socket in the file system: as in Node, text that is no number of 0 or more. @type {(port: unknown) => port is string} */
 function isPipeName(port) {
   return typeof port === 'string' && !(Number(port) >= 0);
 }
@@ -100,11 +96,7 @@ function localPlace(place) {
   return isKnown ? { ...place, __proto__: null, port: 0 } : null;
 }
 
-/**
- * The reactor has a duplicate: with the given descriptor open, listening would never end.
- *
- * @type {(place: Place) => void}
- */
+/** The reactor has a duplicate: with the given descriptor open, listening would never end. @type {(place: Place) => void} */
 function closeGiven({ fd = 0 }) {
   if (fd > LAST_STANDARD) closeSync(fd);
 }
@@ -118,11 +110,30 @@ function addressOf({ address, family, port }) {
   return family === '' ? address || null : { address, family, port };
 }
 
-/** @type {(options: ServerOptions, flags: { ipv6Only?: true, reusePort?: true }) => unknown} */
-function nodePlace({ backlog, host, port }, flags) {
-  if (typeof port === 'object') return Object.keys(flags).length === 0 ? port : { ...flags, ...Object(port) };
-  const where = isPipeName(port) ? { path: port } : { port, host: host ?? undefined, ...flags };
+/**
+ * The error of the native part, as `net.Server` would emit it: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
+ *
+ * @type {(error: Error & { code?: string }, place: Place, host: string | null) => Error}
+ */
+function listenError(error, { fd, path, port }, host) {
+  const number = -Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
+  const known = [...getSystemErrorMap()];
+  const found = known.find(([, [name]]) => name === error.code) ?? known.find(([errno]) => errno === number);
+  if (found === undefined) return error;
+  const [errno, [code, sentence]] = found;
+  const address = fd === undefined ? (path ?? host ?? '::') : null;
+  const at = path === undefined ? port : -1;
+  const shown = address === null ? '' : ` ${address}${at > 0 ? `:${at}` : ''}`;
+  const failed = new Error(`listen ${code}: ${sentence}${shown}`);
+  // As in Node, a port that the system chose is not shown.
+  return Object.assign(failed, { code, errno, syscall: 'listen', address }, address === null || at === 0 ? {} : { port: at });
+}
+
+/** @type {(options: ServerOptions, flags: { ipv6Only: boolean, reusePort: boolean }) => unknown} */
+function nodePlace({ backlog, host, port }, { ipv6Only, reusePort }) {
+  if (typeof port === 'object') return ipv6Only || reusePort ? { ipv6Only, reusePort, ...Object(port) } : port;
+  const where = isPipeName(port) ? { path: port } : { port, host: host ?? undefined, ipv6Only, reusePort };
   return { ...where, backlog: backlog ?? undefined };
 }
 
-module.exports = { addressOf, checkPort, closeGiven, nodePlace, placeOf };
+module.exports = { addressOf, checkPort, closeGiven, listenError, nodePlace, placeOf };

@@ -61,8 +61,7 @@ const DEFAULTS = {
 };
 
 /**
- * The options that ws does not have. `server.options` has only those that were given, to look as in
- * ws.
+ * The options that ws does not have. `server.options` has only those that were given, to look as in ws.
  *
  * @type {Record<string, import('./base/checks').Range & { initial: number | boolean | string | null }>}
  */
@@ -105,13 +104,7 @@ const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments',
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
 /** The options of admission. */
-const ADMISSION = /** @type {const} */ ([
-  'maxConnections',
-  'maxConnectionsPerAddress',
-  'handshakesPerSecond',
-  'maxHeaderBytes',
-  'maxHeaders',
-]);
+const ADMISSION = /** @type {const} */ (['maxConnections', 'maxConnectionsPerAddress', 'handshakesPerSecond', 'maxHeaderBytes', 'maxHeaders']);
 
 /** Options that decide which handshakes JavaScript sees, and may be assigned at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
@@ -137,7 +130,7 @@ function merge(given) {
   if (port != null) options.port = /** @type {number} */ (checkPort(options));
   reportUnknown(given, KNOWN, 'options');
   checkNumbers(options, NUMBERS);
-  for (const name of Object.keys(OWN)) own(options, name);
+  ownOf(options);
   reactorsOf(options);
   originsOf(options.allowedOrigins);
   checkPlace(options);
@@ -159,6 +152,11 @@ function own(options, name) {
   const value = Object.hasOwn(options, name) ? options[/** @type {keyof ServerOptions} */ (name)] : undefined;
   if (value === undefined || value === null) return OWN[name].initial;
   return checkValue(OWN[name], value, `options.${name}`);
+}
+
+/** The values of OWN. @type {(options: ServerOptions) => any} @throws {TypeError | RangeError} */
+function ownOf(options) {
+  return Object.fromEntries(Object.keys(OWN).map((name) => [name, own(options, name)]));
 }
 
 /**
@@ -197,32 +195,24 @@ function watch(options, changed) {
 }
 
 /**
- * The options with which the reactor listens.
+ * The options with which the reactor listens. `host`: IP literal; null is every address.
  *
- * @param {ServerOptions} options
- * @param {Place} place
- * @param {string | null} host IP literal; null is every address
- * @param {number} ask
+ * @type {(options: ServerOptions, place: Place, host: string | null, ask: number) => import('./native/binding').ListenOptions}
  */
 function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host, ask) {
-  const { keepAlive, keepAliveInitialDelay, noDelay } = tcpOptions(options);
+  const all = ownOf(options);
   return {
+    ...all,
     host,
     port,
     socketPath: path ?? null,
     mode: mode ?? null,
     fd: fd ?? null,
-    reusePort: reusePort === undefined ? own(options, 'reusePort') : !!reusePort,
-    noDelay,
-    keepAlive: keepAlive ? keepAliveInitialDelay : -1,
+    reusePort: reusePort === undefined ? all.reusePort : !!reusePort,
+    keepAlive: all.keepAlive ? tcpOptions(all).keepAliveInitialDelay : -1,
     backlog: limit(/** @type {number} */ (backlog)) || BACKLOG,
-    ipv6Only: ipv6Only === undefined ? own(options, 'ipv6Only') : !!ipv6Only,
+    ipv6Only: ipv6Only === undefined ? all.ipv6Only : !!ipv6Only,
     path: options.path ? String(options.path) : null,
-    healthCheck: own(options, 'healthCheck'),
-    earlyHandshake: own(options, 'earlyHandshake'),
-    handshakeTimeout: own(options, 'handshakeTimeout'),
-    maxHeaderBytes: own(options, 'maxHeaderBytes'),
-    maxHeaders: own(options, 'maxHeaders'),
     proxies: proxiesOf(options),
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
@@ -232,28 +222,19 @@ function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reuse
 
 /** The options with which a server of Node listens. @param {ServerOptions} options */
 function sharedListenOptions(options) {
-  const flags = ['ipv6Only', 'reusePort'].filter((name) => own(options, name)).map((name) => [name, true]);
-  return {
-    handshakeTimeout: own(options, 'handshakeTimeout'),
-    healthCheck: own(options, 'healthCheck'),
-    place: nodePlace(options, Object.fromEntries(flags)),
-    tcp: tcpOptions(options),
-  };
+  const all = ownOf(options);
+  const { handshakeTimeout, healthCheck } = all;
+  return { handshakeTimeout, healthCheck, place: nodePlace(options, all), tcp: tcpOptions(all) };
 }
 
 /**
- * Settings for accepted sockets, by the names of Node's servers.
+ * Settings for accepted sockets, by the names of Node's servers. The delay is a multiple of 1000 ms; 0: as the system
+ * has it.
  *
- * @param {ServerOptions} options
- * @returns {{ keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }} In
- *   milliseconds, a multiple of 1000; 0: as the system has it
+ * @type {(all: { keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }) => typeof all}
  */
-function tcpOptions(options) {
-  return {
-    keepAlive: own(options, 'keepAlive'),
-    keepAliveInitialDelay: Math.ceil(own(options, 'keepAliveInitialDelay') / 1000) * 1000,
-    noDelay: own(options, 'noDelay'),
-  };
+function tcpOptions({ keepAlive, keepAliveInitialDelay, noDelay }) {
+  return { keepAlive, keepAliveInitialDelay: Math.ceil(keepAliveInitialDelay / 1000) * 1000, noDelay };
 }
 
 /** The options with which the reactor serves a connection. @param {ServerOptions} options */
@@ -278,16 +259,13 @@ function socketOptions(options) {
 }
 
 /**
- * The limits of admission.
+ * The limits of admission; null: none. Where the server listens itself, the head of a request always has limits.
  *
- * @param {ServerOptions} options
- * @param {boolean} listens Then the head of a request always has limits
- * @returns {InstanceType<typeof Admission> | null} null: none
+ * @type {(options: ServerOptions, listens: boolean) => InstanceType<typeof Admission> | null}
  */
 function admissionOf(options, listens) {
-  const limits = /** @type {Record<typeof ADMISSION[number], number>} */ (
-    Object.fromEntries(ADMISSION.map((name) => [name, own(options, name)]))
-  );
+  const all = ownOf(options);
+  const limits = /** @type {Record<typeof ADMISSION[number], number>} */ (Object.fromEntries(ADMISSION.map((name) => [name, all[name]])));
   const isLimited = listens || ADMISSION.some((name) => limits[name] !== OWN[name].initial);
   const origins = originsOf(options.allowedOrigins);
   return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;
@@ -327,10 +305,9 @@ function checkHealth(options) {
 
 /** The rates at which clients may send: the reactors count. @type {(options: ServerOptions) => import('./native/binding').Rates | null} */
 function ratesOf(options) {
-  const messagesPerSecond = own(options, 'messagesPerSecond');
-  const bytesPerSecond = own(options, 'bytesPerSecond');
+  const { bytesPerSecond, limit: action, messagesPerSecond } = ownOf(options);
   if (messagesPerSecond === 0 && bytesPerSecond === 0) return null;
-  return new (addon().Rates)({ messagesPerSecond, bytesPerSecond, closes: own(options, 'limit') === 'close' });
+  return new (addon().Rates)(messagesPerSecond, bytesPerSecond, action === 'close');
 }
 
 /** The settings of the reactors. @type {(options: ServerOptions) => import('./reactor/start').Settings} */

@@ -20,24 +20,22 @@ const { metricsOf, slowest } = require('./running/metrics');
 const { startListening } = require('./handshake/own-listener');
 const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
-const { state } = require('./reactor/table');
+const { state } = require('./reactor/link');
 const { withhold } = require('./reactor/withhold');
-const { extensionsText, protocolText } = require('./handshake/request');
+const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
-const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
 const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage, Server as HttpServer } from 'node:http' */
-/** @import { Peer } from './compat/socket' */
+/** @import { Peer } from './handshake/request' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { ServerOptions } from './options' */
 /** @import { Counted } from './running/counts' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
 /** Called with a connection when it is open. @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
-
 
 const RUNNING = 0;
 const CLOSING = 1;

@@ -52,7 +52,7 @@ const {
   OUT_TERMINATE,
 } = require('./base/layout');
 
-/** @import { Peer } from './compat/socket' */
+/** @import { Peer } from './handshake/request' */
 /** @import { AnySocket, Connection, Data, Extensions } from './connection/state' */
 /** @import { ExtraFields, Fields, SentCallback, Server, Settings } from './connection/state' */
 /** @import { Given } from './client/client' */
@@ -84,7 +84,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._turn = JUST_NOW;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
-    // The address of the peer: see `Peer` of compat/socket.js.
+    // The address of the peer: see `Peer` of handshake/request.js.
     this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
@@ -298,7 +298,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._generation = peer._generation;
     this._remotePort = peer._remotePort;
     this._remote = peer._remote;
-    this._common = this._common.opened(owner, protocol, extensions, peer._local, peer._localPort);
+    this._common = this._common.opened({ extensions, local: peer._local, localPort: peer._localPort, owner, protocol });
     if (lendsMessages(owner.options)) this._bits |= BORROWED;
     open(this);
     table.place(peer._slot, this);

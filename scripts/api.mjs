@@ -54,7 +54,7 @@ export function apiViolations() {
   const text = readFileSync(join(root, DOCUMENT), 'utf8');
   const silent = silentMembers(text).map((name) => `${DOCUMENT}: nothing is said of ${name}; add a comment to its type`);
   if (text === withReference(text)) return silent;
-  return [...silent, `${DOCUMENT}: not what index.d.ts says; run node scripts/api.mjs`];
+  return [...silent, `${DOCUMENT}: not what index.d.ts says; run npm run generate`];
 }
 
 /** Headings and rows of the reference that have a signature and no words. */

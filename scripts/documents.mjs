@@ -50,7 +50,7 @@ export function documents() {
 
 function programViolations() {
   const stale = documents().filter((document) => read(document) !== withPrograms(document));
-  return stale.map((document) => `${document}: a program in it is not as in examples/; run node scripts/documents.mjs`);
+  return stale.map((document) => `${document}: a program in it is not as in examples/; run npm run generate`);
 }
 
 function withPrograms(document) {

@@ -47,7 +47,7 @@ export function esmViolations() {
   const wanted = esmFiles();
   const same = readdirSync(ESM).length === wanted.length
     && wanted.every(([file, text]) => readFileSync(join(ESM, file), 'utf8') === text);
-  return same ? [] : ['types/esm: not what types says; run node scripts/types.mjs'];
+  return same ? [] : ['types/esm: not what types says; run npm run generate'];
 }
 
 /** @returns {[file: string, text: string][]} */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 import test from 'ava';
 
-import { openPair, openRaw } from '../helpers/clients.mjs';
+import { openPair } from '../helpers/clients.mjs';
 import { isInline, isReference } from '../helpers/impl.mjs';
 
 const ownOnly = isReference ? test.skip : test;
@@ -138,13 +138,6 @@ ownOnly("a connection that closes before the 'drain': none follows", async (t) =
   t.pass();
 });
 
-ownOnly("no 'drain' without a queue", async (t) => {
-  const { ws } = await openPair(t);
-  ws.on('drain', () => t.fail());
-  for (let i = 0; i < 10; i++) await new Promise((resolve) => ws.send('a'.repeat(1000), resolve));
-  t.is(ws.bufferedAmount, 0);
-});
-
 test('bufferedAmount: control frames count, pongs that the reactor sends by itself do not stay', async (t) => {
   const { ws, client } = await openPair(t);
   ws.send('abc');
@@ -160,18 +153,4 @@ test('bufferedAmount: control frames count, pongs that the reactor sends by itse
   }
   await new Promise((resolve) => ws.send('d', resolve));
   t.is(ws.bufferedAmount, 0);
-});
-
-test('bufferedAmount: the answer of a handshake with hooks does not count', async (t) => {
-  const { ws } = await openPair(t, { verifyClient: () => true });
-  t.is(ws.bufferedAmount, 0);
-  await new Promise((resolve) => ws.send('a', resolve));
-  t.is(ws.bufferedAmount, 0);
-});
-
-test('bufferedAmount: raw bytes count as they are', async (t) => {
-  const { ws } = await openRaw(t);
-  await new Promise((resolve) => ws._socket.write(Buffer.from([0x81, 1, 0x61]), resolve));
-  t.is(ws.bufferedAmount, 0);
-  t.is(ws._socket.writableLength, 0);
 });

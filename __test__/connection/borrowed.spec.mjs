@@ -227,16 +227,6 @@ for (const way of ['port', 'server']) {
       t.true(Buffer.concat(got).equals(Buffer.concat(SIZES.map((size) => payload(size, size)))), type);
     }
   });
-
-  ownOnly(`${way}: a stream over a WebSocket has all that came`, async (t) => {
-    const server = await WAYS[way](t, BORROWED);
-    const { ws, client } = await connect(t, server);
-    const stream = implementation.createWebSocketStream(ws);
-    const sent = SIZES.map((size, n) => payload(size, n));
-    for (const bytes of sent) client.send(bytes);
-    client.close();
-    t.true(Buffer.concat(await stream.toArray()).equals(Buffer.concat(sent)));
-  });
 }
 
 ownOnly('fragments, pings and pongs', async (t) => {

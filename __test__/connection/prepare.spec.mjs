@@ -1,16 +1,21 @@
 // Messages that are made ready once and sent to many.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import test from 'ava';
 
-import { WebSocket, prepare } from '../../lib/index.mjs';
-import { connect, nextEvents, urlOf } from '../helpers/clients.mjs';
+import { prepare } from '../../lib/index.mjs';
+import { connect, nextEvents } from '../helpers/clients.mjs';
 import { startServer } from '../helpers/impl.mjs';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');
+
+const require = createRequire(import.meta.url);
+const { PreparedMessage } = require('../../lib/connection/prepared.js');
+const { state } = require('../../lib/reactor/link.js');
 
 const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };
 const MODES = {
@@ -72,51 +77,6 @@ test('bytes are copied when it is prepared; options are those of prepare', async
   t.false(isBinary);
 });
 
-test('callbacks, bufferedAmount, and a connection that is closed', async (t) => {
-  const server = await startServer(t);
-  const { ws, client } = await connect(t, server);
-  const message = prepare('x'.repeat(1000));
-  const sent = new Promise((resolve) => ws.send(message, resolve));
-  t.is(ws.bufferedAmount, 1004);
-  t.falsy(await sent);
-  t.is(ws.bufferedAmount, 0);
-  client.close();
-  await once(ws, 'close');
-  const error = await new Promise((resolve) => ws.send(message, resolve));
-  t.regex(error.message, /not open/);
-  t.is(ws.bufferedAmount, 1000);
-});
-
-test('inside a message of fragments it is one of them, as with ws', async (t) => {
-  const server = await startServer(t, { perMessageDeflate: ALONE });
-  const { ws, client } = await connect(t, server);
-  const received = once(client, 'message');
-  const message = prepare('b');
-  ws.send('a', { fin: false });
-  ws.send(message);
-  t.is((await received)[0].toString(), 'ab');
-  ws.send(message);
-  t.is((await once(client, 'message'))[0].toString(), 'b');
-});
-
-test('behind a Blob it waits', async (t) => {
-  const server = await startServer(t);
-  const { ws, client } = await connect(t, server);
-  const received = nextEvents(client, 'message', 2);
-  ws.send(new Blob(['blob']));
-  ws.send(prepare('behind'));
-  t.deepEqual((await received).map(([data]) => data.toString()), ['blob', 'behind']);
-});
-
-test('a client sends it too', async (t) => {
-  const server = await startServer(t);
-  const client = new WebSocket(urlOf(server));
-  t.teardown(() => client.terminate());
-  const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
-  client.send(prepare('from a client'));
-  t.is((await once(ws, 'message'))[0].toString(), 'from a client');
-});
-
 test('what cannot be prepared', (t) => {
   t.throws(() => prepare({}), { instanceOf: TypeError, code: 'ERR_INVALID_ARG_TYPE' });
   t.throws(() => prepare(new Blob(['x'])), { instanceOf: TypeError });
@@ -140,4 +100,43 @@ test('one that is not sent any more is forgotten, those on their way are not', a
   for (const events of await Promise.all(received)) {
     t.true(events.every(([data], n) => data.toString() === `${n} `.repeat(3000)));
   }
+});
+
+test('numbers are used again, and those of messages that may be sent again are not', async (t) => {
+  const server = await startServer(t);
+  const { ws, client } = await connect(t, server);
+  const kept = Array.from({ length: 100 }, (_, n) => prepare(`kept ${n}`));
+  for (const message of kept) ws.send(message);
+  await nextEvents(client, 'message', 100);
+  const numbers = new Set();
+  // A message is collected some time after its last use.
+  for (let n = 0; n < 10_000 && numbers.size === n; n++) {
+    numbers.add(PreparedMessage.numberOf(prepare(`new ${n}`)));
+    if (n % 100 !== 0) continue;
+    gc();
+    await new Promise(setImmediate);
+  }
+  t.true(numbers.size < 10_000, 'each has had a number of its own');
+  const received = nextEvents(client, 'message', 100);
+  for (const message of kept) ws.send(message);
+  t.deepEqual((await received).map(([data]) => data.toString()), kept.map((_, n) => `kept ${n}`));
+});
+
+test('many that are collected at once are freed some in each turn', async (t) => {
+  await startServer(t);
+  const { native } = state;
+  const freed = [];
+  native.forget = (numbers) => {
+    freed.push(numbers.length);
+    Object.getPrototypeOf(native).forget.call(native, numbers);
+  };
+  t.teardown(() => delete native.forget);
+  for (let n = 0; n < 10_000; n++) PreparedMessage.numberOf(prepare('short'));
+  const sum = () => freed.reduce((all, count) => all + count, 0);
+  for (let n = 0; n < 1000 && sum() < 9000; n++) {
+    gc();
+    await new Promise(setImmediate);
+  }
+  t.true(sum() >= 9000, `${freed}`);
+  t.true(Math.max(...freed) <= 4096 && freed.length < 1000, `${freed}`);
 });

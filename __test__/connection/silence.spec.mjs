@@ -11,7 +11,6 @@ import { isReference } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { unlessStalled } from '../helpers/stalls.mjs';
 import { closeOf, rawPair } from '../helpers/streams.mjs';
-import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
 const ownOnly = isReference ? test.skip : test;
@@ -90,13 +89,6 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is((await closed)[0], 1006);
   });
 }
-
-ownOnly('https: the options of the server', async (t) => {
-  const server = await TOPIC_WAYS.https(t, { pingInterval: 30 });
-  const closed = nextClose(server);
-  await connectTo(t, server, { autoPong: false });
-  t.is(await closed, 1006);
-});
 
 ownOnly('handshakeTimeout ends with the handshake', async (t) => {
   const server = await WAYS.port(t, { handshakeTimeout: 1000, pingInterval: 600 });

@@ -3,15 +3,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import https from 'node:https';
 import { createRequire } from 'node:module';
 
 import test from 'ava';
 
-import { cert, key } from '../helpers/certificate.mjs';
-import { WebSocket, nextEvents } from '../helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from '../helpers/impl.mjs';
-import { SIZES, payloads } from '../helpers/payloads.mjs';
+import { WebSocket } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
 const reference = createRequire(import.meta.url)('ws');
@@ -145,56 +142,6 @@ for (const [name, [serverOptions, clientOptions]] of Object.entries(MODES)) {
     });
   }
 }
-
-test('without an object: 50 messages of every kind at once', async (t) => {
-  const server = await startReference(t, { perMessageDeflate: true });
-  echo(server);
-  const client = open(t, server);
-  await once(client, 'open');
-  const messages = nextEvents(client, 'message', 50);
-  const sent = Array.from({ length: 50 }, (_, number) => 'x'.repeat(number * number * 50));
-  for (const [number, text] of sent.entries()) client.send(text, { compress: number % 3 !== 0 });
-  t.deepEqual((await messages).map(([data]) => data.length), sent.map((text) => text.length));
-});
-
-test('over TLS: both ends compress on the JavaScript thread', async (t) => {
-  const server = https.createServer({ cert, key }).listen(0, '127.0.0.1');
-  const wss = new WebSocketServer({ server, perMessageDeflate: { threshold: 0 } });
-  t.teardown(() => server.close());
-  await once(server, 'listening');
-  echo(wss);
-  const options = { ca: cert, servername: 'localhost', perMessageDeflate: { threshold: 0 } };
-  const client = new WebSocket(`wss://127.0.0.1:${server.address().port}`, options);
-  t.teardown(() => client.terminate());
-  const [[ws]] = await Promise.all([once(wss, 'connection'), once(client, 'open')]);
-  t.is(ws.extensions, 'permessage-deflate');
-  for (const data of payloads(SIZES)) {
-    const message = once(client, 'message');
-    client.send(data);
-    t.true((await message)[0].equals(Buffer.from(data)), `${data.length}`);
-  }
-  t.true(ws._socket.bytesWritten < 8 << 20, 'the text was compressed');
-});
-
-test('a bomb of the server ends with 1009', async (t) => {
-  const server = await startReference(t, { perMessageDeflate: true });
-  server.on('connection', (ws) => ws.on('error', () => {}).send(Buffer.alloc(4 << 20)));
-  const client = open(t, server, { maxPayload: 1 << 20 });
-  const [error] = await once(client, 'error');
-  t.is(error.code, 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH');
-  const [[code]] = await Promise.all([once([...server.clients][0] ?? server, 'close'), once(client, 'close')]);
-  t.is(code, 1009);
-});
-
-test('what is compressed where nothing was negotiated ends with 1002', async (t) => {
-  const server = await startServer(t);
-  const client = open(t, server);
-  const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
-  t.is(client.extensions, '');
-  ws._socket.write(Buffer.from([0xc2, 0x01, 0x00]));
-  t.is((await once(client, 'error'))[0].code, 'WS_ERR_UNEXPECTED_RSV_1');
-  t.is((await once(ws, 'close'))[0], 1002);
-});
 
 (isReference ? test.skip : test)('options out of range throw what zlib throws, at once', (t) => {
   const connect = (perMessageDeflate) => () => new WebSocket('ws://127.0.0.1', { perMessageDeflate });

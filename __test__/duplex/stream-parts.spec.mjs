@@ -8,8 +8,6 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
-import { cert } from '../helpers/certificate.mjs';
-import { wsClient } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
 import { attach, closeOf, pipe, rawPair, tlsPair } from '../helpers/streams.mjs';
 
@@ -178,21 +176,6 @@ ownOnly('TLS: what is sent is copied before send() returns, and what waits is no
   }
 });
 
-test('TLS: callbacks of frames of all lengths come in order', async (t) => {
-  const { ws, client } = await tlsPair(t);
-  const order = [];
-  client.on('message', () => {});
-  await new Promise((resolve) => {
-    for (let number = 0; number < 60; number++) {
-      ws.send(bytesOf(number, [10, 3000, RECORD, 70_000][number % 4]), (error) => {
-        t.falsy(error);
-        if (order.push(number) === 60) resolve();
-      });
-    }
-  });
-  t.deepEqual(order, [...order.keys()]);
-});
-
 test('TLS: callbacks of what was not written get an error', async (t) => {
   const { ws, far } = await tlsPair(t);
   far.pause();
@@ -205,44 +188,6 @@ test('TLS: callbacks of what was not written get an error', async (t) => {
   await closeOf(ws);
   await Promise.all(first);
   for (const error of await Promise.all(last)) t.true(error instanceof Error);
-});
-
-test('TLS: frames of the handlers of a chunk leave in one write', async (t) => {
-  const { ws, client } = await tlsPair(t);
-  ws.on('message', (data) => ws.send(data));
-  const texts = ['a', 'b', 'c'];
-  const answers = [];
-  const all = new Promise((resolve) => {
-    client.on('message', (data) => answers.push(data.toString()) === texts.length && resolve());
-  });
-  client._socket.cork();
-  for (const text of texts) client.send(text);
-  client._socket.uncork();
-  await all;
-  t.deepEqual(answers, texts);
-});
-
-// P03.
-test('TLS: what a handler has sent leaves before process.exit()', async (t) => {
-  const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
-  const certificate = new URL('../helpers/certificate.mjs', import.meta.url).href;
-  const child = spawn(process.execPath, [
-    '-e',
-    `import(${JSON.stringify(certificate)}).then(({ cert, key }) => {
-      const { WebSocketServer } = require(${JSON.stringify(from)});
-      const https = require('node:https').createServer({ cert, key });
-      const server = new WebSocketServer({ server: https });
-      server.on('connection', (ws) => ws.on('message', (data) => { ws.send(data); process.exit(); }));
-      https.listen(0, '127.0.0.1', () => console.log(https.address().port));
-    });`,
-  ]);
-  const [port] = await once(child.stdout, 'data');
-  const client = new wsClient(`wss://127.0.0.1:${Number(port)}`, { ca: cert, servername: 'localhost' });
-  t.teardown(() => client.terminate());
-  const message = once(client, 'message');
-  await once(client, 'open');
-  client.send('last words');
-  t.is(String((await message)[0]), 'last words');
 });
 
 test('a process waits for the peer of a stream that is closing, though nothing else keeps it alive', async (t) => {

@@ -10,9 +10,8 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import { Child, MEASURED } from '../helpers/child.mjs';
-import { frame, frames, nextEvents, openPair, wsClient } from '../helpers/clients.mjs';
+import { nextEvents, openPair, wsClient } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
@@ -104,54 +103,6 @@ onLinux('2000 connections that do nothing take little, no threads, and no more w
   t.like(await server.ended(), { code: 0, stderr: '' });
 });
 
-// P02.
-ownOnly('a listener that is not to keep the process alive does not', async (t) => {
-  const source = `
-    const { WebSocketServer } = require(${JSON.stringify(fileURLToPath(new URL('../../lib/index.js', import.meta.url)))});
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-    server.on('listening', () => server._server.unref());
-    process.on('exit', () => console.log('by itself'));`;
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', source], { timeout: 60_000 });
-  t.deepEqual([stdout, stderr], ['by itself\n', '']);
-});
-
-/** Echoes numbered messages, 20 in flight, until `isOver`; returns how many came back, in order. */
-async function converse(t, port, isOver) {
-  const client = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
-  let sent = 0;
-  let received = 0;
-  const done = new Promise((resolve) => {
-    client.on('message', (data) => {
-      if (Number(data) !== received++) t.fail(`${data} instead of ${received - 1}`);
-      if (isOver(received)) resolve(received);
-      else client.send(String(sent++));
-    });
-  });
-  while (sent < 20) client.send(String(sent++));
-  return done;
-}
-
-// O06.
-onLinux('signals reach their handlers while the reactor is busy, and disturb nobody', async (t) => {
-  const server = new Child(t, 'signalled.mjs');
-  const port = await server.line(0);
-  const names = ['SIGUSR2', 'SIGWINCH', 'SIGINT'];
-  const isOver = (received) => {
-    if (received % 10 === 0) server.process.kill(names[(received / 10) % 3]);
-    return received >= 6000;
-  };
-  await Promise.all([converse(t, port, isOver), converse(t, port, isOver)]);
-  server.process.kill('SIGTERM');
-  const { code, stderr } = await server.ended();
-  t.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-  const counts = JSON.parse(await server.line(1));
-  t.log(JSON.stringify(counts));
-  // Signals of one kind that come together count as one.
-  for (const name of names) t.true(counts[name] > 50, name);
-});
-
 // O12.
 onLinux('the network goes down and comes back: connections and the listener go on', async (t) => {
   const namespace = ['unshare', '--net', '--map-root-user'];
@@ -163,44 +114,3 @@ onLinux('the network goes down and comes back: connections and the listener go o
   const { stdout, stderr } = await promisify(execFile)(namespace[0], words, { timeout: 60_000 });
   t.deepEqual([stdout, stderr], ['while it is down\na new one comes in\n', '']);
 });
-
-// O12.
-ownOnly('a port is served again as soon as its server has closed, whoever still is on it', async (t) => {
-  let port = 0;
-  for (let i = 0; i < 20; i++) {
-    const { server, ws, client } = await openPair(t, { port, host: OWN_HOST });
-    port = server.address().port;
-    const closed = once(server, 'close');
-    server.close();
-    if (i % 2 === 0) ws.terminate();
-    else client.terminate();
-    await closed;
-  }
-  t.pass();
-});
-
-// O13.
-onLinux('a process that gets a tenth of the time is slow, not dead', async (t) => {
-  const server = new Child(t, 'signalled.mjs');
-  const port = await server.line(0);
-  let isStopped = false;
-  const squeezing = setInterval(() => {
-    const phase = performance.now() % 50 < 5;
-    if (phase !== isStopped) return;
-    isStopped = !phase;
-    server.process.kill(isStopped ? 'SIGSTOP' : 'SIGCONT');
-  }, 1);
-  t.teardown(() => clearInterval(squeezing));
-  const raw = await RawClient.connect(t, port);
-  await raw.send(upgradeRequest());
-  await raw.until((text) => text.includes('\r\n\r\n'));
-  await raw.send(Buffer.concat(Array.from({ length: 50 }, () => frame(9, 'p'))));
-  const isOver = (received) => received >= 2000;
-  await Promise.all([converse(t, port, isOver), converse(t, port, isOver)]);
-  t.is(await frames(raw, 150), '8a0170'.repeat(50));
-  clearInterval(squeezing);
-  server.process.kill('SIGCONT');
-  server.process.kill('SIGTERM');
-  t.like(await server.ended(), { code: 0, stderr: '' });
-});
-

@@ -6,9 +6,8 @@ import { once } from 'node:events';
 import test from 'ava';
 
 import { frame, urlOf, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, implementation, startServer } from '../helpers/impl.mjs';
+import { WebSocketServer, startServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-
 
 /**
  * Puts `hook(original, args)` in the place of a method with a
@@ -135,14 +134,6 @@ test.serial('while connections come, none that is shown behind an assignment has
   isPut = true;
   while (seen < 60) await once(server, 'connection');
   t.is(server.clients.size, 60);
-});
-
-test('the prototype shows the methods that it has in ws', (t) => {
-  const { WebSocketServer: Server } = implementation;
-  for (const name of ['handleUpgrade', 'completeUpgrade', 'shouldHandle', 'address', 'close', 'emit', 'listenerCount']) {
-    t.is(typeof Server.prototype[name], 'function', name);
-    t.false(Object.keys(Server.prototype).includes(name));
-  }
 });
 
 /** Ways of a subclass to refuse, which are there before anybody connects: none may get a 101. */

@@ -3,20 +3,15 @@
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import http from 'node:http';
-import net from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
-import { PATH, accepted } from '../helpers/answers.mjs';
-import { frame, frames, nextEvents, wsClient } from '../helpers/clients.mjs';
-import { NO_PAGE, answer, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
-import { WebSocketServer, isReference } from '../helpers/impl.mjs';
+import { frame, frames, nextEvents } from '../helpers/clients.mjs';
+import { NO_PAGE, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
+import { WebSocketServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
-const ownOnly = isReference ? test.skip : test;
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
   const { server, wss } = await start(t);
   wss.on('connection', (ws) => ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary })));
@@ -29,24 +24,6 @@ test('requests and upgrades of one HTTP server, also through one keep-alive agen
   const [data] = await once(client, 'message');
   t.is(data.toString(), 'hello');
   t.deepEqual(await get(server, '/x', { agent: new http.Agent() }), NO_PAGE);
-});
-
-test('connection: synchronous, open, and what is sent at once is in order behind the 101', async (t) => {
-  const { server, wss } = await start(t);
-  const seen = [];
-  server.prependListener('upgrade', () => seen.push('upgrade'));
-  wss.on('connection', (ws, request) => {
-    seen.push(ws.readyState, request.url, request.socket === ws._socket, ws.protocol);
-    for (const text of ['a', 'b', 'c']) ws.send(text);
-    ws.ping('p');
-    ws.close(1000);
-  });
-  server.on('upgrade', () => seen.push('after'));
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest({ line: 'GET /chat?x HTTP/1.1' }));
-  t.is(await frames(raw, 16), '810161' + '810162' + '810163' + '890170' + '880203e8');
-  t.deepEqual(seen, ['upgrade', 1, '/chat?x', true, '', 'after']);
-  t.true(raw.text.startsWith(accepted()));
 });
 
 test('the noServer way, after an await, loses no byte: a message of 1 MiB sent with the request', async (t) => {
@@ -91,92 +68,6 @@ test('a head of any length given to handleUpgrade comes before what the socket h
   t.true(messages.every(([data], i) => data.toString() === `message ${i}`));
 });
 
-// In ws each server refuses requests for another one: it writes the refusal between the frames.
-ownOnly('several WebSocketServers of one HTTP server, each for its path', async (t) => {
-  const server = await startHttp(t);
-  const [a, b] = ['/a', '/b'].map((path) => new WebSocketServer({ server, path }));
-  a.on('connection', (ws) => ws.send('a'));
-  b.on('connection', (ws) => ws.send('b'));
-  t.is((await once(open(t, server, '/a?x'), 'message'))[0].toString(), 'a');
-  t.is(await answer(t, server, upgradeRequest({ line: 'GET /c HTTP/1.1' })), PATH);
-  t.is((await once(open(t, server, '/b'), 'message'))[0].toString(), 'b');
-  a.close();
-  t.is((await once(open(t, server, '/b'), 'message'))[0].toString(), 'b');
-  t.is(await answer(t, server, upgradeRequest({ line: 'GET /a HTTP/1.1' })), PATH);
-});
-
-test('wsClientError has the socket itself', async (t) => {
-  const { server, wss } = await start(t);
-  wss.on('wsClientError', (error, socket, request) => {
-    t.is(error.message, 'Missing or invalid Sec-WebSocket-Key header');
-    t.is(socket, request.socket);
-    t.true(socket instanceof net.Socket);
-    socket.end('HTTP/1.1 418 No\r\n\r\n');
-  });
-  const response = await answer(t, server, upgradeRequest({ 'Sec-WebSocket-Key': null }));
-  t.is(response, 'HTTP/1.1 418 No\r\n\r\n');
-});
-
-test('options are read at the upgrade', async (t) => {
-  const { server, wss } = await start(t);
-  for (const [maxPayload, code] of [[5, 1009], [6, 1000]]) {
-    wss.options.maxPayload = maxPayload;
-    const connected = once(wss, 'connection');
-    const client = open(t, server);
-    const [ws] = await connected;
-    ws.on('error', () => {});
-    ws.on('message', () => ws.close(1000));
-    await once(client, 'open');
-    client.send('123456');
-    t.is((await once(client, 'close'))[0], code);
-  }
-});
-
-// J18.
-test('a socket that is ended or destroyed before the end of the handshake is destroyed', async (t) => {
-  const server = await startHttp(t);
-  const wss = new WebSocketServer({ noServer: true });
-  server.on('upgrade', (request, socket, head) => {
-    socket.destroy();
-    wss.handleUpgrade(request, socket, head, () => t.fail());
-  });
-  t.is(await answer(t, server, upgradeRequest()), '');
-});
-
-test('close() takes its listeners off, leaves the HTTP server alone, and waits for the clients', async (t) => {
-  const { client, server, wss } = await openPair(t);
-  let closed = false;
-  wss.close((error) => {
-    t.is(error, undefined);
-    closed = true;
-  });
-  t.deepEqual(['listening', 'error', 'upgrade'].map((event) => server.listenerCount(event)), [
-    server instanceof http.Server && server.listeners('listening').length,
-    0,
-    0,
-  ]);
-  t.deepEqual(await get(server, '/'), { statusCode: 200, body: 'home' });
-  t.false(closed);
-  client.close();
-  await once(wss, 'close');
-  t.true(closed);
-  const again = await new Promise((resolve) => wss.close(resolve));
-  t.is(again.message, 'The server is not running');
-});
-
-test('close() without clients, or without knowing them, is done in the next tick', async (t) => {
-  for (const options of [{}, { clientTracking: false }]) {
-    const { wss } = await openPair(t, { ...options });
-    for (const ws of wss.clients ?? []) ws.terminate();
-    while (wss.clients?.size) await turn();
-    const order = [];
-    wss.close(() => order.push('close'));
-    process.nextTick(() => order.push('tick'));
-    await turn();
-    t.deepEqual(order, ['close', 'tick']);
-  }
-});
-
 test('the HTTP server counts upgraded sockets, and close() of it waits for them', async (t) => {
   const { client, server, ws } = await openPair(t);
   t.is(await connections(server), 1);
@@ -191,21 +82,6 @@ test('the HTTP server counts upgraded sockets, and close() of it waits for them'
   client.close();
   await once(server, 'close');
   t.is(await connections(server), 0);
-});
-
-test('pause() in the connection handler holds messages and the head back', async (t) => {
-  const { server, wss } = await start(t);
-  const connected = once(wss, 'connection');
-  wss.on('connection', (ws) => ws.pause());
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest() + frame(1, 'early').toString('latin1'));
-  const [ws] = await connected;
-  ws.on('message', () => t.true(resumed));
-  let resumed = false;
-  for (let i = 0; i < 20; i++) await turn();
-  resumed = true;
-  ws.resume();
-  t.is((await once(ws, 'message'))[0].toString(), 'early');
 });
 
 // J18.
@@ -227,22 +103,6 @@ test('sockets that are in use otherwise: somebody reads them, or has written wha
   client.close(1000);
   t.is((await once(ws, 'close'))[0], 1000);
 });
-
-if (process.platform !== 'win32') {
-  // J17.
-  test('a socket of the file system', async (t) => {
-    const server = await startHttp(t, join(tmpdir(), `ways-in-${process.pid}-${isReference}.sock`));
-    const wss = new WebSocketServer({ server });
-    t.is(typeof wss.address(), 'string');
-    wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
-    const client = new wsClient(`ws+unix://${server.address()}:/`);
-    await once(client, 'open');
-    client.send('hello');
-    t.is((await once(client, 'message'))[0].toString(), 'hello');
-    client.close();
-    await once(client, 'close');
-  });
-}
 
 if (process.platform === 'linux') {
   // R08.

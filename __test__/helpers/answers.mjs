@@ -14,7 +14,6 @@ export const VERSION = abort(
   'Missing or invalid Sec-WebSocket-Version header',
   'Sec-WebSocket-Version: 13, 8\r\n'
 );
-export const PATH = abort('400 Bad Request', 'Bad Request');
 export const PROTOCOL = abort('400 Bad Request', 'Invalid Sec-WebSocket-Protocol header');
 export const EXTENSIONS = abort('400 Bad Request', 'Invalid or unacceptable Sec-WebSocket-Extensions header');
 export const BODY = abort('400 Bad Request', 'Unexpected request body');

@@ -4,13 +4,12 @@ import http from 'node:http';
 
 import { wsClient } from './clients.mjs';
 import { WebSocketServer } from './impl.mjs';
-import { RawClient } from './raw-client.mjs';
 
 /** The answer to a request for another page than `/`. */
 export const NO_PAGE = { statusCode: 404, body: 'no such page' };
 
 /** An HTTP server on a free port, which the end of the test closes with all its connections. */
-export async function startHttp(t, where = { port: 0, host: '127.0.0.1' }) {
+export async function startHttp(t) {
   const server = http.createServer((request, response) => {
     response.writeHead(request.url === '/' ? 200 : 404).end(request.url === '/' ? 'home' : NO_PAGE.body);
   });
@@ -23,7 +22,7 @@ export async function startHttp(t, where = { port: 0, host: '127.0.0.1' }) {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  server.listen(where);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return server;
 }
@@ -55,9 +54,3 @@ export async function get(server, path, options = {}) {
 }
 
 export const connections = (server) => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
-
-export async function answer(t, server, request) {
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(request);
-  return raw.closed();
-}

@@ -105,7 +105,7 @@ test('a process that may load addons but not use the network gets no listener', 
 });
 
 test('an addon of another version is not used', async (t) => {
-  const { systemName } = createRequire(import.meta.url)('../../lib/reactor/loader.js');
+  const { systemName } = createRequire(import.meta.url)('../../lib/reactor/addon.js');
   const addon = join(LIB, 'native', `reactor-ws.${systemName()}.node`);
   const why = /could not be loaded: its version is (\S+), and that of reactor-ws is 9\.8\.7\n/;
   const copy = async (packed) => {

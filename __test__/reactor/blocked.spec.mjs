@@ -7,7 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 
 import { Child, MEASURED } from '../helpers/child.mjs';
-import { openPair } from '../helpers/clients.mjs';
 import { isInline, isReference } from '../helpers/impl.mjs';
 import { Pinger } from '../helpers/pinger.mjs';
 import { upgradeRequest } from '../helpers/raw-client.mjs';
@@ -127,40 +126,3 @@ for (const earlyHandshake of [true, false]) {
     await endBlockable(t, server, 3, 0);
   });
 }
-
-// R13.
-ownOnly('paused connections: their peers are held back, and everything comes after resume()', async (t) => {
-  const { server, port } = await startBlockable(t);
-  const pinger = await Pinger.connect(t, port, true);
-  const flood = new Child(t, 'flood.mjs', [port, '/pause', 20, 4000, 1024]);
-  await flood.line(0);
-  const before = pinger.echoes;
-  await pinger.until(() => pinger.echoes > before + 1000);
-  await Pinger.connect(t, port, false, '/resume');
-  t.like(await flood.ended(), { code: 0, stderr: '' });
-  await endBlockable(t, server, 1, 80_000);
-});
-
-// R15.
-test.serial('a loop of sends that does not yield: all arrives in order', async (t) => {
-  const { ws, client } = await openPair(t);
-  const total = 100_000;
-  const data = Buffer.alloc(1024);
-  let next = 0;
-  const arrived = new Promise((resolve) => {
-    client.on('message', (message) => {
-      if (message.readUInt32LE() !== next) t.fail(`${message.readUInt32LE()} instead of ${next}`);
-      if (++next === total) resolve();
-    });
-  });
-  const sent = new Promise((resolve) => {
-    for (let i = 0; i < total; i++) {
-      data.writeUInt32LE(i);
-      ws.send(data, i === total - 1 ? resolve : undefined);
-    }
-  });
-  t.true(ws.bufferedAmount <= total * (1024 + 4));
-  t.is(await sent, null);
-  t.is(ws.bufferedAmount, 0);
-  await arrived;
-});

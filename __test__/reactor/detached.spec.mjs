@@ -84,34 +84,6 @@ ownOnly('a byte stream takes a small message', async (t) => {
   t.deepEqual(await others(t, await openRaw(t), [5, 6, 7, 0, 8], detach), { end: 'all', wrong: 0 });
 });
 
-ownOnly('every message is taken', async (t) => {
-  const { ws, raw } = await openRaw(t);
-  const sent = Array.from({ length: 500 }, (_, i) => i % 200);
-  const lengths = [];
-  const all = new Promise((resolve) => {
-    ws.on('message', (data) => {
-      lengths.push(data.length);
-      detach(data);
-      if (lengths.length === 500) resolve();
-    });
-  });
-  await raw.send(messagesOf(sent));
-  await all;
-  t.deepEqual(lengths, sent);
-});
-
-ownOnly('connections and messages behind it come', async (t) => {
-  const first = await openRaw(t);
-  first.ws.on('message', detach);
-  for (let i = 0; i < 5; i++) {
-    await first.raw.send(frame(2, 'abc'));
-    const { ws, raw } = await openRaw(t);
-    const message = once(ws, 'message');
-    await raw.send(frame(1, 'hello'));
-    t.is(String((await message)[0]), 'hello');
-  }
-});
-
 // J11.
 ownOnly('a large batch is whole, or its connection ends; from the second on it is whole', async (t) => {
   for (let i = 0; i < 3; i++) {

@@ -49,28 +49,6 @@ ownOnly('a turn in which connections end is over behind one of them, however lon
   t.true(Math.max(...ofTurn.values()) <= 4, `${[...ofTurn.values()]}`);
 });
 
-// R12.
-test('a handler that is slow all the time: another connection is served in between', async (t) => {
-  const server = await startServer(t);
-  const [slow, canary] = [await connect(t, server), await connect(t, server)];
-  // More records than may wait for JavaScript from one connection.
-  const total = 4000;
-  let handled = 0;
-  const done = new Promise((resolve) => {
-    slow.ws.on('message', () => {
-      const until = performance.now() + 0.25;
-      while (performance.now() < until);
-      if (++handled === total) resolve();
-    });
-  });
-  canary.ws.on('message', (data) => canary.ws.send(data));
-  for (let i = 0; i < total; i++) slow.client.send(Buffer.alloc(1024));
-  canary.client.send('still there');
-  t.is(String((await once(canary.client, 'message'))[0]), 'still there');
-  t.true(handled < total, `${handled} of ${total}`);
-  await done;
-});
-
 ownOnly('a turn ends in time, also in the middle of what one connection has sent at once', async (t) => {
   const total = 10_000;
   const work = 0.05;

@@ -87,18 +87,3 @@ test.serial(`${CYCLES} connections come and go and leave nothing`, async (t) => 
   child.process.stdin.end();
   t.like(await child.ended(), { code: 0, stderr: '' });
 });
-
-// J14.
-test.serial('open connections and a listening server live on without references', async (t) => {
-  const child = startMortal(t);
-  const port = await child.line(0);
-  const sockets = await Promise.all(Array.from({ length: 50 }, () => open(port)));
-  t.like(await figures(child, 1), { alive: 50, clients: 50, closed: 0 });
-  const echoes = sockets.map((socket) => once(socket, 'data'));
-  for (const socket of sockets) socket.write(frame(2, 'still here'));
-  for (const [echo] of await Promise.all(echoes)) t.is(echo.subarray(2).toString(), 'still here');
-  const late = await open(port);
-  for (const socket of [late, ...sockets]) socket.end();
-  child.process.stdin.end();
-  t.like(await child.ended(), { code: 0, stderr: '' });
-});

@@ -60,18 +60,6 @@ for (const [way, start] of Object.entries(SERVERS)) {
     t.true(seen <= ROUNDS / 2, `${seen} of ${ROUNDS}`);
   });
 
-  test(`${way}: 'open' comes behind 'connection' with all that open at once`, async (t) => {
-    const { heard, url } = await listening(t, start);
-    let opened = 0;
-    const clients = Array.from({ length: ROUNDS }, () => new WsClient(url));
-    await Promise.all(
-      clients.map(async (client) => {
-        await new Promise((resolve) => client.once('open', () => resolve(t.true(heard.connections >= ++opened))));
-        client.terminate();
-      }),
-    );
-  });
-
   // Not beside tests that keep this thread busy for longer than a delivery takes.
   test.serial(`${way}: 'close' of a client that closes comes behind that of the server`, async (t) => {
     const { server, heard, url } = await listening(t, start);

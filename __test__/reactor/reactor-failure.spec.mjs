@@ -16,19 +16,16 @@ const ownOnly = isReference ? test.serial.skip : test.serial;
 const { WebSocketServer } = implementation;
 
 /**
- * The thread can be made to die only in a process of its own; this is the state that the report of
- * its death leaves behind.
+ * The thread can be made to die only in a process of its own; this is what the report of its death does, from which no
+ * process recovers.
  */
-function pretendFailure(t) {
-  const { state } = createRequire(import.meta.url)('../../lib/reactor/table.js');
-  state.failure = new Error('The reactor thread failed: as pretended');
-  t.teardown(() => {
-    state.failure = null;
-  });
+function pretendFailure() {
+  const { fail } = createRequire(import.meta.url)('../../lib/reactor/table.js');
+  fail(new Error('The reactor thread failed: as pretended'), false);
 }
 
 ownOnly('an HTTP server goes on: its connections are served on this thread', async (t) => {
-  pretendFailure(t);
+  pretendFailure();
   const server = http.createServer();
   const wss = new WebSocketServer({ server });
   t.teardown(() => server.close());
@@ -50,7 +47,7 @@ for (const slow of ['queue', 'catch-up']) {
     const [one, two] = [await join(t, server), await join(t, server)];
     one.ws.subscribe('room');
     server.publish('room', 'past');
-    pretendFailure(t);
+    pretendFailure();
     const answer = new Promise((resolve) => two.ws.subscribe('room', { since: 'oldest' }, resolve));
     const receipt = await server.publish('room', 'live', { receipt: true });
     t.deepEqual([receipt.matched, receipt.sent + receipt.queued], [2, 2]);
@@ -62,7 +59,7 @@ for (const slow of ['queue', 'catch-up']) {
 }
 
 ownOnly('a port: an error', async (t) => {
-  pretendFailure(t);
+  pretendFailure();
   const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   t.is((await once(wss, 'error'))[0].message, 'The reactor thread failed: as pretended');
   wss.close();

@@ -75,28 +75,6 @@ ownOnly('200 connections each send most of 1 MiB: 8 MiB are kept, small messages
   t.like(await server.ended(), { code: 0, stderr: '' });
 });
 
-// F13.
-ownOnly('long messages pass beside those that are left lying, which are given up with 1013', async (t) => {
-  const { server, port, report } = await startCrowded(t, 4 * MIB);
-  const ends = [];
-  for (let i = 0; i < 60; i++) {
-    const socket = await begin(t, port, 60_000);
-    socket.on('data', (data) => ends.push(data.toString('hex')));
-  }
-  const all = await Promise.all(Array.from({ length: 10 }, () => client(t, port)));
-  t.is((await report()).messages, 0);
-  t.deepEqual(ends, []);
-  // By then the beginnings are older than the messages that come.
-  await delay(2100);
-  for (const ws of all) t.is(await ask(ws, 3 * MIB), 3 * MIB);
-  for (const ws of all) ws.removeAllListeners('close');
-  const { errors } = await report();
-  t.deepEqual(Object.keys(errors), ['WS_ERR_UNFINISHED_MESSAGE']);
-  t.true(ends.length > 0 && ends.every((end) => end === '880203f5'));
-  server.process.stdin.end();
-  t.like(await server.ended(), { code: 0, stderr: '' });
-});
-
 ownOnly('reactors share the budget: 9 uploads of 896 KiB fit 8 MiB, however the connections are spread', async (t) => {
   const { server, port, report } = await startCrowded(t, 8 * MIB, { reactors: 4 });
   const body = Buffer.alloc(896 * 1024);

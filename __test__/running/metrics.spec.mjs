@@ -103,17 +103,6 @@ test.serial('requests that the reactor answers by itself', async (t) => {
   t.deepEqual(counts(delta), expected);
 });
 
-test.serial('bytesWaiting: what a client does not read', async (t) => {
-  const { client, server, ws } = await openPair(t);
-  client.pause();
-  ws.send(Buffer.alloc(32 * 1024 * 1024));
-  t.true(server.metrics().bytesWaiting > 0);
-  t.is(server.metrics().bytesWaiting, ws.bufferedAmount);
-  client.resume();
-  while (server.metrics().bytesWaiting > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  t.pass();
-});
-
 /** The counts of histograms, and of the ways in which connections pause. */
 function counts({ reactors: { batch, delay, handshake, pause, ratio, roundTrip, turn } }) {
   const all = { batch, delay, handshake, ratio, roundTrip, turn, ...pause };

@@ -168,18 +168,27 @@ async function startProxy(t, command, configure) {
   }
 }
 
-/** A client by way of the proxy: the address that the server sees is the client's. */
-async function throughProxy(t, server, port) {
+/**
+ * An echo by way of the proxy; `look` sees the client and the request.
+ */
+async function throughProxy(t, server, url, look) {
+  const connected = once(server, 'connection');
+  const client = new wsClient(url);
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  const [ws, request] = await connected;
+  look(client, request);
+  ws.on('message', (data) => ws.send(data));
+  client.send('x'.repeat(100_000));
+  t.is((await once(client, 'message'))[0].length, 100_000);
+}
+
+/** The address that the server sees is the client's. */
+async function keepsAddress(t, server, port) {
   for (let i = 0; i < 3; i++) {
-    const connected = once(server, 'connection');
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
-    const [ws, { socket }] = await connected;
-    t.deepEqual([socket.remoteAddress, socket.remotePort], ['127.0.0.1', client._socket.localPort]);
-    ws.on('message', (data) => ws.send(data));
-    client.send('x'.repeat(100_000));
-    t.is((await once(client, 'message'))[0].length, 100_000);
+    await throughProxy(t, server, `ws://127.0.0.1:${port}`, (client, { socket }) => {
+      t.deepEqual([socket.remoteAddress, socket.remotePort], ['127.0.0.1', client._socket.localPort]);
+    });
   }
 }
 
@@ -196,7 +205,7 @@ for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
       writeFileSync(file, `${lines.join('\n')}\n`);
       return ['-db', '-f', file];
     });
-    await throughProxy(t, server, port);
+    await keepsAddress(t, server, port);
   });
 }
 
@@ -209,7 +218,7 @@ for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
     writeFileSync(file, `${head}\n${stream}\n`);
     return ['-p', folder, '-c', file];
   });
-  await throughProxy(t, server, port);
+  await keepsAddress(t, server, port);
 });
 
 /**
@@ -248,15 +257,7 @@ for (const [name, configure] of Object.entries(BEFORE_PATH)) {
     const path = join(folder, 'chat.sock');
     const server = await startServer(t, { port: path });
     const port = await startProxy(t, name, (own, free) => configure(own, free, path));
-    const connected = once(server, 'connection');
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
-    const [ws, { socket }] = await connected;
-    t.is(socket.remoteAddress, undefined);
-    ws.on('message', (data) => ws.send(data));
-    client.send('x'.repeat(100_000));
-    t.is((await once(client, 'message'))[0].length, 100_000);
+    await throughProxy(t, server, `ws://127.0.0.1:${port}`, (_client, { socket }) => t.is(socket.remoteAddress, undefined));
   });
 }
 
@@ -314,14 +315,8 @@ for (const [name, configure] of Object.entries(RECIPES)) {
     const port = await startProxy(t, name, (folder, free) =>
       configure(folder, free, block.replace('127.0.0.1:8080', `127.0.0.1:${server.address().port}`)),
     );
-    const connected = once(server, 'connection');
-    const client = new wsClient(`ws://127.0.0.1:${port}/live`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
-    const [ws, { url, headers }] = await connected;
-    t.deepEqual([url, headers['x-forwarded-for']], ['/live', '127.0.0.1']);
-    ws.on('message', (data) => ws.send(data));
-    client.send('x'.repeat(100_000));
-    t.is((await once(client, 'message'))[0].length, 100_000);
+    await throughProxy(t, server, `ws://127.0.0.1:${port}/live`, (_client, { url, headers }) => {
+      t.deepEqual([url, headers['x-forwarded-for']], ['/live', '127.0.0.1']);
+    });
   });
 }

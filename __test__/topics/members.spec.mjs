@@ -83,6 +83,22 @@ async function after(ws, event, act) {
   return ws;
 }
 
+/** The states that a WebSocket has from the moment at which it is open. */
+function fromOpen(open) {
+  const behind = (method) => async (impl, act) => {
+    const ws = await open(impl);
+    ws[method]();
+    return act(ws);
+  };
+  return {
+    open: async (impl, act) => act(await open(impl)),
+    closing: behind('close'),
+    terminated: behind('terminate'),
+    "'close' of one terminated": (impl, act) => behind('terminate')(impl, (ws) => within(ws, 'close', act)),
+    closed: (impl, act) => behind('close')(impl, async (ws) => act(await after(ws, 'close', nothing))),
+  };
+}
+
 /** Ways to bring a client into a state, in which `act` is called. */
 const CLIENT_STATES = {
   connecting: ({ WebSocket, ports }, act) => act(connect(WebSocket, ports.silent)),
@@ -101,52 +117,14 @@ const CLIENT_STATES = {
   "'error' of one with a wrong key": ({ WebSocket, ports }, act) => within(connect(WebSocket, ports.wrong), 'error', act),
   "'close' of one refused by TCP": ({ WebSocket, ports }, act) => within(connect(WebSocket, ports.nobody), 'close', act),
   'refused by TCP': async ({ WebSocket, ports }, act) => act(await after(connect(WebSocket, ports.nobody), 'close', nothing)),
-  open: async (impl, act) => act(await opened(impl)),
   "'open'": ({ WebSocket, ports }, act) => within(connect(WebSocket, ports.open), 'open', act),
-  closing: async (impl, act) => {
-    const ws = await opened(impl);
-    ws.close();
-    return act(ws);
-  },
-  terminated: async (impl, act) => {
-    const ws = await opened(impl);
-    ws.terminate();
-    return act(ws);
-  },
-  "'close' of one terminated": async (impl, act) => {
-    const ws = await opened(impl);
-    ws.terminate();
-    return within(ws, 'close', act);
-  },
-  closed: async (impl, act) => {
-    const ws = await opened(impl);
-    return act(await after(ws, 'close', () => ws.close()));
-  },
+  ...fromOpen(opened),
 };
 
 /** The same for a WebSocket of a server, which `accept` opens. */
 const SERVER_STATES = {
   'without a handshake': ({ WebSocket }, act) => act(new WebSocket(null, undefined, {})),
-  open: async (impl, act) => act(await impl.accept()),
-  closing: async (impl, act) => {
-    const ws = await impl.accept();
-    ws.close();
-    return act(ws);
-  },
-  terminated: async (impl, act) => {
-    const ws = await impl.accept();
-    ws.terminate();
-    return act(ws);
-  },
-  "'close' of one terminated": async (impl, act) => {
-    const ws = await impl.accept();
-    ws.terminate();
-    return within(ws, 'close', act);
-  },
-  closed: async (impl, act) => {
-    const ws = await impl.accept();
-    return act(await after(ws, 'close', () => ws.close()));
-  },
+  ...fromOpen((impl) => impl.accept()),
 };
 
 /** The outcome of a member, and the state of the WebSocket afterwards. */

@@ -1,8 +1,6 @@
 // Topics: connections of every kind, arguments that are wrong, many names, and names that programs
 // use for themselves.
 import { once } from 'node:events';
-import http from 'node:http';
-import https from 'node:https';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -11,11 +9,8 @@ import { runInNewContext } from 'node:vm';
 import test from 'ava';
 
 import { WebSocket } from '../../lib/index.mjs';
-import { cert, key } from '../helpers/certificate.mjs';
 import { Child } from '../helpers/child.mjs';
-import { urlOf, wsClient } from '../helpers/clients.mjs';
-import { TOPIC_WAYS, heardBy, openRoom } from '../helpers/topics.mjs';
-import { wrapUpgrades } from '../helpers/wrapped.mjs';
+import { heardBy, openRoom } from '../helpers/topics.mjs';
 
 const { batch } = createRequire(import.meta.url)('../../lib/reactor/batch.js');
 
@@ -32,42 +27,6 @@ test.serial('receipts and answers leave the memory of their batches to the next 
     const [later, place] = await ask();
     t.true(later === buffer && place === base, `${n}: ${place}, not ${base}`);
   }
-});
-
-test('connections of every kind in one topic', async (t) => {
-  const server = await TOPIC_WAYS.port(t);
-  const wrapped = wrapUpgrades({ __proto__: server });
-  const listen = async (behind, owner) => {
-    behind.on('upgrade', (request, socket, head) => {
-      owner.handleUpgrade(request, socket, head, (ws) => server.emit('connection', ws, request));
-    });
-    behind.listen(0, '127.0.0.1');
-    await once(behind, 'listening');
-    t.teardown(() => behind.close());
-    return behind.address().port;
-  };
-  const urls = [
-    urlOf(server),
-    `ws://127.0.0.1:${await listen(http.createServer(), server)}`,
-    `ws://127.0.0.1:${await listen(http.createServer(), wrapped)}`,
-    `wss://localhost:${await listen(https.createServer({ cert, key }), server)}`,
-  ];
-  const all = [];
-  for (const url of [...urls, ...urls]) {
-    const client = new wsClient(url, url.startsWith('wss') ? { ca: cert, lookup: undefined } : {});
-    t.teardown(() => client.terminate());
-    const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
-    const heard = [];
-    client.on('message', (data) => heard.push(data.toString()));
-    all.push({ ws, client, heard });
-    ws.subscribe('room');
-  }
-  t.is(server.publish('room', 'to all'), 8);
-  for (const [n, { ws }] of all.entries()) t.is(ws.publish('room', `but ${n}`), 7);
-  const { matched, bytes, dropped } = await server.publish('room', 'for all', { receipt: true });
-  t.deepEqual([matched, bytes, dropped], [8, 72, 0]);
-  const others = (n) => all.flatMap((_, other) => (other === n ? [] : [`but ${other}`]));
-  for (const [n, heard] of (await heardBy(...all)).entries()) t.deepEqual(heard, ['to all', ...others(n), 'for all'], `${n}`);
 });
 
 test('what is wrong throws, and names the argument', async (t) => {
@@ -209,30 +168,6 @@ test('numbers of topics are used again, whatever becomes of slow members', async
     await heardBy(...all);
   }
   t.true(numbers.size < 20, `${numbers.size} numbers`);
-});
-
-test('a message that is published in a write of a stream comes after the one that is written', async (t) => {
-  const { server, all } = await openRoom(t, 'stream', 3, { topicOptions: () => ({ history: 10 }) });
-  const receipts = [];
-  for (const { ws } of all) ws.subscribe('room');
-  const socket = all[0].ws._socket;
-  const { write } = socket;
-  for (const name of ['write', '_write', '_writev']) {
-    const before = socket[name];
-    socket[name] = function (...args) {
-      if (receipts.length === 1) receipts.push(server.publish('room', 'second', { receipt: true }));
-      return before.apply(this, args);
-    };
-  }
-  t.not(socket.write, write);
-  receipts.push(null);
-  receipts[0] = server.publish('room', 'first', { receipt: true });
-  await receipts[0];
-  const done = await Promise.all(receipts);
-  const heard = await heardBy(...all);
-  t.deepEqual(heard, [['first', 'second'], ['first', 'second'], ['first', 'second']]);
-  t.deepEqual(done.map(({ position }) => position.offset), [1, 2]);
-  for (const { matched, sent, queued } of done) t.deepEqual([matched, sent + queued], [3, 3]);
 });
 
 test('the counts of a connection are kept for so many topics', async (t) => {

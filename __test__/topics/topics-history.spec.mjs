@@ -1,13 +1,11 @@
 // History, positions, and subscribers that come back.
-import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
 import { prepare } from '../../lib/index.mjs';
-import { connect } from '../helpers/clients.mjs';
 import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, heardBy, openRoom } from '../helpers/topics.mjs';
 
 const WAYS = Object.keys(TOPIC_WAYS);
 const subscribe = (ws, topic, options) => new Promise((resolve) => ws.subscribe(topic, options, resolve));
@@ -251,7 +249,7 @@ test('a position outlives the messages, and positionTtl the position', async (t)
   const [{ ws }] = all;
   for (const topic of ['short', 'long']) {
     const { position } = await server.publish(topic, '1', { receipt: true });
-    while ((await server.history(topic)).messages.length !== 0 || Date.now() === server._topics.all.get(topic).ring.publishedAt) await turn();
+    while ((await server.history(topic)).messages.length !== 0 || Date.now() === server._topics.all.get(topic).publishedAt) await turn();
     t.deepEqual((await server.history(topic)).position, position);
     // Every ten seconds.
     server._topics.sweep();
@@ -270,7 +268,7 @@ test('a position outlives the messages, and positionTtl the position', async (t)
 
 /** Resolves when the topic has expired, with `positionTtl: 1`. */
 async function expired(server, topic) {
-  const { publishedAt } = server._topics.all.get(topic).ring;
+  const { publishedAt } = server._topics.all.get(topic);
   while (Date.now() <= publishedAt) await turn();
 }
 
@@ -304,25 +302,4 @@ test('a topic that topicOptions has subscribed to does not expire', async (t) =>
   await expired(server, 'room');
   server._topics.sweep();
   t.deepEqual([...server.topics()], [['room', 1]]);
-});
-
-test('a topic with history outlives its subscribers, and its server', async (t) => {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...kept(10) });
-  await once(server, 'listening');
-  const { ws, client } = await connect(t, server);
-  const { position } = await subscribe(ws, 'room');
-  ws.publish('room', '1');
-  client.close();
-  await once(ws, 'close');
-  t.deepEqual([...server.topics()], [['room', 0]]);
-  const again = await join(t, server);
-  const { recovered } = await subscribe(again.ws, 'room', { since: position });
-  t.true(recovered);
-  t.deepEqual(await heardBy(again), [['1']]);
-  again.client.close();
-  server.close();
-  await once(server, 'close');
-  t.deepEqual([...server.topics()], []);
-  t.is(server.publish('room', '2'), 0);
-  t.deepEqual([...server.topics()], []);
 });

@@ -236,26 +236,6 @@ for (const way of WAYS) {
   });
 }
 
-test('send() of a subscriber says that there is no room, when what waits was published', async (t) => {
-  const { server, all } = await openRoom(t, 'port', 1);
-  const [{ ws, client }] = all;
-  ws.subscribe('room');
-  t.true(ws.send('first'));
-  client._socket.pause();
-  // So much that the kernel cannot take it meanwhile.
-  while (ws.bufferedAmount < 32 * 1024 * 1024) {
-    server.publish('room', Buffer.alloc(64 * 1024));
-    await turn();
-  }
-  // It looks once in 16 KiB.
-  const rooms = Array.from({ length: 18 }, () => ws.send('x'.repeat(1024)));
-  t.false(rooms.at(-1));
-  client._socket.resume();
-  await once(ws, 'drain');
-  await new Promise((resolve) => ws.send('', resolve));
-  t.is(ws.bufferedAmount, 0);
-});
-
 test('what is dropped is reported once in 10 ms, not with each message', async (t) => {
   const { server, live, dropped } = await openStalled(t, 'port', { slow: 'drop' });
   await publishMany(server, live);

@@ -8,7 +8,7 @@ import test from 'ava';
 
 import { prepare } from '../../lib/index.mjs';
 import { urlOf } from '../helpers/clients.mjs';
-import { isInline, isSpread } from '../helpers/impl.mjs';
+import { isInline } from '../helpers/impl.mjs';
 import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
 
 /** Topics are any strings. */
@@ -56,19 +56,6 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     t.deepEqual(await heardBy(a, b, c), [['3', '5'], ['1', '3', '5'], ['1', '2', '4', '5']]);
   });
 
-  test(`${way}: what was published before close() comes, and then no more`, async (t) => {
-    const { server, all } = await openRoom(t, way, 2);
-    const [a, b] = all;
-    for (const { ws } of all) ws.subscribe('room');
-    server.publish('room', 'before');
-    a.ws.close();
-    t.is(server.publish('room', 'behind'), 1);
-    t.false(a.ws.isSubscribed('room'));
-    await Promise.all([once(a.ws, 'close'), once(a.client, 'close')]);
-    t.deepEqual(a.heard, ['before']);
-    t.deepEqual(await heardBy(b), [['before', 'behind']]);
-  });
-
   test(`${way}: subscriptions, isSubscribed, counts; twice is once`, async (t) => {
     const { server, all } = await openRoom(t, way, 2);
     const [a, b] = all;
@@ -88,49 +75,6 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     t.true(a.ws.unsubscribe('a'));
     t.false(a.ws.unsubscribe('a'));
     t.is(server.subscriberCount('a'), 1);
-  });
-
-  test(`${way}: a connection that closes leaves all its topics, however it ends`, async (t) => {
-    const { server, all } = await openRoom(t, way, 4);
-    for (const { ws } of all) ['a', 'b'].forEach((topic) => ws.subscribe(topic));
-    const [closed, terminated, left, cut] = all;
-    closed.ws.close();
-    t.is(server.subscriberCount('a'), 3);
-    terminated.ws.terminate();
-    t.is(server.subscriberCount('a'), 2);
-    left.client.close();
-    await once(left.ws, 'close');
-    t.is(server.subscriberCount('a'), 1);
-    cut.client.terminate();
-    await once(cut.ws, 'close');
-    t.is(server.subscriberCount('a'), 0);
-    t.deepEqual([...server.topics()], []);
-    t.deepEqual(cut.ws.subscriptions, []);
-  });
-
-  test(`${way}: legal everywhere: in 'close', after it, in 'message', during a publish`, async (t) => {
-    const { server, all } = await openRoom(t, way, 2);
-    const [a, b] = all;
-    const results = [];
-    for (const { ws } of all) ws.subscribe('room');
-    b.ws.on('message', () => {
-      b.ws.unsubscribe('room');
-      b.ws.subscribe('other');
-      server.publish('other', 'from the handler');
-    });
-    a.ws.on('close', () => {
-      t.is(a.ws.publish('room', 'a has left'), 1);
-      t.false(a.ws.subscribe('room', (result) => results.push(result)));
-      t.false(a.ws.unsubscribe('room'));
-    });
-    a.client.close();
-    await once(a.ws, 'close');
-    t.deepEqual(await heardBy(b), [['a has left']]);
-    t.deepEqual(results, [{ recovered: false, position: null, replayed: 0 }]);
-    b.client.send('go');
-    await once(b.client, 'message');
-    t.deepEqual(b.heard.splice(0), ['from the handler']);
-    t.deepEqual(b.ws.subscriptions, ['other']);
   });
 
   test(`${way}: legal in every callback, in 'close' of the server and behind it`, async (t) => {
@@ -201,20 +145,6 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     server.options.server?.close();
     await over;
     t.deepEqual([server.publish('acts', 'x'), server.broadcast('x'), [...server.topics()]], [0, 0, []]);
-  });
-
-  test(`${way}: a receipt`, async (t) => {
-    const { server, all } = await openRoom(t, way, 3);
-    for (const { ws } of all) ws.subscribe('room');
-    const receipt = await server.publish('room', 'x'.repeat(100), { receipt: true, except: all[0].ws });
-    t.is(receipt.matched, 2);
-    t.is(receipt.sent + receipt.queued, 2);
-    t.is(receipt.dropped, 0);
-    t.is(receipt.bytes, 2 * 102);
-    t.is(receipt.position, null);
-    t.deepEqual(await heardBy(...all), [[], ['x'.repeat(100)], ['x'.repeat(100)]]);
-    const none = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
-    t.deepEqual(await server.publish('none', 'x', { receipt: true }), none);
   });
 
   test(`${way}: 'topic' is emitted for the first and behind the last, in order`, async (t) => {
@@ -292,30 +222,6 @@ const READER = `
     Atomics.notify(workerData.flag, 0);
   });
 `;
-
-// By itself: the counts are those of all servers.
-test.serial('a message is compressed once for each group of equal parameters', async (t) => {
-  const server = await TOPIC_WAYS.port(t, { perMessageDeflate: { threshold: 100, serverNoContextTakeover: true } });
-  const all = [];
-  for (const serverMaxWindowBits of [10, 15, 10, 15, 10, 15]) {
-    all.push(await join(t, server, { perMessageDeflate: { serverMaxWindowBits } }));
-    all.at(-1).ws.subscribe('room');
-  }
-  const texts = ['a', 'b'].map((letter) => `${letter} `.repeat(5000));
-  const compressed = () => server.metrics().reactors.compressedFrom;
-  const before = compressed();
-  for (const text of texts) t.is(server.publish('room', text), 6);
-  t.is(server.publish('room', 'c', { compress: false }), 6);
-  for (const { heard, client } of all) {
-    while (heard.length < 3) await once(client, 'message');
-    t.deepEqual(heard, [...texts, 'c']);
-  }
-  while (compressed() - before < 40_000) await turn();
-  await heardBy(...all);
-  // Each reactor has some of them.
-  const most = isSpread ? Number(process.env.REACTOR_WS_REACTORS) : 1;
-  t.true((compressed() - before) % 10_000 === 0 && compressed() - before <= most * 40_000, `${compressed() - before}`);
-});
 
 test('what was published goes on while JavaScript is blocked', async (t) => {
   if (isInline) return t.pass('without a thread it does not');

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use reactor_ws::engine::handshake::{HeadLimits, HeadScanner, Options, Parsed, accept, check};
+use reactor_ws::engine::handshake::{HeadLimits, HeadScanner, Options, accept, check};
 use reactor_ws::engine::{Config, Engine, Event, FrameKind, MessageKind, Payload};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
@@ -94,12 +94,12 @@ async fn open(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<()> {
         }
         length += read;
         match scanner.parse(buffer.get(..length).unwrap_or_default(), &HeadLimits::default()) {
-            Parsed::Incomplete => {}
-            Parsed::Request(request) => {
+            Ok(None) => {}
+            Ok(Some(request)) => {
                 let upgrade = check(&request, &Options::default()).map_err(|_| ErrorKind::InvalidData)?;
                 return send(stream, &accept(&upgrade.accept, None, None)).await;
             }
-            Parsed::Invalid(_) => return Err(ErrorKind::InvalidData.into()),
+            Err(_) => return Err(ErrorKind::InvalidData.into()),
         }
     }
 }

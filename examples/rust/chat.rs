@@ -40,7 +40,7 @@ impl Reporter {
 
 impl Handler for Reporter {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        let room = opening.request.map_or_else(Vec::new, |request| request.target().to_vec());
+        let room = opening.request.map_or_else(Vec::new, |request| request.target.to_vec());
         self.report(Event::Joined(session.id(), room));
     }
 

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use reactor_ws::engine::handshake::extensions::Acceptance;
 use reactor_ws::engine::handshake::{
-    HeadLimits, HeadScanner, HttpError, MAX_HEAD, Options, Parsed, Refusal, Request, accept, check, refuse,
+    HeadLimits, HeadScanner, HttpError, MAX_HEAD, Options, Refusal, Request, accept, check, refuse,
 };
 
 #[derive(Debug, PartialEq)]
@@ -27,12 +27,12 @@ fuzz_target!(|input: (u16, Option<&[u8]>, &[u8])| {
 
 /// Shows a scanner the bytes up to each cut, and stops at the first answer, as a connection does.
 fn feed(bytes: &[u8], path: Option<&[u8]>, cuts: impl Iterator<Item = usize>) -> Outcome {
-    let mut scanner = HeadScanner::new();
+    let mut scanner = HeadScanner::default();
     for cut in cuts {
         match scanner.parse(&bytes[..cut], &HeadLimits::default()) {
-            Parsed::Incomplete => assert!(cut < MAX_HEAD),
-            Parsed::Invalid(error) => return Outcome::Invalid(error),
-            Parsed::Request(request) => {
+            Ok(None) => assert!(cut < MAX_HEAD),
+            Err(error) => return Outcome::Invalid(error),
+            Ok(Some(request)) => {
                 return answer(&request, &Options { path, deflate: Some(&Acceptance::default()) });
             },
         }
@@ -41,14 +41,14 @@ fn feed(bytes: &[u8], path: Option<&[u8]>, cuts: impl Iterator<Item = usize>) ->
 }
 
 fn answer(request: &Request<'_>, options: &Options<'_>) -> Outcome {
-    let head_len = request.head_len();
+    let head_len = request.head_len;
     assert!(head_len <= MAX_HEAD);
 
     let mut normal_form = Vec::new();
     request.write_normal_form(&mut normal_form);
     let parts: Vec<&[u8]> = normal_form.split(|&byte| byte == 0).collect();
     assert_eq!(parts.len() % 2, 1, "three parts and then pairs");
-    assert_eq!((parts[0], parts[1]), (request.method().as_bytes(), request.target()));
+    assert_eq!((parts[0], parts[1]), (request.method.as_bytes(), request.target));
 
     let response = match check(request, options) {
         Ok(upgrade) => {

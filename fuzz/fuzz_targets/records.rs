@@ -10,13 +10,12 @@ use libfuzzer_sys::fuzz_target;
 use reactor_ws::bridge::batch::{Batch, Record};
 use reactor_ws::bridge::chunk::{Chunk, OutRecord, OutRecords};
 use reactor_ws::bridge::inbox::Inbox;
-use reactor_ws::bridge::large::Large;
 use reactor_ws::bridge::layout::{
     IN_FLAG_OWNED, IN_TEXT, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
-    OUT_FLAG_WANT_SENT, OUT_HISTORY, RECORD_WORDS, TOPIC_SLOT,
-    unpack,
+    OUT_FLAG_WANT_SENT, OUT_HISTORY, PUBLISH_TEXT, RECORD_WORDS, TOPIC_SLOT, TOPIC_STREAMS, unpack,
 };
 use reactor_ws::bridge::split::split;
+use reactor_ws::engine::Large;
 
 #[derive(Debug, Arbitrary)]
 enum In<'a> {
@@ -65,7 +64,7 @@ fuzz_target!(|input: Input<'_>| {
 type Expected = VecDeque<(u32, Vec<u8>)>;
 
 fn hand_over(steps: &[In<'_>]) {
-    let inbox = Inbox::new();
+    let inbox = Inbox::new(Default::default());
     let mut batch = Box::new(Batch::new());
     let mut expected = Expected::new();
     for step in steps {
@@ -134,62 +133,64 @@ fn take(inbox: &Inbox, in_parts: bool, expected: &mut Expected) {
 /// All written records are read, in order, and each reactor gets its own.
 fn come_back(records: &[Out<'_>], reactors: usize) {
     let mut chunk = Chunk::default();
-    let mut expected: Vec<(u32, u8, Vec<u8>)> = Vec::new();
+    let mut expected: Vec<(u32, u8, u16, Vec<u8>)> = Vec::new();
     for &Out { slot, generation, kind, flags, aux, how, payload } in records {
         let id = (slot, generation);
         // The other flags say where the payload is, which this function chooses.
         let flags = flags & (OUT_FLAG_FIN | OUT_FLAG_WANT_SENT | OUT_FLAG_COMPRESS);
+        let aux = aux & (PUBLISH_TEXT | TOPIC_STREAMS);
         match how % 3 {
             0 => {
                 chunk.push_record(id, kind, flags, aux, payload);
-                expected.push((slot, kind, payload.to_vec()));
+                expected.push((slot, kind, aux, payload.to_vec()));
             }
             1 => {
                 chunk.push_same(id, kind, flags, aux, generation);
-                expected.push((slot, kind, generation.to_ne_bytes().to_vec()));
+                expected.push((slot, kind, aux, generation.to_ne_bytes().to_vec()));
             }
             _ => {
                 chunk.push_large(id, kind, flags, aux, Large::copy(payload));
-                expected.push((slot, kind, payload.to_vec()));
+                expected.push((slot, kind, aux, payload.to_vec()));
             }
         }
     }
     assert_eq!(read(&chunk), expected);
-    let parts = split(&chunk.bytes, chunk.large, reactors, |slot| slot as usize % reactors, |_| Vec::new());
+    let of_slot = |slot| slot as usize % (reactors + 1);
+    let parts = split(&chunk.bytes, chunk.large, reactors, of_slot, |_| Vec::new());
     for (number, part) in parts.iter().enumerate() {
-        let wanted = expected.iter().filter(|(slot, kind, _)| match (*slot, *kind) {
-            (TOPIC_SLOT, OUT_HISTORY) => number == 0,
-            (TOPIC_SLOT, _) => true,
-            (slot, _) => slot as usize % reactors == number,
+        let wanted = expected.iter().filter(|(slot, kind, aux, _)| match (*slot, *kind) {
+            (TOPIC_SLOT, OUT_HISTORY) => number == 1,
+            (TOPIC_SLOT, _) => number > 0 || aux & TOPIC_STREAMS != 0,
+            (slot, _) => of_slot(slot) == number,
         });
         assert_eq!(read(part), wanted.cloned().collect::<Vec<_>>());
     }
 }
 
-fn read(chunk: &Chunk) -> Vec<(u32, u8, Vec<u8>)> {
-    let mut large = chunk.large.iter();
-    let payload = |record: &OutRecord, large: &mut std::slice::Iter<'_, Large>| {
-        if record.is_large() {
-            let (memory, start) = large.next().expect("one for each").clone().into_memory();
-            return memory[start..].to_vec();
-        }
-        match record.number {
-            Some(number) => number.to_ne_bytes().to_vec(),
-            None => chunk.bytes[record.range.clone()].to_vec(),
-        }
+fn read(chunk: &Chunk) -> Vec<(u32, u8, u16, Vec<u8>)> {
+    let (mut large, mut messages) = (chunk.large.iter(), chunk.messages.iter());
+    let mut payload = |record: &OutRecord| match record.number {
+        Some(number) => number.to_ne_bytes().to_vec(),
+        None if record.is_large() => large.next().expect("one for each").to_vec(),
+        None if record.is_beside() => messages.next().expect("one for each").payload().to_vec(),
+        None => chunk.bytes[record.range.clone()].to_vec(),
     };
-    OutRecords::new(&chunk.bytes).map(|record| (record.slot, record.kind, payload(&record, &mut large))).collect()
+    let read = OutRecords::new(&chunk.bytes).map(|record| {
+        let payload = payload(&record);
+        (record.slot, record.kind, record.aux & (PUBLISH_TEXT | TOPIC_STREAMS), payload)
+    });
+    read.collect()
 }
 
 /// Any bytes, as a fault in lib would leave them.
 fn tolerate(bytes: &[u8], reactors: usize) {
-    let chunk = Chunk { bytes: bytes.to_vec(), large: Vec::new() };
+    let chunk = Chunk { bytes: bytes.to_vec(), ..Chunk::default() };
     let mut count = 0;
     for record in OutRecords::new(&chunk.bytes) {
         assert!(record.range.end <= bytes.len());
         count += 1;
     }
     assert!(count <= bytes.len() / 16);
-    let parts = split(bytes, Vec::new(), reactors, |slot| slot as usize % reactors, |_| Vec::new());
+    let parts = split(bytes, Vec::new(), reactors, |slot| slot as usize % (reactors + 1), |_| Vec::new());
     assert!(parts.iter().all(|part| OutRecords::new(&part.bytes).count() <= count));
 }

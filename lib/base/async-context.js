@@ -42,19 +42,10 @@ function setContext(ws, context) {
   ws._bits |= INDIRECT;
 }
 
-/**
- * Calls a function in the context of a WebSocket.
- *
- * @template A, B, C
- * @param {WebSocket} ws
- * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call
- * @param {A} [a]
- * @param {B} [b]
- * @param {C} [c]
- */
+/** @type {<A, B, C>(ws: WebSocket, call: (ws: WebSocket, a: A, b: B, c: C) => void, a?: A, b?: B, c?: C) => void} */
 function inContext(ws, call, a, b, c) {
   const context = ws._extra === null ? null : ws._extra.context;
-  if (context === null) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));
+  if (context === null) /** @type {Function} */ (call)(ws, a, b, c);
   else context.runInAsyncScope(call, null, ws, a, b, c);
 }
 

@@ -1,9 +1,6 @@
 'use strict';
 
-/**
- * An error of ws. @typedef {Error & { code: string, errno?: number } & Record<symbol, number>}
- * Failure
- */
+/** An error of ws. @typedef {Error & { code: string, errno?: number } & Record<symbol, number>} Failure */
 
 /** @import { HeaderFault } from '../native/binding' */
 
@@ -18,74 +15,43 @@ const ZLIB_ERRNO = new Map([
 /** Errors of peers that exceed a limit of ours: the close frame has the reason. */
 const LIMITS = ['WS_ERR_TOO_MANY_MESSAGES', 'WS_ERR_TOO_MANY_BYTES'];
 
-/**
- * The error of ws for a fault of the peer.
- *
- * @param {number} kind
- * @param {number} detail The number that its sentence names: an opcode, a length, a status code
- * @returns {Error & { code: string }}
- */
+/** @typedef {NonNullable<typeof PROTOCOL_ERRORS[number]>} Row */
+
+/** `detail` is the number that the sentence names. @type {(kind: number, detail: number) => Failure} */
 function protocolError(kind, detail) {
-  const row = PROTOCOL_ERRORS[kind] || { code: 'WS_ERR_UNKNOWN', message: `Protocol error ${kind}`, range: true };
-  const message = row.message.replace('%d', String(detail));
-  const error = /** @type {Failure} */ (row.range ? new RangeError(message) : new Error(message));
-  error.code = row.code;
-  error[kStatusCode] = closeCodeOf(kind);
+  const { closeCode, code, message: sentence, range } = /** @type {Row} */ (PROTOCOL_ERRORS[kind]);
+  const message = sentence.replace('%d', String(detail));
+  const error = /** @type {Failure} */ (range ? new RangeError(message) : new Error(message));
+  error.code = code;
+  error[kStatusCode] = closeCode;
   // The same fields as the errors of Node's zlib.
-  if (ZLIB_ERRNO.has(row.code)) error.errno = ZLIB_ERRNO.get(row.code);
+  if (ZLIB_ERRNO.has(code)) error.errno = ZLIB_ERRNO.get(code);
   return error;
 }
 
-/** @type {(kind: number) => number} */
-function closeCodeOf(kind) {
-  const row = PROTOCOL_ERRORS[kind];
-  return row === undefined ? 1002 : row.closeCode;
+/** For a message that is too long when it is inflated. */
+function maxPayloadExceeded() {
+  return protocolError(PROTOCOL_ERRORS.findIndex((row) => row?.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'), 0);
 }
 
-/**
- * The arguments of `close()`: the code, as in ws, and a reason for limits that ws does not have.
- *
- * @type {(kind: number) => [code: number, reason?: string]}
- */
+/** The code, as in ws, and a reason for limits that ws does not have. @type {(kind: number) => [code: number, reason?: string]} */
 function closeArguments(kind) {
-  const row = PROTOCOL_ERRORS[kind];
-  const code = closeCodeOf(kind);
-  return row !== undefined && LIMITS.includes(row.code) ? [code, row.message] : [code];
+  const { closeCode, code, message } = /** @type {Row} */ (PROTOCOL_ERRORS[kind]);
+  return LIMITS.includes(code) ? [closeCode, message] : [closeCode];
 }
 
 const CLASSES = { Error, SyntaxError, TypeError };
 
-/**
- * The result of a native check of a header.
- *
- * @template T
- * @param {T | HeaderFault} result
- * @returns {T}
- * @throws {Error | SyntaxError | TypeError} In place of a fault
- */
+/** The result of a native check of a header; a fault is thrown. @type {<T>(result: T | HeaderFault) => T} */
 function orThrow(result) {
   const { class: name, message } = /** @type {HeaderFault} */ (result);
-  if (name === undefined) return /** @type {T} */ (result);
+  if (name === undefined) return /** @type {any} */ (result);
   throw new /** @type {Record<string, ErrorConstructor>} */ (CLASSES)[name](message);
 }
 
-/**
- * For callbacks of sends that never left, as from a destroyed stream of Node.
- *
- * @type {() => Error & { code: string }}
- */
+/** For callbacks of sends that never left, as from a destroyed stream of Node. */
 function streamDestroyed() {
-  const error = /** @type {Failure} */ (new Error('Cannot call write after a stream was destroyed'));
-  error.code = 'ERR_STREAM_DESTROYED';
-  return error;
-}
-
-/** For a message that is too long when it is inflated. @type {() => RangeError & { code: string }} */
-function maxPayloadExceeded() {
-  const error = /** @type {Failure} */ (new RangeError('Max payload size exceeded'));
-  error.code = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
-  error[kStatusCode] = 1009;
-  return error;
+  return Object.assign(new Error('Cannot call write after a stream was destroyed'), { code: 'ERR_STREAM_DESTROYED' });
 }
 
 module.exports = { closeArguments, maxPayloadExceeded, orThrow, protocolError, streamDestroyed };

@@ -9,11 +9,9 @@ const tls = require('node:tls');
 const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:", "https:", or "ws+unix:"';
 
 /**
- * `http:` and `https:` stand for `ws:` and `wss:`.
+ * `http:` and `https:` stand for `ws:` and `wss:`. The rest is not checked yet: see `complaint`.
  *
- * @param {string | URL} address
- * @param {URL} [base]
- * @returns {URL} Not checked yet: see `complaint`
+ * @type {(address: string | URL, base?: URL) => URL}
  * @throws {SyntaxError}
  */
 function parseAddress(address, base) {

@@ -7,13 +7,12 @@ const https = require('node:https');
 const { CLIENT, ERROR_EMITTED } = require('../base/bits');
 const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
-const { faultOf, faultOfExtensions } = require('./response');
 const { CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
 const { endsBy, startClosing } = require('../connection/state');
 const { CAUSE } = require('../base/layout');
 const { applyMemoryOptions, check } = require('../deflate/options');
-const { format } = require('../deflate/extension');
+const extension = require('../deflate/extension');
 const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
 const { parse } = require('../handshake/subprotocol');
 
@@ -55,15 +54,9 @@ const KEY_BYTES = 16;
  *   finishRequest?: (request: ClientRequest, ws: WebSocket) => void, protocols?: unknown }} Given
  */
 
-/**
- * The options laid over the defaults.
- *
- * @typedef {Omit<typeof DEFAULTS, 'perMessageDeflate'> & Given} Settings
- */
+/** The options laid over the defaults. @typedef {Omit<typeof DEFAULTS, 'perMessageDeflate'> & Given} Settings */
 
-/**
- * @typedef {Omit<https.RequestOptions, 'headers'> & { headers: OutgoingHttpHeaders }} Requested
- */
+/** @typedef {Omit<https.RequestOptions, 'headers'> & { headers: OutgoingHttpHeaders }} Requested */
 
 /** @typedef {Client} ClientHandshake */
 
@@ -79,16 +72,18 @@ class Client {
     this.protocols = protocols;
     this.options = options;
     this.redirects = 0;
+    // Of the request that is under way.
     this.url = '';
-    /** The request that is under way. @type {ClientRequest | null} */
+    this.settings = /** @type {Settings} */ (/** @type {unknown} */ (null));
+    this.key = '';
+    this.offered = /** @type {Set<string>} */ (new Set());
+    /** @type {InstanceType<typeof PerMessageDeflate> | null} */
+    this.deflate = null;
+    /** @type {ClientRequest | null} */
     this.request = null;
     /** Whether the request was aborted here, so that its error is not reported. */
     this.isAborted = false;
-    /**
-     * The address of the first request.
-     *
-     * @type {{ host: string, isIpc: boolean, isSecure: boolean } | null}
-     */
+    /** The address of the first request. @type {{ host: string, isIpc: boolean, isSecure: boolean } | null} */
     this.origin = null;
   }
 
@@ -101,12 +96,10 @@ class Client {
   start(url) {
     const { ws } = this;
     const settings = /** @type {Settings} */ ({ ...DEFAULTS, ...this.options, ...NOT_GIVEN });
+    this.settings = settings;
     ws._options = /** @type {typeof ws._options} */ (/** @type {unknown} */ (settings));
     if (!VERSIONS.includes(settings.protocolVersion)) {
-      const versions = VERSIONS.join(', ');
-      throw new RangeError(
-        `Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${versions})`,
-      );
+      throw new RangeError(`Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${VERSIONS.join(', ')})`);
     }
     checkNumbers(settings, NUMBERS);
     if (settings.perMessageDeflate) check(/** @type {DeflateOptions} */ (settings.perMessageDeflate));
@@ -119,28 +112,25 @@ class Client {
       return;
     }
     const { maxPayload, perMessageDeflate } = settings;
-    const offered = {
-      deflate: perMessageDeflate
-        ? new PerMessageDeflate({ .../** @type {DeflateOptions} */ (perMessageDeflate), isServer: false, maxPayload })
-        : null,
-      key: randomBytes(KEY_BYTES).toString('base64'),
-      protocols: offeredProtocols(this.protocols),
-    };
-    const requested = this.requestOptions(url, settings, offered);
+    const given = perMessageDeflate && { .../** @type {DeflateOptions} */ (perMessageDeflate), isServer: false, maxPayload };
+    this.deflate = given ? new PerMessageDeflate(given) : null;
+    this.key = randomBytes(KEY_BYTES).toString('base64');
+    this.offered = offeredProtocols(this.protocols);
+    const requested = this.requestOptions(url);
     if (settings.followRedirects) this.guardSecrets(url, requested);
 
-    const send = url.protocol === 'wss:' ? https.request : http.request;
-    const request = send(requested);
+    const request = (url.protocol === 'wss:' ? https : http).request(requested);
     this.request = request;
     if (this.redirects !== 0 && settings.followRedirects) ws.emit('redirect', this.url, request);
-    this.listen(request, url, settings, offered);
+    this.listen(request, url);
     if (settings.finishRequest) settings.finishRequest(request, ws);
     else request.end();
   }
 
-  /** @type {(url: URL, settings: Settings, offered: import('./response').Offered) => Requested} */
-  requestOptions(url, settings, { deflate, key }) {
+  /** @type {(url: URL) => Requested} */
+  requestOptions(url) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
+    const { deflate, key, settings } = this;
     const { origin, protocolVersion } = settings;
     /** @type {OutgoingHttpHeaders} */
     const headers = {
@@ -150,7 +140,7 @@ class Client {
       Connection: 'Upgrade',
       Upgrade: 'websocket',
     };
-    if (deflate !== null) headers['Sec-WebSocket-Extensions'] = format({ [DEFLATE]: deflate.offer() });
+    if (deflate !== null) headers['Sec-WebSocket-Extensions'] = extension.format({ [DEFLATE]: deflate.offer() });
     if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
     if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
     return {
@@ -196,9 +186,9 @@ class Client {
     }
   }
 
-  /** @type {(request: ClientRequest, url: URL, settings: Settings, offered: import('./response').Offered) => void} */
-  listen(request, url, settings, offered) {
-    const { ws } = this;
+  /** @type {(request: ClientRequest, url: URL) => void} */
+  listen(request, url) {
+    const { settings, ws } = this;
     if (settings.handshakeTimeout) {
       request.on('timeout', () => abortHandshake(this, request, 'Opening handshake has timed out'));
     }
@@ -207,34 +197,49 @@ class Client {
       this.request = null;
       fail(ws, error);
     });
-    request.on('response', (response) => this.answered(request, response, url, settings));
+    request.on('response', (response) => this.answered(request, response, url));
     request.on('upgrade', (response, socket, head) => {
       ws.emit('upgrade', response);
       // The listener may have closed the WebSocket.
       if (ws._readyState !== CONNECTING) return;
       this.request = null;
-      let fault = faultOf(response, offered);
-      if (fault === undefined) {
-        // As in ws it stays if the extensions are wrong.
-        ws._protocol = response.headers['sec-websocket-protocol'] || '';
-        fault = faultOfExtensions(response, offered);
-      }
+      const fault = this.faultOf(response);
       if (fault !== undefined) {
         abortHandshake(this, socket, fault);
         return;
       }
-      ws._extensions = offered.deflate?.params ? { [DEFLATE]: offered.deflate } : {};
+      ws._extensions = this.deflate?.params ? { [DEFLATE]: this.deflate } : {};
       ws.setSocket(socket, head, settings);
     });
   }
 
-  /**
-   * The server answers without an upgrade.
-   *
-   * @type {(request: ClientRequest, response: IncomingMessage, url: URL, settings: Settings) => void}
-   */
-  answered(request, response, url, settings) {
-    const { ws } = this;
+  /** Why the connection must fail after an answer (RFC 6455, 4.1). @type {(response: IncomingMessage) => string | undefined} */
+  faultOf({ headers }) {
+    const { deflate, offered, ws } = this;
+    if (headers.upgrade?.toLowerCase() !== 'websocket') return 'Invalid Upgrade header';
+    if (headers['sec-websocket-accept'] !== addon().acceptKey(this.key)) return 'Invalid Sec-WebSocket-Accept header';
+    const protocol = headers['sec-websocket-protocol'];
+    if (protocol === undefined && offered.size !== 0) return 'Server sent no subprotocol';
+    if (protocol !== undefined && offered.size === 0) return 'Server sent a subprotocol but none was requested';
+    if (protocol !== undefined && !offered.has(protocol)) return 'Server sent an invalid subprotocol';
+    // As in ws it stays if the extensions are wrong.
+    ws._protocol = protocol || '';
+    const header = headers['sec-websocket-extensions'];
+    if (header === undefined) return undefined;
+    if (deflate === null) return 'Server sent a Sec-WebSocket-Extensions header but no extension was requested';
+    try {
+      const names = Object.keys(extension.parse(header));
+      if (names.length !== 1 || names[0] !== DEFLATE) return 'Server indicated an extension that was not requested';
+      deflate._accept(header);
+      return undefined;
+    } catch {
+      return 'Invalid Sec-WebSocket-Extensions header';
+    }
+  }
+
+  /** The server answers without an upgrade. @type {(request: ClientRequest, response: IncomingMessage, url: URL) => void} */
+  answered(request, response, url) {
+    const { settings, ws } = this;
     const { headers } = response;
     const statusCode = /** @type {number} */ (response.statusCode);
     if (!headers.location || !settings.followRedirects || statusCode < 300 || statusCode >= 400) {
@@ -276,12 +281,9 @@ function offeredProtocols(protocols) {
 }
 
 /**
- * `new WebSocket(address, protocols, options)`.
+ * `new WebSocket(address, protocols, options)`. The options may be in the place of the protocols.
  *
- * @param {WebSocket} ws
- * @param {string | URL} address
- * @param {unknown} protocols
- * @param {Given | undefined} options The options; undefined where `protocols` has them
+ * @type {(ws: WebSocket, address: string | URL, protocols: unknown, options: Given | undefined) => void}
  */
 function connect(ws, address, protocols, options) {
   if (typeof protocols === 'object' && protocols !== null && !Array.isArray(protocols)) {

@@ -7,94 +7,44 @@ const { hasConnection } = require('../connection/post');
 const { isCloseReceived } = require('../connection/state');
 const { ABNORMAL } = require('../base/layout');
 const { Socket } = require('./socket');
-const { ReceiverView, SenderView } = require('./views');
+const { ReceiverView, SenderView, define } = require('./views');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
-/**
- * Fields of ws that are not documented and that programs read all the same.
- *
- * @type {Record<string, unknown> & ThisType<WebSocket>}
- */
-const fields = {
-  get _autoPong() {
-    return !!this._options?.autoPong;
+/** Fields of ws that are not documented and that programs read all the same. @type {Record<string, (ws: WebSocket) => unknown>} */
+const getters = {
+  _autoPong: (ws) => !!ws._options?.autoPong,
+  _binaryType: binaryTypeOf,
+  _closeCode: (ws) => ws._extra?.closeCode ?? ABNORMAL,
+  _closeFrameReceived: isCloseReceived,
+  _closeFrameSent: (ws) => (ws._bits & CLOSE_SENT) !== 0,
+  _closeMessage: (ws) => ws._extra?.closeMessage ?? EMPTY_BUFFER,
+  _closeTimeout: (ws) => ws._options?.closeTimeout,
+  // The reactor has the timer: this object only shows its time.
+  _closeTimer: (ws) => (ws._readyState === CLOSING && ws._owner !== null ? { _idleTimeout: ws._closeTimeout } : null),
+  _errorEmitted: (ws) => (ws._bits & ERROR_EMITTED) !== 0,
+  _extensions: (ws) => (ws._ensureExtra().extensions ??= extensionsIn(ws._common.shared.extensions)),
+  _isServer: (ws) => (ws._bits & CLIENT) === 0,
+  _paused: (ws) => ws.isPaused,
+  _receiver: (ws) => (isConnected(ws) ? (ws._ensureExtra().receiver ??= new ReceiverView(ws)) : null),
+  _redirects: (ws) => ws._extra?.client?.redirects,
+  _req: (ws) => ws._extra?.client?.request,
+  _sender: (ws) => (isConnected(ws) ? (ws._ensureExtra().sender ??= new SenderView(ws)) : null),
+  _socket(ws) {
+    if (!isConnected(ws)) return null;
+    const extra = ws._ensureExtra();
+    return extra.stream === null ? (extra.socket ??= /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(ws)))) : extra.stream.socket;
   },
+};
 
-  get _binaryType() {
-    return binaryTypeOf(this);
+/** @type {Record<string, (ws: WebSocket, value: any) => void>} */
+const setters = {
+  _extensions(ws, extensions) {
+    ws._ensureExtra().extensions = extensions;
   },
-
-  get _closeCode() {
-    return this._extra === null ? ABNORMAL : this._extra.closeCode;
-  },
-
-  get _closeFrameReceived() {
-    return isCloseReceived(this);
-  },
-
-  get _closeFrameSent() {
-    return (this._bits & CLOSE_SENT) !== 0;
-  },
-
-  get _closeMessage() {
-    return this._extra === null ? EMPTY_BUFFER : this._extra.closeMessage;
-  },
-
-  get _closeTimeout() {
-    return this._options?.closeTimeout;
-  },
-
-  get _closeTimer() {
-    // The reactor has the timer: this object only shows its time.
-    return this._readyState === CLOSING && this._owner !== null ? { _idleTimeout: this._closeTimeout } : null;
-  },
-
-  get _errorEmitted() {
-    return (this._bits & ERROR_EMITTED) !== 0;
-  },
-
-  get _extensions() {
-    return (this._ensureExtra().extensions ??= extensionsIn(this._common.shared.extensions));
-  },
-
-  set _extensions(extensions) {
-    this._ensureExtra().extensions = extensions;
-  },
-
-  get _isServer() {
-    return (this._bits & CLIENT) === 0;
-  },
-
-  set _isServer(isServer) {
-    if (isServer) this._bits &= ~CLIENT;
-    else this._bits |= CLIENT;
-  },
-
-  get _paused() {
-    return this.isPaused;
-  },
-
-  get _receiver() {
-    return isConnected(this) ? (this._ensureExtra().receiver ??= new ReceiverView(this)) : null;
-  },
-
-  get _sender() {
-    return isConnected(this) ? (this._ensureExtra().sender ??= new SenderView(this)) : null;
-  },
-
-  get _redirects() {
-    return this._extra?.client?.redirects;
-  },
-
-  get _req() {
-    return this._extra?.client?.request;
-  },
-
-  get _socket() {
-    if (!isConnected(this)) return null;
-    const extra = this._ensureExtra();
-    return extra.stream === null ? (extra.socket ??= /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(this)))) : extra.stream.socket;
+  _isServer(ws, isServer) {
+    if (isServer) ws._bits &= ~CLIENT;
+    else ws._bits |= CLIENT;
   },
 };
 
@@ -116,11 +66,9 @@ function extensionsIn(header) {
   return { [name]: { params } };
 }
 
-/** @type {(prototype: object) => void} */
+/** @type {(prototype: WebSocket) => void} */
 function install(prototype) {
-  const descriptors = Object.getOwnPropertyDescriptors(fields);
-  for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;
-  Object.defineProperties(prototype, descriptors);
+  define(prototype, getters, setters);
 }
 
 module.exports = { install };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { randomFillSync } = require('node:crypto');
+const { randomInt } = require('node:crypto');
 const { isUint8Array } = require('node:util').types;
 
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
@@ -11,16 +11,6 @@ const { callAll } = require('../connection/post');
 /** @import { SentCallback as Callback } from '../connection/state' */
 /** @import { SendOptions } from '../../types/sending' */
 /** @import { FrameOptions } from '../../types/tools' */
-
-/**
- * The part of a stream of Node that a Sender needs.
- *
- * @typedef {object} Writer
- * @property {boolean} destroyed
- * @property {() => void} cork
- * @property {() => void} uncork
- * @property {(data: string | Uint8Array, callback?: Callback) => unknown} write
- */
 
 /** The data of a frame. @typedef {string | Uint8Array | Blob} Payload */
 
@@ -45,13 +35,7 @@ const LENGTH_16 = 65536;
 
 const DEFLATE = 'permessage-deflate';
 
-const KEY_BYTES = 4;
-const POOL_BYTES = 8 * 1024;
-
-const key = Buffer.alloc(KEY_BYTES);
-/** Random bytes for keys. @type {Buffer | null} */
-let pool = null;
-let next = POOL_BYTES;
+const key = Buffer.alloc(4);
 
 /**
  * Frames for a socket (RFC 6455, 5.2). Part of the API only: programs make a frame once with
@@ -59,7 +43,7 @@ let next = POOL_BYTES;
  */
 class Sender {
   /**
-   * @param {Writer} socket
+   * @param {Pick<import('node:stream').Writable, 'cork' | 'destroyed' | 'uncork'> & { write(data: string | Uint8Array, callback?: Callback): unknown }} socket
    * @param {import('../connection/state').Extensions} [extensions]
    * @param {(key: Buffer) => void} [generateMask]
    */
@@ -179,13 +163,10 @@ class Sender {
   _read(send, blob) {
     blob.arrayBuffer().then(
       (content) => {
-        if (this._socket.destroyed) {
-          const error = new Error('The socket was closed while the blob was being read');
-          // An exception of a callback must not become a rejection.
-          process.nextTick(() => this._abandon(error, send));
-          return;
-        }
-        this._goOn(send, Buffer.from(content), send.compress, true);
+        if (!this._socket.destroyed) return this._goOn(send, Buffer.from(content), send.compress, true);
+        const error = new Error('The socket was closed while the blob was being read');
+        // An exception of a callback must not become a rejection.
+        process.nextTick(() => this._abandon(error, send));
       },
     ).catch((error) => {
       process.nextTick(() => {
@@ -213,8 +194,7 @@ class Sender {
   _abandon(error, send) {
     this._isOver = true;
     const sends = new Set([send, ...this._queue.splice(0)]);
-    const callbacks = [...sends].map(({ callback }) => callback);
-    callAll(callbacks.filter((callback) => callback !== undefined), 0, error);
+    callAll([...sends].flatMap(({ callback }) => callback ?? []), 0, error);
   }
 }
 
@@ -230,9 +210,14 @@ function makeFrame(data, options) {
   const length = sizeOf(bytes);
   const isMerged = key !== 0 && !isText && !!options.readOnly;
 
-  const size = (options.mask ? 6 : 2) + (length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8);
+  const lengthBytes = length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8;
+  const size = (options.mask ? 6 : 2) + lengthBytes;
   const target = Buffer.allocUnsafe(isMerged ? size + length : size);
-  writeHeader(target, size, length, options, key);
+  target[0] = options.opcode | (options.fin ? FIN : 0) | (options.rsv1 ? RSV1 : 0);
+  target[1] = (options.mask ? MASK : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
+  if (lengthBytes === 2) target.writeUInt16BE(length, 2);
+  if (lengthBytes === 8) target.writeBigUInt64BE(BigInt(length), 2);
+  if (options.mask) target.writeUInt32LE(key, size - 4);
   if (length === 0) return [target];
   if (typeof bytes === 'string' || key === 0) return [target, bytes];
   if (isMerged) {
@@ -250,38 +235,17 @@ function makeFrame(data, options) {
  */
 function prepare(data) {
   if (typeof data === 'string' || isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
-  const bytes = toBuffer(toBytes(data));
+  const bytes = toBytes(data);
   // A copy may be masked in place; a view of the caller's memory may not.
   const readOnly = ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
-  return { data: bytes, size: bytes.length, readOnly };
-}
-
-/** @type {(bytes: Uint8Array) => Buffer} */
-function toBuffer(bytes) {
-  return Buffer.isBuffer(bytes) ? bytes : new FastBuffer(bytes.buffer, bytes.byteOffset, bytes.length);
+  const buffer = Buffer.isBuffer(bytes) ? bytes : new FastBuffer(bytes.buffer, bytes.byteOffset, bytes.length);
+  return { data: buffer, size: buffer.length, readOnly };
 }
 
 /** @type {(data: Payload) => number} */
 function sizeOf(data) {
   if (typeof data === 'string') return Buffer.byteLength(data);
   return isUint8Array(data) ? data.length : data.size;
-}
-
-/** @type {(target: Buffer, size: number, length: number, options: FrameOptions, key: number) => void} */
-function writeHeader(target, size, length, options, key) {
-  target[0] = options.opcode | (options.fin ? FIN : 0) | (options.rsv1 ? RSV1 : 0);
-  if (length <= LENGTH_7) {
-    target[1] = length;
-  } else if (length < LENGTH_16) {
-    target[1] = 126;
-    target.writeUInt16BE(length, 2);
-  } else {
-    target[1] = 127;
-    target.writeBigUInt64BE(BigInt(length), 2);
-  }
-  if (!options.mask) return;
-  target[1] |= MASK;
-  target.writeUInt32LE(key, size - 4);
 }
 
 /**
@@ -295,13 +259,7 @@ function maskKey(generate, target) {
     generate(bytes);
     return bytes.readUInt32LE(0);
   }
-  if (next === POOL_BYTES) {
-    if (pool === null) pool = Buffer.allocUnsafeSlow(POOL_BYTES);
-    randomFillSync(pool);
-    next = 0;
-  }
-  const number = /** @type {Buffer} */ (pool).readUInt32LE(next);
-  next += KEY_BYTES;
+  const number = randomInt(2 ** 32);
   if (target) target.writeUInt32LE(number);
   return number;
 }

@@ -3,71 +3,55 @@
 const EventEmitter = require('node:events');
 const net = require('node:net');
 const { Duplex } = require('node:stream');
+const { isUint8Array } = require('node:util').types;
 
 const { GONE, TERMINATED } = require('../base/bits');
-const {
-  OPENED_FAMILY,
-  OPENED_GENERATION,
-  OPENED_LOCAL_ADDRESS,
-  OPENED_LOCAL_PORT,
-  OPENED_REMOTE_ADDRESS,
-  OPENED_REMOTE_PORT,
-  OUT_END,
-} = require('../base/layout');
 const { EMPTY_BUFFER } = require('../base/constants');
+const { AUX_SHIFT, OUT_END, OUT_FLAG_ON, OUT_FLAG_RESET, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_TERMINATE, OUT_WRITE } = require('../base/layout');
 const { formatAddress } = require('../connection/address');
 const { push } = require('../connection/post');
-const { withReactor } = require('./reactor-socket');
+const { hold, release } = require('../reactor/lifetime');
+const outbox = require('../reactor/outbox');
+const { state } = require('../reactor/link');
+const { IdleTimer } = require('./idle-timer');
 
 /** @import { Connection, WebSocket } from '../connection/state' */
 
-const IPV6_BYTES = 16;
+/** Most seconds that a record can carry. */
+const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
 
 /** Bytes of a 101 without a subprotocol and extensions. */
 const ANSWER_LENGTH = 129;
 
-/**
- * An IPv4 address is a number, an IPv6 address a string of 16 bytes: every connection keeps them.
- *
- * @typedef {object} Peer
- * @property {number} _slot
- * @property {number} _generation
- * @property {number | string} _local
- * @property {number} _localPort
- * @property {number | string} _remote
- * @property {number} _remotePort
- */
+/** Own properties that a net.Socket has and a stream has not, and fields of Socket until something is to say. */
+const INITIAL = {
+  allowHalfOpen: true,
+  connecting: false,
+  parser: null,
+  server: null,
+  timeout: 0,
+  _host: null,
 
-/** @type {(peer: Peer, slot: number, bytes: Buffer, start: number) => void} */
-function readPeer(peer, slot, bytes, start) {
-  const family = bytes.readUInt32LE(start + OPENED_FAMILY);
-  peer._slot = slot;
-  peer._generation = bytes.readUInt32LE(start + OPENED_GENERATION);
-  peer._localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
-  peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
-  peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
-  peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
-}
-
-/** `family` is 4, 6, or 0 if the kernel knows no address. @type {(bytes: Buffer, at: number, family: number) => number | string} */
-function readAddress(bytes, at, family) {
-  if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
-  return family === 4 ? bytes.readInt32BE(at) : '';
-}
-
-/** @type {(address: number | string) => 'IPv4' | 'IPv6' | undefined} */
-function familyOf(address) {
-  if (typeof address === 'number') return 'IPv4';
-  return address === '' ? undefined : 'IPv6';
-}
-
-/** @type {(address: number | string, port: number) => number | undefined} */
-function portOf(address, port) {
-  return address === '' ? undefined : port;
-}
-
-/** Own properties that a net.Socket has and a stream has not. */
-const OWN = { allowHalfOpen: true, parser: null, server: null, timeout: 0, _host: null };
+  /** Bytes of the 101 that JavaScript has written, and of what left before it; null if the reactor wrote it, or nobody yet. */
+  _answered: null,
+  /** Bytes that had come before the reactor read. */
+  _early: 0,
+  /** Bytes that the reactor has read and the kernel has taken from it, as last seen. */
+  _given: 0,
+  _taken: 0,
+  /** Addresses of both ends, once they were looked at. */
+  _peer: null,
+  _here: null,
+  /** Writes that 'drain' waits for. */
+  _drains: 0,
+  /** The timer of `setTimeout()`. */
+  _idle: null,
+  _unreferenced: false,
+  _ended: false,
+  _peerEnded: false,
+  _destroyed: false,
+  _closed: false,
+};
 
 /**
  * A net.Socket by its prototype, and an emitter by its memory: its state as a stream, which takes
@@ -79,9 +63,12 @@ function LazySocket() {
   EventEmitter.call(this);
 }
 LazySocket.prototype = Object.create(net.Socket.prototype, { constructor: { value: LazySocket } });
-Object.assign(LazySocket.prototype, OWN);
+Object.assign(LazySocket.prototype, INITIAL);
 
-for (const name of ['_readableState', '_writableState']) {
+/** Its state as a stream. */
+const STATES = ['_readableState', '_writableState'];
+
+for (const name of STATES) {
   Object.defineProperty(LazySocket.prototype, name, {
     /** @this {any} */
     get() {
@@ -96,19 +83,15 @@ for (const name of ['_readableState', '_writableState']) {
   });
 }
 
-// The methods of a stream would make its state.
-for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
+// The methods of a stream would make its state. A listener for 'data' would resume the stream, and the stream the WebSocket.
+for (const name of ['addListener', 'off', 'on', 'removeListener', 'removeAllListeners', 'emit']) {
   const value = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
 }
 
-/** @typedef {{ _readableState: { flowing: boolean | null }, _writableState: object }} States */
-
-/** @type {(socket: Record<string, unknown>) => void} */
+/** @type {(socket: any) => void} */
 function makeStream(socket) {
-  const { _readableState: readable, _writableState: writable } = /** @type {States} */ (
-    /** @type {unknown} */ (new Duplex({ autoDestroy: false, emitClose: false }))
-  );
+  const { _readableState: readable, _writableState: writable } = /** @type {any} */ (new Duplex({ autoDestroy: false, emitClose: false }));
   socket._readableState = readable;
   socket._writableState = writable;
   readable.flowing = true;
@@ -124,61 +107,20 @@ function makeStream(socket) {
 }
 
 /**
- * `ws._socket` and `req.socket` of a connection that the reactor has accepted. The reactor reads,
- * so there is no 'data'.
+ * `ws._socket` and `req.socket` of a connection whose socket the reactor has. The reactor reads, so there is no 'data'.
+ * A net.Socket that the reactor has adopted becomes one: see `become`.
  */
-class Socket extends withReactor(LazySocket) {
-  /** @param {Connection} owner */
+class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazySocket)) {
+  /** @param {Connection} owner The WebSocket, or the handshake before it */
   constructor(owner) {
     super();
     /** @type {Connection} */
     this._owner = owner;
-    this._ended = false;
-    this._peerEnded = false;
     this._closed = (owner._bits & GONE) !== 0;
-    this._destroyed = false;
-    this._unreferenced = false;
-    this._peerSeen = false;
-    /** Bytes of the 101; null if the reactor wrote it, or nobody yet. @type {number | null} */
-    this._answered = null;
-    this.connecting = false;
-    /** @type {boolean | undefined} */
-    this.encrypted = undefined;
-    /** @type {boolean | undefined} */
-    this.authorized = undefined;
   }
 
   get destroyed() {
     return this._destroyed || (this._owner._bits & (GONE | TERMINATED)) !== 0;
-  }
-
-  get remoteAddress() {
-    return this._knowsPeer() ? formatAddress(this._owner._remote) : undefined;
-  }
-
-  get remotePort() {
-    return this._knowsPeer() ? portOf(this._owner._remote, this._owner._remotePort) : undefined;
-  }
-
-  get remoteFamily() {
-    return this._knowsPeer() ? familyOf(this._owner._remote) : undefined;
-  }
-
-  get localAddress() {
-    return this.destroyed ? undefined : formatAddress(this._owner._local);
-  }
-
-  get localPort() {
-    return this.destroyed ? undefined : portOf(this._owner._local, this._owner._localPort);
-  }
-
-  get localFamily() {
-    return this.destroyed ? undefined : familyOf(this._owner._local);
-  }
-
-  address() {
-    if (this.localAddress === undefined) return {};
-    return { address: this.localAddress, family: this.localFamily, port: this.localPort };
   }
 
   get readable() {
@@ -186,7 +128,7 @@ class Socket extends withReactor(LazySocket) {
   }
 
   get writable() {
-    return !this.destroyed && !this._ended;
+    return !this._ended && !this.destroyed;
   }
 
   get closed() {
@@ -197,30 +139,123 @@ class Socket extends withReactor(LazySocket) {
     return false;
   }
 
-  get readyState() {
-    return this.destroyed ? 'closed' : this._ended ? 'readOnly' : 'open';
+  get remoteAddress() {
+    return this._remote().address;
   }
 
+  get remotePort() {
+    return this._remote().port;
+  }
+
+  get remoteFamily() {
+    return this._remote().family;
+  }
+
+  get localAddress() {
+    return this._local().address;
+  }
+
+  get localPort() {
+    return this._local().port;
+  }
+
+  get localFamily() {
+    return this._local().family;
+  }
+
+  address() {
+    return { ...this._local() };
+  }
+
+  /** The address of the peer is shown after the end if it was shown before, as by a net.Socket. @returns {Partial<net.AddressInfo>} */
+  _remote() {
+    if (!this.destroyed) this._peer ??= addressOf(this._owner._remote, this._owner._remotePort);
+    return this._peer ?? {};
+  }
+
+  /** @returns {Partial<net.AddressInfo>} */
+  _local() {
+    return this.destroyed ? {} : (this._here ??= addressOf(this._owner._local, this._owner._localPort));
+  }
+
+  // The counters of the reactor do not outlive the connection.
   get bytesRead() {
-    return this._bytesGiven();
+    const { _generation: generation, _slot: slot } = this._owner;
+    this._given = Math.max(this._given, state.native.bytesGiven(slot, generation));
+    return this._early + this._given;
   }
 
   get bytesWritten() {
-    const { _common: common } = /** @type {Partial<WebSocket>} */ (this._owner);
-    const answered = this._answered ?? (common === undefined ? 0 : answerLength(common.shared));
-    return answered + this._bytesTaken();
+    const { _common: common, _generation: generation, _slot: slot } = /** @type {Partial<WebSocket> & Connection} */ (this._owner);
+    this._taken = Math.max(this._taken, state.native.bytesTaken(slot, generation));
+    return (this._answered ?? (common === undefined ? 0 : answerLength(common.shared))) + this._taken;
+  }
+
+  get bufferSize() {
+    return this.writableLength;
+  }
+
+  get writableLength() {
+    return this.destroyed ? 0 : this._owner.bufferedAmount;
+  }
+
+  get writableNeedDrain() {
+    return this.writable && this._drains !== 0;
   }
 
   get writableEnded() {
     return this._ended;
   }
 
-  /** @type {(data: unknown, encoding: unknown, callback?: (error: Error) => void) => boolean} */
-  _refuse(_data, _encoding, callback) {
-    const error = /** @type {NodeJS.ErrnoException} */ (new Error('write after end'));
-    error.code = 'ERR_STREAM_WRITE_AFTER_END';
-    if (callback) process.nextTick(callback, error);
+  // The reactor reads: pushed bytes are dropped.
+  push() {
     return false;
+  }
+
+  unshift() {}
+
+  setEncoding() {
+    return this;
+  }
+
+  pause() {
+    this._owner.pause();
+    return this;
+  }
+
+  resume() {
+    this._owner.resume();
+    return this;
+  }
+
+  isPaused() {
+    return this._owner.isPaused;
+  }
+
+  // Frames and raw bytes leave together at the end of the tick anyway.
+  cork() {}
+
+  uncork() {}
+
+  /**
+   * Writes bytes as they are, without a frame, before the next send of the WebSocket. Returns whether there is room for
+   * more; if not, 'drain' follows when all has left.
+   *
+   * @type {(data: unknown, encoding?: unknown, callback?: unknown) => boolean}
+   */
+  write(data, encoding, callback) {
+    if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
+    if (!this.writable) {
+      const error = Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' });
+      if (typeof callback === 'function') process.nextTick(callback, error);
+      return false;
+    }
+    const bytes = toBytes(data, encoding);
+    const isRoomy = this.writableLength + bytes.length < this.writableHighWaterMark;
+    if (!isRoomy) this._drains++;
+    const wantsCall = !isRoomy || typeof callback === 'function';
+    this._owner._accepted += push(this._owner, OUT_WRITE, bytes, wantsCall ? written.bind(null, this, !isRoomy, callback) : undefined);
+    return isRoomy;
   }
 
   /**
@@ -249,18 +284,49 @@ class Socket extends withReactor(LazySocket) {
     return this;
   }
 
-  destroySoon() {
-    this.end();
+  /** Closes the connection with a reset. */
+  resetAndDestroy() {
+    if (!this.destroyed) this._command(OUT_TERMINATE | OUT_FLAG_RESET);
+    return this.destroy();
   }
 
-  setEncoding() {
+  /** @param {unknown} [on] */
+  setNoDelay(on) {
+    this._command(OUT_NO_DELAY | ((on === undefined || on ? 1 : 0) << AUX_SHIFT));
     return this;
   }
 
-  /** The address of the peer is shown after the end if it was shown before, as by a net.Socket. */
-  _knowsPeer() {
-    if (!this.destroyed) this._peerSeen = true;
-    return this._peerSeen;
+  /** @param {unknown} [on] @param {unknown} [milliseconds] */
+  setKeepAlive(on, milliseconds) {
+    // 0: as the system has it.
+    const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
+    this._command(OUT_KEEP_ALIVE | (on ? OUT_FLAG_ON : 0) | (seconds << AUX_SHIFT));
+    return this;
+  }
+
+  /** @param {number} tag */
+  _command(tag) {
+    outbox.pushEmpty(this._owner._slot, this._owner._generation, tag);
+  }
+
+  /** @param {number} milliseconds @param {() => void} [callback] */
+  setTimeout(milliseconds, callback) {
+    this._idle ??= new IdleTimer(this);
+    this._idle.set(milliseconds);
+    this.timeout = milliseconds;
+    if (callback !== undefined) {
+      if (milliseconds === 0) this.removeListener('timeout', callback);
+      else this.once('timeout', callback);
+    }
+    return this;
+  }
+
+  ref() {
+    return refer(this, true);
+  }
+
+  unref() {
+    return refer(this, false);
   }
 
   /** The peer sends no more. The owner calls it. */
@@ -273,23 +339,62 @@ class Socket extends withReactor(LazySocket) {
   _onClosed() {
     if (this._closed) return;
     // The counters stay as they are now.
-    this._bytesGiven();
-    this._bytesTaken();
+    void [this.bytesRead, this.bytesWritten];
     this._closed = true;
     this._destroyed = true;
     this._idle?.set(0);
-    this.emit('close', false);
+    if (!this._server) {
+      this.emit('close', false);
+      return;
+    }
+    // The server of Node that accepted it counts it no more. 'close' is emitted when the handle is closed.
+    this._handle = { close: (/** @type {() => void} */ done) => process.nextTick(done) };
+    super._destroy(null, () => {});
   }
 }
 
 /**
- * Bytes of the 101 that the reactor has written.
+ * An IPv4 address is a number, an IPv6 address a string of 16 bytes, an unknown one ''.
  *
- * @type {(common: { extensions: string, protocol: string }) => number}
+ * @type {(address: number | string, port: number) => Partial<net.AddressInfo>}
  */
+function addressOf(address, port) {
+  if (address === '') return {};
+  return { address: formatAddress(address), family: typeof address === 'number' ? 'IPv4' : 'IPv6', port };
+}
+
+/** Bytes of the 101 that the reactor has written. @type {(common: { extensions: string, protocol: string }) => number} */
 function answerLength({ extensions, protocol }) {
   const line = (/** @type {string} */ name, /** @type {string} */ value) => (value === '' ? 0 : `${name}: ${value}\r\n`.length);
   return ANSWER_LENGTH + line('Sec-WebSocket-Protocol', protocol) + line('Sec-WebSocket-Extensions', extensions);
 }
 
-module.exports = { Socket, readPeer };
+/** @type {(socket: Socket, isDrain: boolean, callback: unknown, error?: Error | null) => void} */
+function written(socket, isDrain, callback, error) {
+  if (isDrain) socket._drains--;
+  if (typeof callback === 'function') callback(error);
+  if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
+}
+
+/**
+ * @type {(data: unknown, encoding: unknown) => Uint8Array}
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE, as of a stream of Node
+ */
+function toBytes(data, encoding) {
+  if (typeof data === 'string') return Buffer.from(data, /** @type {BufferEncoding} */ (encoding));
+  if (isUint8Array(data)) return data;
+  if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const error = new TypeError('The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView.');
+  throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
+}
+
+/** Lets the connection keep the process alive, or not. @type {(socket: Socket, does: boolean) => Socket} */
+function refer(socket, does) {
+  if (socket._unreferenced !== does || socket._closed) return socket;
+  socket._unreferenced = !does;
+  if (does) hold();
+  else release();
+  return socket;
+}
+
+module.exports = { STATES, Socket };

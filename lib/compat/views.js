@@ -29,53 +29,27 @@ class ReceiverView extends EventEmitter {
     return this._ws;
   }
 
-  get _allowSynchronousEvents() {
-    return this._ws._options?.allowSynchronousEvents ?? true;
-  }
-
-  get _binaryType() {
-    return binaryTypeOf(this._ws);
-  }
-
-  get _extensions() {
-    const extensions = this._ws._extensions;
-    for (const extension of Object.values(extensions)) /** @type {{ _maxPayload: number }} */ (extension)._maxPayload = this._maxPayload;
-    return extensions;
-  }
-
-  get _isServer() {
-    return this._ws._isServer;
-  }
-
-  get _maxBufferedChunks() {
-    return Number(this._ws._options?.maxBufferedChunks) | 0;
-  }
-
-  get _maxFragments() {
-    return limit(this._ws._options?.maxFragments);
-  }
-
-  get _maxPayload() {
-    return limit(this._ws._options?.maxPayload);
-  }
-
-  get _state() {
-    return this._isBehind() ? INFLATING : undefined;
-  }
-
-  get _writableState() {
-    return { needDrain: this._isBehind() };
-  }
-
-  get _skipUTF8Validation() {
-    return !!this._ws._options?.skipUTF8Validation;
-  }
-
   /** Never for a connection of the reactor, which reads no more than it can hand on. */
   _isBehind() {
     return streamOf(this._ws)?.isThrottled === true;
   }
 }
+
+define(ReceiverView.prototype, {
+  _allowSynchronousEvents: ({ _ws: ws }) => ws._options?.allowSynchronousEvents ?? true,
+  _binaryType: ({ _ws: ws }) => binaryTypeOf(ws),
+  _extensions({ _maxPayload: most, _ws: ws }) {
+    for (const extension of Object.values(ws._extensions)) extension._maxPayload = most;
+    return ws._extensions;
+  },
+  _isServer: ({ _ws: ws }) => ws._isServer,
+  _maxBufferedChunks: ({ _ws: ws }) => Number(ws._options?.maxBufferedChunks) | 0,
+  _maxFragments: ({ _ws: ws }) => limit(ws._options?.maxFragments),
+  _maxPayload: ({ _ws: ws }) => limit(ws._options?.maxPayload),
+  _skipUTF8Validation: ({ _ws: ws }) => !!ws._options?.skipUTF8Validation,
+  _state: (view) => (view._isBehind() ? INFLATING : undefined),
+  _writableState: (view) => ({ needDrain: view._isBehind() }),
+});
 
 /** States of ws's Sender: the work that sends wait for. */
 const DEFAULT = 0;
@@ -106,4 +80,28 @@ class SenderView {
   }
 }
 
-module.exports = { ReceiverView, SenderView };
+/**
+ * Defines fields by functions of the object that has them.
+ *
+ * @type {(prototype: object, getters: Record<string, (of: any) => unknown>, setters?: Record<string, (of: any, value: any) => void>) => void}
+ */
+function define(prototype, getters, setters = {}) {
+  for (const [name, get] of Object.entries(getters)) {
+    const set = setters[name];
+    /** @type {PropertyDescriptor & ThisType<object>} */
+    const property = {
+      configurable: true,
+      get() {
+        return get(this);
+      },
+    };
+    if (set !== undefined) {
+      property.set = function (value) {
+        set(this, value);
+      };
+    }
+    Object.defineProperty(prototype, name, property);
+  }
+}
+
+module.exports = { ReceiverView, SenderView, define };

@@ -7,47 +7,15 @@ const { ADOPTED_SLOTS } = require('../base/layout');
 
 /** @import { WebSocket } from './state' */
 
-const GROUPS = 8;
+/** The end of an IPv4-mapped or IPv4-compatible address, which is written as an IPv4 address. */
+const IPV4 = /^(::(?:ffff:)?)[^:]+:[^:]+$/;
 
-/**
- * An IPv6 address of 16 bytes, one character each: without leading zeros, the longest run of zeros as `::`, and the
- * end of an IPv4-mapped or IPv4-compatible address as that address.
- *
- * @type {(bytes: string) => string}
- */
+/** An IPv6 address of 16 bytes, one character each, as a URL has it but for its end. @type {(bytes: string) => string} */
 function formatIpv6(bytes) {
-  const groups = Array.from({ length: GROUPS }, (_, at) => {
-    return (bytes.charCodeAt(2 * at) << 8) | bytes.charCodeAt(2 * at + 1);
-  });
-  const { start, length } = longestZeros(groups);
-  if (start === 0 && hasIpv4(groups, length)) {
-    return `${length === 5 ? '::ffff:' : '::'}${dotted(groups[6])}.${dotted(groups[7])}`;
-  }
-  const texts = groups.map((group) => group.toString(16));
-  if (length < 2) return texts.join(':');
-  return `${texts.slice(0, start).join(':')}::${texts.slice(start + length).join(':')}`;
-}
-
-/** Whether an IPv4 address comes after this number of zeros. @type {(groups: number[], zeros: number) => boolean} */
-function hasIpv4(groups, zeros) {
-  return zeros === 6 || (zeros === 5 && groups[5] === 0xffff);
-}
-
-/** @param {number} group Two bytes of an IPv4 address */
-function dotted(group) {
-  return `${group >> 8}.${group & 255}`;
-}
-
-/** The first of the longest runs of zeros. @type {(groups: number[]) => { start: number, length: number }} */
-function longestZeros(groups) {
-  let best = { start: 0, length: 0 };
-  for (let start = 0; start < GROUPS; start++) {
-    let end = start;
-    while (end < GROUPS && groups[end] === 0) end++;
-    if (end - start > best.length) best = { start, length: end - start };
-    start = Math.max(start, end);
-  }
-  return best;
+  const memory = Buffer.from(bytes, 'latin1');
+  const groups = Array.from({ length: 8 }, (_, index) => memory.readUInt16BE(2 * index).toString(16));
+  const { hostname } = new URL(`ws://[${groups.join(':')}]`);
+  return hostname.slice(1, -1).replace(IPV4, (_, start) => start + memory.subarray(12).join('.'));
 }
 
 /** As Node writes addresses. @type {(address: number | string) => string | undefined} */

@@ -16,7 +16,6 @@ const {
   REASON_BYTES,
   isValidStatusCode,
 } = require('../base/layout');
-const { lastViewOf } = require('../reactor/outbox');
 const { lengthOf } = require('../base/views');
 
 /** @import { SendOptions } from '../../types/sending' */
@@ -34,8 +33,8 @@ const MASK_FLIPPED = 1 << AUX_SHIFT;
 const PLAIN = /** @type {SendOptions} */ (Object.prototype);
 
 /**
- * The tag of a message that was sent with options. An own property that is undefined counts as
- * given, because ws spreads the options over its defaults. `binary` counts when the options do not say.
+ * The tag of a message that was sent with options. An own property that is undefined counts as given, because ws spreads
+ * the options over its defaults.
  *
  * @type {(options: SendOptions, binary: boolean) => number}
  */
@@ -69,11 +68,8 @@ function toBytes(data) {
     if (data.length === length && (length !== 0 || Buffer.isBuffer(data))) return data;
     return new FastBuffer(data.buffer, data.byteOffset, length);
   }
-  if (data instanceof ArrayBuffer) return lastViewOf(data, 0, data.byteLength) ?? new FastBuffer(data);
-  if (ArrayBuffer.isView(data)) {
-    const { buffer, byteOffset, byteLength } = data;
-    return lastViewOf(buffer, byteOffset, byteLength) ?? new FastBuffer(buffer, byteOffset, byteLength);
-  }
+  if (data instanceof ArrayBuffer) return new FastBuffer(data);
+  if (ArrayBuffer.isView(data)) return new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
   // Throws for any other value.
   return Buffer.from(/** @type {string} */ (data));
 }
@@ -83,11 +79,7 @@ function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
 }
 
-/**
- * Whether a value is a Blob, perhaps of another realm or of a package: by its members, as in ws.
- *
- * @type {(value: unknown) => value is Blob}
- */
+/** By its members, as in ws: it may be of another realm, or of a package. @type {(value: unknown) => value is Blob} */
 function isBlob(value) {
   if (typeof value !== 'object' || value === null) return false;
   const blob = /** @type {Blob & { [Symbol.toStringTag]?: string }} */ (value);

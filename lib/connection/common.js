@@ -8,7 +8,7 @@ const MOST_VARIANTS = 16;
 /**
  * @typedef {object} Shared
  * @property {string} extensions Of the answer; '' for none
- * @property {number | string} local Our address, as `Peer` of compat/socket.js keeps it
+ * @property {number | string} local Our address, as `Peer` of handshake/request.js keeps it
  * @property {number} localPort
  * @property {unknown} options
  * @property {Server | null} owner
@@ -34,26 +34,13 @@ class Common {
     return this.#shared;
   }
 
-  /**
-   * The variant for a connection of a server.
-   *
-   * @type {(owner: Server, protocol: string, extensions: string, local: number | string, localPort: number) => Common}
-   */
-  opened(owner, protocol, extensions, local, localPort) {
+  /** The variant for a connection of a server. @type {(changes: Partial<Shared>) => Common} */
+  opened(changes) {
     const variants = (this.#variants ??= []);
-    for (let index = variants.length - 1; index >= 0; index--) {
-      const one = variants[index].#shared;
-      if (
-        one.local === local &&
-        one.localPort === localPort &&
-        one.protocol === protocol &&
-        one.extensions === extensions &&
-        one.owner === owner
-      ) {
-        return variants[index];
-      }
-    }
-    const made = this.with({ extensions, local, localPort, owner, protocol });
+    const fields = /** @type {Array<keyof Shared>} */ (Object.keys(changes));
+    const known = variants.findLast((one) => fields.every((field) => one.#shared[field] === changes[field]));
+    if (known !== undefined) return known;
+    const made = this.with(changes);
     if (variants.length === MOST_VARIANTS) variants.shift();
     variants.push(made);
     return made;

@@ -149,4 +149,4 @@ function abandonSends(ws) {
   callAll(callbacks.splice(0), 0, streamDestroyed());
 }
 
-module.exports = { abandonSends, callAll, command, hasConnection, isOther, keyed, post, push, sent };
+module.exports = { KEY_BYTES, abandonSends, callAll, command, hasConnection, isOther, keyed, post, push, sent };

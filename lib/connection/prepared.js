@@ -2,20 +2,35 @@
 
 const { CLIENT } = require('../base/bits');
 const { FIRST_PREPARED, KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT, frameBytes } = require('../base/layout');
+const { state } = require('../reactor/link');
 const outbox = require('../reactor/outbox');
 const { BINARY, TEXT, copyOf, isBlob, tagOf, toBytes } = require('./arguments');
-const { post, push } = require('./post');
+const { KEY_BYTES, post, push } = require('./post');
 
 /** @import { PrepareOptions } from '../../types/sending' */
 
 /** @import { SentCallback, WebSocket } from './state' */
 
-/** Bytes of the masking key of a client's frame. */
-const KEY_BYTES = 4;
-
-/** The number of the next message that the reactor is given. */
+/** The number of the next message that needs one of its own. */
 let next = FIRST_PREPARED;
-const registry = new FinalizationRegistry((/** @type {number} */ number) => outbox.forgetPrepared(number));
+/** Numbers that can be used again: those of 32 bits would run out. @type {number[]} */
+const free = [];
+/** Those of messages that nothing refers to. V8 may report a hundred thousand at once. @type {number[]} */
+const unused = [];
+/** Most of them that are freed in one turn of the event loop. */
+const MOST_FREED = 4096;
+const registry = new FinalizationRegistry((/** @type {number} */ number) => {
+  if (unused.push(number) === 1) setImmediate(freeSome);
+});
+
+function freeSome() {
+  const numbers = unused.splice(-MOST_FREED);
+  // Records that name the messages come first.
+  outbox.flush();
+  state.native.forget(Uint32Array.from(numbers));
+  free.push(...numbers);
+  if (unused.length !== 0) setImmediate(freeSome);
+}
 
 /** A message that was made ready to be sent to many connections. */
 class PreparedMessage {
@@ -74,9 +89,10 @@ class PreparedMessage {
   #give() {
     if (this.#number === -1) {
       const bytes = typeof this.#data === 'string' ? Buffer.from(this.#data) : this.#data;
-      outbox.addPrepared(next, (this.#tag & KIND_MASK) === OUT_TEXT, (this.#tag & OUT_FLAG_COMPRESS) !== 0, bytes);
-      this.#number = next++;
-      registry.register(this, this.#number);
+      const number = free.pop() ?? next++;
+      state.native.prepare(number, (this.#tag & KIND_MASK) === OUT_TEXT, (this.#tag & OUT_FLAG_COMPRESS) !== 0, bytes);
+      this.#number = number;
+      registry.register(this, number);
     }
     return this.#number;
   }

@@ -93,11 +93,6 @@ function onRecord(ws, tag, offset, length) {
 const DUE = Buffer.alloc(0);
 
 /** Handles a message, a control frame or an error of the peer. @type {TakeData} */
-function arrived(ws, tag, data) {
-  inContext(ws, onArrived, tag, data);
-}
-
-/** @type {TakeData} */
 function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
   // If nothing unread is before it, the peer's end is reported to a paused WebSocket too.
@@ -376,11 +371,4 @@ function finish(ws, cause) {
   }
 }
 
-module.exports = {
-  arrived,
-  closed,
-  finish,
-  hold,
-  record,
-  scheduleNext,
-};
+module.exports = { closed, finish, hold, record, scheduleNext };

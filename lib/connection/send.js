@@ -4,7 +4,7 @@
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
-const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../base/constants');
+const { CONNECTING, OPEN, READY_STATES } = require('../base/constants');
 const { delay } = require('../base/checks');
 const { streamDestroyed } = require('../base/errors');
 const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_FLAG_KEY, OUT_WRITE } = require('../base/layout');
@@ -14,7 +14,7 @@ const { isOther, keyed, post, push } = require('./post');
 const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
 const { endsBy, streamOf } = require('./state');
-const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting');
+const { inOrder, sendBlob } = require('./waiting');
 
 /** @import { Data, SentCallback, WebSocket } from './state' */
 
@@ -78,12 +78,6 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   inOrder(ws, size, send);
 }
 
-/** Sends now, or after the Blobs before it. @type {(ws: WebSocket, size: number, send: (error?: Error) => void) => void} */
-function inOrder(ws, size, send) {
-  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
-  else sendLater(ws, size, send);
-}
-
 /** @type {(ws: WebSocket, message: InstanceType<typeof PreparedMessage>, callback: SentCallback | undefined) => void} */
 function sendPrepared(ws, message, callback) {
   inOrder(ws, message.length, (error) => {
@@ -116,7 +110,7 @@ function postClose(ws, code, reason) {
   const timer = setTimeout(cut, delay(ws._closeTimeout), ws).unref();
   // A copy: the caller may use its memory again.
   const copy = copyOf(reason);
-  sendLater(ws, 0, (error) => {
+  inOrder(ws, 0, (error) => {
     clearTimeout(timer);
     if (error === undefined) closeNow(ws, code, copy);
   });
@@ -143,29 +137,6 @@ function closeNow(ws, code, reason) {
   // Counted neither here nor by the reactor: ws has handed the frame to the kernel by now.
   push(ws, tag, reason, stream === null ? undefined : (error) => (ws._bits |= error ? 0 : CLOSE_SENT));
   outbox.handOver();
-}
-
-/**
- * Reads a Blob and sends it. Later sends wait for it.
- *
- * @type {(ws: WebSocket, tag: number, blob: Blob, callback: SentCallback | undefined) => void}
- */
-function sendBlob(ws, tag, blob, callback) {
-  const { size } = blob;
-  expect(ws, size);
-  blob.arrayBuffer().then(
-    (bytes) => {
-      if ((ws._bits & (GONE | TERMINATED)) !== 0 || streamOf(ws)?.socket.destroyed) {
-        const error = new Error('The socket was closed while the blob was being read');
-        process.nextTick(abandon, ws, size, callback, error);
-        return;
-      }
-      arrived(ws, size);
-      attempt(ws, size, callback, () => post(ws, tag, new FastBuffer(bytes), callback));
-      sendWaiting(ws);
-    },
-    (error) => process.nextTick(giveUp, ws, size, callback, error),
-  );
 }
 
 /**

@@ -22,7 +22,7 @@ const { heedBinaryType } = require('./binary-type');
  * @property {number} _accepted Bytes of frames, and of raw writes, that the reactor was given
  * @property {Sent | null} _extra
  * @property {() => Sent} _ensureExtra The same, made if need be
- * @property {number | string} _local Address of this side, as `Peer` of compat/socket.js keeps it
+ * @property {number | string} _local Address of this side, as `Peer` of handshake/request.js keeps it
  * @property {number} _localPort
  * @property {number | string} _remote As `_local`
  * @property {number} _remotePort

@@ -1,35 +1,24 @@
 'use strict';
 
 // Sends after one whose bytes are not there yet: a Blob that is being read. They wait in `extra.waiting`, and only
-// while SENDS_WAIT is set. That is until `arrived` or `abandon` is called, so no send is forgotten.
+// while SENDS_WAIT is set: until the Blob has been read, or for good if it cannot be sent. So no send is forgotten.
 
-const { ERROR_EMITTED, GONE, SENDS_WAIT } = require('../base/bits');
-const { OPEN } = require('../base/constants');
+const { ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
+const { FastBuffer, OPEN } = require('../base/constants');
 const { failed } = require('../reactor/diagnostics');
 const { streamDestroyed } = require('../base/errors');
 const { OUT_END } = require('../base/layout');
-const { callAll, command } = require('./post');
-const { startClosing } = require('./state');
+const { callAll, command, post } = require('./post');
+const { startClosing, streamOf } = require('./state');
 
 /** @import { SentCallback, Waiting, WebSocket } from './state' */
 
 /** The queue of a connection that sends no more. */
 const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
 
-/** Sends wait for these bytes; `bufferedAmount` counts them. @type {(ws: WebSocket, size: number) => void} */
-function expect(ws, size) {
-  ws._ensureExtra().lateBytes += size;
-  ws._bits |= SENDS_WAIT;
-}
-
-/** The caller posts the bytes and then calls `sendWaiting`. @type {(ws: WebSocket, size: number) => void} */
-function arrived(ws, size) {
-  ws._ensureExtra().lateBytes -= size;
-  ws._bits &= ~SENDS_WAIT;
-}
-
-/** `bufferedAmount` counts the bytes until `send` is called. @type {(ws: WebSocket, size: number, send: Waiting['send']) => void} */
-function sendLater(ws, size, send) {
+/** Sends now, or after the Blobs before it: until then `bufferedAmount` counts `size` bytes. @type {(ws: WebSocket, size: number, send: Waiting['send']) => void} */
+function inOrder(ws, size, send) {
+  if ((ws._bits & SENDS_WAIT) === 0) return send(undefined);
   const extra = ws._ensureExtra();
   if (extra.waiting === ABANDONED) {
     process.nextTick(send, streamDestroyed());
@@ -37,6 +26,32 @@ function sendLater(ws, size, send) {
   }
   extra.lateBytes += size;
   (extra.waiting ??= []).push({ send, size });
+}
+
+/** Reads a Blob and sends it. Later sends wait for it. @type {(ws: WebSocket, tag: number, blob: Blob, callback: SentCallback | undefined) => void} */
+function sendBlob(ws, tag, blob, callback) {
+  const { size } = blob;
+  expect(ws, size);
+  blob.arrayBuffer().then(
+    (bytes) => {
+      if ((ws._bits & (GONE | TERMINATED)) !== 0 || streamOf(ws)?.socket.destroyed) {
+        const error = new Error('The socket was closed while the blob was being read');
+        process.nextTick(abandon, ws, size, callback, error);
+        return;
+      }
+      ws._ensureExtra().lateBytes -= size;
+      ws._bits &= ~SENDS_WAIT;
+      attempt(ws, size, callback, () => post(ws, tag, new FastBuffer(bytes), callback));
+      sendWaiting(ws);
+    },
+    (error) => process.nextTick(giveUp, ws, size, callback, error),
+  );
+}
+
+/** Sends wait for these bytes; `bufferedAmount` counts them. @type {(ws: WebSocket, size: number) => void} */
+function expect(ws, size) {
+  ws._ensureExtra().lateBytes += size;
+  ws._bits |= SENDS_WAIT;
 }
 
 /** Makes the sends that have waited, up to one that others have to wait for. @type {(ws: WebSocket) => void} */
@@ -103,8 +118,7 @@ function end(ws, error) {
   command(ws, OUT_END);
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
-  failed(ws, error);
-  ws.emit('error', error);
+  ws.emit('error', failed(ws, error));
 }
 
-module.exports = { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting };
+module.exports = { inOrder, sendBlob };

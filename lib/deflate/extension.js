@@ -4,11 +4,10 @@ const { addon } = require('../reactor/addon');
 const { orThrow } = require('../base/errors');
 
 /**
- * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).
+ * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1): the offers of each, with the values of each
+ * parameter, which is true if it has none.
  *
- * @param {string} header
- * @returns {Record<string, Array<Record<string, Array<string | true>>>>} The offers of each
- *   extension, with the values of each parameter: true if it has none
+ * @type {(header: string) => Record<string, Array<Record<string, Array<string | true>>>>}
  * @throws {SyntaxError}
  */
 function parse(header) {

@@ -148,20 +148,13 @@ function settingsOf(options) {
   };
 }
 
-/**
- * Returns false only for false itself: to ws other falsy values are no wish.
- *
- * @type {(value: unknown) => boolean | undefined}
- */
+/** Returns false only for false itself: to ws other falsy values are no wish. @type {(value: unknown) => boolean | undefined} */
 function flag(value) {
   if (value) return true;
   return value === false ? false : undefined;
 }
 
-/**
- * @param {unknown} bits A window of the options: 8 to 15, or a boolean
- * @returns {number} 8 to 15, AS_OFFERED or REFUSED; the native side mends what is out of range
- */
+/** 8 to 15, AS_OFFERED or REFUSED; the native side mends what is out of range. @type {(bits: unknown) => number} */
 function windowBits(bits) {
   if (typeof bits === 'number') return Math.trunc(bits);
   return bits === false ? REFUSED : AS_OFFERED;
@@ -185,4 +178,4 @@ function releaseAfter(millis) {
   return /** @type {number} */ (checkValue(DELAY, millis, 'options.perMessageDeflate.releaseAfter'));
 }
 
-module.exports = { acceptanceOf, applyMemoryOptions, check, deflateOptions, negotiatedDeflate };
+module.exports = { acceptanceOf, applyMemoryOptions, check, deflateOptions, negotiatedDeflate, zlibWindowBits };

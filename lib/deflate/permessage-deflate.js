@@ -4,7 +4,7 @@ const zlib = require('node:zlib');
 
 const { EMPTY_BUFFER, kStatusCode } = require('../base/constants');
 const extension = require('./extension');
-const { acceptanceOf } = require('./options');
+const { acceptanceOf, zlibWindowBits } = require('./options');
 const { maxPayloadExceeded, orThrow } = require('../base/errors');
 const { addon } = require('../reactor/addon');
 const { limit } = require('../base/checks');
@@ -131,7 +131,7 @@ class PerMessageDeflate {
   _compress(data, fin, callback) {
     const side = this._isServer ? 'server' : 'client';
     if (this._deflate === null) {
-      const windowBits = this._windowBits(side);
+      const windowBits = zlibWindowBits(this.params[`${side}_max_window_bits`]);
       const stream = zlib.createDeflateRaw({ ...this._options.zlibDeflateOptions, windowBits });
       this._deflate = Object.assign(stream, { [kFlow]: new Flow(stream, 0) });
     }
@@ -178,7 +178,7 @@ class PerMessageDeflate {
 
   /** @param {'server' | 'client'} side */
   _openInflate(side) {
-    const windowBits = this._windowBits(side);
+    const windowBits = zlibWindowBits(this.params[`${side}_max_window_bits`]);
     const stream = zlib.createInflateRaw({ ...this._options.zlibInflateOptions, windowBits });
     const flow = new Flow(stream, this._maxPayload);
     stream.on('error', (/** @type {Error & { [kStatusCode]?: number }} */ error) => {
@@ -188,12 +188,6 @@ class PerMessageDeflate {
       flow.finish(flow.error ?? error);
     });
     return Object.assign(stream, { [kFlow]: flow });
-  }
-
-  /** 8 to 15; 15 if it was not negotiated. @type {(side: 'server' | 'client') => number} */
-  _windowBits(side) {
-    const bits = this.params[`${side}_max_window_bits`];
-    return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
   }
 }
 
@@ -247,22 +241,16 @@ class Flow {
  * @type {(job: (done: Callback) => void, callback: Callback) => void}
  */
 function run(job, callback) {
-  /** @type {Callback} */
-  const done = (error, data) => {
-    jobs.running--;
-    runWaiting();
-    callback(error, data);
-  };
-  jobs.waiting.push(() => job(done));
-  runWaiting();
-}
-
-function runWaiting() {
-  if (jobs.running === jobs.most) return;
-  const job = jobs.waiting.shift();
-  if (job === undefined) return;
+  if (jobs.running === jobs.most) {
+    jobs.waiting.push(() => run(job, callback));
+    return;
+  }
   jobs.running++;
-  job();
+  job((error, data) => {
+    jobs.running--;
+    jobs.waiting.shift()?.();
+    callback(error, data);
+  });
 }
 
 module.exports = { DEFLATE, PerMessageDeflate };

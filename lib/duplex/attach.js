@@ -10,7 +10,7 @@ const { open: beginOpen, startClosing } = require('../connection/state');
 const { negotiatedDeflate } = require('../deflate/options');
 const { opened } = require('../reactor/diagnostics');
 const { turn } = require('../reactor/dispatch');
-const { act, setPump } = require('../reactor/flows');
+const { act } = require('../reactor/flows');
 const { open } = require('../reactor/start');
 const table = require('../reactor/table');
 const { Pump, kPump, onData } = require('./pump');
@@ -70,7 +70,6 @@ function attachStream(ws, socket, head, options) {
   ws._ensureExtra().stream = pump;
   socket[kPump] = pump;
   if (!native.isDriven) turnOften(native);
-  setPump(place.slot, pump);
   const isServer = (ws._bits & CLIENT) === 0;
   const given = isServer ? (ws._options ?? {}) : { closeTimeout: ws._closeTimeout };
   const served = { ...engineOptions(given, options, false), deflate: negotiatedDeflate(ws) };
@@ -99,7 +98,7 @@ const TICK = 16;
 /** Where no event loop calls the reactor: while there are streams. @type {NodeJS.Timeout | undefined} */
 let clock;
 
-/** @param {import('../reactor/table').Native} native */
+/** @param {import('../reactor/link').Native} native */
 function turnOften(native) {
   clock ??= setInterval(() => {
     native.turn();

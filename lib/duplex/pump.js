@@ -11,7 +11,7 @@ const { callAll } = require('../connection/post');
 const receive = require('../connection/receive');
 const { streamEvent } = require('../reactor/crossing');
 const { take, turn } = require('../reactor/dispatch');
-const { copyOf, isScarce, rethrows, setPump, viewOf, written } = require('../reactor/flows');
+const { copyOf, isScarce, rethrows, viewOf, written } = require('../reactor/flows');
 const {
   CAUSE,
   FLAGS_SHIFT,
@@ -240,7 +240,6 @@ class Pump {
     if (this.closed === 0) {
       this.closed = this.life === LIVE ? tag : this.tagOfEnd(tag);
       this.stopLooking();
-      setPump(this.ws._slot, undefined);
     }
     if (this.life === OVER) return true;
     if (this.life === LIVE) this.timer ??= setTimeout(() => this.socket.destroy(), delay(this.ws._closeTimeout));

@@ -51,11 +51,10 @@ function define(prototype, name, descriptor) {
 }
 
 /**
- * The ASK_ bits of a server.
+ * The ASK_ bits of a server. `own`: the methods of this package that see handshakes. If a server has others, JavaScript
+ * decides all its handshakes.
  *
- * @param {Server} server
- * @param {Record<string, unknown>} own The methods of this package that see handshakes. If a server
- *   has others, JavaScript decides all its handshakes
+ * @type {(server: Server, own: Record<string, unknown>) => number}
  */
 function wantedAsk(server, own) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;

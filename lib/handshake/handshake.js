@@ -18,17 +18,11 @@ const subprotocol = require('./subprotocol');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
+/** @import { Denial } from '../running/admission' */
 
-/**
- * Hooks of the program.
- *
- * @typedef {object} Hooks
- * @property {Function} verifyClient
- * @property {Function} [handleProtocols]
- */
+/** @typedef {InstanceType<typeof import('../running/admission').Admission>} Admission */
 
-/** With a CR, LF or NUL one header line would be several. */
-const FORBIDDEN = /[\r\n\0]/;
+/** Hooks of the program. @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
 
 /**
  * The opening handshake where JavaScript decides it, in the order of ws: `handle()` is
@@ -69,29 +63,27 @@ class Handshake {
     const { request, server } = this;
     if (!server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
     if (this.isTurnedAway() || this.isDenied()) return;
-    const offered = request.headers['sec-websocket-protocol'];
+    const { 'sec-websocket-extensions': extensions, 'sec-websocket-protocol': offered } = request.headers;
+    let refusal = REFUSALS.PROTOCOL;
     let protocols = /** @type {Set<string>} */ (new Set());
     try {
       if (offered !== undefined) protocols = subprotocol.parse(offered);
+      refusal = REFUSALS.EXTENSIONS;
+      this.accepted = acceptOffers(extensions, server.options);
     } catch {
-      return this.refuse(REFUSALS.PROTOCOL);
+      return this.refuse(refusal);
     }
-    try {
-      this.accepted = acceptOffers(request.headers['sec-websocket-extensions'], server.options);
-    } catch {
-      return this.refuse(REFUSALS.EXTENSIONS);
-    }
-    this.verify(protocols, key);
+    this.verify(() => {
+      const { accepted, callback, head, socket } = this;
+      server.completeUpgrade(accepted, key, protocols, request, socket, head, callback);
+    });
   }
 
-  /**
-   * @param {Set<string>} protocols
-   * @param {string} key
-   */
-  verify(protocols, key) {
+  /** Calls `complete` if the program lets the client in. @param {() => void} complete */
+  verify(complete) {
     const { request, server } = this;
     const { verifyClient } = server.options;
-    if (!verifyClient) return this.complete(protocols, key);
+    if (!verifyClient) return complete();
     const version = Number(request.headers['sec-websocket-version']);
     const socket = /** @type {AnySocket} */ (request.socket);
     // Called as a method, as in ws.
@@ -101,43 +93,25 @@ class Handshake {
       secure: !!(socket.authorized || socket.encrypted),
       req: request,
     };
-    if (verifyClient.length !== 2) {
-      if (options.verifyClient(info)) this.complete(protocols, key);
-      else this.respond(401);
-      return;
-    }
-    /**
-     * @type {(verified: unknown, code?: number, message?: string, headers?: Record<string, string>)
-     *   => void}
-     */
+    /** @type {(verified: unknown, code?: number, message?: string, headers?: Record<string, string>) => void} */
     const decide = (verified, code, message, headers) => {
-      if (verified) this.complete(protocols, key);
+      if (verified) complete();
       else this.respond(code || 401, message, headers);
     };
-    options.verifyClient(info, decide);
-  }
-
-  /** @type {(protocols: Set<string>, key: string) => void} */
-  complete(protocols, key) {
-    const { accepted, callback, head, request, server, socket } = this;
-    server.completeUpgrade(accepted, key, protocols, request, socket, head, callback);
+    if (verifyClient.length === 2) options.verifyClient(info, decide);
+    else decide(options.verifyClient(info));
   }
 
   /**
    * Answers with 101, unless the connection has ended or was answered.
    *
-   * @param {Extensions} extensions
-   * @param {string} key
-   * @param {Set<string>} protocols
+   * @type {(extensions: Extensions, key: string, protocols: Set<string>) => void | AnySocket}
    */
   finish(extensions, key, protocols) {
     const { request, server, socket } = this;
     if (!socket.readable || !socket.writable) return socket.destroy();
     if (this.isAnswered()) {
-      throw new Error(
-        'server.handleUpgrade() was called more than once with the same socket, ' +
-          'possibly due to a misconfiguration',
-      );
+      throw new Error('server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration');
     }
     if (this.isTurnedAway()) return;
     if (!server._isRunning()) return this.respond(503);
@@ -160,11 +134,7 @@ class Handshake {
     const answer = deflate ? extension.format({ [DEFLATE]: deflate.params }) : '';
     if (answer !== '') lines.push(`Sec-WebSocket-Extensions: ${answer}`);
     server.emit('headers', lines, request);
-    const bad = lines.find((line) => FORBIDDEN.test(line));
-    if (bad !== undefined) {
-      this.respond(500);
-      throw invalidLine(bad);
-    }
+    checkLines(lines, () => this.respond(500));
     this.accept(ws, lines.join('\r\n') + '\r\n\r\n', protocol || '', answer);
   }
 
@@ -192,15 +162,12 @@ class Handshake {
     const { _admission: admission } = this.server;
     if (admission === null) return false;
     const denial = this.enter(admission) ?? admission.judge(this.request);
-    if (denial !== null) this.respond(denial.status, undefined, denial.headers);
-    return denial !== null;
+    if (denial === null) return false;
+    this.respond(denial.status, undefined, denial.headers);
+    return true;
   }
 
-  /**
-   * Counts the connection.
-   *
-   * @type {(admission: InstanceType<typeof import('../running/admission').Admission>) => import('../running/admission').Denial | null}
-   */
+  /** Counts the connection. @type {(admission: Admission) => Denial | null} */
   enter(admission) {
     const denied = admission.enter(this.request, this.socket);
     if (denied === null) this.socket.once('end', () => this.ended());
@@ -218,8 +185,7 @@ class Handshake {
   }
 
   /**
-   * Answers with an HTTP status and ends the connection. The default body is the phrase of the
-   * status.
+   * Answers with an HTTP status and ends the connection. The default body is the phrase of the status.
    *
    * @type {(code: number, message?: string, extra?: Record<string, string | number>) => void}
    */
@@ -229,18 +195,9 @@ class Handshake {
     diagnostics.refused(this.request, this.server, code);
     const phrase = STATUS_CODES[code];
     const body = message || String(phrase);
-    const headers = {
-      Connection: 'close',
-      'Content-Type': 'text/html',
-      'Content-Length': Buffer.byteLength(body),
-      ...extra,
-    };
+    const headers = { Connection: 'close', 'Content-Type': 'text/html', 'Content-Length': Buffer.byteLength(body), ...extra };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-    const bad = lines.find((line) => FORBIDDEN.test(line));
-    if (bad !== undefined) {
-      this.socket.destroy();
-      throw invalidLine(bad);
-    }
+    checkLines(lines, () => this.socket.destroy());
     const head = [`HTTP/1.1 ${code} ${phrase}`, ...lines, '', ''].join('\r\n');
     this.end(head + body);
   }
@@ -270,7 +227,7 @@ class Handshake {
    */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
-    ws._common = ws._common.opened(server, protocol, '', 0, 0);
+    ws._common = ws._common.opened({ extensions: '', local: 0, localPort: 0, owner: server, protocol });
     if (extensions !== '') ws._extensions = this.accepted;
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
@@ -321,9 +278,12 @@ function destroyOnError() {
   this.destroy();
 }
 
-/** @type {(line: string) => TypeError} */
-function invalidLine(line) {
-  return new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(line)}`);
+/** @type {(lines: string[], refuse: () => void) => void} @throws {TypeError} For a line that would be several */
+function checkLines(lines, refuse) {
+  const bad = lines.find((line) => /[\r\n\0]/.test(line));
+  if (bad === undefined) return;
+  refuse();
+  throw new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(bad)}`);
 }
 
 module.exports = { Handshake, destroyOnError };

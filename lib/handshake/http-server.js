@@ -14,11 +14,9 @@ const CHECK_INTERVAL = 1000;
 const attached = new WeakMap();
 
 /**
- * Takes the upgrade requests of an HTTP server, and forwards 'listening' and 'error'.
+ * Takes the upgrade requests of an HTTP server, and forwards 'listening' and 'error'. Returns what ends it.
  *
- * @param {Server} wss
- * @param {import('node:events').EventEmitter} server
- * @returns {() => void} Ends it
+ * @type {(wss: Server, server: import('node:events').EventEmitter) => () => void}
  */
 function takeUpgrades(wss, server) {
   const siblings = attached.get(server) || new Set();

@@ -3,20 +3,16 @@
 const dns = require('node:dns');
 const { isIP } = require('node:net');
 
-const { addressOf, closeGiven } = require('../listening');
+const { addressOf, closeGiven, listenError } = require('../listening');
 const { listenOptions, reactorOptions } = require('../options');
 const { start } = require('../reactor/start');
-const { enlist, state } = require('../reactor/table');
+const { state } = require('../reactor/link');
+const { enlist } = require('../reactor/table');
 
 /** @import { Server } from '../connection/state' */
 /** @import { Place } from '../listening' */
 
-/**
- * Makes a reactor listen.
- *
- * @param {Server} server
- * @param {Place} place
- */
+/** Makes a reactor listen. @type {(server: Server, place: Place) => void} */
 function startListening(server, place) {
   checkMayListen();
   const { host } = place;
@@ -29,11 +25,7 @@ function startListening(server, place) {
   });
 }
 
-/**
- * @param {Server} server
- * @param {Place} place
- * @param {string | null} address IP literal; null is every address
- */
+/** `address`: IP literal; null is every address. @type {(server: Server, place: Place, address: string | null) => void} */
 function listen(server, place, address) {
   server._updateAsk();
   let native = /** @type {ReturnType<typeof start>} */ (/** @type {unknown} */ (null));
@@ -48,7 +40,9 @@ function listen(server, place, address) {
     server._descriptor = descriptor ?? null;
     if (!isBorrowed) closeGiven(place);
   } catch (error) {
-    process.nextTick(() => server._emit('error', error));
+    const isOfPlace = native !== null && state.failure === null;
+    const failed = isOfPlace ? listenError(/** @type {Error} */ (error), place, address) : error;
+    process.nextTick(() => server._emit('error', failed));
     return;
   }
   enlist(server._listenerId, server);

@@ -32,15 +32,11 @@ const judged = new WeakMap();
 function seesSecond(listener) {
   let sees = judged.get(listener);
   if (sees === undefined) {
-    sees = isProxy(listener) || !isOfOne(toString.call(listener));
+    const source = isProxy(listener) ? '' : toString.call(listener);
+    sees = !ONE_PARAMETER.test(source) || BACK_DOOR.test(source);
     judged.set(listener, sees);
   }
   return sees;
-}
-
-/** @type {(source: string) => boolean} */
-function isOfOne(source) {
-  return ONE_PARAMETER.test(source) && !BACK_DOOR.test(source);
 }
 
 /** Whether only its listeners see the events that it emits. @type {(server: Server) => boolean} */

@@ -3,12 +3,10 @@
 const { IncomingMessage } = require('node:http');
 
 const { EMPTY_BUFFER } = require('../base/constants');
-const {
-  OPENED_PROTOCOL_LENGTH,
-  OPENED_REQUEST,
-  OPENED_REQUEST_LENGTH,
-  OPENED_TAIL_LENGTH,
-} = require('../base/layout');
+const { OPENED_FAMILY, OPENED_GENERATION, OPENED_LOCAL_ADDRESS, OPENED_LOCAL_PORT, OPENED_REMOTE_ADDRESS } = require('../base/layout');
+const { OPENED_PROTOCOL_LENGTH, OPENED_REMOTE_PORT, OPENED_REQUEST, OPENED_REQUEST_LENGTH, OPENED_TAIL_LENGTH } = require('../base/layout');
+
+const IPV6_BYTES = 16;
 
 /**
  * The upgrade request, as Node's HTTP server would have made it. The reactor's form is
@@ -51,6 +49,29 @@ class UpgradeRequest extends /** @type {new (socket: null) => { _addHeaderLines?
 
 // `start` is the offset of the payload of an OPEN or REQUEST record in the memory of its batch.
 
+/**
+ * An IPv4 address is a number, an IPv6 address a string of 16 bytes, an unknown one '': every connection keeps them.
+ *
+ * @typedef {{ _slot: number, _generation: number, _local: number | string, _localPort: number, _remote: number | string, _remotePort: number }} Peer
+ */
+
+/** @type {(peer: Peer, slot: number, bytes: Buffer, start: number) => void} */
+function readPeer(peer, slot, bytes, start) {
+  const family = bytes.readUInt32LE(start + OPENED_FAMILY);
+  peer._slot = slot;
+  peer._generation = bytes.readUInt32LE(start + OPENED_GENERATION);
+  peer._localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
+  peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
+  peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
+  peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
+}
+
+/** `family` is 4, 6, or 0 if the kernel knows no address. @type {(bytes: Buffer, at: number, family: number) => number | string} */
+function readAddress(bytes, at, family) {
+  if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
+  return family === 4 ? bytes.readInt32BE(at) : '';
+}
+
 /** @type {(bytes: Buffer, start: number) => string} */
 function requestText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);
@@ -67,25 +88,17 @@ function protocolText(bytes, start) {
 
 /** @type {(bytes: Buffer, start: number) => string} */
 function extensionsText(bytes, start) {
-  const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
-  if (length === 0) return '';
-  const at = tailAt(bytes, start);
-  return bytes.toString('latin1', at, at + length);
+  const text = headOf(bytes, start);
+  return text.length === 0 ? '' : text.toString('latin1');
 }
 
-/** A copy of the bytes after the request. @type {(bytes: Buffer, start: number) => Buffer} */
+/** A copy of the bytes after the request and the subprotocol. @type {(bytes: Buffer, start: number) => Buffer} */
 function headOf(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
   if (length === 0) return EMPTY_BUFFER;
-  const at = tailAt(bytes, start);
+  const before = bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH) + bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
+  const at = start + OPENED_REQUEST + before;
   return Buffer.from(bytes.subarray(at, at + length));
 }
 
-/** @type {(bytes: Buffer, start: number) => number} */
-function tailAt(bytes, start) {
-  const before =
-    bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH) + bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
-  return start + OPENED_REQUEST + before;
-}
-
-module.exports = { UpgradeRequest, extensionsText, headOf, protocolText, requestText };
+module.exports = { UpgradeRequest, extensionsText, headOf, protocolText, readPeer, requestText };

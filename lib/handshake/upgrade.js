@@ -2,7 +2,7 @@
 
 const { STATUS_CODES } = require('node:http');
 
-const { BORROWED, INDIRECT, OWN_PONG, PAUSED } = require('../base/bits');
+const { BORROWED, END_WAITS, GONE, INDIRECT, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
 const { list, welcome } = require('../connection/clients');
 const { EMPTY_BUFFER, kOpen } = require('../base/constants');
@@ -16,10 +16,11 @@ const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { abandonSends, sent } = require('../connection/post');
 const { release } = require('../reactor/lifetime');
+const { state } = require('../reactor/link');
 const table = require('../reactor/table');
 const { withhold } = require('../reactor/withhold');
-const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
-const { Socket, readPeer } = require('../compat/socket');
+const { UpgradeRequest, extensionsText, headOf, protocolText, readPeer, requestText } = require('./request');
+const { Socket } = require('../compat/socket');
 const {
   AUX_SHIFT,
   IN_CLOSED,
@@ -71,12 +72,10 @@ class Upgrade {
     this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
-    /** The answer of the reactor, and the records since. */
-    this.late = isLate ? new Late(protocolText(bytes, start), extensionsText(bytes, start)) : null;
+    const records = /** @type {Array<[number, Buffer]>} */ ([]);
+    /** The answer of the reactor, if JavaScript was asked too late, and the records since. */
+    this.late = isLate ? { protocol: protocolText(bytes, start), extensions: extensionsText(bytes, start), records } : null;
     this.answered = false;
-    this.gone = false;
-    /** The peer has ended its side, which is reported later. */
-    this._endWaits = false;
     this.isPaused = false;
     this.bufferedAmount = 0;
     table.place(slot, this);
@@ -107,14 +106,14 @@ class Upgrade {
     } else if (this.late !== null) {
       this.late.records.push([tag, payload(tag, offset, length)]);
     } else if (kind === IN_END) {
-      this._endWaits = true;
+      this._bits |= END_WAITS;
       reportEnd(ended, this);
     }
   }
 
   _onFailed() {
     ended(this);
-    this.gone = true;
+    this._bits |= GONE;
     if (!this.socket._unreferenced) release();
     this.server._closed(this);
     abandonSends(this);
@@ -122,7 +121,7 @@ class Upgrade {
   }
 
   _destroy() {
-    if (!this.gone) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
+    if ((this._bits & GONE) === 0) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
   /** Called when a record of the connection is lost. */
@@ -130,10 +129,7 @@ class Upgrade {
     this._destroy();
   }
 
-  /**
-   * Emits 'upgrade', to which the server listens. Without a listener the answer is 426, as for a
-   * request without an upgrade.
-   */
+  /** Emits 'upgrade', to which the server listens. Without a listener the answer is 426, as for a request without an upgrade. */
   ask() {
     const { head, request, server, socket } = this;
     if (server._listener.emit('upgrade', request, socket, head)) return;
@@ -152,7 +148,7 @@ class Upgrade {
     const deflate = negotiatedDeflate({ _extensions: extensions });
     if (deflate !== undefined || server !== this.server || hasOwnPong(options)) {
       const served = { ...connectionOptions(options), deflate };
-      table.state.native.serve(this._slot, this._generation, served, server._rates ?? undefined);
+      state.native.serve(this._slot, this._generation, served, server._rates ?? undefined);
     }
     if (head.length !== 0) outbox.push(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);
@@ -171,29 +167,6 @@ class Upgrade {
     this.answered = true;
     outbox.push(this._slot, this._generation, tag, text);
     withhold(this);
-  }
-}
-
-/**
- * A connection that the reactor opened before JavaScript could be asked: its answer, and the
- * records to deliver if it may stay.
- */
-class Late {
-  /**
-   * @param {string} protocol
-   * @param {string} extensions
-   */
-  constructor(protocol, extensions) {
-    this.protocol = protocol;
-    this.extensions = extensions;
-    /** @type {Array<[number, Buffer]>} */
-    this.records = [];
-  }
-
-  /** @type {(ws: WebSocket) => void} */
-  deliver(ws) {
-    for (const [tag, data] of this.records) receive.hold(ws, tag, data);
-    outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
   }
 }
 
@@ -221,11 +194,7 @@ class ReactorHandshake extends Handshake {
     return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
   }
 
-  /**
-   * Counts the connection, unless its reactor has done so for the same server.
-   *
-   * @param {InstanceType<typeof import('../running/admission').Admission>} admission
-   */
+  /** Counts the connection, unless its reactor has done so for the same server. @param {import('./handshake').Admission} admission */
   enter(admission) {
     return this.server === this.upgrade.server ? null : admission.enter(this.request, this.socket);
   }
@@ -233,7 +202,7 @@ class ReactorHandshake extends Handshake {
   /** @type {(ws: WebSocket, response: string, protocol: string, extensions: string) => void} */
   accept(ws, response, protocol, extensions) {
     const { accepted, head, server, socket, upgrade } = this;
-    if (upgrade.gone || socket.destroyed) return;
+    if (socket.destroyed) return;
     const { late } = upgrade;
     const isServedAlike = server === upgrade.server;
     if (late === null) {
@@ -250,7 +219,10 @@ class ReactorHandshake extends Handshake {
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
       opened._adopt(socket);
       welcome(opened);
-      late?.deliver(opened);
+      if (late !== null) {
+        for (const [tag, data] of late.records) receive.hold(opened, tag, data);
+        outbox.pushEmpty(opened._slot, opened._generation, OUT_RESUME);
+      }
       opened.emit('open');
     };
     if (!isServedAlike) {
@@ -287,8 +259,8 @@ function isReactors(socket) {
  * @type {(upgrade: Upgrade) => void}
  */
 function ended(upgrade) {
-  if (!upgrade._endWaits) return;
-  upgrade._endWaits = false;
+  if ((upgrade._bits & END_WAITS) === 0) return;
+  upgrade._bits &= ~END_WAITS;
   const { socket } = upgrade;
   if (socket._owner === upgrade) socket._onEnd();
 }

@@ -4,11 +4,11 @@ const borrowing = require('./borrowing');
 const { BORROWED } = require('../base/bits');
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const crossing = require('./crossing');
-const { IN_CLOSE, IN_FLAG_OWNED, IN_OPEN, IN_REQUEST, KIND_MASK, LENT_BYTES } = require('../base/layout');
+const { DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, LENT_BYTES } = require('../base/layout');
+const { IN_CLOSE, IN_FLAG_OWNED, IN_OPEN, IN_REQUEST, KIND_MASK } = require('../base/layout');
+const { state } = require('./link');
 const { allocate, allocateMovable, shortLived } = require('./message-memory');
 const { connectionOf } = require('./table');
-
-/** @import { Native } from './table' */
 
 /**
  * Received payloads are views of slabs. A slab is never written twice, so a view stays valid for as long as the program
@@ -34,8 +34,6 @@ const batch = {
   taken: [],
 };
 
-let native = /** @type {Native} */ (/** @type {unknown} */ (null));
-let mostLent = 0;
 /**
  * Memory that batches are copied to; `start` and `end` are those of the last one.
  *
@@ -61,18 +59,11 @@ let isBorrowing = false;
 /** Whether a handler has detached memory: large batches are copied from then on. */
 let isWary = false;
 
-/** @type {(reactors: Native, list: (Buffer | undefined)[]) => void} */
-function attach(reactors, list) {
-  native = reactors;
+/** @param {(Buffer | undefined)[]} list Stays empty until now */
+function attach(list) {
   lent = list;
-  started();
   // Detached memory has no bytes: a batch without bytes must not be shown in memory that has none.
   newSlab(0);
-}
-
-/** The reactors of sockets have been started, or not yet. */
-function started() {
-  mostLent = LENT_BUFFERS * native.links;
 }
 
 /** @param {number} least Bytes that must fit */
@@ -83,7 +74,7 @@ function newSlab(least) {
 }
 
 /**
- * Flushes, and takes the oldest batch that waits: its records into `incoming.records`, its payloads into the slab,
+ * Flushes, and takes the oldest batch that waits: its records into `words`, its payloads into the slab,
  * or with the memory that was lent for them. Returns the number of records.
  *
  * @type {(streamsOnly: boolean) => number}
@@ -98,9 +89,11 @@ function nextBatch(streamsOnly) {
     show(slab.memory, slab.start);
     handed = null;
   }
-  if (!crossing.drain(streamsOnly)) return 0;
-  const { count, isHanded, lent: id } = crossing.incoming;
-  if (isHanded) {
+  const count = crossing.drain(streamsOnly);
+  if (count === 0) return 0;
+  // -1: the reactor's own memory has the payloads, and more should be lent.
+  const id = state.words[DRAINED_LENT] - 1;
+  if (state.words[DRAINED_HANDED] !== 0) {
     handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
     // The slab has no bytes of this batch.
@@ -111,7 +104,7 @@ function nextBatch(streamsOnly) {
     if (isBorrowing) slab = mayBorrow(count) ? borrowedSlab : ownedSlab;
     intoSlab();
   }
-  if (handed === null && id === -1) lendMore();
+  if (handed === null && id === -1 && lent.length < LENT_BUFFERS * state.links) lend(memoryOf(LENT_BYTES));
   return count;
 }
 
@@ -186,7 +179,7 @@ function memoryOf(bytes) {
  * @type {(count: number) => boolean}
  */
 function mayBorrow(count) {
-  const { records } = crossing.incoming;
+  const { words: records } = state;
   let previous = -1;
   for (let word = 0; word < count << 2; word += 4) {
     const slot = records[word];
@@ -201,13 +194,13 @@ function mayBorrow(count) {
 
 /** Copies the bytes of the last drained batch into the slab. */
 function intoSlab() {
-  const { bytes, lent: id } = crossing.incoming;
-  const from = handed === null ? lent[id] : handed;
+  const bytes = state.words[DRAINED_BYTES];
+  const from = handed === null ? lent[state.words[DRAINED_LENT] - 1] : handed;
   // Bytes after messages that handlers own could not be taken back.
   const isShared = slab === borrowedSlab && slab.start !== 0 && bytes !== 0;
   if (isShared || bytes > slab.memory.length - slab.start) newSlab(bytes);
   const { memory, start } = slab;
-  if (from === undefined) native.copyBytes(memory, start);
+  if (from === undefined) state.native.copyBytes(memory, start);
   else if (bytes !== 0) memory.set(new FastBuffer(from.buffer, 0, bytes), start);
   // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
   slab.end = Math.min((start + bytes + 7) & ~7, memory.length);
@@ -252,19 +245,10 @@ function lend(memory) {
   crossing.lend(id, memory);
 }
 
-/** Lends memory, unless enough is lent. */
-function lendMore() {
-  if (lent.length < mostLent) lend(memoryOf(LENT_BYTES));
-}
-
-/**
- * A payload of the last drained batch that is too large for the slab.
- *
- * @type {(index: number, length: number) => Buffer}
- */
+/** A payload of that batch that is too large for the slab. @type {(index: number, length: number) => Buffer} */
 function takeLarge(index, length) {
   const data = allocateMovable(length);
-  native.takeLarge(index, data);
+  state.native.takeLarge(index, data);
   return data;
 }
 
@@ -273,21 +257,16 @@ function keep() {
   batch.viewed = true;
 }
 
-/**
- * The payload of a record of the batch being delivered.
- *
- * @type {(tag: number, offset: number, length: number) => Buffer}
- */
+/** The payload of a record of the batch being delivered. @type {(tag: number, offset: number, length: number) => Buffer} */
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
-  if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
-  keep();
-  return new FastBuffer(batch.buffer, batch.base + offset, length);
+  if ((tag & IN_FLAG_OWNED) === 0) keep();
+  return peek(tag, offset, length);
 }
 
 /**
- * The payload of a record of the batch being delivered, for code that has read it before a handler
- * runs. A view that a handler might keep would cost the memory of the whole batch.
+ * The same, for code that has read it before a handler runs. A view that a handler might keep would cost the memory of
+ * the whole batch.
  *
  * @type {(tag: number, offset: number, length: number) => Buffer}
  */
@@ -297,21 +276,19 @@ function peek(tag, offset, length) {
 }
 
 /**
- * The payload of a record of the batch being delivered, which is taken back from its handler. Returns the payload,
- * which is valid until the next `nextBatch`.
+ * The same, for a handler from which the next `nextBatch` takes it back.
  *
  * @type {(tag: number, offset: number, length: number) => Buffer}
  */
 function borrowedPayload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
-  if ((tag & IN_FLAG_OWNED) !== 0) {
-    const own = takeLarge(offset, length);
+  const data = peek(tag, offset, length);
+  if ((tag & IN_FLAG_OWNED) === 0) {
+    borrow(data);
+  } else {
     batch.borrowed = true;
-    batch.taken.push(own);
-    return own;
+    batch.taken.push(data);
   }
-  const data = new FastBuffer(batch.buffer, batch.base + offset, length);
-  borrow(data);
   return data;
 }
 
@@ -333,6 +310,5 @@ module.exports = {
   peek,
   restore,
   showChunk,
-  started,
   takeLarge,
 };

@@ -12,51 +12,21 @@ const WHY =
 /** Node 22 and later. */
 const { transfer } = /** @type {Movable} */ (ArrayBuffer.prototype);
 
-/** Fields of a subclass are put on the object that it is given. */
-class Given {
-  /** @param {object} object */
-  constructor(object) {
-    return object;
-  }
-}
-
 /**
- * A detached ArrayBuffer, and the one that has its memory now: both have the holder of that
- * memory. A write of Node's that is still under way refers to a message, and to bytes that must not
- * be freed. The field is private, for it leads to the messages of others.
+ * By a detached ArrayBuffer, and by the one that has its memory now: the holder of that memory. A write of Node's that is
+ * still under way refers to a message, and to bytes that must not be freed.
+ *
+ * @type {WeakMap<Movable, { memory: Movable }>}
  */
-class Moved extends Given {
-  /** @type {{ memory: Movable }} */
-  #holder;
+const holders = new WeakMap();
 
-  /** @param {Movable} buffer @param {{ memory: Movable }} holder */
-  constructor(buffer, holder) {
-    super(buffer);
-    this.#holder = holder;
-  }
-
-  /** @type {(from: Movable, to: Movable) => void} */
-  static note(from, to) {
-    let holder = { memory: to };
-    if (#holder in from) {
-      holder = from.#holder;
-      holder.memory = to;
-    } else {
-      new Moved(from, holder);
-    }
-    new Moved(to, holder);
-  }
-}
-
-const development = {
-  /** Messages that are lent at the moment; null in production. @type {Buffer[] | null} */
-  lent: null,
-  hasReported: false,
-};
+/** Messages that are lent at the moment; null in production. @type {Buffer[] | null} */
+let lent = null;
+let hasReported = false;
 
 /** In development, messages that are kept say why they are empty. */
 function begin() {
-  if (process.env.NODE_ENV !== 'production') development.lent = [];
+  if (process.env.NODE_ENV !== 'production') lent = [];
 }
 
 /**
@@ -72,25 +42,22 @@ function move(memory) {
   try {
     const moved = transfer === undefined ? structuredClone(buffer, { transfer: [buffer] }) : transfer.call(buffer);
     if (buffer.byteLength !== 0 || moved.byteLength !== bytes) return null;
-    Moved.note(buffer, moved);
+    const holder = holders.get(buffer) ?? { memory: moved };
+    holder.memory = moved;
+    holders.set(buffer, holder).set(moved, holder);
     return new FastBuffer(moved);
   } catch {
     return null;
   }
 }
 
-/**
- * A handler gets a message whose memory is taken back together with that of others.
- *
- * @type {(message: Buffer) => void}
- */
+/** A handler gets a message whose memory is taken back together with that of others. @type {(message: Buffer) => void} */
 function lend(message) {
-  if (development.lent !== null) development.lent.push(message);
+  if (lent !== null) lent.push(message);
 }
 
 /** The memory of all lent messages was taken back, or is kept. */
 function returned() {
-  const { lent } = development;
   if (lent === null || lent.length === 0) return;
   for (const message of lent) if (message.length === 0) mark(message);
   lent.length = 0;
@@ -100,14 +67,10 @@ function returned() {
 function takeBack(message) {
   if (message.length === 0) return;
   move(message);
-  if (development.lent !== null && message.length === 0) mark(message);
+  if (lent !== null && message.length === 0) mark(message);
 }
 
-/**
- * The use of a message is reported from now on, unless a handler has made it not extensible.
- *
- * @type {(message: Buffer) => void}
- */
+/** Its use is reported from now on, unless a handler has made it not extensible. @type {(message: Buffer) => void} */
 function mark(message) {
   Reflect.setPrototypeOf(message, RETURNED);
 }
@@ -115,8 +78,8 @@ function mark(message) {
 /** The prototype of a message that was taken back, in development. */
 const RETURNED = new Proxy(Object.create(FastBuffer.prototype), {
   get(target, name, message) {
-    if (!development.hasReported) {
-      development.hasReported = true;
+    if (!hasReported) {
+      hasReported = true;
       process.emitWarning(WHY, 'BorrowedMessageWarning', CODE);
     }
     return Reflect.get(target, name, message);

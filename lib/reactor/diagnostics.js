@@ -21,12 +21,10 @@ const { end, error, start } = handling;
 /** The requests of connections that opened while a channel had subscribers. @type {WeakMap<WebSocket, object>} */
 const requests = new WeakMap();
 
-/**
- * The listener of 'message' that a tracer has put around ours, as it would around that of a
- * Receiver.
- *
- * @type {Function | null}
- */
+/** Null for a client, too. @type {(ws: WebSocket) => object | null} */
+const requestOf = (ws) => requests.get(ws) ?? null;
+
+/** The listener of 'message' that a tracer has put around ours, as around that of a Receiver. @type {Function | null} */
 let onMessage = null;
 
 /**
@@ -46,26 +44,20 @@ function handle(data, isBinary) {
   this[kWebSocket].emit('message', data, isBinary);
 }
 
-/** @returns {boolean} Whether the handling of messages is traced */
+/** Whether the handling of messages is. */
 function isTraced() {
   return onMessage !== null || start.hasSubscribers || end.hasSubscribers || error.hasSubscribers;
 }
 
-/** @returns {boolean} Whether refusals are of interest */
 function areRefusalsSeen() {
   return refusing.hasSubscribers;
 }
 
-/** @returns {boolean} Whether the request of a connection that opens is of interest */
 function isRequestSeen() {
   return opening.hasSubscribers || closing.hasSubscribers || failing.hasSubscribers || isTraced();
 }
 
-/**
- * Called before 'connection' or, of a client, 'open'; the request is null for a client.
- *
- * @type {(ws: WebSocket, request: object | null) => void}
- */
+/** Called before 'connection' or, of a client, 'open'. @type {(ws: WebSocket, request: object | null) => void} */
 function opened(ws, request) {
   if (!isRequestSeen()) return;
   if (request !== null) requests.set(ws, request);
@@ -88,26 +80,13 @@ function refused(request, server, status) {
   if (refusing.hasSubscribers) refusing.publish({ request, server, status });
 }
 
-/**
- * Emits 'message', and reports its beginning and end to subscribers.
- *
- * @type {(ws: WebSocket, data: unknown, isBinary: boolean) => void}
- */
+/** And reports its beginning and end to subscribers. @type {(ws: WebSocket, data: unknown, isBinary: boolean) => void} */
 function emitMessage(ws, data, isBinary) {
   if (!isTraced()) return void ws.emit('message', data, isBinary);
   const receiver = onMessage === null ? null : /** @type {{ _receiver?: object }} */ (ws)._receiver;
   const message = { ws, request: requestOf(ws), data, isBinary };
   if (receiver === null) handling.traceSync(ws.emit, message, ws, 'message', data, isBinary);
   else handling.traceSync(/** @type {typeof handle} */ (onMessage), message, receiver, data, isBinary);
-}
-
-/**
- * Null for a client, and for a connection that opened before there were subscribers.
- *
- * @type {(ws: WebSocket) => object | null}
- */
-function requestOf(ws) {
-  return requests.get(ws) ?? null;
 }
 
 module.exports = { areRefusalsSeen, closed, emitMessage, failed, handleWith, isRequestSeen, isTraced, opened, refused };

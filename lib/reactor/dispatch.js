@@ -8,9 +8,9 @@ const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
 const { BORROWED, NOT_PLAIN } = require('../base/bits');
 const { batch, borrow, keep, nextBatch, payload, restore, showChunk, takeLarge } = require('./batch');
-const { checkpoint } = require('./checkpoint');
-const { act, delivered, incoming, isAwaited, pump, streamsWait } = require('./crossing');
+const { delivered, isAwaited, pump, streamsWait } = require('./crossing');
 const {
+  DRAINED_TURN,
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
@@ -26,21 +26,22 @@ const {
   KIND_MASK,
   OPENED_LISTENER,
   PIPE_SLOTS,
+  PUMPED,
   TOPIC_SLOT,
 } = require('../base/layout');
 const fence = require('./fence');
+const flows = require('./flows');
+const { state } = require('./link');
 const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
 const table = require('./table');
-const { beginTurn, callDue, endTurn, waitsForEnds } = require('./turns');
+const { beginTurn, callDue, checkpoint, endTurn, waitsForEnds } = require('./turns');
 
-const { connectionOf, state } = table;
+const { connectionOf } = table;
 
-/**
- * An open WebSocket, whose emitter's own fields are read.
- *
- * @typedef {import('../connection/state').WebSocket & { _events: Record<string, unknown> }} Open
- */
+/** @import { WebSocket } from '../connection/state' */
+
+/** Its emitter's own fields are read. @typedef {WebSocket & { _events: Record<string, unknown> }} Open */
 
 /** The most milliseconds and batches of one turn; then timers and other I/O come first. */
 const TURN_MILLISECONDS = 8;
@@ -146,19 +147,18 @@ function turn(streamsOnly = false) {
 }
 
 /**
- * Takes a chunk of a stream, whose records the next `turn` delivers.
+ * Takes a chunk of a stream, whose records the next `turn` delivers. Returns false if the stream is not to be read for now.
  *
- * @param {import('../connection/state').WebSocket} connection The connection of the stream
- * @param {Uint8Array} chunk Its bytes
- * @returns {boolean} False: the stream is not to be read for now
+ * @type {(connection: WebSocket, chunk: Uint8Array) => boolean}
  */
 function take(connection, chunk) {
   const mayStay = !delivering && !immediate && cursor === count && (connection._bits & BORROWED) === 0;
   const isRead = pump(connection, chunk, mayStay);
-  if (mayStay && incoming.count !== 0) {
+  const passed = state.words[PUMPED] - 1;
+  if (passed > 0) {
     showChunk(chunk);
     cursor = 0;
-    count = incoming.count;
+    count = passed;
     isChunk = true;
     batchNumber++;
   }
@@ -166,7 +166,7 @@ function take(connection, chunk) {
   const outer = delivering;
   delivering = true;
   try {
-    act();
+    flows.act();
   } finally {
     delivering = outer;
   }
@@ -180,7 +180,8 @@ function take(connection, chunk) {
  * @type {(deadline: number) => boolean}
  */
 function deliver(deadline) {
-  const { records, turn: turnNumber } = incoming;
+  const { words: records } = state;
+  const turnNumber = records[DRAINED_TURN];
   const traced = isTraced();
   let { base, buffer, bytes } = batch;
   let next = cursor;
@@ -255,7 +256,7 @@ function deliver(deadline) {
       // socket.
       if (kind === IN_OPEN) {
         previous = OPENED_JUST_NOW;
-      } else if (isEnding(kind)) {
+      } else if (kind === IN_CLOSE || kind === IN_CLOSED || kind === IN_END) {
         nextLook = next;
         latest = deadline - TURN_MILLISECONDS + ENDING_MILLISECONDS;
       }
@@ -269,11 +270,6 @@ function deliver(deadline) {
 /** Whether it is the first record of a connection, or of its request. @type {(kind: number) => boolean} */
 function isOpening(kind) {
   return kind === IN_OPEN || kind === IN_REQUEST;
-}
-
-/** @type {(kind: number) => boolean} */
-function isEnding(kind) {
-  return kind === IN_CLOSE || kind === IN_CLOSED || kind === IN_END;
 }
 
 /**
@@ -318,11 +314,7 @@ function deliverOther(slot, tag, offset, length) {
   }
 }
 
-/**
- * Number of the batch being delivered, -1 outside of a delivery.
- *
- * @type {() => number}
- */
+/** Its number; -1 outside of a delivery. */
 function currentBatch() {
   return delivering ? batchNumber : -1;
 }

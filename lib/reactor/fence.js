@@ -7,7 +7,7 @@
 const { setImmediate } = require('node:timers');
 
 const lifetime = require('./lifetime');
-const { state } = require('./table');
+const { state } = require('./link');
 
 /** The part of a connection's handle that is used here, which is Node's own. @typedef {{ reading?: boolean, readStart?(): void, readStop?(): void }} Handle */
 
@@ -60,11 +60,7 @@ function fail() {
   if (left !== 0) release();
 }
 
-/**
- * A server of Node's has a new connection, and has called its listeners.
- *
- * @type {(message: unknown) => void}
- */
+/** A server of Node's has a new connection, and has called its listeners. @type {(message: unknown) => void} */
 function onArrival(message) {
   if (!state.hasStarted) return;
   const { socket } = /** @type {{ socket?: { _handle?: Handle | null } }} */ (message);

@@ -4,6 +4,8 @@
 // again. Their bytes are in a block of memory that the reactor fills.
 
 const { FastBuffer } = require('../base/constants');
+const { state } = require('./link');
+const { connectionOf, connections } = require('./table');
 const {
   FLOWS,
   FLOWS_FREE,
@@ -14,20 +16,9 @@ const {
   FLOW_WORDS,
   FLOW_WRITE,
   MOST_FLOWS,
-  PIPE_SLOTS,
 } = require('../base/layout');
 
-/** @import { Native } from './table' */
-
-/**
- * The stream of a connection.
- *
- * @typedef {object} Pump
- * @property {(block: Block, start: number, length: number, sent: number) => void} write Writes bytes of
- *   the block, and reports this many sends when the stream has written them
- * @property {(kind: number) => void} flow Does one of `FLOW_`
- * @property {() => void} takeAll Takes all that waits for it
- */
+/** @import { Connection, StreamConnection as Pump } from '../connection/state' */
 
 /**
  * Memory that streams are written from.
@@ -49,9 +40,6 @@ const MOST_BLOCKS = 32;
 const MASK_OF_COUNT = FLOWS_WANT_MEMORY - 1;
 const MASK_OF_KIND = (1 << FLOW_SENT_SHIFT) - 1;
 
-let native = /** @type {Native} */ (/** @type {unknown} */ (null));
-let said = new Uint32Array(0);
-let pour = () => {};
 /** All memory that was lent. The native part keeps this list for as long as the reactors run. @type {Buffer[]} */
 let lent = [];
 /** @type {Block[]} */
@@ -59,13 +47,10 @@ const blocks = [];
 /** The block that is filled. */
 let current = /** @type {Block} */ (/** @type {unknown} */ (null));
 
-/** By slots minus PIPE_SLOTS. @type {Array<Pump | undefined>} */
-const pumps = [];
-
 /**
  * What is to be done, and by whom.
  *
- * @type {{ pump: Pump | undefined, kind: number, sent: number, start: number, length: number, block: Block }[]}
+ * @type {{ pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block }[]}
  */
 let waiting = [];
 let isActing = false;
@@ -75,14 +60,16 @@ let wantsMemory = false;
 let thrown = null;
 let isCatching = false;
 
-/** @type {(reactors: Native, call: () => void, words: Uint32Array<ArrayBuffer>, list: Buffer[]) => void} */
-function attach(reactors, call, words, list) {
-  native = reactors;
-  pour = call;
-  said = words;
+/** @param {Buffer[]} list For all memory that is lent */
+function attach(list) {
   lent = list;
+  renew();
+}
+
+/** The reactors fill another block. */
+function renew() {
   current = newBlock();
-  native.lendFlows(current.memory);
+  state.native.lendFlows(current.memory);
 }
 
 /** @returns {Block} A block that nothing is written from */
@@ -103,11 +90,12 @@ function isScarce() {
 /** A write of bytes of the block has ended. @type {(block: Block) => void} */
 function written(block) {
   block.writes--;
-  if (block === current && block.writes === 0 && !isActing && waiting.length === 0) said[FLOWS_FREE] = 1;
+  if (block === current && block.writes === 0 && !isActing && waiting.length === 0) state.words[FLOWS_FREE] = 1;
 }
 
 /** Takes over what the last call of the reactors has left to do. */
 function collect() {
+  const said = state.words;
   for (;;) {
     const word = said[FLOWS_WAIT];
     const count = word & MASK_OF_COUNT;
@@ -116,7 +104,7 @@ function collect() {
     for (let at = FLOWS; at < FLOWS + FLOW_WORDS * count; at += FLOW_WORDS) {
       const tag = said[at + 1];
       waiting.push({
-        pump: pumps[said[at] - PIPE_SLOTS],
+        pump: pumpOf(said[at]),
         kind: tag & MASK_OF_KIND,
         sent: tag >>> FLOW_SENT_SHIFT,
         start: said[at + 2],
@@ -125,12 +113,14 @@ function collect() {
       });
     }
     if (count !== MOST_FLOWS) return;
-    pour();
+    state.calls.pour();
   }
 }
 
 /** Does what there is to do. A stream may call this again while it is written to: then all is done when it returns. */
 function act() {
+  const said = state.words;
+  if (said[FLOWS_WAIT] === 0) return;
   if (isActing) {
     collect();
     return;
@@ -141,7 +131,7 @@ function act() {
       // Most calls leave one thing to do, for which no list is made.
       said[FLOWS_WAIT] = 0;
       const tag = said[FLOWS + 1];
-      run(pumps[said[FLOWS] - PIPE_SLOTS], tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, said[FLOWS + 2], said[FLOWS + 3], current);
+      run(pumpOf(said[FLOWS]), tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, said[FLOWS + 2], said[FLOWS + 3], current);
     } else {
       collect();
     }
@@ -151,8 +141,7 @@ function act() {
       for (const { block, kind, length, pump, sent, start } of list) run(pump, kind, sent, start, length, block);
       if (waiting.length !== 0 || !wantsMemory) continue;
       wantsMemory = false;
-      current = newBlock();
-      native.lendFlows(current.memory);
+      renew();
       collect();
     }
   } finally {
@@ -161,11 +150,15 @@ function act() {
   if (current.writes === 0) said[FLOWS_FREE] = 1;
 }
 
-/** @type {(pump: Pump | undefined, kind: number, sent: number, start: number, length: number, block: Block) => void} */
+/** The stream of a connection that the reactor has not ended. @type {(slot: number) => Pump | null | undefined} */
+function pumpOf(slot) {
+  return /** @type {Connection | undefined} */ (connectionOf(slot))?._extra?.stream;
+}
+
+/** @type {(pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block) => void} */
 function run(pump, kind, sent, start, length, block) {
-  if (pump === undefined) return;
-  if (kind === FLOW_WRITE) pump.write(block, start, length, sent);
-  else pump.flow(kind);
+  if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
+  else pump?.flow(kind);
 }
 
 /**
@@ -196,7 +189,7 @@ function rethrows(error) {
 
 /** The process ends: streams are given all that waits for them. */
 function finish() {
-  for (const pump of pumps) pump?.takeAll();
+  for (const { _slot: slot } of /** @type {Connection[]} */ (connections())) pumpOf(slot)?.takeAll();
 }
 
 /** @type {(block: Block, start: number, length: number) => Buffer} */
@@ -213,9 +206,4 @@ function copyOf(block, start, length) {
   return copy;
 }
 
-/** @type {(slot: number, pump: Pump | undefined) => void} */
-function setPump(slot, pump) {
-  pumps[slot - PIPE_SLOTS] = pump;
-}
-
-module.exports = { FLOW_RESUME, act, attach, copyOf, finish, isScarce, rethrows, setPump, throwing, viewOf, written };
+module.exports = { FLOW_RESUME, act, attach, copyOf, finish, isScarce, rethrows, throwing, viewOf, written };

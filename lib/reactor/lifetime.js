@@ -5,18 +5,14 @@ const channels = require('node:diagnostics_channel');
 const { clearInterval, setInterval } = require('node:timers');
 
 const { LONGEST_DELAY } = require('../base/checks');
-const { finish } = require('./flows');
-const { flush } = require('./outbox');
-
-/** @import { Native } from './table' */
+const { state } = require('./link');
 
 /** The channel on which Node reports a connection of a server of its own, after the listeners of 'connection'. */
 const ARRIVALS = 'net.server.socket';
 
-/** The native reactors. */
-let native = /** @type {Native} */ (/** @type {unknown} */ (null));
 /** @type {(message: unknown) => void} */
 let onArrival = () => {};
+/** Sends all that waits. */
 let beforeExit = () => {};
 /** The number of listeners and connections. */
 let users = 0;
@@ -25,9 +21,8 @@ let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
 
-/** @type {(reactor: Native, arrived: (message: unknown) => void, exits: () => void) => void} */
-function attach(reactor, arrived, exits) {
-  native = reactor;
+/** @type {(arrived: (message: unknown) => void, exits: () => void) => void} */
+function attach(arrived, exits) {
   onArrival = arrived;
   beforeExit = exits;
 }
@@ -39,7 +34,7 @@ function attach(reactor, arrived, exits) {
  */
 function use() {
   if (users++ !== 0) return;
-  native.hold(true);
+  state.native.hold(true);
   channels.subscribe(ARRIVALS, onArrival);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
@@ -50,7 +45,7 @@ function unuse() {
   process.removeListener('newListener', onNewListener);
   process.removeListener('exit', stop);
   channels.unsubscribe(ARRIVALS, onArrival);
-  native.hold(false);
+  state.native.hold(false);
 }
 
 /** Keeps the process alive until the matching `release`: the reactors do not. */
@@ -84,9 +79,7 @@ function comeLast() {
 /** Writes the queued frames, as far as the sockets take them: nothing runs after 'exit'. */
 function stop() {
   beforeExit();
-  flush();
-  finish();
-  native.shutdown();
+  state.native.shutdown();
 }
 
 /** The mark of `stop` in every copy of this package. */

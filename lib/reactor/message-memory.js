@@ -74,11 +74,7 @@ function allocateMovable(bytes) {
   return Buffer.allocUnsafeSlow(bytes);
 }
 
-/**
- * Memory for received messages has been allocated, which will most likely be garbage soon.
- *
- * @type {(bytes: number) => void}
- */
+/** So much memory will most likely be garbage soon. @type {(bytes: number) => void} */
 function shortLived(bytes) {
   if (isCounted || bytes < LEAST_BYTES) return;
   untilLook -= bytes;

@@ -3,11 +3,11 @@
 // What goes to the reactors: records with their payloads, collected in an arena until it is handed over.
 
 const { FastBuffer } = require('../base/constants');
-const { isViewOf, lengthOf, unshared } = require('../base/views');
+const { isSameMemory, lengthOf, unshared } = require('../base/views');
 const flows = require('./flows');
+const { state } = require('./link');
 const {
   AUX_SHIFT,
-  FLOWS_WAIT,
   FLUSHED_BYTES,
   FLUSHED_MIXED,
   FLUSHED_NEXT,
@@ -25,9 +25,6 @@ const {
   TOPIC_SLOT,
   TOPIC_STREAMS,
 } = require('../base/layout');
-
-/** @import { Calls } from '../native/binding' */
-/** @import { Native } from './table' */
 
 /** Bytes of an arena. The answers to a full batch fit. */
 const ARENA_BYTES = 320 * 1024;
@@ -57,8 +54,7 @@ const CHARACTER_BYTES = 3;
 const setBytes = Uint8Array.prototype.set;
 const { compare } = Buffer;
 
-/** A Buffer, whose `utf8Write` Node's types do not know. */
-/** @typedef {Buffer & { utf8Write(text: string, start: number, length?: number): number }} Arena */
+/** A Buffer, whose `utf8Write` Node's types do not know. @typedef {Buffer & { utf8Write(text: string, start: number, length?: number): number }} Arena */
 
 /** The arena that is filled, its words, and the bytes of it that are in use. */
 let arena = /** @type {Arena} */ (Buffer.alloc(0));
@@ -98,38 +94,20 @@ const arenaWords = [];
  * @property {number} tag
  * @property {number} start Where its payload would be in the arena
  * @property {number} length
- * @property {boolean} isLarge Whether it went by itself instead
  * @property {Uint8Array | null} copy The bytes in the arena; null before `data` was compared with them
  */
 
-const NONE = { data: '', slot: -1, tag: 0, start: 0, length: 0, isLarge: false, copy: null };
-
 // Programs send a text and bytes to each connection in turn.
-const lastText = /** @type {Last} */ ({ number: SHARED_TEXT, ...NONE });
-const lastOther = /** @type {Last} */ ({ number: SHARED_OTHER, ...NONE });
+const lastText = /** @type {Last} */ ({ number: SHARED_TEXT, data: '', slot: -1, tag: 0, start: 0, length: 0, copy: null });
+const lastOther = /** @type {Last} */ ({ ...lastText, number: SHARED_OTHER });
+/** The one that has the payload that was added last, of those that go by themselves. */
+let lastLarge = lastOther;
 
-let native = /** @type {Native} */ (/** @type {unknown} */ (null));
-let calls = /** @type {Calls} */ (/** @type {unknown} */ (null));
-/** The reactor of sockets is on this thread. */
-let isOnThread = true;
-/** Words that both sides write to. */
-let said = new Uint32Array(0);
-
-/** @type {(reactors: Native, functions: Calls, records: Uint32Array<ArrayBuffer>, list: Buffer[], blocks: Buffer[]) => void} */
-function attach(reactors, functions, records, list, blocks) {
-  native = reactors;
-  calls = functions;
-  said = records;
+/** @param {Buffer[]} list Stays empty until now */
+function attach(list) {
   arenas = list;
   lendArena();
   fill(0);
-  flows.attach(native, calls.pour, records, blocks);
-  started();
-}
-
-/** The reactors of sockets have been started, or not yet. */
-function started() {
-  isOnThread = native.links === 1;
 }
 
 /** @param {number} id Number of the arena to be filled from now on */
@@ -144,7 +122,7 @@ function lendArena() {
   const memory = Buffer.allocUnsafeSlow(ARENA_BYTES);
   const id = arenas.push(memory) - 1;
   arenaWords.push(new Uint32Array(memory.buffer));
-  native.lendArena(id, memory);
+  state.native.lendArena(id, memory);
 }
 
 /**
@@ -176,7 +154,7 @@ function pushText(slot, generation, tag, text) {
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
   const length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
   finish(start, length);
-  if (isOther) remember(last, slot, tag, text, start, length, false);
+  if (isOther) remember(last, slot, tag, text, start, length);
   return length;
 }
 
@@ -208,32 +186,34 @@ function pushBytes(slot, generation, tag, data) {
 function pushLong(slot, generation, tag, data, length) {
   const last = lastOf(tag);
   if (mayShare(last, tag) && isLastBytes(last, data, length)) return pushLast(last, slot, generation, tag);
-  if (length >= (isInline() ? DIRECT_BYTES : LARGE_BYTES)) {
+  if (length >= (state.links === 1 ? DIRECT_BYTES : LARGE_BYTES)) {
     const bytes = unshared(data);
     return pushLarge(slot, generation, tag, bytes, bytes);
   }
   const start = begin(slot, generation, tag, length);
   Reflect.apply(setBytes, arena, [data, start]);
   finish(start, length);
-  remember(last, slot, tag, data, start, length, false);
+  remember(last, slot, tag, data, start, length);
   return length;
 }
 
 /** A payload that goes to the reactor by itself. @type {(slot: number, generation: number, tag: number, bytes: Uint8Array, data: Uint8Array | string) => number} */
 function pushLarge(slot, generation, tag, bytes, data) {
   // One flush must have both the record and the payload, so room is made first.
-  if (!canRefer()) flush();
+  while (!canRefer()) flush();
   const length = lengthOf.call(bytes);
-  if (!isInline()) native.addLarge(bytes);
+  const isInline = state.links === 1;
+  if (!isInline) state.native.addLarge(bytes);
   const start = begin(slot, generation, tag | OUT_FLAG_LARGE, 0);
   finish(start, 0);
   words[(start >>> 2) - 1] = length;
-  if (isInline()) {
-    // Written from where it is.
-    exchange(calls.flushWith, bytes);
+  // Without a thread it is written from where it is.
+  if (isInline) {
+    exchange(state.calls.flushWith, bytes);
     return length;
   }
-  remember(lastOf(tag), slot, tag, data, start, length, true);
+  lastLarge = lastOf(tag);
+  remember(lastLarge, slot, tag, data, start, length);
   return length;
 }
 
@@ -262,14 +242,13 @@ function lastOf(tag) {
   return (tag & KIND_MASK) === OUT_TEXT ? lastText : lastOther;
 }
 
-/** @type {(last: Last, slot: number, tag: number, data: Uint8Array | string, start: number, length: number, isLarge: boolean) => void} */
-function remember(last, slot, tag, data, start, length, isLarge) {
+/** @type {(last: Last, slot: number, tag: number, data: Uint8Array | string, start: number, length: number) => void} */
+function remember(last, slot, tag, data, start, length) {
   last.data = data;
   last.slot = slot;
   last.tag = tag;
   last.start = start;
   last.length = length;
-  last.isLarge = isLarge;
   last.copy = null;
 }
 
@@ -290,26 +269,13 @@ function canRefer() {
   return used + OUT_HEADER_BYTES <= ARENA_BYTES;
 }
 
-/** Whether the bytes were sent last, and have not changed. @type {(last: Last, data: Uint8Array, length: number) => boolean} */
+/** Whether the bytes were sent last, perhaps by way of another view, and have not changed. @type {(last: Last, data: Uint8Array, length: number) => boolean} */
 function isLastBytes(last, data, length) {
-  if (data !== last.data || length !== last.length) return false;
-  if (last.isLarge) return native.isLastLarge(data);
+  if (typeof last.data === 'string' || length !== last.length || !isSameMemory(last.data, data)) return false;
+  // A text may have come in between, of the same bytes as these have now.
+  if (length >= LARGE_BYTES) return last === lastLarge && state.native.isLastLarge(data);
   last.copy ??= new FastBuffer(arena.buffer, last.start, length);
   return compare(last.copy, data) === 0;
-}
-
-/**
- * The view by which this memory was sent last. Data that is no Uint8Array is sent by way of one, and recognized by the
- * same one.
- *
- * @type {(buffer: ArrayBufferLike, offset: number, length: number) => Uint8Array | null}
- */
-function lastViewOf(buffer, offset, length) {
-  if (length < SAME_BYTES) return null;
-  for (const { data } of [lastText, lastOther]) {
-    if (typeof data !== 'string' && isViewOf(data, buffer, offset, length)) return data;
-  }
-  return null;
 }
 
 /**
@@ -319,7 +285,8 @@ function lastViewOf(buffer, offset, length) {
  * @type {(slot: number, generation: number, tag: number, room: number) => number}
  */
 function begin(slot, generation, tag, room) {
-  if (used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
+  // More than once if a stream that is written to sends something meanwhile.
+  while (used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
   isFirst = !flushComing;
   if (isFirst) {
     flushComing = true;
@@ -357,14 +324,8 @@ function endBatching() {
   flush();
 }
 
-/** Whether the reactor of sockets is on this thread, so that large payloads are written from where they are. */
-function isInline() {
-  return isOnThread;
-}
-
-/** Hands over the collected records. */
 function flush() {
-  if (used !== 0) exchange(calls.flush);
+  if (used !== 0) exchange(state.calls.flush);
 }
 
 /** Sends something to a stream, at once. What the stream throws is thrown, as in ws. @type {(send: () => void) => void} */
@@ -375,16 +336,10 @@ function sendNow(send) {
   });
 }
 
-/**
- * One crossing: hands over the collected records, and takes the results of a native function.
- *
- * @template T
- * @param {(payload: Uint8Array) => T} call
- * @param {Uint8Array} [payload] Its argument
- * @returns {T}
- */
+/** One crossing: hands over the collected records, and takes the results of a call. @type {<T>(call: (payload: Uint8Array) => T, payload?: Uint8Array) => T} */
 function exchange(call, payload) {
   const collected = used;
+  const said = state.words;
   used = 0;
   lastText.data = lastOther.data = '';
   lastText.slot = lastOther.slot = -1;
@@ -401,38 +356,21 @@ function exchange(call, payload) {
     const next = said[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
     else if (collected !== 0) lendArena();
-    if (said[FLOWS_WAIT] !== 0) flows.act();
+    flows.act();
   }
-}
-
-/** Gives the reactors a copy of a message that any connection may be sent. @type {(number: number, isText: boolean, compress: boolean, data: Uint8Array) => void} */
-function addPrepared(number, isText, compress, data) {
-  native.prepare(number, isText, compress, data);
-}
-
-/** @param {number} number Number of a message that will not be sent again */
-function forgetPrepared(number) {
-  // Records that name the message come first.
-  flush();
-  native.forget(number);
 }
 
 module.exports = {
   FOR_STREAMS,
   SAME_BYTES,
-  addPrepared,
   attach,
   beginBatching,
   endBatching,
   exchange,
   flush,
-  forgetPrepared,
   handOver,
-  isInline,
-  lastViewOf,
   push,
   pushEmpty,
   pushWords,
   sendNow,
-  started,
 };

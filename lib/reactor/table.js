@@ -2,13 +2,11 @@
 
 const { TERMINATED } = require('../base/bits');
 const { NO_GENERATION } = require('../base/constants');
-const { loopTurn } = require('./crossing');
-const { ADOPTED_SLOTS, IN_CLOSED, KIND_MASK, PIPE_SLOTS } = require('../base/layout');
+const { ADOPTED_SLOTS, IN_CLOSED, KIND_MASK, PIPE_SLOTS, TOPIC_SLOT } = require('../base/layout');
 const lifetime = require('./lifetime');
+const { failed, state } = require('./link');
 
 /** @import { Server } from '../connection/state' */
-
-/** @typedef {import('../native/binding').Reactor} Native */
 
 /**
  * A connection, a handshake before it, or what is left after it.
@@ -21,22 +19,6 @@ const lifetime = require('./lifetime');
  * @property {() => void} _onFailed The reactor has died
  * @property {() => void} terminate
  */
-
-/** All that this environment (the main thread or a worker) has in the reactors. */
-const state = {
-  /** They look like one; null before they have started. */
-  native: /** @type {Native} */ (/** @type {unknown} */ (null)),
-  /** Of a reactor that has died. @type {Error | null} */
-  failure: null,
-  /** The number of reactors that have sockets. */
-  reactors: 1,
-  /** Whether the reactors of sockets have been started. */
-  hasStarted: false,
-  /** The settings with which they were started. @type {Record<string, unknown>} */
-  settings: {},
-  /** Gets records about topics that concern no connection. @type {Pick<Holder, '_onRecord' | '_onFailed'> | null} */
-  topics: null,
-};
 
 /** Connections that were accepted, by slot. @type {Array<Holder | undefined>} */
 const accepted = [];
@@ -52,14 +34,6 @@ const freeStreams = [];
 const listeners = new Map();
 let adoptedGeneration = 0;
 
-/** The reactors of sockets have been started, or not yet. @type {(native: Native, settings: Record<string, unknown>, hasStarted: boolean) => void} */
-function attach(native, settings, hasStarted) {
-  state.native = native;
-  state.hasStarted = hasStarted;
-  state.settings = settings;
-  state.reactors = native.count;
-}
-
 /**
  * A WebSocket, its handshake, or what is left of it; undefined for a free slot.
  *
@@ -67,7 +41,9 @@ function attach(native, settings, hasStarted) {
  */
 function connectionOf(slot) {
   if (slot < ADOPTED_SLOTS) return accepted[slot];
-  return slot < PIPE_SLOTS ? adopted[slot - ADOPTED_SLOTS] : streams[slot - PIPE_SLOTS];
+  if (slot < PIPE_SLOTS) return adopted[slot - ADOPTED_SLOTS];
+  // V8 would compile the callers again and again for an index that no array has.
+  return slot === TOPIC_SLOT ? undefined : streams[slot - PIPE_SLOTS];
 }
 
 /** All connections and handshakes. @type {() => Holder[]} */
@@ -97,11 +73,7 @@ function set(slot, holder) {
   else streams[slot - PIPE_SLOTS] = holder;
 }
 
-/**
- * Gives a slot to a connection that is about to be adopted.
- *
- * @type {(connection: Holder) => { generation: number, slot: number }}
- */
+/** A slot for a connection that is about to be adopted. @type {(connection: Holder) => { generation: number, slot: number }} */
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
   adopted[index] = connection;
@@ -117,17 +89,13 @@ function claimStream(connection) {
 
 /** @type {(connection: Holder) => number} */
 function claimed(connection) {
-  connection._turn = loopTurn();
+  connection._turn = state.calls.loopTurn();
   lifetime.use();
   adoptedGeneration = (adoptedGeneration + 1) >>> 0 || NO_GENERATION + 1;
   return adoptedGeneration;
 }
 
-/**
- * The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn.
- *
- * @type {() => number}
- */
+/** The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn. */
 function nextAdopted() {
   let index = adopted.length;
   // Skips the numbers that no reactor has.
@@ -139,7 +107,7 @@ function nextAdopted() {
 function place(slot, connection) {
   if (accepted[slot] === undefined) lifetime.use();
   accepted[slot] = connection;
-  connection._turn = loopTurn();
+  connection._turn = state.calls.loopTurn();
 }
 
 /** The connection of a slot is gone. @type {(slot: number) => void} */
@@ -169,11 +137,7 @@ class Departed {
   terminate() {}
 }
 
-/**
- * Leaves a connection nothing but its slot, until the reactor reports the slot as free.
- *
- * @type {(slot: number) => void}
- */
+/** Leaves a connection nothing but its slot, until the reactor reports that as free. @type {(slot: number) => void} */
 function depart(slot) {
   set(slot, new Departed(slot));
 }
@@ -196,7 +160,7 @@ function strike(id) {
  * @type {(error: Error, isOfStreams: boolean) => { connections: Holder[], servers: Server[] }}
  */
 function fail(error, isOfStreams) {
-  state.failure = error;
+  failed(error);
   freeAdopted.length = 0;
   if (isOfStreams) freeStreams.length = 0;
   const lost = [...accepted.splice(0), ...adopted.splice(0), ...(isOfStreams ? streams.splice(0) : [])];
@@ -206,13 +170,7 @@ function fail(error, isOfStreams) {
   return gone;
 }
 
-/** @param {NonNullable<typeof state.topics>} receiver Gets the records about topics from now on */
-function receiveTopics(receiver) {
-  state.topics = receiver;
-}
-
 module.exports = {
-  attach,
   claim,
   claimStream,
   connectionOf,
@@ -223,9 +181,7 @@ module.exports = {
   fail,
   hasStreams,
   place,
-  receiveTopics,
   serverOf,
   servers,
-  state,
   strike,
 };

@@ -7,12 +7,12 @@
 // Not the global ones: a test may have put others in their place.
 const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 
-const { loopTurn } = require('./crossing');
 const { OUT_FLAG_ON, OUT_WITHHOLD } = require('../base/layout');
 const { afterReactors } = require('./fence');
+const { state } = require('./link');
 const outbox = require('./outbox');
 
-/** @typedef {{ _slot: number, _generation: number }} Place A connection, or its handshake. */
+/** @import { Place } from './crossing' */
 
 /** The turns of the event loop after an end: in the first it comes to a client, and in the next 'close' does. */
 const TURNS = 3;
@@ -27,19 +27,15 @@ const closing = new Set();
 let lastEnd = -1;
 /** Connections whose answers wait. @type {Place[]} */
 let waiting = [];
-/** The turns until those leave. */
+/** The turns until those leave; 0: none are counted. */
 let turnsLeft = 0;
-let isCounting = false;
 /** Whether there were ends since the count began. */
 let areNew = false;
 let isPatient = true;
 /** @type {NodeJS.Timeout | undefined} */
 let timer;
 
-/**
- * @param {Place} connection A connection whose close frame is being answered
- * @param {boolean} isOver Whether this answers ours: the end leaves without us
- */
+/** Its close frame is being answered. `isOver`: that answers ours, and the end leaves without us. @type {(connection: Place, isOver: boolean) => void} */
 function closes(connection, isOver) {
   if (isOver) ended(connection);
   else closing.add(connection);
@@ -48,20 +44,20 @@ function closes(connection, isOver) {
 /** @param {Place} connection A connection whose end leaves */
 function ended(connection) {
   closing.delete(connection);
-  lastEnd = loopTurn();
+  lastEnd = state.calls.loopTurn();
   areNew = true;
   if (isPatient && closing.size === 0) count();
 }
 
-/** @returns {boolean} Whether an answer must wait: clients may not have seen all ends */
+/** Whether an answer must wait: clients may not have seen all ends. */
 function mustWait() {
-  return closing.size !== 0 || (lastEnd >= 0 && ((loopTurn() - lastEnd) & TURN_MASK) < TURNS);
+  return closing.size !== 0 || (lastEnd >= 0 && ((state.calls.loopTurn() - lastEnd) & TURN_MASK) < TURNS);
 }
 
 /** @param {Place} connection A connection that has been answered, and need not wait */
 function withhold(connection) {
   if (!mustWait()) return;
-  push(connection, OUT_WITHHOLD | OUT_FLAG_ON);
+  outbox.pushEmpty(connection._slot, connection._generation, OUT_WITHHOLD | OUT_FLAG_ON);
   wait(connection);
 }
 
@@ -74,8 +70,7 @@ function wait(connection) {
 
 /** Counts the turns after the ends that have been reported by now. */
 function count() {
-  if (isCounting || waiting.length === 0) return;
-  isCounting = true;
+  if (turnsLeft !== 0 || waiting.length === 0) return;
   areNew = false;
   turnsLeft = TURNS;
   afterReactors(next);
@@ -87,24 +82,19 @@ function next() {
 
 function onTurn() {
   if (--turnsLeft > 0) return next();
-  isCounting = false;
   if (!isPatient || (closing.size === 0 && !areNew)) letGo();
   else if (closing.size === 0) count();
 }
 
-/**
- * Answers that wait already do not wait for later ends.
- *
- * @param {Place[]} connections Connections that began to wait `PATIENCE` ago, and may have been let go since
- */
+/** @param {Place[]} connections Those that began to wait `PATIENCE` ago do not wait for later ends */
 function giveUp(connections) {
+  // They may have been let go since.
   if (connections !== waiting) return;
   closing.clear();
   isPatient = false;
   count();
 }
 
-/** Lets all answers leave. */
 function letGo() {
   clearTimeout(timer);
   // It refers to the connections that waited.
@@ -112,15 +102,7 @@ function letGo() {
   isPatient = true;
   const connections = waiting;
   waiting = [];
-  for (const connection of connections) push(connection, OUT_WITHHOLD);
-}
-
-/**
- * @param {Place} connection
- * @param {number} tag
- */
-function push({ _slot, _generation }, tag) {
-  outbox.pushEmpty(_slot, _generation, tag);
+  for (const { _slot, _generation } of connections) outbox.pushEmpty(_slot, _generation, OUT_WITHHOLD);
 }
 
 module.exports = { closes, ended, letGo, mustWait, wait, withhold };

@@ -8,7 +8,6 @@ const { DENIALS } = require('../base/layout');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket } from '../connection/state' */
-/** @import { AdmissionLimits } from '../native/binding' */
 
 /** At most so many refused origins cause a warning. */
 const MOST_SHOWN = 10;
@@ -16,32 +15,19 @@ const MOST_SHOWN = 10;
 /** Most characters of an origin in such a warning. */
 const MOST_CHARACTERS = 200;
 
-/** @param {string} name */
-function numberOf(name) {
-  return DENIALS.findIndex((denial) => denial.name === name) + 1;
-}
+const [HEAD, ORIGIN] = ['head', 'origin'].map((name) => DENIALS.findIndex((denial) => denial.name === name) + 1);
 
-const HEAD = numberOf('head');
-const ORIGIN = numberOf('origin');
+/** The answer to a client that may not connect. @typedef {{ status: number, headers: Record<string, string> }} Denial */
 
-/**
- * The answer to a client that may not connect.
- *
- * @typedef {{ status: number, headers: Record<string, string> }} Denial
- */
-
-/** @typedef {AdmissionLimits & { maxHeaderBytes: number, maxHeaders: number }} Limits */
+/** @typedef {Record<'handshakesPerSecond' | 'maxConnections' | 'maxConnectionsPerAddress' | 'maxHeaderBytes' | 'maxHeaders', number>} Limits */
 
 /** The limits of a server. The native part counts, for the reactors and for JavaScript. */
 class Admission {
-  /**
-   * @param {Limits} limits
-   * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins
-   */
-  constructor({ maxHeaderBytes, maxHeaders, ...limits }, { patterns, judges }) {
+  /** @param {Limits} limits @param {ReturnType<typeof originsOf>} origins */
+  constructor({ handshakesPerSecond, maxConnections, maxConnectionsPerAddress, maxHeaderBytes, maxHeaders }, { patterns, judges }) {
     this.maxHeaderBytes = maxHeaderBytes;
     this.maxHeaders = maxHeaders;
-    this.native = new (addon().Admission)({ ...limits, origins: patterns });
+    this.native = new (addon().Admission)(maxConnections, maxConnectionsPerAddress, handshakesPerSecond, patterns);
     this.isForAll = patterns === undefined;
     this.judges = judges;
     /** Origins that have caused a warning. @type {Set<string>} */
@@ -98,10 +84,7 @@ class Admission {
     );
   }
 
-  /**
-   * @param {number} number 1 + index of the reason in DENIALS
-   * @returns {Denial}
-   */
+  /** `number`: 1 + index of the reason in DENIALS. @type {(number: number) => Denial} */
   deny(number) {
     this.native.deny(number);
     return DENIALS[number - 1];

@@ -9,13 +9,9 @@ const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../bas
 /** @import { WebSocket } from '../connection/state' */
 
 /**
- * What is counted of a WebSocket, or of its handshake.
+ * A WebSocket, or its handshake, which has no number yet.
  *
- * @typedef {object} Counted
- * @property {number} [_order] Its number among the WebSockets of servers, as they open; 0 or
- *   undefined: none
- * @property {number} _bits
- * @property {{ callbacks: unknown, closeCode?: number } | null} _extra
+ * @typedef {{ _bits: number, _order?: number, _extra: { callbacks: unknown, closeCode?: number } | null }} Counted
  */
 
 /** The first of the codes that programs choose (RFC 6455, 7.4.2). */

@@ -6,7 +6,7 @@ const { closeReason } = require('../connection/arguments');
 const { causeOf } = require('../connection/state');
 const { CLOSED } = require('../base/constants');
 const { CAUSE } = require('../base/layout');
-const { state } = require('../reactor/table');
+const { state } = require('../reactor/link');
 const { Pace } = require('./pace');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
@@ -17,9 +17,7 @@ const { Pace } = require('./pace');
 const SERVICE_RESTART = 1012;
 
 /** Milliseconds. */
-const DURATION = { type: /** @type {const} */ ('number'), initial: 10_000, least: 0, most: LONGEST_DELAY };
-
-const HAND_OVER = { type: /** @type {const} */ ('boolean') };
+const DURATION = { type: /** @type {const} */ ('number'), least: 0, most: LONGEST_DELAY };
 
 /** Least milliseconds between two checks for clients that are due. */
 const STEP = 5;
@@ -32,13 +30,8 @@ const CUT_TIMEOUT = 1000;
 
 /** Closes the clients of a server, spread over a time, and refuses new ones. */
 class Drain {
-  /**
-   * @param {Server} server
-   * @param {DrainOptions} [options]
-   * @throws {TypeError | RangeError}
-   */
-  constructor(server, options) {
-    const { code, duration, handOver, onProgress, reason, signal } = checked(options);
+  /** @param {Server} server @param {ReturnType<typeof checked>} options */
+  constructor(server, { code, duration, handOver, onProgress, reason, signal }) {
     this.server = server;
     /** False if another process listens on the same socket. */
     this.refuses = !handOver;
@@ -63,10 +56,7 @@ class Drain {
     this.closed = 0;
     this.timedOut = 0;
     this.isOver = false;
-    /** @type {NodeJS.Timeout | undefined} */
-    this.timer = undefined;
-    /** @type {NodeJS.Timeout | undefined} */
-    this.reporter = undefined;
+    this.timer = this.reporter = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.abort = () => this.finish();
     /** @type {Promise<DrainProgress>} */
     this.result = new Promise((resolve) => {
@@ -94,11 +84,7 @@ class Drain {
     return { closed, timedOut, left: open.size };
   }
 
-  /**
-   * A connection that was accepted before has opened: it is closed like the others.
-   *
-   * @type {(ws: WebSocket) => void}
-   */
+  /** A connection that was accepted before has opened: it is closed like the others. @type {(ws: WebSocket) => void} */
   joined(ws) {
     if (this.isOver || this.refuses) return;
     const now = performance.now();
@@ -164,7 +150,7 @@ class Drain {
     }
   }
 
-  /** @param {number} now Milliseconds, as `performance.now()` */
+  /** Closes the next client. @param {number} now */
   close(now) {
     this.due--;
     const ws = /** @type {WebSocket} */ (this.clients.pop());
@@ -174,12 +160,7 @@ class Drain {
     ws.close(this.code, this.reason);
   }
 
-  /**
-   * `closeTimeout` is over: terminates the client.
-   *
-   * @param {WebSocket} ws
-   * @param {number} now Milliseconds, as `performance.now()`
-   */
+  /** `closeTimeout` is over: terminates the client. @type {(ws: WebSocket, now: number) => void} */
   giveUp(ws, now) {
     this.closing.delete(ws);
     if (ws.readyState !== CLOSED && !this.cut.has(ws)) {
@@ -208,19 +189,14 @@ class Drain {
   }
 }
 
-/**
- * @param {DrainOptions} [options]
- * @throws {TypeError | RangeError}
- */
+/** @param {DrainOptions} [options] @throws {TypeError | RangeError} */
 function checked(options = {}) {
-  const { code = SERVICE_RESTART, duration = DURATION.initial, handOver = false, onProgress, reason = '', signal } = options;
+  const { code = SERVICE_RESTART, duration = 10_000, handOver = false, onProgress, reason = '', signal } = options;
   checkNames(options, ['code', 'duration', 'handOver', 'onProgress', 'reason', 'signal'], 'options');
   checkValue(DURATION, duration, 'options.duration');
-  checkValue(HAND_OVER, handOver, 'options.handOver');
+  checkValue({ type: 'boolean' }, handOver, 'options.handOver');
   closeReason(code, reason);
-  if (onProgress !== undefined && typeof onProgress !== 'function') {
-    throw wrongType('options.onProgress', 'a function', onProgress);
-  }
+  if (onProgress !== undefined) checkValue({ type: 'function' }, onProgress, 'options.onProgress');
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw wrongType('options.signal', 'an AbortSignal', signal);
   }
@@ -234,19 +210,17 @@ function checked(options = {}) {
  */
 async function drain(server, options) {
   if (!(/** @type {{ clients?: object }} */ (/** @type {unknown} */ (server)).clients)) throw new Error('drain() needs clientTracking');
-  const { handOver } = checked(options);
-  if (handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
-  if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, options);
-  if (handOver) leave(server, server._drain);
+  const given = checked(options);
+  if (given.handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
+  if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, given);
+  if (given.handOver) {
+    // Another process listens on the same socket.
+    server._leaves = true;
+    server._drain.refuses = false;
+    if (server._listenerId !== -1) state.native.shareListener(server._listenerId, true);
+  }
   server._updateAsk();
   return server._drain.result;
-}
-
-/** Another process listens on the same socket. @type {(server: Server, current: Drain) => void} */
-function leave(server, current) {
-  server._leaves = true;
-  current.refuses = false;
-  if (server._listenerId !== -1) state.native.shareListener(server._listenerId, true);
 }
 
 module.exports = { Drain, drain };

@@ -26,20 +26,11 @@ function look() {
   due = now + INTERVAL;
 }
 
-/** Milliseconds; none on Bun and Deno, which lack the function. @type {() => { active: number, idle: number }} */
-function utilization() {
-  try {
-    return performance.eventLoopUtilization();
-  } catch {
-    return { active: 0, idle: 0 };
-  }
-}
-
 /**
- * Measures from the first call on.
+ * Seconds that the event loop of this thread has worked and waited, and by how much its timers were late. Measures from
+ * the first call on.
  *
- * @returns {{ active: number, idle: number, delay: { buckets: number[], sum: number } }} Seconds that
- *   the event loop of this thread has worked and waited, and by how much its timers were late
+ * @type {() => { active: number, idle: number, delay: { buckets: number[], sum: number } }}
  */
 function eventLoop() {
   if (Number.isNaN(due)) {
@@ -47,8 +38,13 @@ function eventLoop() {
     // Outside of the async context of the first caller.
     root.runInAsyncScope(setInterval, null, look, INTERVAL).unref();
   }
-  const { active, idle } = utilization();
-  return { active: active / 1000, idle: idle / 1000, delay: { buckets, sum } };
+  let used = { active: 0, idle: 0 };
+  try {
+    used = performance.eventLoopUtilization();
+  } catch {
+    // Bun and Deno lack the function.
+  }
+  return { active: used.active / 1000, idle: used.idle / 1000, delay: { buckets, sum } };
 }
 
 module.exports = { eventLoop };

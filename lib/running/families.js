@@ -5,13 +5,10 @@
 /** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
 
 /**
- * One number.
+ * One number. The suffix comes after the name of its family: '' or, of a histogram, `_bucket`, `_sum` or `_count`; labels
+ * distinguish it from others of its family.
  *
- * @typedef {object} Sample
- * @property {string} suffix After the name of its family: '' or, of a histogram, `_bucket`, `_sum`
- *   or `_count`
- * @property {Record<string, string>} labels Distinguish it from others of its family
- * @property {number} value
+ * @typedef {{ suffix: string, labels: Record<string, string>, value: number }} Sample
  */
 
 /**

@@ -4,12 +4,12 @@ const { GONE } = require('../base/bits');
 const { peerOf } = require('../connection/address');
 const { connectionsOf } = require('../connection/clients');
 const { eventLoop } = require('./event-loop');
-const { incoming } = require('../reactor/crossing');
 const { DENIALS, MAX_RECORDS, TALLY, VERSION } = require('../base/layout');
-const { state } = require('../reactor/table');
+const { state } = require('../reactor/link');
+const { openedBeforeEnds } = require('../reactor/turns');
 
 /** @import { Histogram, Metrics, ReactorMetrics, Waiting } from '../../types/running' */
-/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { Server } from '../connection/state' */
 
 /** @typedef {Record<'historyBudget' | 'historyBytes' | 'unfinishedBytes', number> & ReactorMetrics} Totals */
 
@@ -48,20 +48,15 @@ function metricsOf(server) {
   };
 }
 
-/**
- * @param {Server} server
- * @param {number} count
- * @returns {Waiting[]} The one with most bytes first
- */
+/** The connections for which most bytes wait. @type {(server: Server, count: number) => Waiting[]} */
 function slowest(server, count) {
   const waiting = connectionsOf(server).map((client) => ({ client, bytesWaiting: client.bufferedAmount }));
   const most = waiting.filter(({ bytesWaiting }) => bytesWaiting > 0).sort((one, other) => other.bytesWaiting - one.bytesWaiting);
-  return most.slice(0, count).map(({ client, bytesWaiting }) => ({ client, ...peerOf(client), bytesWaiting, seconds: secondsOf(client) }));
-}
-
-/** For how long bytes have waited; null when its reactor has closed it. @type {(ws: WebSocket) => number | null} */
-function secondsOf({ _bits: bits, _slot: slot }) {
-  return (bits & GONE) === 0 ? state.native.fullFor(slot) : null;
+  return most.slice(0, count).map(({ client, bytesWaiting }) => {
+    // null when its reactor has closed it.
+    const seconds = (client._bits & GONE) === 0 ? state.native.fullFor(client._slot) : null;
+    return { client, ...peerOf(client), bytesWaiting, seconds };
+  });
 }
 
 /** @type {(native: import('../native/binding').ReactorMetrics) => ReactorMetrics} */
@@ -75,9 +70,9 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
     count: state.reactors,
     memory: {
       used: { unfinished: unfinishedBytes, history: historyBytes, compression, decompression },
-      budget: { unfinished: /** @type {number} */ (state.settings.unfinishedBudget) || Infinity, history: historyBudget, compression: most, decompression: most },
+      budget: { unfinished: state.settings?.unfinishedBudget || Infinity, history: historyBudget, compression: most, decompression: most },
     },
-    unsettled: incoming.unsettled,
+    unsettled: openedBeforeEnds(),
     handshake: times(handshake),
     roundTrip: times(roundTrip),
     pause: { program, rate, behind },
@@ -88,33 +83,21 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
   };
 }
 
+/** How many are up to a bound, to twice the bound, and so on; the last has none. @typedef {{ buckets: number[], sum: number }} Counted */
+
 /** @type {(native: Counted) => Histogram} */
 function times(native) {
   return histogram(native, 'seconds', 1e-6, Infinity);
 }
 
-/**
- * @typedef {object} Counted
- * @property {number[]} buckets How many are up to a bound, to twice the bound, and so on; the last
- *   has none
- * @property {number} sum
- */
-
-/**
- * @template {string} Unit
- * @param {Counted} native
- * @param {Unit} unit
- * @param {number} least
- * @param {number} most
- * @returns {Histogram<Unit>}
- */
+/** @type {<Unit extends string>(native: Counted, unit: Unit, least: number, most: number) => Histogram<Unit>} */
 function histogram({ buckets, sum }, unit, least, most) {
   let count = 0;
-  const upTo = /** @type {Array<Record<Unit | 'count', number>>} */ ([]);
+  const upTo = /** @type {any[]} */ ([]);
   for (const [index, bucket] of buckets.entries()) {
     count += bucket;
     const bound = least * 2 ** index;
-    if (bound <= most && index !== buckets.length - 1) upTo.push(/** @type {Record<Unit | 'count', number>} */ ({ [unit]: bound, count }));
+    if (bound <= most && index !== buckets.length - 1) upTo.push({ [unit]: bound, count });
   }
   return { count, sum, upTo };
 }

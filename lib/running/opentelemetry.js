@@ -3,29 +3,10 @@
 const { familiesOf } = require('./families');
 const { version } = require('../../package.json');
 
+/** @import { BatchObservableResult, Meter, MeterProvider, Observable } from '@opentelemetry/api' */
 /** @import { Metrics } from '../../types/running' */
 /** @import { ObserveOptions } from '../../types/opentelemetry' */
 /** @import { Family } from './families' */
-
-/** What shows the numbers of one name. @typedef {object} Instrument */
-
-/** @typedef {{ observe(instrument: Instrument, value: number, attributes: Record<string, string>): void }} Result */
-
-/** @typedef {{ description: string, unit: string | undefined }} InstrumentOptions */
-
-/**
- * What is used of a Meter of `@opentelemetry/api`.
- *
- * @typedef {object} Meter
- * @property {(name: string, options: InstrumentOptions) => Instrument} createObservableCounter
- * @property {Meter['createObservableCounter']} createObservableUpDownCounter
- * @property {(report: (result: Result) => void, observed: Instrument[]) => void}
- *   addBatchObservableCallback
- * @property {(report: (result: Result) => void, observed: Instrument[]) => void}
- *   removeBatchObservableCallback
- */
-
-/** @typedef {{ getMeter(name: string, version?: string): Meter }} MeterProvider */
 
 /** Units by the ends of names. @type {Record<string, string>} */
 const UNITS = { seconds: 's', bytes: 'By', records: '{record}', ratio: '1' };
@@ -33,18 +14,16 @@ const UNITS = { seconds: 's', bytes: 'By', records: '{record}', ratio: '1' };
 /**
  * Reports the metrics of a server to OpenTelemetry whenever they are collected.
  *
- * @param {{ metrics(): Metrics }} server
- * @param {ObserveOptions} [options] Attributes of every number, and whom they are reported to
- * @returns {() => void}
+ * @type {(server: { metrics(): Metrics }, options?: ObserveOptions) => () => void}
  */
 function observe(server, { attributes = {}, meterProvider = globalProvider() } = {}) {
   const meter = meterProvider.getMeter('reactor-ws', version);
   const instruments = new Map(familiesOf(server.metrics()).flatMap((family) => instrumentsOf(meter, family)));
-  /** @param {Result} result */
+  /** @param {BatchObservableResult} result */
   const report = (result) => {
     for (const { name, samples } of familiesOf(server.metrics())) {
       for (const { suffix, labels, value } of samples) {
-        result.observe(/** @type {Instrument} */ (instruments.get(name + suffix)), value, { ...attributes, ...labels });
+        result.observe(/** @type {Observable} */ (instruments.get(name + suffix)), value, { ...attributes, ...labels });
       }
     }
   };
@@ -61,7 +40,7 @@ function globalProvider() {
 /**
  * No histogram can be observed: its counts are counters.
  *
- * @type {(meter: Meter, family: Family) => Array<[string, Instrument]>}
+ * @type {(meter: Meter, family: Family) => Array<[string, Observable]>}
  */
 function instrumentsOf(meter, { name, help: description, type }) {
   const [, stem, ending] = /** @type {RegExpExecArray} */ (/^reactor_ws_(.*?)(?:_(seconds|bytes|records|ratio))?(?:_total)?$/.exec(name));

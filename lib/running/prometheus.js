@@ -25,11 +25,10 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 const registries = new WeakMap();
 
 /**
- * The metrics of a server in the text format of Prometheus.
+ * The metrics of a server in the text format of Prometheus, to be sent with `contentType`. `labels` are those of every
+ * sample.
  *
- * @param {Server | Iterable<[Server, Labels]>} servers
- * @param {Labels} [labels] Labels of every sample, such as `{ server: 'chat' }`
- * @returns {string} Lines, to be sent with `contentType`
+ * @type {(servers: Server | Iterable<[Server, Labels]>, labels?: Labels) => string}
  * @throws {RangeError} For a wrong label, or the same labels twice
  */
 function prometheus(servers, labels = {}) {
@@ -46,12 +45,10 @@ function prometheus(servers, labels = {}) {
 }
 
 /**
- * Adds the metrics of a server to a registry of prom-client.
+ * Adds the metrics of a server to a registry of prom-client, and returns what removes them. `labels`, of the server's
+ * own samples, tell servers apart.
  *
- * @param {Server} server
- * @param {Registry} registry
- * @param {Labels} [labels] Labels of the server's own samples: they tell servers apart
- * @returns {() => void} Removes them
+ * @type {(server: Server, registry: Registry, labels?: Labels) => () => void}
  * @throws {RangeError} For a wrong label, or the labels of another server
  */
 function register(server, registry, labels = {}) {

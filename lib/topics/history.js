@@ -1,12 +1,20 @@
 'use strict';
 
+const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, PUBLISH_TEXT, SINCE_NOW, SINCE_OFFSET } = require('../base/layout');
+const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_TOP, HISTORY_WORDS } = require('../base/layout');
 const { checkOptions, checkTopic, limitOf, sinceOf } = require('./arguments');
-const { FROM } = require('./records');
-const { askHistory } = require('./requests');
-const { positionOf, startOf } = require('./subscriptions');
+const records = require('./records');
+const { expect } = require('./requests');
+const { state } = require('../reactor/link');
+
+const { WORD_BYTES, longOf, wordOf } = records;
 
 /** @import { Server } from '../connection/state' */
-/** @import { History, HistoryOptions } from '../../types/topics' */
+/** @import { History, HistoryOptions, Position } from '../../types/topics' */
+/** @import { AnyTopic } from './topic' */
+
+/** Entries are padded to a multiple of this many bytes. */
+const ENTRY_ALIGN = 4;
 
 /**
  * The messages that a topic has kept, from `since` on. No argument is checked yet.
@@ -17,24 +25,57 @@ const { positionOf, startOf } = require('./subscriptions');
 function history(server, name, options) {
   checkTopic(name);
   checkOptions(options, ['since', 'limit']);
-  const since = sinceOf(options);
-  const limit = limitOf(options);
-  const topic = server._topics?.all.get(name);
-  const ring = topic?.ring ?? null;
-  if (topic === undefined || ring === null) return Promise.resolve({ recovered: false, position: null, messages: [] });
-  const { epoch } = ring;
-  const position = positionOf(topic);
-  const { mode, offset } = startOf(topic, since ?? 'oldest');
-  if (mode === FROM.NOW) return Promise.resolve({ recovered: false, position, messages: [] });
-  return new Promise((resolve, reject) => {
-    askHistory(topic, mode, offset, limit, (past) => {
-      if (past === null) return reject(new Error('The reactor failed'));
-      const messages = past.entries.map((entry) => {
-        return { data: entry.data, isBinary: !entry.isText, position: { epoch, offset: entry.offset } };
-      });
-      resolve({ recovered: past.recovered, position, messages });
-    });
-  });
+  return collect(server._topics?.all.get(name), sinceOf(options) ?? 'oldest', limitOf(options));
+}
+
+/** A long answer comes in pieces. @type {(topic: AnyTopic | undefined, since: Position | 'oldest', limit: number) => Promise<History>} */
+async function collect(topic, since, limit) {
+  const position = topic?.position ?? null;
+  /** @type {History['messages']} */
+  const messages = [];
+  if (topic === undefined || position === null) return { recovered: false, position, messages };
+  let { mode, offset } = records.startOf(topic, since);
+  if (mode === SINCE_NOW) return { recovered: false, position, messages };
+  const { epoch } = position;
+  let isWhole = false;
+  let top = 0;
+  for (let left = limit; left !== 0; left = Math.min(limit - messages.length, top - offset)) {
+    const bytes = await askPiece(topic, mode, offset, left);
+    const isFirst = messages.length === 0;
+    if (isFirst) isWhole = wordOf(bytes, HISTORY_RECOVERED) !== 0;
+    // Messages published since the first piece are not asked for.
+    if (isFirst) top = longOf(bytes, HISTORY_TOP);
+    const count = wordOf(bytes, HISTORY_COUNT);
+    // The history has lost what comes after the pieces before.
+    if (count === 0) return { recovered: isFirst && isWhole, position, messages: [] };
+    for (const entry of entriesOf(bytes, count)) {
+      mode = SINCE_OFFSET;
+      offset = longOf(entry, ENTRY_OFFSET);
+      const isBinary = (wordOf(entry, ENTRY_FLAGS) & PUBLISH_TEXT) === 0;
+      messages.push({ data: entry.subarray(ENTRY_WORDS * WORD_BYTES), isBinary, position: { epoch, offset } });
+    }
+  }
+  return { recovered: isWhole, position, messages };
+}
+
+/** @type {(topic: AnyTopic, mode: number, since: number, limit: number) => Promise<Buffer>} */
+function askPiece(topic, mode, since, limit) {
+  // Histories are in a reactor of sockets.
+  if (state.failure !== null) throw new Error('The reactor failed');
+  const { request, result } = expect(1, (bytes) => bytes);
+  records.history(topic, request, mode, since, limit);
+  return result;
+}
+
+/** The messages with their headers, the oldest first. @type {(bytes: Buffer, count: number) => Generator<Buffer>} */
+function* entriesOf(bytes, count) {
+  let start = HISTORY_WORDS * WORD_BYTES;
+  for (; count > 0; count--) {
+    const header = bytes.subarray(start);
+    const length = ENTRY_WORDS * WORD_BYTES + wordOf(header, ENTRY_LENGTH);
+    yield header.subarray(0, length);
+    start += Math.ceil(length / ENTRY_ALIGN) * ENTRY_ALIGN;
+  }
 }
 
 module.exports = { history };

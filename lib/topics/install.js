@@ -12,7 +12,6 @@ const {
   GAP_FROM,
   GAP_TO,
   GAP_TOPIC,
-  IN_DROPPED,
   IN_GAP,
   IN_SUBSCRIBED,
   KIND_MASK,
@@ -22,48 +21,25 @@ const {
   SUBSCRIBED_REQUEST,
 } = require('../base/layout');
 const { checkCallback, checkOptions, checkTopic, sinceOf } = require('./arguments');
-const { broadcast } = require('./broadcast');
 const { history } = require('./history');
-const { publish } = require('./publish');
-const { longOf, wordOf } = require('./records');
+const { broadcast, publish } = require('./publish');
+const { longOf, reportingTopic, wordOf } = require('./records');
 const { isOpen, subscriptionsOf } = require('./subscriptions');
-const { reportingTopic } = require('./topic');
 
 /** @import { Server, WebSocket } from '../connection/state' */
-/** @import { WebSocketServer } from '../../index' */
-/** @import { BroadcastOptions, Published, PublishOptions, Receipt } from '../../types/topics' */
-/** @import { Subscribed, SubscribeOptions, TopicLosses } from '../../types/topics' */
+/** @import * as Public from '../../index' */
+/** @import { Published, PublishOptions, Receipt, Subscribed, SubscribeOptions } from '../../types/topics' */
 
 /** @typedef {(result: Subscribed) => void} OnSubscribed */
-/**
- * @typedef {(topic: string, options?: SubscribeOptions | OnSubscribed | null, callback?:
- *   OnSubscribed) => boolean} Subscribe
- */
-/**
- * @typedef {(topic: string, data: Published, options?: PublishOptions | null) => number |
- *   Promise<Receipt>} Publish
- */
 
-/**
- * @typedef {object} OfServer
- * @property {Publish} publish
- * @property {(data: Published, options?: BroadcastOptions | null) => number} broadcast
- */
+/** In the public types the next two have overloads. @typedef {{ publish(topic: string, data: Published, options?: PublishOptions | null): number | Promise<Receipt> }} Publishing */
+
+/** @typedef {{ subscribe(topic: string, options?: SubscribeOptions | OnSubscribed | null, callback?: OnSubscribed): boolean }} Subscribing */
+
+/** The members that `install` adds to a WebSocket. @typedef {Publishing & Subscribing & Pick<Public.WebSocket, 'isSubscribed' | 'subscriptions' | 'topicCounts' | 'unsubscribe'>} Fields */
 
 /** Counts of a topic that does not exist. */
 const NO_COUNTS = { size: 0, published: 0, dropped: 0, missed: 0 };
-
-/**
- * The members that `install` adds to a WebSocket.
- *
- * @typedef {object} Fields
- * @property {Subscribe} subscribe
- * @property {(topic: string) => boolean} unsubscribe
- * @property {(topic: string) => boolean} isSubscribed
- * @property {string[]} subscriptions
- * @property {(topic: string) => TopicLosses} topicCounts
- * @property {Publish} publish
- */
 
 /** Methods of a WebSocket. @type {Fields & ThisType<WebSocket>} */
 const ofConnection = {
@@ -123,7 +99,7 @@ const ofConnection = {
 /**
  * Methods of a server.
  *
- * @type {OfServer & Pick<WebSocketServer, 'subscriberCount' | 'topicCounts' | 'topics' | 'history'> & ThisType<Server>}
+ * @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'history'> & ThisType<Server>}
  */
 const ofServer = {
   publish(topic, data, options) {
@@ -178,18 +154,18 @@ function record(ws, tag, offset, length) {
  * @type {(ws: WebSocket, kind: number, bytes: Buffer) => void}
  */
 function onRecord(ws, kind, bytes) {
+  const subscriptions = subscriptionsOf(ws);
   if (kind === IN_SUBSCRIBED) {
     const isRecovered = wordOf(bytes, SUBSCRIBED_RECOVERED) !== 0;
     const replayed = wordOf(bytes, SUBSCRIBED_REPLAYED);
     const request = wordOf(bytes, SUBSCRIBED_REQUEST);
-    subscriptionsOf(ws).answered(request, isRecovered, replayed, longOf(bytes, SUBSCRIBED_OFFSET));
-  } else if (kind === IN_DROPPED) {
-    const topic = reportingTopic(wordOf(bytes, DROPPED_TOPIC));
-    if (topic !== undefined) subscriptionsOf(ws).lost(topic, wordOf(bytes, DROPPED_COUNT));
-  } else if (kind === IN_GAP) {
-    const topic = reportingTopic(wordOf(bytes, GAP_TOPIC));
-    if (topic !== undefined) subscriptionsOf(ws).passed(topic, longOf(bytes, GAP_FROM), longOf(bytes, GAP_TO));
+    subscriptions.answered(request, isRecovered, replayed, longOf(bytes, SUBSCRIBED_OFFSET));
+    return;
   }
+  const topic = reportingTopic(wordOf(bytes, kind === IN_GAP ? GAP_TOPIC : DROPPED_TOPIC));
+  if (topic === undefined) return;
+  if (kind === IN_GAP) subscriptions.passed(topic, longOf(bytes, GAP_FROM), longOf(bytes, GAP_TO));
+  else subscriptions.lost(topic, wordOf(bytes, DROPPED_COUNT));
 }
 
 /** @type {(prototype: object, methods: object) => void} */
@@ -199,14 +175,8 @@ function define(prototype, methods) {
   Object.defineProperties(prototype, descriptors);
 }
 
-/** @param {object} prototype Prototype of WebSocket */
-function install(prototype) {
-  define(prototype, ofConnection);
-}
-
-/** @param {object} prototype Prototype of WebSocketServer */
-function installServer(prototype) {
-  define(prototype, ofServer);
-}
-
-module.exports = { install, installServer, record };
+module.exports = {
+  install: (/** @type {object} */ prototype) => define(prototype, ofConnection),
+  installServer: (/** @type {object} */ prototype) => define(prototype, ofServer),
+  record,
+};

@@ -1,18 +1,35 @@
 'use strict';
 
 const { checkValue, wrongType } = require('../base/checks');
+const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT } = require('../base/layout');
+const { BINARY, TEXT, isBlob, tagOf, toBytes } = require('../connection/arguments');
+const { clientsOf } = require('../connection/clients');
+const { PreparedMessage } = require('../connection/prepared');
+const { connections } = require('../reactor/table');
 const { checkOptions, checkTopic } = require('./arguments');
-const { messageOf, stamped } = require('./message');
 const records = require('./records');
-const { askReceipt } = require('./requests');
+const { expectReceipt } = require('./requests');
 const { topicsOf } = require('./server-topics');
-const { SLOW } = require('./settings');
-const { subscriptionsOf } = require('./subscriptions');
+const { DEFAULTS, SLOW } = require('./settings');
+const { isOpen, subscriptionsOf } = require('./subscriptions');
+const { Topic } = require('./topic');
 
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
-/** @import { Published, PublishOptions, Receipt } from '../../types/topics' */
-/** @import { Message } from './message' */
+/** @import { SendOptions } from '../../types/sending' */
+/** @import { BroadcastOptions, Published, PublishOptions, Receipt } from '../../types/topics' */
+/** @import { Counts } from './requests' */
+/** @import { Topics } from './server-topics' */
 /** @import { AnyTopic } from './topic' */
+
+/**
+ * The data of a message, in the form in which it is sent to all.
+ *
+ * @typedef {object} Message
+ * @property {number} tag kind | flags of a send
+ * @property {string | Uint8Array} data The payload
+ * @property {InstanceType<typeof PreparedMessage> | null} prepared The prepared message
+ *   of which it was made, which the reactors may have already; or null
+ */
 
 /** Names of options: those of `send()` are taken by both methods. */
 const BROADCAST = ['binary', 'compress', 'fin', 'mask', 'except'];
@@ -21,7 +38,6 @@ const PUBLISH = [...BROADCAST, 'key', 'receipt'];
 /** The outcomes of a message that no reactor gets. */
 const NOTHING = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
 
-/** @typedef {Omit<Receipt, 'position'>} Counts */
 /** @typedef {{ except: Set<WebSocket>, key: string, receipt: boolean }} Target */
 
 /** No connection is excepted. @type {Set<WebSocket>} */
@@ -44,22 +60,32 @@ function publish(server, name, data, options, publisher) {
 }
 
 /**
+ * Sends a message to all open connections of a server, in the order of `send()`.
+ *
+ * @type {(server: Server, data: Published, options: BroadcastOptions | null | undefined) => number}
+ * @throws {TypeError} Also for `clients` of the program that cannot be iterated
+ */
+function broadcast(server, data, options) {
+  const { except } = targetOf(options, null, BROADCAST);
+  const message = messageOf(data, options);
+  return Number(publishTo(everyoneOf(server), message, { except, key: '', receipt: false }));
+}
+
+/**
  * @type {(topic: AnyTopic, given: Message, target: Target) => number | Promise<Receipt>}
  * @throws {TypeError} For data that is not text in a topic with a stamp
  */
 function publishTo(topic, given, target) {
-  const { ring } = topic;
-  const offset = ring === null ? 0 : ring.offset + 1;
-  const message = ring !== null && ring.stamp !== null ? stamped(given, ring.stamp, offset) : given;
+  const message = topic.settings.stamp === null ? given : stamped(given, topic, topic.settings.stamp);
   const excepted = membersAmong(topic, target.except);
   const matched = topic.size - excepted.length;
   const sum = toReactors(topic, message, excepted, target);
   topic.published++;
-  if (ring !== null) {
-    ring.offset = offset;
-    ring.publishedAt = Date.now();
+  if (topic.epoch !== null) {
+    topic.offset++;
+    topic.publishedAt = Date.now();
   }
-  return target.receipt ? receiptOf(sum, matched, ring === null ? null : ring.position()) : matched;
+  return target.receipt ? receiptOf(sum, matched, topic.position) : matched;
 }
 
 /**
@@ -79,10 +105,7 @@ function targetOf(options, publisher, known = PUBLISH) {
   return { except: excepted === NO_CONNECTION ? new Set([publisher]) : new Set([publisher, ...excepted]), key, receipt };
 }
 
-/**
- * @type {(except: unknown) => Set<WebSocket>}
- * @throws {TypeError}
- */
+/** @type {(except: unknown) => Set<WebSocket>} @throws {TypeError} */
 function exceptOf(except) {
   if (except === undefined || except === null) return NO_CONNECTION;
   if (isWebSocket(except)) return new Set([except]);
@@ -114,17 +137,12 @@ function membersAmong(topic, connections) {
  * @type {(topic: AnyTopic, message: Message, excepted: WebSocket[], target: Target) => Promise<Counts> | null}
  */
 function toReactors(topic, message, excepted, { key, receipt }) {
-  if (topic.number === 0 || (topic.size === 0 && topic.ring === null)) return null;
+  if (topic.number === 0 || (topic.size === 0 && topic.epoch === null)) return null;
   const used = topic.settings.slow === SLOW.latest ? key : '';
-  let request = 0;
-  const sum = receipt
-    ? new Promise((resolve, reject) => {
-        request = askReceipt(topic.isForStreams, (counts) => (counts === null ? reject(new Error('The reactor failed')) : resolve(counts)));
-      })
-    : null;
+  const { request, result } = receipt ? expectReceipt(topic.isForStreams) : { request: 0, result: null };
   if (receipt || excepted.length !== 0 || used !== '') records.target(topic, request, excepted, used);
   records.publish(topic, message);
-  return sum;
+  return result;
 }
 
 /** @type {(sum: Promise<Counts> | null, matched: number, position: Receipt['position']) => Promise<Receipt>} */
@@ -134,4 +152,65 @@ async function receiptOf(sum, matched, position) {
   return { ...counts, matched, dropped: counts.dropped + matched - counts.matched, position };
 }
 
-module.exports = { BROADCAST, publish, publishTo, targetOf };
+/**
+ * No argument is checked yet.
+ *
+ * @type {(data: Published, options: SendOptions | null | undefined) => Message}
+ * @throws {TypeError}
+ */
+function messageOf(data, options) {
+  if (data instanceof PreparedMessage) return PreparedMessage.contentOf(data);
+  if (isBlob(data)) throw wrongType('data', 'read before it is published, if it is a Blob', data);
+  const content = typeof data === 'number' ? data.toString() : data;
+  const isText = typeof content === 'string';
+  const tag = options === undefined || options === null ? (isText ? TEXT : BINARY) : tagOf(options, !isText);
+  if ((tag & OUT_FLAG_FIN) === 0) throw wrongType('options.fin', 'true: a message is published whole', options?.fin);
+  return { tag, data: isText ? content : toBytes(content), prepared: null };
+}
+
+/**
+ * The same message with the position around it.
+ *
+ * @type {(message: Message, topic: AnyTopic, stamp: { before: string, after: string }) => Message}
+ * @throws {TypeError} For data that is not text
+ */
+function stamped({ data, tag }, topic, { before, after }) {
+  if ((tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
+  const [start, end] = [before, after].map((text) => text.replaceAll('$epoch', String(topic.epoch)).replaceAll('$offset', String(topic.offset + 1)));
+  const isText = typeof data === 'string';
+  return { tag, data: isText ? start + data + end : Buffer.concat([Buffer.from(start), data, Buffer.from(end)]), prepared: null };
+}
+
+/** @typedef {Everyone} Anyone */
+
+/** The topic of all open connections of a server. */
+class Everyone extends Topic {
+  /** @param {Topics} topics The topics of the server */
+  constructor(topics) {
+    super('', DEFAULTS);
+    this.topics = topics;
+  }
+
+  /** @param {WebSocket} ws A connection that gets all broadcasts from now on */
+  welcome(ws) {
+    // A program may put anything into `clients`.
+    if (ws?._owner?._topics !== this.topics || !isOpen(ws)) return;
+    const subscriptions = subscriptionsOf(ws);
+    if (!subscriptions.joined.has(this)) subscriptions.enter(this);
+  }
+}
+
+/** @type {(server: Server) => Everyone} @throws {TypeError} For `clients` of the program that cannot be iterated */
+function everyoneOf(server) {
+  const topics = topicsOf(server);
+  if (topics.everyone === null) {
+    // All connections, whatever a program has done to `clients`, and those that it has put there.
+    const own = /** @type {WebSocket[]} */ (connections()).filter((one) => one._owner === server);
+    const all = new Set([...own, ...(clientsOf(server) ?? [])]);
+    const everyone = (topics.everyone = new Everyone(topics));
+    for (const ws of all) everyone.welcome(ws);
+  }
+  return topics.everyone;
+}
+
+module.exports = { broadcast, publish };

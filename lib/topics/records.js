@@ -30,13 +30,11 @@ const {
 } = require('../base/layout');
 
 /** @import { WebSocket } from '../connection/state' */
-/** @import { Message } from './message' */
+/** @import { Position } from '../../types/topics' */
+/** @import { Message } from './publish' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {Pick<AnyTopic, 'number' | 'isForStreams'>} Known */
-
-/** Where a replay begins. */
-const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST };
 
 /** The number of values of a word. */
 const WORD = 2 ** 32;
@@ -44,9 +42,19 @@ const WORD = 2 ** 32;
 /** Bytes of a word. */
 const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
 
+/** The last number that was given to a topic. */
+let last = 0;
+/** Numbers that can be used again. @type {number[]} */
+const free = [];
+
+/** Topics that the reactors report on, by number. @type {Map<number, AnyTopic>} */
+const reporting = new Map();
+
 /** The reactors know the topic from now on. @param {AnyTopic} topic */
 function begin(topic) {
-  topic.enlist();
+  if (free.length === 0 && last === WORD - 1) throw new RangeError('There are no more numbers for topics');
+  topic.number = free.pop() ?? ++last;
+  if (topic.reports) reporting.set(topic.number, topic);
   introduce(topic);
 }
 
@@ -61,15 +69,44 @@ function tagFor(topic, tag) {
   return topic.isForStreams ? tag | outbox.FOR_STREAMS : tag;
 }
 
-/** The reactors forget the topic, with its messages and its members. @param {AnyTopic} topic */
+/**
+ * The reactors forget the topic, with its messages and its members. If they report on it, its number is in use until
+ * `forgetReports`.
+ *
+ * @param {AnyTopic} topic
+ */
 function end(topic) {
   outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TOPIC_END), []);
   outbox.handOver();
-  topic.strike();
+  if (!topic.reports) free.push(topic.number);
+  topic.number = 0;
+}
+
+/** @param {number} number The number of a topic on which no report comes any more */
+function forgetReports(number) {
+  reporting.delete(number);
+  free.push(number);
+}
+
+/** Undefined: the topic is forgotten. @type {(number: number) => AnyTopic | undefined} */
+function reportingTopic(number) {
+  return reporting.get(number);
 }
 
 /**
- * With `request` 0 no answer is wanted; `mode` is one of FROM, and `since` the offset after which it begins.
+ * Where a replay begins: `mode` is one of SINCE_, and `offset` that of the message before.
+ *
+ * @type {(topic: AnyTopic, since: Position | 'oldest' | undefined) => { mode: number, offset: number }}
+ */
+function startOf(topic, since) {
+  if (topic.epoch === null || since === undefined) return { mode: SINCE_NOW, offset: 0 };
+  if (typeof since === 'string') return { mode: SINCE_OLDEST, offset: 0 };
+  const isOurs = since.epoch === topic.epoch && since.offset <= topic.offset;
+  return isOurs ? { mode: SINCE_OFFSET, offset: since.offset } : { mode: SINCE_NOW, offset: 0 };
+}
+
+/**
+ * With `request` 0 no answer is wanted; `mode` and `since` as from `startOf`.
  *
  * @type {(ws: WebSocket, topic: AnyTopic, request: number, mode: number, since: number) => void}
  */
@@ -153,15 +190,18 @@ function longOf(bytes, index) {
 }
 
 module.exports = {
-  FROM,
+  WORD,
   WORD_BYTES,
   ask,
   begin,
   end,
+  forgetReports,
   history,
   historyBudget,
   longOf,
   publish,
+  reportingTopic,
+  startOf,
   subscribe,
   target,
   unsubscribe,

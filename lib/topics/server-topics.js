@@ -2,7 +2,7 @@
 
 // The topics of a server.
 
-const { state } = require('../reactor/table');
+const { state } = require('../reactor/link');
 const records = require('./records');
 const { endTopic } = require('./requests');
 const { settingsOf } = require('./settings');
@@ -18,9 +18,6 @@ const SWEEP_TOPICS = 4096;
 /** The interval while a check finds this many topics that have expired: there may be more. */
 const BUSY_MILLISECONDS = 50;
 const BUSY_TOPICS = SWEEP_TOPICS / 4;
-
-/** The events of a topic that listeners of the server get. */
-const EVENT = { CREATED: 'created', EMPTY: 'empty' };
 
 /** Whether the reactors have the budget for histories: the first history decides. */
 let isBudgetKnown = false;
@@ -38,15 +35,15 @@ class ServerTopics {
      * The topic of all open connections, which has no name: it exists from the first broadcast on,
      * until all have gone.
      *
-     * @type {import('./broadcast').Anyone | null}
+     * @type {import('./publish').Anyone | null}
      */
     this.everyone = null;
     /** Topics that are kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
-    this.sweeping = /** @type {NodeJS.Timeout | null} */ (null);
+    this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Names and events that have not been emitted yet. @type {Array<[string, string]>} */
     this.news = [];
-    /** The server has closed: nothing is kept any more. */
+    /** The server has closed. */
     this.isOver = false;
   }
 
@@ -73,14 +70,15 @@ class ServerTopics {
     return settingsOf(topicOptions === null ? undefined : topicOptions(name));
   }
 
-  /** @type {(name: string, settings: ReturnType<typeof settingsOf>, isOnReactors: boolean) => AnyTopic} */
+  /** @type {(name: string, settings: AnyTopic['settings'], isOnReactors: boolean) => AnyTopic} */
   create(name, settings, isOnReactors) {
     // `topicOptions` may have subscribed to it.
     const known = this.all.get(name);
     if (known !== undefined) return known;
-    const topic = new Topic(ownText(name), settings);
+    // A text of its own: it may have been cut out of a longer one, which it would keep in memory.
+    const topic = new Topic(JSON.parse(JSON.stringify(name)), settings);
     // It may throw.
-    if (topic.ring !== null || isOnReactors) this.register(topic);
+    if (topic.epoch !== null || isOnReactors) this.register(topic);
     this.all.set(topic.name, topic);
     return topic;
   }
@@ -91,7 +89,7 @@ class ServerTopics {
     // Reactors that start later would not know it.
     if (!state.hasStarted) this.options.start();
     const { historyBudget } = this.options;
-    if (topic.ring !== null && !isBudgetKnown) {
+    if (topic.epoch !== null && !isBudgetKnown) {
       isBudgetKnown = true;
       if (historyBudget !== null) records.historyBudget(historyBudget || Number.MAX_SAFE_INTEGER);
     }
@@ -101,20 +99,20 @@ class ServerTopics {
   /** @param {AnyTopic} topic A topic that has its first subscriber */
   woke(topic) {
     this.idle.delete(topic);
-    this.report(topic, EVENT.CREATED);
+    this.report(topic, 'created');
   }
 
   /** @param {AnyTopic} topic A topic that has no subscribers any more */
   emptied(topic) {
-    this.report(topic, EVENT.EMPTY);
-    if (topic.ring === null || this.isOver) this.forget(topic);
+    this.report(topic, 'empty');
+    if (topic.epoch === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
 
   /** @param {AnyTopic} topic A topic with a history and without subscribers */
   rest(topic) {
     this.idle.add(topic);
-    if (this.sweeping === null) this.sweepLater(SWEEP_MILLISECONDS);
+    if (this.sweeping === undefined) this.sweepLater(SWEEP_MILLISECONDS);
   }
 
   /** @param {number} milliseconds Time until idle topics are checked */
@@ -133,16 +131,16 @@ class ServerTopics {
 
   /** Forgets topics whose positions have expired. */
   sweep() {
-    this.stopSweeping();
+    clearTimeout(this.sweeping);
+    this.sweeping = undefined;
     const now = Date.now();
     let left = Math.min(SWEEP_TOPICS, this.idle.size);
     let forgotten = 0;
     for (const topic of this.idle) {
       if (left-- === 0) break;
-      const { ring, settings } = topic;
       // Topics that stay are checked again after all others.
       this.idle.delete(topic);
-      if (ring !== null && now - ring.publishedAt < settings.positionTtl) this.idle.add(topic);
+      if (now - topic.publishedAt < topic.settings.positionTtl) this.idle.add(topic);
       else {
         this.forget(topic);
         forgotten++;
@@ -151,16 +149,11 @@ class ServerTopics {
     if (this.idle.size !== 0) this.sweepLater(forgotten < BUSY_TOPICS ? SWEEP_MILLISECONDS : BUSY_MILLISECONDS);
   }
 
-  stopSweeping() {
-    if (this.sweeping !== null) clearTimeout(this.sweeping);
-    this.sweeping = null;
-  }
-
-  /** The server has closed. */
+  /** The server has closed: nothing is kept any more. */
   end() {
     this.isOver = true;
     for (const topic of this.idle) this.forget(topic);
-    this.stopSweeping();
+    clearTimeout(this.sweeping);
   }
 
   /**
@@ -173,11 +166,6 @@ class ServerTopics {
     if (topic === this.everyone || this.server.listenerCount('topic') === 0) return;
     if (this.news.push([topic.name, event]) === 1) process.nextTick(emitNews, this);
   }
-}
-
-/** @type {(text: string) => string} */
-function ownText(text) {
-  return JSON.parse(JSON.stringify(text));
 }
 
 /** @param {ServerTopics} topics The topics of a server */

@@ -2,13 +2,12 @@
 
 const { GONE } = require('../base/bits');
 const { OPEN } = require('../base/constants');
-const { FROM, subscribe, unsubscribe } = require('./records');
+const { startOf, subscribe, unsubscribe } = require('./records');
 const { nextRequest } = require('./requests');
 const { topicsOf } = require('./server-topics');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
-/** @import { Topics } from './server-topics' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
@@ -24,6 +23,7 @@ class Subscriptions {
   /** @param {WebSocket} ws A connection of a server */
   constructor(ws) {
     this.ws = ws;
+    this.topics = topicsOf(/** @type {Server} */ (ws._owner));
     /** @type {Set<AnyTopic>} */
     this.joined = new Set();
     /**
@@ -42,19 +42,18 @@ class Subscriptions {
    * @type {(name: string, since: Position | 'oldest' | undefined, callback: SubscribedCallback | undefined) => boolean}
    */
   join(name, since, callback) {
-    const { ws } = this;
-    const topics = topicsOf(/** @type {Server} */ (ws._owner));
+    const { topics } = this;
     const settings = topics.all.get(name)?.settings ?? topics.settings(name);
-    if (!isOpen(ws)) return false;
-    this.enter(topics, topics.create(name, settings, true), since, callback);
+    if (!isOpen(this.ws)) return false;
+    this.enter(topics.create(name, settings, true), since, callback);
     return true;
   }
 
-  /** @type {(topics: Topics, topic: AnyTopic, since: Position | 'oldest' | undefined, callback: SubscribedCallback | undefined) => void} */
-  enter(topics, topic, since, callback) {
+  /** @type {(topic: AnyTopic, since?: Position | 'oldest', callback?: SubscribedCallback) => void} */
+  enter(topic, since, callback) {
     const isNew = !this.joined.has(topic);
     const { mode, offset } = startOf(topic, since);
-    topics.register(topic);
+    this.topics.register(topic);
     if (isNew) topic.size++;
     const request = callback === undefined ? 0 : nextRequest();
     if (callback !== undefined) {
@@ -64,16 +63,15 @@ class Subscriptions {
     subscribe(this.ws, topic, request, mode, offset);
     if (!isNew) return;
     this.joined.add(topic);
-    if (topic.size === 1) topics.woke(topic);
+    if (topic.size === 1) this.topics.woke(topic);
   }
 
   /** @type {(name: string) => boolean} */
   quit(name) {
-    const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
-    const topic = topics.all.get(name);
+    const topic = this.topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
     unsubscribe(this.ws, topic.number);
-    if (--topic.size === 0) topics.emptied(topic);
+    if (--topic.size === 0) this.topics.emptied(topic);
     return true;
   }
 
@@ -82,7 +80,9 @@ class Subscriptions {
     const { joined, pending, ws } = this;
     if (pending !== null) {
       this.pending = null;
-      for (const { callback, topic } of pending.values()) process.nextTick(callback, nothing(topic));
+      for (const { callback, topic } of pending.values()) {
+        process.nextTick(callback, { recovered: false, position: topic.position, replayed: 0 });
+      }
     }
     if (joined.size === 0) return;
     this.joined = new Set();
@@ -97,12 +97,10 @@ class Subscriptions {
    * @type {(joined: IterableIterator<AnyTopic>) => void}
    */
   partAll(joined) {
-    const { ws } = this;
-    const topics = topicsOf(/** @type {Server} */ (ws._owner));
     let left = MOST_PARTED;
     for (let next = joined.next(); !next.done; next = joined.next()) {
       const topic = next.value;
-      if (--topic.size === 0) topics.emptied(topic);
+      if (--topic.size === 0) this.topics.emptied(topic);
       if (--left === 0) return void setImmediate(() => this.partAll(joined));
     }
   }
@@ -121,9 +119,8 @@ class Subscriptions {
    * @type {(topic: AnyTopic, from: number, to: number) => void}
    */
   passed(topic, from, to) {
-    const { name, ring } = topic;
-    if (ring === null) return;
-    const { epoch } = ring;
+    const { epoch, name } = topic;
+    if (epoch === null) return;
     topic.missed += to - from + 1;
     this.lossOf(name).missed += to - from + 1;
     this.ws.emit('gap', name, { epoch, offset: from }, { epoch, offset: to });
@@ -154,7 +151,7 @@ class Subscriptions {
     if (waiting === undefined) return;
     this.pending?.delete(request);
     const { callback, topic } = waiting;
-    const position = topic.ring === null ? null : { epoch: topic.ring.epoch, offset };
+    const position = topic.epoch === null ? null : { epoch: topic.epoch, offset };
     callback({ recovered, position, replayed });
   }
 }
@@ -162,24 +159,6 @@ class Subscriptions {
 /** @type {(ws: WebSocket) => boolean} */
 function isOpen(ws) {
   return ws._readyState === OPEN && (ws._bits & GONE) === 0;
-}
-
-/** @type {(topic: AnyTopic, since: Position | 'oldest' | undefined) => { mode: number, offset: number }} */
-function startOf({ ring }, since) {
-  if (ring === null || since === undefined) return { mode: FROM.NOW, offset: 0 };
-  if (typeof since === 'string') return { mode: FROM.OLDEST, offset: 0 };
-  const isOurs = since.epoch === ring.epoch && since.offset <= ring.offset;
-  return isOurs ? { mode: FROM.OFFSET, offset: since.offset } : { mode: FROM.NOW, offset: 0 };
-}
-
-/** The position of its last message. @type {(topic: AnyTopic) => Position | null} */
-function positionOf({ ring }) {
-  return ring === null ? null : ring.position();
-}
-
-/** The result for a connection that is not a member. @type {(topic: AnyTopic) => Subscribed} */
-function nothing(topic) {
-  return { recovered: false, position: positionOf(topic), replayed: 0 };
 }
 
 /** Made on first use. @type {(ws: WebSocket) => Subscriptions} */
@@ -192,4 +171,4 @@ function subscriptionsOf(ws) {
   return /** @type {Subscriptions} */ (extra.topics);
 }
 
-module.exports = { isOpen, positionOf, startOf, subscriptionsOf };
+module.exports = { isOpen, subscriptionsOf };

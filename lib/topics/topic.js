@@ -1,18 +1,17 @@
 'use strict';
 
-const { Ring } = require('./ring');
+// Topics, and positions of those with history. The reactors have the messages; the count is here, for the calls of
+// `publish()` make the order of a topic.
+
+const { randomBytes } = require('node:crypto');
+
 const { SLOW } = require('./settings');
 
-/** @import { WebSocket } from '../connection/state' */
+/** @import { Position } from '../../types/topics' */
 /** @import { Settings } from './settings' */
 
-/** Number of the next topic that needs one of its own; 0 is none. */
-let last = 0;
-/** Numbers that can be used again. @type {number[]} */
-const free = [];
-
-/** Topics that the reactors report on, by number. @type {Map<number, Topic>} */
-const reporting = new Map();
+/** Bytes of randomness: 8 characters that need no escape in JSON or in a URL. */
+const EPOCH_BYTES = 6;
 
 /** @typedef {Topic} AnyTopic */
 
@@ -26,47 +25,29 @@ class Topic {
     this.number = 0;
     /** The number of subscribers. */
     this.size = 0;
-    this.ring = settings.history === 0 ? null : new Ring(settings);
+    /** Of its history, if it has one. It differs each time: a position of a history that is lost recovers nothing. */
+    this.epoch = settings.history === 0 ? null : randomBytes(EPOCH_BYTES).toString('base64url');
+    /** Offset of the last message with a position; the first has 1. */
+    this.offset = 0;
+    /** The time at which that was published, by `Date.now()`. */
+    this.publishedAt = Date.now();
     /** Whether the reactor of the streams knows it, if there is another one: for a history, or from its first member there on. */
-    this.isForStreams = this.ring !== null;
+    this.isForStreams = this.epoch !== null;
     /** Messages so far; of their copies, how many were dropped, and how many were in gaps. */
     this.published = 0;
     this.dropped = 0;
     this.missed = 0;
   }
 
+  /** Of the last message; null without a history. @returns {Position | null} */
+  get position() {
+    return this.epoch === null ? null : { epoch: this.epoch, offset: this.offset };
+  }
+
   /** @returns {boolean} Whether the reactors may report that something was dropped, or is missing */
   get reports() {
     return this.settings.slow !== SLOW.queue;
   }
-
-  /** Gives it a number. */
-  enlist() {
-    this.number = free.pop() ?? next();
-    if (this.reports) reporting.set(this.number, this);
-  }
-
-  /** The reactors forget it. If they report on it, its number is in use until `forgetReports`. */
-  strike() {
-    if (!this.reports) free.push(this.number);
-    this.number = 0;
-  }
 }
 
-function next() {
-  if (last === 2 ** 32 - 1) throw new RangeError('There are no more numbers for topics');
-  return ++last;
-}
-
-/** @param {number} number The number of a topic on which no report comes any more */
-function forgetReports(number) {
-  reporting.delete(number);
-  free.push(number);
-}
-
-/** Undefined: the topic is forgotten. @type {(number: number) => Topic | undefined} */
-function reportingTopic(number) {
-  return reporting.get(number);
-}
-
-module.exports = { Topic, forgetReports, reportingTopic };
+module.exports = { Topic };

@@ -41,7 +41,7 @@ async function pack(mode) {
 
 /** This system has the addon of lib/native, and no other one has any. */
 function withHostAddon(system) {
-  const { systemName } = createRequire(import.meta.url)('../../lib/reactor/loader.js');
+  const { systemName } = createRequire(import.meta.url)('../../lib/reactor/addon.js');
   const isHost = system.name === systemName();
   return { ...system, file: isHost ? join(root, 'lib/native', basename(system.file)) : '' };
 }

@@ -18,7 +18,6 @@ use napi_derive::napi;
 
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Arena;
-use crate::bridge::large::Large;
 use crate::bridge::layout::{
     ASKED_GENERATION, ASKED_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
     DRAINED_STREAMS, DRAINED_TURN, FLOW_DESTROY, FLOW_END, FLOW_RESET, FLOW_RESUME, FLOW_SENT_SHIFT,
@@ -29,6 +28,7 @@ use crate::bridge::layout::{
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
 use crate::bridge::tally::Histogram;
+use crate::engine::Large;
 use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamFlow};
 
 use super::drives::{Drives, INLINE};
@@ -53,7 +53,7 @@ pub(super) struct Crossing {
     /// Large payloads of the records in it.
     pub(super) large: Vec<Large>,
     /// The batch that JavaScript has drained last, until it drains the next.
-    current: Option<Box<Batch>>,
+    pub(super) current: Option<Box<Batch>>,
     /// The records of the last chunk, until JavaScript has dealt with them.
     passed: Option<Passed>,
     /// The number of the reactor of that batch.
@@ -91,11 +91,6 @@ impl Crossing {
         }
     }
 
-    /// The batch that JavaScript has drained last.
-    pub(super) fn current(&self) -> Option<&Batch> {
-        self.current.as_deref()
-    }
-
     /// A large payload of the batch, or of the chunk, that JavaScript has now.
     pub(super) fn large_payload(&self, index: usize) -> Option<&[u8]> {
         let batch = self.current.as_ref().map(|batch| &batch.large);
@@ -119,8 +114,8 @@ impl Crossing {
     pub(super) fn lend_arena(&mut self, memory: Box<dyn Lent>) {
         if self.arena.is_none() {
             self.arena = Some(memory);
-        } else {
-            self.drives.lend_arena(memory);
+        } else if let Some(outbox) = self.drives.outbox() {
+            outbox.give_back(memory);
         }
     }
 
@@ -155,8 +150,9 @@ impl Crossing {
         if std::mem::take(&mut self.flushed) < WORTH_EXCHANGE {
             return;
         }
+        let Some(outbox) = self.drives.outbox() else { return };
         if let Some(arena) = self.arena.take() {
-            let next = self.drives.exchange(arena);
+            let next = outbox.exchange(arena);
             self.words.replace(FLUSHED_NEXT, next.id() + 1);
             self.arena = Some(next);
         }

@@ -9,10 +9,9 @@ use std::rc::Rc;
 
 use napi::Result;
 
-use crate::bridge::chunk::{Arena, Chunk};
+use crate::bridge::chunk::{Arena, Outbox};
 use crate::bridge::layout::{PIPE_SLOTS, TOPIC_SLOT};
-use crate::bridge::room::Lent;
-use crate::bridge::split::{Counts, split};
+use crate::bridge::split::split;
 use crate::reactor::Command;
 
 use super::inline::Inline;
@@ -24,27 +23,18 @@ pub(super) const INLINE: usize = 0;
 pub(super) struct Drives {
     pub(super) inline: Rc<Inline>,
     threads: OnceCell<Threads>,
-    /// A server has asked for reactors.
-    started: Cell<bool>,
     /// The threads have ended before the environment.
     ended: Cell<bool>,
 }
 
 impl Drives {
     pub(super) fn new(inline: Rc<Inline>) -> Self {
-        Self { inline, threads: OnceCell::new(), started: Cell::new(false), ended: Cell::new(false) }
+        Self { inline, threads: OnceCell::new(), ended: Cell::new(false) }
     }
 
-    /// `threads`: the reactors that have the sockets; `None`: the one on the JavaScript thread has.
-    pub(super) fn start(&self, threads: Option<Threads>) {
-        self.started.set(true);
-        if let Some(threads) = threads {
-            let _only_once = self.threads.set(threads);
-        }
-    }
-
-    pub(super) fn has_started(&self) -> bool {
-        self.started.get()
+    /// From now on these have the sockets.
+    pub(super) fn start(&self, threads: Threads) {
+        let _only_once = self.threads.set(threads);
     }
 
     /// Whether there is no thread.
@@ -104,33 +94,17 @@ impl Drives {
             return flushed(self.inline.flush(arena, None), Ok(()));
         }
         let large = std::mem::take(&mut arena.large);
-        // Those in threads, the first of which has the histories, then the one on this thread.
-        let count = threads.count();
-        let part = |slot| if slot < PIPE_SLOTS { threads.of_slot(slot) } else { count };
-        let counts = Counts { sockets: count, all: count + 1 };
-        let chunks = split(arena.bytes(), large, counts, part, |part| threads.buffer(part));
-        let outcome = chunks.into_iter().enumerate().try_for_each(|(part, chunk)| match chunk {
-            Chunk { bytes, .. } if bytes.is_empty() => Ok(()),
-            chunk => {
-                self.submit(if part == count { INLINE } else { INLINE + 1 + part }, Command::Chunk(chunk))
-            }
-        });
+        let buffer = |number: usize| threads.buffer(number.wrapping_sub(INLINE + 1));
+        let chunks = split(arena.bytes(), large, threads.count(), |slot| self.of_slot(slot), buffer);
+        // The one on this thread applies its own at once, so it comes last.
+        let mut chunks = chunks.into_iter().enumerate().rev().filter(|(_, chunk)| !chunk.bytes.is_empty());
+        let outcome = chunks.try_for_each(|(number, chunk)| self.submit(number, Command::Chunk(chunk)));
         flushed(arena.memory, outcome)
     }
 
-    /// The arena to be filled next instead of one that is empty.
-    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
-        match self.threads() {
-            Some(threads) => threads.exchange(arena),
-            None => arena,
-        }
-    }
-
-    /// Lends memory for arenas to threads, which need more than the one that is filled.
-    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
-        if let Some(threads) = self.threads() {
-            threads.lend_arena(memory);
-        }
+    /// For the memory of arenas. `None`: there is no thread, and one arena is enough.
+    pub(super) fn outbox(&self) -> Option<&Outbox<Command>> {
+        self.threads()?.outbox()
     }
 
     /// Reports that credit was given back for which a reactor waits.
@@ -161,21 +135,13 @@ impl Drives {
         }
     }
 
-    /// Ends the reactors with the environment, which waits for `until_closed` to be dropped.
+    /// Ends the reactors for good. `until_closed` is dropped when the loop has closed their handles.
     pub(super) fn close<T: 'static>(&self, until_closed: T) {
-        if let Some(threads) = self.threads.get() {
-            threads.stop();
-        }
         let until_closed = Rc::new(until_closed);
-        self.inline.close(until_closed.clone());
-        self.inline.wake.cut(until_closed);
-    }
-
-    /// Lets the reactors end, sooner or later, with all that they have.
-    pub(super) fn retire(&self) {
-        self.inline.close(Rc::new(()));
-        if !self.threads.get().is_some_and(Threads::retire) {
-            self.inline.wake.cut(());
+        self.inline.close(&until_closed);
+        if let Some(threads) = self.threads.get() {
+            threads.close(until_closed);
         }
+        self.inline.wake.cut();
     }
 }

@@ -82,7 +82,7 @@ impl Inline {
     }
 
     /// Ends the reactor. `until_closed` is dropped when the loop has closed its handles.
-    pub(super) fn close<T: 'static>(&self, until_closed: Rc<T>) {
+    pub(super) fn close<T: 'static>(&self, until_closed: &Rc<T>) {
         self.stop();
         if let Some(watch) = self.watch.take() {
             watch.close(until_closed);

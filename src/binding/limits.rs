@@ -9,17 +9,6 @@ use crate::bridge::admission::{Admission, Denial, Limits};
 use crate::bridge::origins::Origins;
 use crate::bridge::rates::Rates;
 
-/// 0 = none.
-#[napi(object)]
-pub struct AdmissionLimits {
-    pub max_connections: u32,
-    /// Of one IPv4 address, or of one /64 of IPv6.
-    pub max_connections_per_address: u32,
-    pub handshakes_per_second: u32,
-    /// Patterns; undefined: every origin.
-    pub origins: Option<Vec<String>>,
-}
-
 #[napi(js_name = "Admission")]
 pub struct JsAdmission {
     pub(super) shared: Arc<Admission>,
@@ -27,14 +16,16 @@ pub struct JsAdmission {
 
 #[napi]
 impl JsAdmission {
+    /// 0: no limit. `origins`: patterns; undefined: every origin.
     #[napi(constructor, catch_unwind)]
-    pub fn new(limits: AdmissionLimits) -> Self {
-        let limits = Limits {
-            connections: limits.max_connections,
-            connections_per_address: limits.max_connections_per_address,
-            handshakes_per_second: limits.handshakes_per_second,
-            origins: limits.origins.map(Origins::matching).unwrap_or_default(),
-        };
+    pub fn new(
+        connections: u32,
+        connections_per_address: u32,
+        handshakes_per_second: u32,
+        origins: Option<Vec<String>>,
+    ) -> Self {
+        let origins = origins.map(Origins::matching).unwrap_or_default();
+        let limits = Limits { connections, connections_per_address, handshakes_per_second, origins };
         Self { shared: Arc::new(Admission::new(limits)) }
     }
 
@@ -80,17 +71,6 @@ fn ip(address: &str) -> Option<IpAddr> {
     address.split('%').next()?.parse().ok()
 }
 
-/// In a second; 0 = no limit.
-#[napi(object)]
-pub struct RateLimits {
-    /// Pings and pongs included.
-    pub messages_per_second: u32,
-    /// An integer.
-    pub bytes_per_second: f64,
-    /// Whether a connection that sends more is closed; else it is not read for a while.
-    pub closes: bool,
-}
-
 #[napi(js_name = "Rates")]
 pub struct JsRates {
     pub(super) shared: Arc<Rates>,
@@ -98,10 +78,10 @@ pub struct JsRates {
 
 #[napi]
 impl JsRates {
+    /// As of [`Rates`]. `bytes` is an integer.
     #[napi(constructor, catch_unwind)]
-    pub fn new(limits: RateLimits) -> Self {
-        let RateLimits { messages_per_second, bytes_per_second, closes } = limits;
-        Self { shared: Arc::new(Rates::new(messages_per_second, bytes_per_second as u64, closes)) }
+    pub fn new(messages: u32, bytes: f64, closes: bool) -> Self {
+        Self { shared: Arc::new(Rates::new(messages, bytes as u64, closes)) }
     }
 
     /// By messages, and by bytes.

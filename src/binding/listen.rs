@@ -1,11 +1,11 @@
-//! Options from JavaScript, errors as Node's own servers raise them.
+//! Options from JavaScript.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use napi::{Env, Error, JsValue, Result, Status};
+use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
 use super::adopt;
@@ -110,29 +110,25 @@ pub(super) fn listening(id: u32, listener: &BoundListener, given: Option<i32>) -
 }
 
 pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> {
-    let backlog = options.backlog.max(1);
-    if let Some(fd) = options.fd {
-        return adopt::listener(fd, backlog).map_err(|error| listen_error(env, &error, Place::Given));
-    }
-    if let Some(path) = &options.socket_path {
-        let bound = BoundListener::bind_path(Path::new(path), options.mode, backlog);
-        return bound.map_err(|error| listen_error(env, &error, Place::Path(path)));
-    }
     let host = options.host.as_deref().map(str::parse::<IpAddr>).transpose().map_err(|_not_an_ip| {
         Error::new(Status::InvalidArg, "host: an IP address is expected here; names are looked up before")
     })?;
     let port = u16::try_from(options.port)
         .map_err(|_too_large| Error::new(Status::InvalidArg, "port: must be at most 65535"))?;
-    let address = ListenAddress {
-        host,
-        port,
-        backlog,
-        ipv6_only: options.ipv6_only,
-        reuse_port: options.reuse_port,
-        tcp: tcp_options(options),
+    let backlog = options.backlog.max(1);
+    let bound = match (options.fd, &options.socket_path) {
+        (Some(fd), _) => adopt::listener(fd, backlog),
+        (None, Some(path)) => BoundListener::bind_path(Path::new(path), options.mode, backlog),
+        (None, None) => BoundListener::bind(&ListenAddress {
+            host,
+            port,
+            backlog,
+            ipv6_only: options.ipv6_only,
+            reuse_port: options.reuse_port,
+            tcp: tcp_options(options),
+        }),
     };
-    let place = Place::Address(options.host.as_deref().unwrap_or("::"), port);
-    BoundListener::bind(&address).map_err(|error| listen_error(env, &error, place))
+    bound.map_err(|error| listen_error(env, &error, options))
 }
 
 fn tcp_options(options: &ListenOptions) -> TcpOptions {
@@ -183,80 +179,30 @@ fn latin1(c: char) -> u8 {
     u8::try_from(u32::from(c)).unwrap_or(0)
 }
 
-/// The same on every POSIX system that we build for.
-const EACCES: i32 = 13;
-const EINVAL: i32 = 22;
-const ENFILE: i32 = 23;
-const EMFILE: i32 = 24;
-/// On Windows libuv's.
-const ENOTSUP: i32 = if cfg!(windows) {
-    4049
-} else if cfg!(target_os = "linux") {
-    95
-} else {
-    45
-};
-
-/// What was asked for, as errors show it.
-#[derive(Clone, Copy)]
-enum Place<'a> {
-    /// As in Node, a port that the system chose is not shown.
-    Address(&'a str, u16),
-    Path(&'a str),
-    Given,
-}
-
-impl Place<'_> {
-    /// Code, sentence and number as Node reports them.
-    fn cause(self, error: &io::Error) -> (&'static str, String, i32) {
-        let number = error.raw_os_error();
-        let (code, sentence, number) = match (error.kind(), self) {
-            (ErrorKind::AddrInUse, _) => ("EADDRINUSE", "address already in use", number),
-            (ErrorKind::AddrNotAvailable, _) => ("EADDRNOTAVAIL", "address not available", number),
-            (ErrorKind::PermissionDenied, _) => ("EACCES", "permission denied", number),
-            // As libuv reports a missing folder.
-            (ErrorKind::NotFound, Place::Path(_)) => ("EACCES", "permission denied", Some(EACCES)),
-            (ErrorKind::NotADirectory, _) => ("ENOTDIR", "not a directory", number),
-            (ErrorKind::ReadOnlyFilesystem, _) => ("EROFS", "read-only file system", number),
-            (ErrorKind::Unsupported, _) => {
-                ("ENOTSUP", "operation not supported on socket", number.or(Some(ENOTSUP)))
-            }
-            _ if number == Some(ENFILE) => ("ENFILE", "file table overflow", number),
-            _ if number == Some(EMFILE) => ("EMFILE", "too many open files", number),
-            // The descriptor is not open, no socket, or a connected one.
-            (_, Place::Given) | (ErrorKind::InvalidInput, _) => ("EINVAL", "invalid argument", Some(EINVAL)),
-            _ => return ("UNKNOWN", error.to_string(), -number.unwrap_or(0)),
-        };
-        (code, sentence.to_owned(), -number.unwrap_or(0))
-    }
-}
-
-/// As `net.Server` would emit it: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
-fn listen_error(env: &Env, error: &io::Error, place: Place<'_>) -> Error {
-    let (code, sentence, errno) = place.cause(error);
-    let (shown, address, port) = match place {
-        Place::Address(host, 0) => (format!(" {host}"), Some(host), None),
-        Place::Address(host, port) => (format!(" {host}:{port}"), Some(host), Some(i32::from(port))),
-        Place::Path(path) => (format!(" {path}"), Some(path), Some(-1)),
-        Place::Given => (String::new(), None, None),
+/// Also the code that Node would report, where lib cannot find it by the system's number.
+fn listen_error(env: &Env, error: &io::Error, options: &ListenOptions) -> Error {
+    let code = match error.kind() {
+        ErrorKind::AddrInUse => "EADDRINUSE",
+        ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
+        ErrorKind::PermissionDenied => "EACCES",
+        // As libuv reports a missing folder.
+        ErrorKind::NotFound if options.socket_path.is_some() => "EACCES",
+        ErrorKind::Unsupported => "ENOTSUP",
+        _ if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => return system_error(error),
+        // The descriptor is not open, no socket, or a connected one.
+        _ if options.fd.is_some() => "EINVAL",
+        ErrorKind::InvalidInput => "EINVAL",
+        _ => return system_error(error),
     };
-    let message = format!("listen {code}: {sentence}{shown}");
-    let throw = || {
-        let mut object = env.create_error(Error::new(Status::GenericFailure, message.clone()))?;
-        object.set("code", code)?;
-        object.set("errno", errno)?;
-        object.set("syscall", "listen")?;
-        object.set("address", address)?;
-        if let Some(port) = port {
-            object.set("port", port)?;
-        }
-        env.throw(object.to_unknown())
-    };
-    match throw() {
-        Ok(()) => Error::new(Status::PendingException, message),
+    match env.throw_error(&error.to_string(), Some(code)) {
+        Ok(()) => Error::new(Status::PendingException, code.to_owned()),
         Err(other) => other,
     }
 }
+
+/// The same on every POSIX system that we build for.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
 
 pub(super) fn system_error(error: &io::Error) -> Error {
     Error::new(Status::GenericFailure, error.to_string())

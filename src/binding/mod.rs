@@ -28,7 +28,7 @@ mod wake;
 pub use crossing::Calls;
 pub use handshake::HeaderFault;
 pub use handshake::{accept_key, check_upgrade, negotiate_deflate, parse_extensions, parse_subprotocols};
-pub use limits::{AdmissionLimits, JsAdmission, JsRates, RateLimits};
+pub use limits::{JsAdmission, JsRates};
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use metrics::{HistogramCounts, ReactorMetrics};
 pub use reactor::JsReactor;

@@ -9,9 +9,9 @@ use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
 use crate::bridge::gauges::Gauges;
-use crate::bridge::large::Large;
 use crate::bridge::layout::DRAINED_WORDS;
 use crate::bridge::rates::Rates;
+use crate::engine::Large;
 use crate::engine::{MessageKind, Prepared, Role};
 use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, Pipe, Transport};
 
@@ -61,7 +61,7 @@ impl JsReactor {
     /// `DRAINED_WORDS` long, all of its ArrayBuffer, and touched by the caller alone, which keeps
     /// it for as long as any function of this object exists. `memory` is an array of the
     /// lists in which the caller keeps all memory that it lends. The lists stay until the reactors
-    /// have ended: with the environment, or some time after nothing refers to this object.
+    /// have ended: with the environment, or when this object has been collected.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
@@ -94,13 +94,9 @@ impl JsReactor {
     /// Starts the reactors that have sockets: in threads, or the one on this thread has them. Once.
     #[napi(catch_unwind)]
     pub fn start(&self, env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<()> {
-        if self.drives.has_started() {
-            return Ok(());
-        }
         let config = options.config();
         self.drives.inline.configure(config);
         if options.reactors == 0 && self.drives.inline.take_sockets(&env)? {
-            self.drives.start(None);
             return Ok(());
         }
         let mut crossing = self.crossing.borrow_mut();
@@ -111,7 +107,7 @@ impl JsReactor {
             self.has_libuv.then(|| Lingering::new(links.clone(), self.delivered.clone(), config.spin));
         let threads = Threads::start(&env, &wake, &self.drives.inline.wake, &links, config, lingering)?;
         crossing.links.extend(links);
-        self.drives.start(Some(threads));
+        self.drives.start(threads);
         // Messages that streams have been sent.
         let prepared: Vec<_> =
             self.drives.inline.on_streams(|reactor| reactor.prepared().collect()).unwrap_or_default();
@@ -274,7 +270,7 @@ impl JsReactor {
     pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
         let crossing = self.crossing.borrow();
         let into = bytes_mut(&mut into).get_mut(offset as usize..).unwrap_or_default();
-        let bytes = crossing.current().and_then(|batch| batch.bytes.get(..batch.used));
+        let bytes = crossing.current.as_ref().and_then(|batch| batch.bytes.get(..batch.used));
         match bytes.and_then(|bytes| Some((bytes, into.get_mut(..bytes.len())?))) {
             Some((bytes, into)) => {
                 into.copy_from_slice(bytes);
@@ -314,10 +310,11 @@ impl JsReactor {
         self.drives.submit_all(|| Command::Prepare(id, Box::new(prepared.clone())))
     }
 
-    /// Frees the message; no record that names it may come after this.
+    /// Frees the messages; no record that names one of them may come after this.
     #[napi(catch_unwind)]
-    pub fn forget(&self, id: u32) -> Result<()> {
-        self.drives.submit_all(|| Command::Forget(id))
+    pub fn forget(&self, ids: &[u32]) -> Result<()> {
+        let ids: Arc<[u32]> = ids.into();
+        self.drives.submit_all(|| Command::Forget(ids.clone()))
     }
 
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
@@ -375,12 +372,6 @@ impl JsReactor {
     #[napi(getter, catch_unwind)]
     pub fn links(&self) -> u32 {
         if self.drives.is_inline() { 1 } else { self.crossing.borrow().links.len() as u32 }
-    }
-
-    /// The number of reactors that have sockets.
-    #[napi(getter, catch_unwind)]
-    pub fn count(&self) -> u32 {
-        self.drives.sockets().len() as u32
     }
 
     /// The number of the reactor that has the listener.
@@ -445,6 +436,6 @@ fn shared(limits: Option<&JsRates>) -> Option<Arc<Rates>> {
 
 impl Drop for JsReactor {
     fn drop(&mut self) {
-        self.drives.retire();
+        self.drives.close(());
     }
 }

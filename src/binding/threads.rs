@@ -1,30 +1,31 @@
 //! Reactors in threads of their own.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use napi::bindgen_prelude::Function;
 use napi::{Env, Error, Result, Status};
 
-use crate::bridge::chunk::{Arena, Chunk};
+use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
 use super::inline::waiting_failed;
 use super::lingering::Lingering;
 use super::listen::system_error;
+use super::uv::signal::Signal;
 use super::wake::{Ring, Wake};
 
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
     handles: Vec<Handle>,
-    running: Arc<Running>,
+    /// Until they are stopped.
+    running: RefCell<Vec<JoinHandle<()>>>,
     ring: Ring,
-    /// The ring calls the event loop itself, and not a threadsafe function.
-    has_bell: bool,
 }
 
 /// Whether the flush succeeds or not.
@@ -34,17 +35,6 @@ pub(super) struct Flushed {
     /// More arenas are needed: the records had to be copied.
     pub(super) wanting: bool,
     pub(super) outcome: Result<()>,
-}
-
-/// The threads that must be stopped and joined.
-#[derive(Default)]
-struct Running {
-    /// Kept until that is done.
-    threads: Mutex<Vec<(Handle, JoinHandle<()>)>>,
-    /// The number of threads that have not ended.
-    count: AtomicUsize,
-    /// No thread waits for the others: the last to end rings.
-    retired: AtomicBool,
 }
 
 impl Threads {
@@ -57,15 +47,12 @@ impl Threads {
         config: ReactorConfig,
         lingering: Option<Lingering>,
     ) -> Result<Self> {
-        let running: Arc<Running> = Arc::default();
-        let ring = lingering.and_then(|lingering| bell(env, wake, &running, lingering));
-        let has_bell = ring.is_some();
-        let ring = ring.map_or_else(|| Ring::threadsafe_function(function), Ok)?;
-        let mut threads = Self { handles: Vec::new(), running, ring, has_bell };
-        threads.run(links, config).inspect_err(|_| {
-            threads.stop();
-            wake.hang_up(());
-        })?;
+        let wake = wake.clone();
+        let signal = lingering
+            .and_then(|lingering| Signal::start(env, move |event_loop| lingering.deliver(&wake, event_loop)));
+        let ring = signal.map_or_else(|| Ring::threadsafe_function(function), |it| Ok(Ring::Signal(it)))?;
+        let mut threads = Self { handles: Vec::new(), running: RefCell::default(), ring };
+        threads.run(links, config).inspect_err(|_| threads.close(()))?;
         Ok(threads)
     }
 
@@ -80,16 +67,12 @@ impl Threads {
     }
 
     fn spawn(&self, reactor: Reactor<Forward>, link: Arc<Link>) -> Result<()> {
-        let (handle, ring, running) = (reactor.handle(), self.ring.clone(), self.running.clone());
-        self.running.count.fetch_add(1, Ordering::SeqCst);
+        let ring = self.ring.clone();
         let thread = std::thread::Builder::new()
             .name("reactor-ws".to_owned())
-            .spawn(move || run(reactor, &link, &ring, &running))
-            .map_err(|error| {
-                self.running.count.fetch_sub(1, Ordering::SeqCst);
-                system_error(&error)
-            })?;
-        self.running.lock().push((handle, thread));
+            .spawn(move || run(reactor, &link, &ring))
+            .map_err(|error| system_error(&error))?;
+        self.running.borrow_mut().push(thread);
         Ok(())
     }
 
@@ -111,7 +94,7 @@ impl Threads {
         let Some(handle) = self.handles.first() else {
             return Flushed { next: arena.memory, wanting: false, outcome: Ok(()) };
         };
-        let (next, wanting, command) = match handle.arena() {
+        let (next, wanting, command) = match handle.outbox().arena() {
             Some(next) => (next, false, Command::Arena(arena)),
             // The reactor has all others: it gets a copy.
             None => {
@@ -129,17 +112,9 @@ impl Threads {
         self.handles.get(number).map(Handle::buffer).unwrap_or_default()
     }
 
-    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
-        match self.handles.first() {
-            Some(handle) => handle.exchange(arena),
-            None => arena,
-        }
-    }
-
-    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
-        if let Some(handle) = self.handles.first() {
-            handle.lend_arena(memory);
-        }
+    /// Of the first reactor.
+    pub(super) fn outbox(&self) -> Option<&Outbox<Command>> {
+        self.handles.first().map(Handle::outbox)
     }
 
     pub(super) fn give_credit(&self, number: usize) -> Result<()> {
@@ -152,39 +127,29 @@ impl Threads {
 
     /// Waits for the threads to end.
     pub(super) fn stop(&self) {
-        self.running.stop();
+        let threads = self.running.take();
+        // All get the command before one is waited for. A thread that cannot be woken does not run:
+        // then there is nothing to wait for either.
+        let stop = |handle: &Handle| handle.submit(Command::Stop).is_ok();
+        let sent: Vec<_> = self.handles.iter().take(threads.len()).map(stop).collect();
+        for (thread, sent) in threads.into_iter().zip(sent) {
+            if sent || thread.is_finished() {
+                let _panicked_and_reported = thread.join();
+            }
+        }
     }
 
-    /// Lets the threads end. Returns whether the event loop is called when they have, which then cuts
-    /// `Wake`.
-    pub(super) fn retire(&self) -> bool {
-        self.running.retired.store(true, Ordering::SeqCst);
-        for handle in &self.handles {
-            // A reactor that cannot be woken does not run.
-            let _stopped = handle.submit(Command::Stop);
+    /// For good. `until_closed` is dropped when the loop has closed the bell.
+    pub(super) fn close(&self, until_closed: impl Any) {
+        self.stop();
+        if let Ring::Signal(signal) = &self.ring {
+            signal.close(until_closed);
         }
-        if self.has_bell && self.running.count.load(Ordering::SeqCst) == 0 {
-            self.ring.ring();
-        }
-        self.has_bell
     }
-}
-
-/// A bell of libuv's own. `None` where there is no libuv.
-fn bell(env: &Env, wake: &Rc<Wake>, running: &Arc<Running>, lingering: Lingering) -> Option<Ring> {
-    let (called, threads) = (wake.clone(), running.clone());
-    wake.bell(env, move |event_loop| {
-        if threads.have_retired() {
-            threads.stop();
-            called.cut(());
-        } else {
-            lingering.deliver(&called, event_loop);
-        }
-    })
 }
 
 /// The body of the thread. Its end is reported to the environment, whatever the cause.
-fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Running) {
+fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring) {
     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
     // All sockets close with it.
     drop(reactor);
@@ -192,33 +157,5 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Runnin
         Ok(Ok(())) => {}
         Ok(Err(error)) => report_failure(link, 0, &waiting_failed(&error), &|| ring.ring()),
         Err(_) => report_failure(link, 0, "the reactor thread panicked", &|| ring.ring()),
-    }
-    // `retire` has the opposite order: one of the two observes the other.
-    running.count.fetch_sub(1, Ordering::SeqCst);
-    if running.have_retired() {
-        ring.ring();
-    }
-}
-
-impl Running {
-    fn stop(&self) {
-        let threads = std::mem::take(&mut *self.lock());
-        // All get the command before one is waited for. A thread that cannot be woken does not run:
-        // then there is nothing to wait for either.
-        let sent: Vec<_> = threads.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
-        for ((_, thread), sent) in threads.into_iter().zip(sent) {
-            if sent || thread.is_finished() {
-                let _panicked_and_reported = thread.join();
-            }
-        }
-    }
-
-    /// Whether all have ended and no thread waits for that.
-    fn have_retired(&self) -> bool {
-        self.count.load(Ordering::SeqCst) == 0 && self.retired.load(Ordering::SeqCst)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(Handle, JoinHandle<()>)>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,8 +9,7 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Result, Status};
 
 use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
-use super::uv::EventLoop;
-use super::uv::signal::{Ringer, Signal};
+use super::uv::signal::Signal;
 
 /// JavaScript's end, on its environment's thread.
 pub(super) struct Wake {
@@ -20,8 +19,6 @@ pub(super) struct Wake {
     /// Lists of all memory lent to the reactors, which may write there until they have ended.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
-    /// The bell of the threads.
-    signal: RefCell<Option<Signal>>,
 }
 
 impl Wake {
@@ -31,18 +28,7 @@ impl Wake {
             function: RefCell::new(Some(Rc::new(Callback::new(env, function, "REACTOR_WS")?))),
             memory: RefCell::new(Some(Reference::new(env, memory, true)?)),
             hook: RefCell::new(None),
-            signal: RefCell::new(None),
         }))
-    }
-
-    /// Rings make the event loop call `on_ring`. `None` where there is no libuv. Unlike a threadsafe
-    /// function the bell takes no lock that the loop takes: on one CPU the loop would block on that
-    /// lock at once.
-    pub(super) fn bell(&self, env: &Env, on_ring: impl Fn(EventLoop) + 'static) -> Option<Ring> {
-        let signal = Signal::start(env, Box::new(on_ring))?;
-        let ring = Ring::Signal(signal.ringer());
-        *self.signal.borrow_mut() = Some(signal);
-        Some(ring)
     }
 
     /// Calls `hook` before the environment ends, unless this is cut before. The hook ends the
@@ -70,20 +56,12 @@ impl Wake {
         }
     }
 
-    /// The reactors have ended. `until_closed` is dropped when the loop has closed the bell.
-    pub(super) fn cut<T: 'static>(&self, until_closed: T) {
+    /// The reactors have ended.
+    pub(super) fn cut(&self) {
         self.function.take();
         self.memory.take();
         if let Some(hook) = self.hook.take() {
             hook.remove();
-        }
-        self.hang_up(until_closed);
-    }
-
-    /// The threads have ended.
-    pub(super) fn hang_up<T: 'static>(&self, until_closed: T) {
-        if let Some(signal) = self.signal.take() {
-            signal.close(Box::new(move || drop(until_closed)));
         }
     }
 }
@@ -91,7 +69,9 @@ impl Wake {
 /// The reactors' end.
 #[derive(Clone)]
 pub(super) enum Ring {
-    Signal(Ringer),
+    /// A bell of libuv's own. Unlike the other it takes no lock that the loop takes: on one CPU the loop
+    /// would block on that lock at once.
+    Signal(Signal),
     /// The bell of Node-API, which exists everywhere. It holds its function as long as the
     /// environment lives.
     Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
@@ -105,7 +85,7 @@ impl Ring {
 
     pub(super) fn ring(&self) {
         match self {
-            Self::Signal(ringer) => ringer.ring(),
+            Self::Signal(signal) => signal.ring(),
             // Refused only when the environment is ending, and then nothing is left to be called.
             Self::Function(bell) => {
                 let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);

@@ -1,6 +1,5 @@
 //! Reactor to JavaScript: the load of one crossing.
 
-use std::mem;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -204,18 +203,8 @@ impl Batch {
         self.credits.clear();
         self.openings = 0;
         self.charged = 0;
-        self.clear_large();
-    }
-
-    /// Their memory would be wasted while the batch waits to be reused.
-    pub(super) fn clear_large(&mut self) {
         self.large.clear();
         self.large_bytes = 0;
-    }
-
-    pub(super) fn strip(&mut self) -> Self {
-        let credits = mem::take(&mut self.credits);
-        mem::replace(self, Self { credits, ..Self::default() })
     }
 
     /// Whether `other` may be appended, copying at most `limit` bytes.

@@ -7,7 +7,6 @@ use std::sync::PoisonError;
 use crate::engine::Prepared;
 
 use super::doorbell::Sleep;
-use super::large::Large;
 use super::layout::{
     OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_HEADER_BYTES, RECORD_WORDS, TOPIC_SLOT, pack, unpack,
 };
@@ -15,6 +14,7 @@ use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
 use super::room::Lent;
 use super::sync::Mutex;
+use crate::engine::Large;
 
 /// Aux of a record for [`TOPIC_SLOT`] whose message is not in its payload, but in [`Chunk::messages`].
 const BESIDE: u16 = 4;

@@ -26,8 +26,8 @@ pub struct Inbox {
 struct State {
     /// Published, oldest first.
     ready: VecDeque<Box<Batch>>,
-    /// Drained; only their credits still count.
-    returned: Vec<Box<Batch>>,
+    /// Of drained batches.
+    credits: Vec<Credit>,
     /// Empty and without room.
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
@@ -92,16 +92,9 @@ impl Inbox {
     }
 
     /// Reactor: gives `f` the credits of batches drained since the last call.
-    pub fn reclaim(&self, mut f: impl FnMut(Credit)) {
-        loop {
-            let Some(mut batch) = self.lock().returned.pop() else { return };
-            batch.credits.drain(..).for_each(&mut f);
-            batch.clear();
-            let mut state = self.lock();
-            if state.free.len() < FREE_BATCHES {
-                state.free.push(batch);
-            }
-        }
+    pub fn reclaim(&self, f: impl FnMut(Credit)) {
+        let credits = mem::take(&mut self.lock().credits);
+        credits.into_iter().for_each(f);
     }
 
     /// Reactor on the consumer's own thread: the consumer takes this many records at once. Returns
@@ -146,26 +139,23 @@ impl Inbox {
     /// the reactor may sleep for long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
-        batch.clear_large();
+        batch.large.clear();
         let room = mem::take(&mut batch.bytes);
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
         state.openings -= batch.openings();
         self.delivered.store(batch.last, Ordering::Release);
-        let spare = match room {
-            Room::Lent(_) => {
-                state.lent.push(room);
-                None
-            }
-            Room::Own(_) if state.own.len() < FREE_BATCHES => {
-                state.own.push(room);
-                None
-            }
-            room => Some(room),
-        };
-        let enough = state.free.len() + state.returned.len() >= FREE_BATCHES;
-        let surplus = (spare, enough.then(|| batch.strip()));
-        state.returned.push(batch);
+        state.credits.append(&mut batch.credits);
+        batch.clear();
+        // What is not kept is freed without the lock.
+        let surplus = (
+            match room {
+                Room::Lent(_) => push_below(&mut state.lent, usize::MAX, room),
+                Room::Own(_) => push_below(&mut state.own, FREE_BATCHES, room),
+                Room::None => None,
+            },
+            push_below(&mut state.free, FREE_BATCHES, batch),
+        );
         let wake = mem::take(&mut state.starving);
         drop(state);
         drop(surplus);
@@ -220,4 +210,13 @@ impl State {
         batch.bytes = self.lent.pop().or_else(|| self.own.pop()).unwrap_or_default();
         batch
     }
+}
+
+/// Returns what there is no place for.
+fn push_below<T>(list: &mut Vec<T>, most: usize, value: T) -> Option<T> {
+    if list.len() >= most {
+        return Some(value);
+    }
+    list.push(value);
+    None
 }

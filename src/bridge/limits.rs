@@ -5,10 +5,8 @@
 /// and with double.
 pub const TURN_BYTES: usize = 256 * 1024;
 
-/// Room beyond [`TURN_BYTES`], so that the last read of a turn can still be long.
-pub const SLACK_BYTES: usize = 64 * 1024;
-
-pub const BATCH_BYTES: usize = TURN_BYTES + SLACK_BYTES;
+/// More than [`TURN_BYTES`], so that the last read of a turn can still be long.
+pub const BATCH_BYTES: usize = TURN_BYTES + 64 * 1024;
 
 /// A batch with less room than this is full: shorter reads cost more calls than they save memory.
 pub const MIN_READ: usize = 16 * 1024;

@@ -51,7 +51,6 @@ pub mod chunk;
 pub mod doorbell;
 pub mod gauges;
 pub mod inbox;
-pub mod large;
 pub mod layout;
 pub mod limits;
 pub mod origins;

@@ -4,7 +4,6 @@
 //! push(value):  node.next = head                 -- Treiber's stack, newest first
 //!               if !cas(head, node.next, node) retry
 //! take_all():   list = swap(head, null)          -- the whole stack at once
-//!               reverse list                     -- oldest first again
 //! ```
 //!
 //! No node is ever popped by itself, so no thread looks into a node that another may free: there is
@@ -13,7 +12,7 @@
 #![expect(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::ptr;
+use std::{ptr, vec};
 
 use super::sync::{AtomicPtr, Ordering};
 
@@ -58,53 +57,24 @@ impl<T: Send> Queue<T> {
     }
 
     /// Takes everything pushed so far, oldest first.
-    pub fn take_all(&self) -> TakeAll<T> {
+    pub fn take_all(&self) -> vec::IntoIter<T> {
         // Acquire: pairs with the release of every push in the list.
         let mut newest = self.head.swap(ptr::null_mut(), Ordering::Acquire);
-        let mut oldest: *mut Node<T> = ptr::null_mut();
+        let mut values = Vec::new();
         while !newest.is_null() {
             // SAFETY: by the invariant of `Queue::head` this thread owns the list that it swapped
-            // out; its nodes are live because only the owner frees them, and nothing else holds a
-            // pointer that it would follow.
-            let next = unsafe { std::mem::replace(&mut (*newest).next, oldest) };
-            oldest = newest;
-            newest = next;
+            // out. Each node of it came from `Box::into_raw`, and becomes a Box once.
+            let node = unsafe { Box::from_raw(newest) };
+            newest = node.next;
+            values.push(node.value);
         }
-        TakeAll { next: oldest, values: PhantomData }
+        values.reverse();
+        values.into_iter()
     }
 }
 
 impl<T: Send> Drop for Queue<T> {
     fn drop(&mut self) {
         drop(self.take_all());
-    }
-}
-
-/// Invariant: `next` is null or the first node of a list as [`Queue`] describes it, owned by this
-/// value.
-pub struct TakeAll<T> {
-    next: *mut Node<T>,
-    /// It owns `T`s, as far as drop checking is concerned.
-    values: PhantomData<T>,
-}
-
-impl<T> Iterator for TakeAll<T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        if self.next.is_null() {
-            return None;
-        }
-        // SAFETY: by the invariant of `TakeAll::next` the node came from `Box::into_raw` and is
-        // ours; `next` moves past it before anything else can run, so it is freed once.
-        let node = unsafe { Box::from_raw(self.next) };
-        self.next = node.next;
-        Some(node.value)
-    }
-}
-
-impl<T> Drop for TakeAll<T> {
-    fn drop(&mut self) {
-        self.for_each(drop);
     }
 }

@@ -4,45 +4,36 @@
 use crate::engine::{MessageKind, Prepared};
 
 use super::chunk::{Chunk, OutRecord, OutRecords};
-use super::large::Large;
 use super::layout::{
     OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_SHARED, OUT_HISTORY, OUT_PUBLISH, OUT_TEXT, PUBLISH_TEXT,
     TOPIC_SLOT, TOPIC_STREAMS,
 };
+use crate::engine::Large;
 
-/// The numbers of reactors.
-#[derive(Clone, Copy)]
-pub struct Counts {
-    /// They get all records about topics.
-    pub sockets: usize,
-    /// With those after them, which get the ones with [`TOPIC_STREAMS`].
-    pub all: usize,
-}
-
-/// The records of `bytes` and their large payloads, as a chunk for each reactor.
+/// The records of `bytes` and their large payloads, as a chunk for each reactor: that of streams, which
+/// gets records about topics with [`TOPIC_STREAMS`], then the `sockets` others, which get all of them.
 /// `number` gives the reactor of a slot, `buffer` memory for the chunk of a reactor.
 pub fn split(
     bytes: &[u8],
     large: Vec<Large>,
-    counts: Counts,
+    sockets: usize,
     number: impl Fn(u32) -> usize,
     buffer: impl Fn(usize) -> Vec<u8>,
 ) -> Vec<Chunk> {
-    let mut chunks: Vec<Chunk> = (0..counts.all).map(|_| Chunk::default()).collect();
+    let mut chunks: Vec<Chunk> = (0..=sockets).map(|_| Chunk::default()).collect();
     let mut large = large.into_iter();
-    let last = counts.all.saturating_sub(1);
     for record in OutRecords::new(bytes) {
         // Taken even when no reactor gets it, or the next record would get this one's payload.
         let mut owned = if record.is_large() { large.next() } else { None };
         let receivers = match (record.slot, record.kind) {
-            (TOPIC_SLOT, OUT_HISTORY) => 0..=0,
-            (TOPIC_SLOT, _) if record.aux & TOPIC_STREAMS == 0 => 0..=counts.sockets.saturating_sub(1),
-            (TOPIC_SLOT, _) => 0..=last,
+            (TOPIC_SLOT, OUT_HISTORY) => 1..=1,
+            (TOPIC_SLOT, _) if record.aux & TOPIC_STREAMS == 0 => 1..=sockets,
+            (TOPIC_SLOT, _) => 0..=sockets,
             (slot, _) => number(slot)..=number(slot),
         };
         let message = framed(&record, bytes, &mut owned);
         // The others keep its payload for records that refer to it.
-        let keepers = if record.flags & OUT_FLAG_SHARED != 0 { 0..=last } else { receivers.clone() };
+        let keepers = if record.flags & OUT_FLAG_SHARED != 0 { 0..=sockets } else { receivers.clone() };
         for number in keepers.clone() {
             let Some(chunk) = chunks.get_mut(number) else { continue };
             let owned = if number == *keepers.end() { owned.take() } else { owned.clone() };
@@ -67,8 +58,8 @@ fn framed(record: &OutRecord, bytes: &[u8], owned: &mut Option<Large>) -> Option
     let is_text = record.aux & PUBLISH_TEXT != 0;
     let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
     let compress = record.flags & OUT_FLAG_COMPRESS != 0;
-    Some(match owned.take().map(Large::into_memory) {
-        Some((memory, start)) => Prepared::in_place(kind, memory, start, compress),
+    Some(match owned.take() {
+        Some(owned) => Prepared::in_place(kind, owned, compress),
         None => Prepared::new(kind, bytes.get(record.range.clone()).unwrap_or_default(), compress),
     })
 }

@@ -22,7 +22,7 @@ macro_rules! errors {
             code: $code,
             sentence: $sentence,
             detailed: !stringify!($($detail)?).is_empty(),
-            class: ErrorClass::$class,
+            class: stringify!($class),
         },)*];
     };
 }
@@ -101,13 +101,6 @@ errors! {
         "Too much waits to be sent to a peer that does not read";
 }
 
-/// The JavaScript class of an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
-    Error,
-    RangeError,
-}
-
 #[derive(Debug, PartialEq, Eq)]
 pub struct ErrorRow {
     pub kind: ErrorKind,
@@ -119,7 +112,8 @@ pub struct ErrorRow {
     pub sentence: &'static str,
     /// Whether the detail number ends the sentence.
     pub detailed: bool,
-    pub class: ErrorClass,
+    /// Of the JavaScript error.
+    pub class: &'static str,
 }
 
 impl ErrorKind {

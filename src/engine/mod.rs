@@ -39,6 +39,7 @@ pub mod handshake;
 pub mod mask;
 pub mod proxy;
 
+mod large;
 mod message;
 mod prepared;
 mod receive;
@@ -49,10 +50,11 @@ mod tests;
 
 pub use close_code::CloseCode;
 pub use config::{Config, LONGEST_MESSAGE, Role};
-pub use error::{ErrorClass, ErrorKind, ErrorRow, ProtocolError};
+pub use error::{ErrorKind, ErrorRow, ProtocolError};
 pub use event::{Event, MessageKind, Payload};
 pub use frame::{EncodedHeader, FrameKind};
-pub use prepared::{Frame, Prepared, PreparedFrame};
+pub use large::Large;
+pub use prepared::{Frame, Prepared};
 
 use std::sync::Arc;
 
@@ -68,7 +70,8 @@ use receive::{Kept, is_valid, whole_payload};
 #[derive(Debug, Default)]
 pub struct Engine {
     stage: Stage,
-    message: Message,
+    /// Boxed: between messages a connection has the pointer only.
+    message: Option<Box<Message>>,
     /// In `Stage::Header` a header without a byte of its payload, in `Stage::Payload` the body of a
     /// control frame.
     kept: Option<Box<Kept>>,
@@ -185,10 +188,8 @@ impl Engine {
         let mut compressed = false;
         if !opcode.is_control() {
             if let Some(extension) = &mut self.extension {
-                compressed = !self.sending_message && extension.compresses();
-                if fin {
-                    extension.end_message();
-                }
+                compressed = !self.sending_message && extension.compresses;
+                extension.compresses &= !fin;
             }
             self.sending_message = !fin;
         }
@@ -214,20 +215,21 @@ impl Engine {
 
     /// Declared lengths of the data frames of the message under way, 0 between messages.
     pub fn declared(&self) -> u64 {
-        self.message.declared()
+        self.message.as_ref().map_or(0, |message| message.declared)
     }
 
     /// Complete fragments that end no message, beyond one for each KiB of their message; modulo
     /// 2^32. A long frame takes some back.
     pub fn small_fragments(&self) -> u32 {
-        self.small_fragments.wrapping_add(self.message.small_fragments())
+        self.small_fragments
+            .wrapping_add(self.message.as_ref().map_or(0, |message| message.small_fragments()))
     }
 
     /// Bytes that the frame under way lacks at least; 0 between frames.
     pub fn missing(&self) -> u64 {
         match (self.stage, &self.kept) {
             (Stage::Payload(frame), _) => frame.remaining,
-            (Stage::Header, Some(kept)) => Header::missing(kept.bytes()),
+            (Stage::Header, Some(kept)) => Header::missing(&kept.0),
             _ => 0,
         }
     }
@@ -235,14 +237,15 @@ impl Engine {
     /// Whether the next `poll` for `input` from `pos` on may inflate something. One byte can become
     /// a thousand: to bound the work of a call, show it a piece.
     pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
+        let is_compressed = self.message.as_ref().is_some_and(|message| message.compressed);
         self.has_deflate()
             && match self.stage {
                 Stage::Header => {
                     self.kept.is_some()
-                        || self.message.is_compressed()
+                        || is_compressed
                         || input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
                 }
-                Stage::Payload(frame) => !frame.opcode.is_control() && self.message.is_compressed(),
+                Stage::Payload(frame) => !frame.opcode.is_control() && is_compressed,
                 Stage::Closed | Stage::Failed(_) => false,
             }
     }
@@ -291,10 +294,6 @@ impl Engine {
         matches!(self.stage, Stage::Closed)
     }
 
-    pub fn failed(&self) -> bool {
-        self.failure().is_some()
-    }
-
     pub fn failure(&self) -> Option<ErrorKind> {
         if let Stage::Failed(kind) = self.stage { Some(kind) } else { None }
     }
@@ -303,7 +302,8 @@ impl Engine {
     /// of compressed ones, whose context counts too unless it is kept between messages. A frame
     /// that is cut in two takes up to 256 more.
     pub fn buffered(&self) -> usize {
-        self.message.buffered() + self.extension.as_ref().map_or(0, |extension| extension.lent())
+        let message = self.message.as_ref().map_or(0, |message| message.buffered());
+        message + self.extension.as_ref().map_or(0, |extension| extension.incoming.lent())
     }
 }
 

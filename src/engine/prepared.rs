@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::deflate::Recipe;
 use super::frame::OpCode;
-use super::{EncodedHeader, Engine, MessageKind};
+use super::{EncodedHeader, Engine, Large, MessageKind};
 
 /// As many as window sizes and settings of listeners; the oldest gives way.
 const MOST_COMPRESSED: usize = 16;
@@ -29,7 +29,7 @@ impl Frame {
 
     /// Bytes of memory that are freed with it; none while others share it.
     pub fn size_if_last(&self) -> usize {
-        if Arc::strong_count(&self.bytes) == 1 { self.bytes.len() } else { 0 }
+        if Arc::strong_count(&self.bytes) == 1 { self.bytes.capacity() } else { 0 }
     }
 }
 
@@ -45,9 +45,9 @@ impl Deref for Frame {
 /// A whole message, as a server sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    kind: MessageKind,
+    pub kind: MessageKind,
     /// Where permessage-deflate is on.
-    compress: bool,
+    pub compress: bool,
     /// Without compression.
     frame: Frame,
     header_len: usize,
@@ -57,22 +57,13 @@ pub struct Prepared {
 impl Prepared {
     /// `compress`: where permessage-deflate is on.
     pub fn new(kind: MessageKind, payload: &[u8], compress: bool) -> Self {
-        let header = header(kind, false, payload.len());
-        let frame = Frame::new([&header, payload].concat(), 0);
-        Self { kind, compress, frame, header_len: header.len(), compressed: Vec::new() }
+        Self::in_place(kind, Large::copy(payload), compress)
     }
 
-    /// Without a copy: the payload begins at `start` of `bytes`, and the header is written before
-    /// it.
-    pub fn in_place(kind: MessageKind, mut bytes: Vec<u8>, start: usize, compress: bool) -> Self {
-        let payload = bytes.get(start..).unwrap_or_default();
+    pub fn in_place(kind: MessageKind, payload: Large, compress: bool) -> Self {
         let header = header(kind, false, payload.len());
-        let begin = start.checked_sub(header.len());
-        let Some((begin, room)) = begin.and_then(|begin| Some((begin, bytes.get_mut(begin..start)?))) else {
-            return Self::new(kind, bytes.get(start..).unwrap_or_default(), compress);
-        };
-        room.copy_from_slice(&header);
-        let frame = Frame::new(bytes, begin);
+        let (bytes, start) = payload.into_frame(&header);
+        let frame = Frame::new(bytes, start);
         Self { kind, compress, frame, header_len: header.len(), compressed: Vec::new() }
     }
 
@@ -99,55 +90,42 @@ impl Prepared {
     pub fn forget_compressed(&mut self) {
         self.compressed = Vec::new();
     }
-
-    pub fn kind(&self) -> MessageKind {
-        self.kind
-    }
-
-    pub fn compress(&self) -> bool {
-        self.compress
-    }
-}
-
-#[derive(Debug)]
-pub struct PreparedFrame {
-    /// Header and payload.
-    pub frame: Frame,
-    /// Bytes that had to be compressed for it; 0 if there was a compressed form.
-    pub compressed: usize,
 }
 
 impl Engine {
-    /// `None`: send it like any other message, because a message is under way, because it depends
+    /// Header and payload, and the bytes that had to be compressed for them; 0 if there was a compressed
+    /// form. `None`: send it like any other message, because a message is under way, because it depends
     /// on earlier ones (a context is kept), or because it would have to be compressed and is longer
     /// than `longest`.
-    pub fn prepared_frame(&mut self, prepared: &mut Prepared, longest: usize) -> Option<PreparedFrame> {
+    pub fn prepared_frame(&mut self, prepared: &mut Prepared, longest: usize) -> Option<(Frame, usize)> {
         if self.sending_message {
             return None;
         }
-        let plain = || Some(PreparedFrame { frame: prepared.frame.clone(), compressed: 0 });
+        let plain = || Some((prepared.frame.clone(), 0));
         let Some(extension) = &mut self.extension else { return plain() };
         let len = prepared.payload().len();
         let wanted = extension.wants(prepared.compress, true, len);
-        extension.end_message();
+        extension.compresses = false;
         if !wanted {
             return plain();
         }
         let recipe = extension.recipe_without_context()?;
         if let Some((_, frame)) = prepared.compressed.iter().find(|(known, _)| *known == recipe) {
-            return Some(PreparedFrame { frame: frame.clone(), compressed: 0 });
+            return Some((frame.clone(), 0));
         }
         if len > longest {
             return None;
         }
-        let mut body = Vec::new();
-        extension.deflate(prepared.payload(), true, true, &mut body);
-        let frame = Frame::new([&header(prepared.kind, true, body.len()), &body[..]].concat(), 0);
+        let mut body = Large::default();
+        extension.deflate(prepared.payload(), true, true, body.memory_mut());
+        let header = header(prepared.kind, true, body.len());
+        let (bytes, start) = body.into_frame(&header);
+        let frame = Frame::new(bytes, start);
         if prepared.compressed.len() == MOST_COMPRESSED {
             prepared.compressed.remove(0);
         }
         prepared.compressed.push((recipe, frame.clone()));
-        Some(PreparedFrame { frame, compressed: len })
+        Some((frame, len))
     }
 }
 

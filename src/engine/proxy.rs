@@ -136,7 +136,7 @@ where
 /// An address, or all addresses with the same first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
-    address: IpAddr,
+    address: u128,
     bits: u8,
 }
 
@@ -148,32 +148,30 @@ impl Network {
             None => (text, None),
         };
         let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
+        let (before, most) = if address.is_ipv4() { (MAPPED, 32) } else { (0, 128) };
         let bits = bits.map_or(Some(most), |bits| bits.parse().ok())?;
-        // Peers are compared as IPv4 addresses where they have one.
-        match (address.to_canonical(), address) {
-            (v4 @ IpAddr::V4(_), IpAddr::V6(_)) if (MAPPED..=most).contains(&bits) => {
-                Some(Self { address: v4, bits: bits - MAPPED })
-            }
-            _ => (bits <= most).then_some(Self { address, bits }),
-        }
+        (bits <= most).then(|| Self { address: as_ipv6(address), bits: before + bits })
     }
 
-    /// An IPv4 address may be written as an IPv6 one.
+    /// An IPv4 address may be written as an IPv6 one. The networks of IPv6 have none of them.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let shared = |one: u128, other: u128, width: u32| {
-            let rest = width - u32::from(self.bits);
-            // A shift by all bits would be none.
-            (one ^ other).checked_shr(rest).unwrap_or(0) == 0
-        };
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(one), IpAddr::V4(other)) => {
-                shared(u32::from(one).into(), u32::from(other).into(), 32)
-            }
-            (IpAddr::V6(one), IpAddr::V6(other)) => shared(one.into(), other.into(), 128),
-            _ => false,
-        }
+        let address = as_ipv6(address);
+        let is_ipv4 = self.bits >= MAPPED && is_mapped(self.address);
+        // A shift by all bits would be none.
+        let differ = (self.address ^ address).checked_shr(128 - u32::from(self.bits)).unwrap_or(0);
+        is_ipv4 == is_mapped(address) && differ == 0
     }
+}
+
+fn as_ipv6(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+fn is_mapped(address: u128) -> bool {
+    address >> 32 == 0xffff
 }
 
 #[cfg(test)]

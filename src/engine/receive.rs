@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::frame::{self, Expected, Header, MAX_CONTROL_LEN, MAX_HEADER_LEN, OpCode};
-use super::message::Message;
+use super::frame::{self, Expected, Header, MAX_HEADER_LEN, OpCode};
 use super::{
     CloseCode, Config, Engine, ErrorKind, Event, MessageKind, PartialFrame, Payload, ProtocolError, Role,
     Stage, mask, utf8,
@@ -25,13 +24,13 @@ impl Engine {
         let rest = input.get(*pos..).unwrap_or_default();
         let expected = Expected {
             masked: config.role == Role::Server,
-            continuation: self.message.is_under_way(),
+            continuation: self.message.is_some(),
             compression: self.extension.is_some(),
-            room: self.message.room(config),
+            room: config.longest_message().saturating_sub(self.declared()),
         };
         // One call for both: a header from two places in the code is moved through memory.
-        let before = self.kept.as_ref().map_or(0, |kept| kept.bytes().len());
-        let bytes = self.kept.as_deref_mut().map_or(rest, |kept| kept.push(rest, MAX_HEADER_LEN));
+        let before = self.kept.as_ref().map_or(0, |kept| kept.0.len());
+        let bytes = self.kept.as_mut().map_or(rest, |kept| kept.push(rest));
         if let Some(header) = Header::decode(bytes, &expected)? {
             let used = header.size.saturating_sub(before);
             if used < rest.len() || header.payload_len == 0 {
@@ -51,7 +50,7 @@ impl Engine {
 
     #[cold]
     fn keep_header(&mut self, bytes: &[u8]) {
-        self.kept.get_or_insert_default().push(bytes, MAX_HEADER_LEN);
+        self.kept.get_or_insert_default().push(bytes);
     }
 
     /// A control frame or a fragment that is all in the input.
@@ -66,9 +65,8 @@ impl Engine {
         let bytes = input.get(payload.clone()).unwrap_or_default();
         match header.opcode {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => {
-                self.message.begin_frame(header);
-                self.message.append(config, self.extension.as_deref_mut(), bytes, header.fin, 0)?;
-                self.message.end_frame(config, header.fin, &mut self.small_fragments)
+                self.begin_data(header);
+                self.take_data(config, bytes, header.fin, 0)
             }
             control => self.control(config, control, Payload::Input(payload), input),
         }
@@ -79,7 +77,7 @@ impl Engine {
     #[inline(never)]
     pub(super) fn begin_frame(&mut self, header: &Header) {
         if !header.opcode.is_control() {
-            self.message.begin_frame(header);
+            self.begin_data(header);
         }
         let Header { fin, opcode, key, payload_len, .. } = *header;
         self.stage = Stage::Payload(PartialFrame { fin, opcode, key, remaining: payload_len });
@@ -102,25 +100,16 @@ impl Engine {
         mask::unmask(frame.key, 0, bytes);
         frame.key.rotate_left(len % 4);
         frame.remaining -= len as u64;
-        if frame.opcode.is_control() {
-            self.kept.get_or_insert_default().push(bytes, usize::MAX);
-        } else {
-            let extension = self.extension.as_deref_mut();
-            self.message.append(config, extension, bytes, frame.fin, frame.remaining)?;
+        self.stage = if frame.remaining > 0 { Stage::Payload(frame) } else { Stage::Header };
+        if !frame.opcode.is_control() {
+            return self.take_data(config, bytes, frame.fin, frame.remaining);
         }
-
+        self.kept.get_or_insert_default().0.extend_from_slice(bytes);
         if frame.remaining > 0 {
-            self.stage = Stage::Payload(frame);
             return Ok(None);
         }
-        self.stage = Stage::Header;
-        let body = self.kept.take().map_or_else(Vec::new, |kept| kept.bytes().to_vec());
-        match frame.opcode {
-            OpCode::Continuation | OpCode::Text | OpCode::Binary => {
-                self.message.end_frame(config, frame.fin, &mut self.small_fragments)
-            }
-            control => self.control(config, control, Payload::Owned(body), &[]),
-        }
+        let body = self.kept.take().unwrap_or_default().0;
+        self.control(config, frame.opcode, Payload::Owned(body), &[])
     }
 
     /// A complete control frame.
@@ -165,7 +154,7 @@ impl Engine {
 
     /// Frees the state that only a further frame could need.
     fn end_incoming(&mut self) {
-        self.message = Message::default();
+        self.message = None;
         if let Some(extension) = &mut self.extension {
             extension.end_incoming();
         }
@@ -188,35 +177,14 @@ pub(super) fn is_valid(kind: MessageKind, config: &Config, payload: &[u8]) -> bo
 
 /// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5). Boxed, as
 /// few of them are cut in two and every connection has a place for one.
-#[derive(Debug)]
-pub(super) struct Kept {
-    bytes: [u8; Self::CAPACITY],
-    /// Invariant: <= CAPACITY.
-    len: u8,
-}
+#[derive(Debug, Default)]
+pub(super) struct Kept(pub(super) Vec<u8>);
 
 impl Kept {
-    const CAPACITY: usize = MAX_CONTROL_LEN;
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
-    }
-
-    /// Keeps `bytes`, up to a total of `limit`, and returns all bytes kept.
+    /// Keeps bytes of a header, and returns all that are kept: those of the longest one at most.
     #[cold]
-    pub(super) fn push(&mut self, bytes: &[u8], limit: usize) -> &[u8] {
-        let free = self.bytes.get_mut(usize::from(self.len)..limit.min(Self::CAPACITY)).unwrap_or_default();
-        let len = free.len().min(bytes.len());
-        for (to, byte) in free.iter_mut().zip(bytes) {
-            *to = *byte;
-        }
-        self.len += len as u8;
-        self.bytes()
-    }
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self { bytes: [0; Self::CAPACITY], len: 0 }
+    fn push(&mut self, bytes: &[u8]) -> &[u8] {
+        self.0.extend(bytes.iter().take(MAX_HEADER_LEN.saturating_sub(self.0.len())));
+        &self.0
     }
 }

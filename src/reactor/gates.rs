@@ -66,7 +66,7 @@ impl Session<'_> {
     pub(super) fn decide(&mut self, stays: bool) -> bool {
         let waited = self.go_on(Takes::AfterDecision);
         if waited && !stays {
-            self.connection.write.discard();
+            self.connection.write.outgoing.discard(usize::MAX);
         }
         waited
     }
@@ -103,31 +103,23 @@ impl<C: Consumer> Reactor<C> {
 
     /// Lets go the bytes and sockets whose records the consumer has dealt with by now.
     pub(super) fn on_delivered(&mut self) {
-        if !self.gates.is_waiting() {
-            return;
+        if self.gates.is_waiting() {
+            self.open_gates(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
         }
-        let delivered = self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered);
+    }
+
+    /// The same for the records up to this one.
+    pub(super) fn open_gates(&mut self, delivered: u64) {
         while self.gates.closed.front().is_some_and(|(record, _)| *record <= delivered) {
-            let Some((_, gate)) = self.gates.closed.pop_front() else { return };
-            self.open_gate(gate);
-        }
-    }
-
-    /// No record will be published any more.
-    pub(super) fn open_all_gates(&mut self) {
-        for (_, gate) in std::mem::take(&mut self.gates.closed) {
-            self.open_gate(gate);
-        }
-    }
-
-    fn open_gate(&mut self, gate: Gate) {
-        match gate {
-            Gate::Opening(id) => {
-                if let Some(mut session) = self.session_of(id) {
-                    session.go_on(Takes::AfterDelivery);
+            match self.gates.closed.pop_front() {
+                Some((_, Gate::Opening(id))) => {
+                    if let Some(mut session) = self.session_of(id) {
+                        session.go_on(Takes::AfterDelivery);
+                    }
                 }
+                Some((_, Gate::End(transport))) => drop(transport),
+                None => {}
             }
-            Gate::End(transport) => drop(transport),
         }
     }
 }

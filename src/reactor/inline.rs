@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use mio::Poll;
 
-use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
+use crate::engine::Large;
 use crate::engine::Prepared;
 
 use super::command::records::Rest;
-use super::read::half::{PeerSide, ReadHalf};
+use super::read::half::PeerSide;
 use crate::reactor::{Command, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
 /// The time at which a reactor wants its next turn, if no socket brings one before.
@@ -98,28 +98,26 @@ impl<C: Consumer> Reactor<C> {
 
     /// A chunk has come from the stream of a connection; it is copied. False: some of it may not be
     /// read yet, and the stream is not to be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
-    fn copy_chunk(&mut self, id: ConnectionId, mut chunk: &[u8]) -> bool {
-        self.guarded(id.slot, |reactor| reactor.on_chunk(id, &mut chunk));
+    fn copy_chunk(&mut self, id: ConnectionId, chunk: &[u8]) -> bool {
+        let Some(connection) = self.connections.get(id) else { return true };
+        let read = &mut connection.read;
+        read.unread = true;
+        let (waits, is_greedy) = (self.reader.keeps(id.slot) || read.queued.is_set(), read.greedy);
+        self.reader.keep(id.slot, chunk);
+        self.count(id.slot, chunk.len());
+        if is_greedy && !waits {
+            self.read_later(id.slot);
+        } else if !waits {
+            self.guarded(id.slot, |reactor| reactor.read(id.slot, false));
+        }
         // If the connection is gone, nothing is kept.
-        let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe()) else { return true };
-        if !chunk.is_empty() {
-            pipe.keep(chunk);
+        let is_whole = !self.reader.keeps(id.slot);
+        if let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe())
+            && !is_whole
+        {
+            pipe.throttle();
         }
-        chunk.is_empty()
-    }
-
-    fn on_chunk(&mut self, id: ConnectionId, chunk: &mut &[u8]) {
-        let Some(connection) = self.connections.get(id) else { return };
-        let waits = connection.transport.as_pipe().is_none_or(|pipe| pipe.keeps());
-        let ReadHalf { state, greedy, .. } = &mut connection.read;
-        state.on_edge();
-        if waits || state.is_queued() {
-            return;
-        }
-        if *greedy {
-            return self.read_later(id.slot);
-        }
-        self.read_given(id.slot, false, chunk);
+        is_whole
     }
 
     /// The stream of a connection has ended, or takes bytes again, or no more.
@@ -140,7 +138,7 @@ impl<C: Consumer> Reactor<C> {
         };
         pipe.on_end(event == PipeEvent::Closed);
         self.on_hang_up(id.slot);
-        self.on_peer(id.slot, seen, false);
+        self.on_peer(id.slot, seen);
     }
 
     /// There is memory for the streams that have waited for it.
@@ -171,12 +169,6 @@ impl<C: Consumer> Reactor<C> {
     /// Whether the loop should look again at once, instead of serving others and maybe sleeping.
     pub fn is_spinning(&mut self) -> bool {
         self.spinner.is_on() && self.spinner.spinning(Instant::now())
-    }
-
-    /// Makes one attempt to write the queued bytes, then closes every socket. The reactor is of no
-    /// more use.
-    pub fn close(&mut self) {
-        self.close_all();
     }
 
     /// The messages that commands refer to by numbers.
@@ -225,8 +217,9 @@ impl Reactor<Forward> {
     /// together or inflated would each have an allocation of their own.
     fn is_to_itself(&mut self, id: ConnectionId, len: usize) -> bool {
         let Some(connection) = self.connections.get(id) else { return false };
-        let is_free = connection.transport.as_pipe().is_some_and(|pipe| !pipe.keeps())
-            && !connection.read.state.is_queued()
+        let is_free = connection.transport.as_tcp().is_none()
+            && !self.reader.keeps(id.slot)
+            && !connection.read.queued.is_set()
             && !connection.may_inflate()
             && connection.config.rates.is_none()
             && !(1..WORTH_OWNING).contains(&connection.engine.buffered());

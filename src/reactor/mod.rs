@@ -18,7 +18,6 @@ mod config;
 mod connection;
 mod connections;
 mod consume;
-mod fence;
 mod gates;
 mod group;
 mod idling;
@@ -51,7 +50,7 @@ use crate::engine::Prepared;
 pub use crate::bridge::layout::Cause;
 pub use command::handle::{Adoption, Command, Handle};
 pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
-pub use connection::id::ConnectionId;
+pub use connection::ConnectionId;
 pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
@@ -59,7 +58,7 @@ pub use consume::local::{Handler, Local, Message};
 pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
-pub use open::opening::{Opening, Verdict};
+pub use open::{Opening, Verdict};
 pub use transport::Transport;
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
 
@@ -69,7 +68,6 @@ use command::serve::Asked;
 use connection::Connection;
 use connection::life::Ends;
 use connections::{Connections, Share};
-use fence::Fence;
 use gates::Gates;
 use group::Seat;
 use idling::Idling;
@@ -101,7 +99,9 @@ pub struct Reactor<C: Consumer> {
     reader: Reader,
     writer: Writer,
     gates: Gates,
-    fence: Fence,
+    /// The consumer asks whether all that has come by now is reported to it: it lets something else
+    /// come after that. True: the poll has reported since.
+    fence: Option<bool>,
     ends: Ends,
     metrics: Metrics,
     idling: Idling,
@@ -165,7 +165,7 @@ impl<C: Consumer> Reactor<C> {
             reader: Reader::new(config.unfinished_budget, now),
             writer: Writer::new(&config),
             gates: Gates::default(),
-            fence: Fence::None,
+            fence: None,
             ends: Ends::default(),
             metrics: Metrics::new(meters),
             idling: Idling::new(config.give_back, now),
@@ -200,7 +200,7 @@ impl<C: Consumer> Reactor<C> {
         while !self.stopping {
             self.run_once(None)?;
         }
-        self.close_all();
+        self.close();
         Ok(())
     }
 
@@ -240,7 +240,7 @@ impl<C: Consumer> Reactor<C> {
         self.end_lingering();
         self.end_leaving();
         self.end_topics();
-        if self.fence.is_passed() {
+        if self.fence.take_if(|polled| *polled).is_some() {
             self.consumer.on_fence();
         }
         self.hand_over();
@@ -278,9 +278,10 @@ impl<C: Consumer> Reactor<C> {
             let seen = match (closed, event.is_error()) {
                 (_, true) => PeerSide::Dead,
                 (true, false) => PeerSide::HungUp,
+                (false, false) if event.is_priority() => PeerSide::Urgent,
                 (false, false) => PeerSide::Open,
             };
-            self.on_peer(slot, seen, event.is_priority());
+            self.on_peer(slot, seen);
         }
     }
 
@@ -291,20 +292,19 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// There is something to read, or an end.
-    fn on_peer(&mut self, slot: u32, seen: PeerSide, is_urgent: bool) {
+    fn on_peer(&mut self, slot: u32, seen: PeerSide) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let read = &mut connection.read;
-        read.state.on_edge();
+        read.unread = true;
         read.peer = read.peer.max(seen);
-        read.urgent |= is_urgent;
         // Connections in a queue are read in their turn; greedy ones go into a queue.
-        if read.state.is_queued() {
+        if read.queued.is_set() {
             return;
         }
         if read.greedy {
             return self.read_later(slot);
         }
-        let to_end = seen != PeerSide::Open || read.urgent;
+        let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
         self.guarded(slot, |reactor| reactor.on_readable(slot, to_end));
     }
 
@@ -387,11 +387,12 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Makes one attempt to write the queued bytes, then closes every socket. Of messages to be
-    /// compressed it takes one turn's share: the end of the process must not wait for more.
-    fn close_all(&mut self) {
+    /// compressed it takes one turn's share: the end of the process must not wait for more. The reactor
+    /// is of no more use.
+    pub fn close(&mut self) {
         self.writer.begin_turn();
         self.serve_all_commands();
-        self.open_all_gates();
+        self.open_gates(u64::MAX);
         self.on_deferred();
         while !self.writer.has_written() {
             self.write_unwritten();
@@ -401,6 +402,6 @@ impl<C: Consumer> Reactor<C> {
         }
         self.close_listeners();
         self.hand_over();
-        self.open_all_gates();
+        self.open_gates(u64::MAX);
     }
 }

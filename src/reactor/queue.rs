@@ -19,14 +19,18 @@ impl Mark {
 /// several queues may share the mark, and then the connection is in one of them at most.
 /// Connections that are gone are skipped.
 #[derive(Default)]
-pub(super) struct Queue(VecDeque<ConnectionId>);
+pub(super) struct Queue {
+    ids: VecDeque<ConnectionId>,
+    /// The number of connections that have been taken from it.
+    left: u64,
+}
 
 impl Queue {
     #[inline]
     pub(super) fn push(&mut self, id: ConnectionId, mark: &mut Mark) {
         if !mark.0 {
             mark.0 = true;
-            self.0.push_back(id);
+            self.ids.push_back(id);
         }
     }
 
@@ -37,7 +41,8 @@ impl Queue {
         mark: impl Fn(&mut T, ConnectionId) -> Option<&mut Mark>,
     ) -> Option<ConnectionId> {
         loop {
-            let id = self.0.pop_front()?;
+            let id = self.ids.pop_front()?;
+            self.left += 1;
             if let Some(mark) = mark(all, id) {
                 mark.0 = false;
                 return Some(id);
@@ -47,40 +52,54 @@ impl Queue {
 
     /// Puts all of `other`, which shares the mark, behind the connections in this queue.
     pub(super) fn append(&mut self, other: &mut Self) {
-        self.0.append(&mut other.0);
+        self.ids.append(&mut other.ids);
     }
 
     /// Drops connections that are gone, for which `mark` finds none.
     pub(super) fn tidy(&mut self, mut is_there: impl FnMut(ConnectionId) -> bool) {
-        self.0.retain(|&id| is_there(id));
+        self.ids.retain(|&id| is_there(id));
     }
 
     /// The number of connections, some that are gone included.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.ids.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ids.is_empty()
+    }
+
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The number of connections that have been taken, or wait to be.
+    pub(super) fn ever(&self) -> u64 {
+        self.left + self.ids.len() as u64
     }
 }
 
 /// Connections, each with a moment, some that are gone included.
-#[derive(Default)]
-pub(super) struct Alarms(BinaryHeap<Reverse<(Instant, ConnectionId)>>);
+pub(super) struct Alarms<T = Instant>(BinaryHeap<Reverse<(T, ConnectionId)>>);
 
-impl Alarms {
-    pub(super) fn push(&mut self, at: Instant, id: ConnectionId) {
+impl<T: Ord> Default for Alarms<T> {
+    fn default() -> Self {
+        Self(BinaryHeap::new())
+    }
+}
+
+impl<T: Ord + Copy> Alarms<T> {
+    pub(super) fn push(&mut self, at: T, id: ConnectionId) {
         self.0.push(Reverse((at, id)));
     }
 
     /// The first moment.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<T> {
         self.0.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Takes the next connection whose moment has come.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
+    pub(super) fn pop(&mut self, now: T) -> Option<ConnectionId> {
         if self.next().is_none_or(|at| at > now) {
             return None;
         }

@@ -45,7 +45,7 @@ impl Session<'_> {
 
     /// Bytes that wait to be written.
     pub fn queued(&self) -> usize {
-        self.connection.write.queued()
+        self.connection.write.outgoing.len()
     }
 
     /// Sends a close frame and closes the socket once the peer has answered, at the latest after

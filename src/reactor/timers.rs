@@ -7,11 +7,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use super::ConnectionId;
+use super::queue::Alarms;
 
 /// Deadlines are kept to within one tick, always late, never early.
 const TICK: Duration = Duration::from_millis(16);
@@ -42,17 +41,15 @@ pub(super) struct Timers {
     /// Entries up to this tick are looked at, but not before everything is read that had arrived by
     /// then.
     tick: u64,
-    entries: BinaryHeap<Reverse<(u64, ConnectionId)>>,
+    entries: Alarms<u64>,
     /// Sockets for which the kernel had no memory, and when the call is made again. That is over
     /// soon, and no event says so: libuv tries again a little later, too.
-    retries: Vec<ConnectionId>,
-    retry_at: Option<Instant>,
+    retries: Alarms,
 }
 
 impl Timers {
     pub(super) fn new(now: Instant) -> Self {
-        let (entries, retries) = (BinaryHeap::new(), Vec::new());
-        Self { now, start: now, tick: 0, entries, retries, retry_at: None }
+        Self { now, start: now, tick: 0, entries: Alarms::default(), retries: Alarms::default() }
     }
 
     #[inline]
@@ -76,7 +73,7 @@ impl Timers {
 
     fn schedule(&mut self, id: ConnectionId, deadline: &mut Deadline) {
         deadline.scheduled = deadline.due.clamp(self.tick + 1, self.tick + LONGEST);
-        self.entries.push(Reverse((deadline.scheduled, id)));
+        self.entries.push(deadline.scheduled, id);
     }
 
     /// From now on the deadlines are looked at that may have come. False: there are still some.
@@ -90,10 +87,7 @@ impl Timers {
 
     /// The next connection whose deadline may have come.
     pub(super) fn pop(&mut self) -> Option<ConnectionId> {
-        if !self.is_behind() {
-            return None;
-        }
-        self.entries.pop().map(|Reverse((_, id))| id)
+        self.entries.pop(self.tick)
     }
 
     /// Whether the deadline of such a connection has come. If it was moved, it is put back.
@@ -111,29 +105,24 @@ impl Timers {
 
     /// Whether some deadlines that may have come were not looked at.
     pub(super) fn is_behind(&self) -> bool {
-        self.entries.peek().is_some_and(|Reverse((tick, _))| *tick <= self.tick)
+        self.entries.next().is_some_and(|tick| tick <= self.tick)
     }
 
     /// The kernel had no memory for a socket.
     pub(super) fn retry_later(&mut self, id: ConnectionId) {
-        self.retries.push(id);
-        self.retry_at.get_or_insert(self.now + RETRY);
+        self.retries.push(self.now + RETRY, id);
     }
 
-    /// The sockets for which the call is to be made again now.
-    pub(super) fn take_retries(&mut self) -> Vec<ConnectionId> {
-        match self.retry_at.take_if(|at| *at <= self.now) {
-            Some(_) => std::mem::take(&mut self.retries),
-            None => Vec::new(),
-        }
+    /// The next socket for which the call is to be made again now.
+    pub(super) fn pop_retry(&mut self) -> Option<ConnectionId> {
+        self.retries.pop(self.now)
     }
 
     /// The time until which the reactor may sleep; `None`: without limit.
     pub(super) fn next(&self) -> Option<Instant> {
-        let first = self.entries.peek().map(|Reverse((tick, _))| *tick);
-        let first = first
-            .and_then(|tick| self.start.checked_add(Duration::from_millis(tick * TICK.as_millis() as u64)));
-        [first, self.retry_at].into_iter().flatten().min()
+        let time_of = |tick| Duration::from_millis(tick * TICK.as_millis() as u64);
+        let first = self.entries.next().and_then(|tick| self.start.checked_add(time_of(tick)));
+        [first, self.retries.next()].into_iter().flatten().min()
     }
 
     fn tick_at(&self, at: Instant) -> u64 {

@@ -27,18 +27,20 @@ function answers(title, options, ...requests) {
 }
 
 answers('accepted', {}, {});
-answers('accepted: version 8', {}, { 'Sec-WebSocket-Version': '8' });
+answers('accepted: version 8', {}, { 'Sec-WebSocket-Version': '8' }, { 'Sec-WebSocket-Version': ' 13 ' });
 answers('accepted: names in other cases', {}, { Upgrade: 'WebSocket', Connection: 'keep-alive, UPGRADE' });
 answers('accepted: without Host', {}, { Host: null, line: 'GET / HTTP/1.1', 'X-Other': 'a' });
 answers('method', {}, { line: 'POST / HTTP/1.1' }, { line: 'HEAD / HTTP/1.1' }, { line: 'PUT /x HTTP/1.1' });
-answers('Upgrade', {}, { Upgrade: 'h2c' }, { Upgrade: 'websocket, foo' });
+answers('Upgrade', {}, { Upgrade: 'h2c' }, { Upgrade: 'websocket, foo' }, { Upgrade: 'websocket/13' }, { Upgrade: 'web socket' });
 answers(
   'Sec-WebSocket-Key',
   {},
   { 'Sec-WebSocket-Key': null },
   { 'Sec-WebSocket-Key': '' },
   { 'Sec-WebSocket-Key': 'P5l8BJcZwRc=' },
-  { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ' },
+  ...['dGhlIHNhbXBsZSBub25jZQ', 'dGhlIHNhbXBsZSBub25jZQ=', 'dGhlIHNhbXBsZSBub25jZ===', 'dGhlIHNhbXBsZSBub25jZQA='].map((value) => ({ 'Sec-WebSocket-Key': value })),
+  { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25j-_==' },
+  { 'Sec-WebSocket-Key': 'AdGhlIHNhbXBsZSBub25jZQ==' },
   { 'Sec-WebSocket-Key': '!GhlIHNhbXBsZSBub25jZQ==' },
   { 'Sec-WebSocket-Key': ['dGhlIHNhbXBsZSBub25jZQ==', 'dGhlIHNhbXBsZSBub25jZQ=='] },
 );
@@ -51,6 +53,7 @@ answers(
   { 'Sec-WebSocket-Version': '14' },
   { 'Sec-WebSocket-Version': '13, 8' },
   { 'Sec-WebSocket-Version': 'thirteen' },
+  ...['1 3', '130', '-13', '\x80\xff'].map((value) => ({ 'Sec-WebSocket-Version': value })),
   { 'Sec-WebSocket-Version': '' },
 );
 answers('a version that is a number in another form', {}, { 'Sec-WebSocket-Version': '013' }, { 'Sec-WebSocket-Version': '0xd' });
@@ -64,12 +67,12 @@ answers(
   { line: 'GET /x?/chat HTTP/1.1' },
   { line: 'GET http://example.com/chat HTTP/1.1' },
 );
-answers('subprotocols: the first one is chosen', {}, { 'Sec-WebSocket-Protocol': 'b, a' }, { 'Sec-WebSocket-Protocol': ' c ' });
+answers('subprotocols: the first one is chosen', {}, { 'Sec-WebSocket-Protocol': 'b, a' }, { 'Sec-WebSocket-Protocol': ' c ' }, { 'Sec-WebSocket-Protocol': '!#$%&*+-.^_`|~09azAZ' });
 answers('subprotocols in two headers', {}, { 'Sec-WebSocket-Protocol': ['one', 'two'] });
 answers(
   'subprotocols that are no list',
   {},
-  ...['', ',', 'a,,b', 'a,a', 'a b', 'a;b', 'a, ', '"a"', 'a\x80'].map((value) => ({ 'Sec-WebSocket-Protocol': value })),
+  ...['', ',', 'a,,b', 'a,a', 'a b', 'a;b', 'a, ', '"a"', 'a\x80', ',a', 'a, ,b', 'b, a, a', 'a/b', '(a)', 'a\x7f', ['a', '']].map((value) => ({ 'Sec-WebSocket-Protocol': value })),
 );
 answers('extensions when compression is off', {}, { 'Sec-WebSocket-Extensions': '~~~ nonsense ,,' });
 answers('the order of the checks', {}, { line: 'POST / HTTP/1.1', Upgrade: 'x', 'Sec-WebSocket-Key': 'x' });

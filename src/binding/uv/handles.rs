@@ -1,5 +1,6 @@
 #![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
 
+use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,96 +8,87 @@ use std::ptr::NonNull;
 
 use napi::Env;
 
-use super::{Api, EventLoop, Handle, Loop};
+use super::{Api, EventLoop, Loop, RawHandle};
 
-/// `N` handles of a loop, none of which keeps it alive, and the state of their callbacks.
+/// A handle of a loop, which it does not keep alive.
 ///
 /// Must be closed: the loop refers to it until then, so dropping it frees nothing.
-pub(super) struct Handles<T, const N: usize> {
-    shared: NonNull<Found<T, N>>,
-}
+pub(super) struct Handle(NonNull<Open>);
 
-pub(super) struct Found<T, const N: usize> {
-    pub(super) api: &'static Api,
-    pub(super) own: T,
+pub(super) struct Open {
+    api: &'static Api,
     event_loop: Loop,
-    memory: [HandleMemory; N],
-    on_closed: Cell<Option<Box<dyn FnOnce()>>>,
-    /// Handles that are not closed yet.
-    open: Cell<usize>,
+    /// The loop's, which must not move. Aligned to 16 bytes, more than any handle needs.
+    memory: Box<[UnsafeCell<u128>]>,
+    on_call: Box<dyn Fn(&Self)>,
+    until_closed: Cell<Option<Box<dyn Any>>>,
 }
 
-/// For one handle; must not move while that is open.
-struct HandleMemory(Box<[UnsafeCell<u128>]>);
-
-impl HandleMemory {
-    /// Aligned to 16 bytes, more than any handle needs.
-    fn new(bytes: usize) -> Self {
-        Self((0..bytes.div_ceil(size_of::<u128>())).map(|_| UnsafeCell::new(0)).collect())
-    }
-
-    fn handle(&self) -> Handle {
-        // Through UnsafeCell: libuv writes there.
-        self.0.first().map_or(std::ptr::null_mut(), |first| UnsafeCell::raw_get(first).cast())
-    }
-}
-
-impl<T, const N: usize> Handles<T, N> {
-    /// `None`: `init` returned false, or this process has no libuv.
+impl Handle {
+    /// The loop calls `on_call` by [`on_call`] or [`on_poll`]. `None`: `init` has not returned 0, or this
+    /// process has no libuv.
     ///
     /// # Safety
-    /// `init` initialises all handles, or none and returns false.
+    /// `init` initialises a handle of the type `kind`, or returns another number than 0.
     pub(super) unsafe fn start(
         env: &Env,
-        types: [c_int; N],
-        own: T,
-        init: impl FnOnce(&Api, Loop, [Handle; N]) -> bool,
+        kind: c_int,
+        on_call: impl Fn(&Open) + 'static,
+        init: impl FnOnce(&Api, Loop, RawHandle) -> c_int,
     ) -> Option<Self> {
         let api = Api::get()?;
         let event_loop: Loop = env.get_uv_event_loop().ok()?.cast();
         // SAFETY: any type may be asked for.
-        let memory = types.map(|kind| HandleMemory::new(unsafe { (api.handle_size)(kind) }));
-        let shared = Found { api, own, event_loop, memory, on_closed: Cell::new(None), open: Cell::new(N) };
-        let handles = Self { shared: NonNull::from(Box::leak(Box::new(shared))) };
-        let all = handles.get().handles();
-        // The loop belongs to the environment's thread and outlives the handles, whose memory is
-        // large enough and stays where it is until they are closed.
-        if !init(api, event_loop, all) {
-            // SAFETY: just made, and no handle refers to it.
-            drop(unsafe { Box::from_raw(handles.shared.as_ptr()) });
+        let words = unsafe { (api.handle_size)(kind) }.div_ceil(size_of::<u128>());
+        let memory = (0..words).map(|_| UnsafeCell::new(0)).collect();
+        let on_call = Box::new(on_call);
+        let open = Box::new(Open { api, event_loop, memory, on_call, until_closed: Cell::new(None) });
+        // The loop belongs to the environment's thread and outlives the handle, whose memory is large
+        // enough and stays where it is until it is closed.
+        if init(api, event_loop, open.raw()) != 0 {
             return None;
         }
-        for handle in all {
-            // SAFETY: the handle is initialised.
-            unsafe {
-                (api.handle_set_data)(handle, handles.shared.as_ptr().cast());
-                (api.unref)(handle);
-            }
+        let handle = Self(NonNull::from(Box::leak(open)));
+        let (api, raw) = handle.parts();
+        // SAFETY: the handle is initialised.
+        unsafe {
+            (api.handle_set_data)(raw, handle.0.as_ptr().cast());
+            (api.unref)(raw);
         }
-        Some(handles)
+        Some(handle)
     }
 
-    pub(super) fn get(&self) -> &Found<T, N> {
-        // SAFETY: freed when the loop has closed all handles, after `close` has taken `self`.
-        unsafe { self.shared.as_ref() }
+    fn open(&self) -> &Open {
+        // SAFETY: freed when the loop has closed the handle, after `close` has taken `self`.
+        unsafe { self.0.as_ref() }
     }
 
-    /// The loop calls `on_closed` when the handles are given back.
-    pub(super) fn close(self, on_closed: Box<dyn FnOnce()>) {
-        let shared = self.get();
-        shared.on_closed.set(Some(on_closed));
-        for handle in shared.handles() {
-            // SAFETY: the handle is initialised, and `close` is called once, as it takes the
-            // handles.
-            unsafe { (shared.api.close)(handle, Some(on_handle_closed::<T, N>)) };
-        }
+    /// An initialised handle that is not closing, for a function of libuv's.
+    pub(super) fn parts(&self) -> (&'static Api, RawHandle) {
+        self.open().parts()
+    }
+
+    pub(super) fn event_loop(&self) -> EventLoop {
+        self.open().event_loop()
+    }
+
+    /// `until_closed` is dropped when the loop has given the handle back.
+    pub(super) fn close(self, until_closed: impl Any) {
+        self.open().until_closed.set(Some(Box::new(until_closed)));
+        let (api, raw) = self.parts();
+        // SAFETY: the handle is initialised, and closed once, as this takes it.
+        unsafe { (api.close)(raw, Some(on_closed)) };
     }
 }
 
-impl<T, const N: usize> Found<T, N> {
-    /// In the order of their types.
-    pub(super) fn handles(&self) -> [Handle; N] {
-        self.memory.each_ref().map(HandleMemory::handle)
+impl Open {
+    fn raw(&self) -> RawHandle {
+        // Through UnsafeCell: libuv writes there.
+        self.memory.first().map_or(std::ptr::null_mut(), |first| UnsafeCell::raw_get(first).cast())
+    }
+
+    pub(super) fn parts(&self) -> (&'static Api, RawHandle) {
+        (self.api, self.raw())
     }
 
     pub(super) fn event_loop(&self) -> EventLoop {
@@ -104,36 +96,23 @@ impl<T, const N: usize> Found<T, N> {
     }
 }
 
-/// Calls `step` with the state of a callback.
-///
-/// # Safety
-/// The loop is calling for `handle`, which is one of a `Handles<T, N>`.
-pub(super) unsafe fn called<T, const N: usize>(handle: Handle, step: impl FnOnce(&Found<T, N>)) {
-    let Some(shared) = data_of::<Found<T, N>>(handle) else { return };
-    // SAFETY: of that type, as the caller promises, and not freed while the loop calls for the
-    // handle.
-    let shared = unsafe { shared.as_ref() };
-    contained(|| step(shared));
+pub(super) extern "C" fn on_call(handle: RawHandle) {
+    let Some(open) = open_of(handle) else { return };
+    // SAFETY: not freed while the loop calls for the handle.
+    let open = unsafe { open.as_ref() };
+    contained(|| (open.on_call)(open));
 }
 
-extern "C" fn on_handle_closed<T, const N: usize>(handle: Handle) {
-    let Some(shared) = data_of::<Found<T, N>>(handle) else { return };
-    // SAFETY: not freed, for this handle was not closed until now.
-    let open = unsafe { &shared.as_ref().open };
-    open.set(open.get() - 1);
-    if open.get() != 0 {
-        return;
-    }
-    // SAFETY: it came from a Box, all handles are closed and their owner was consumed: nothing else
-    // refers to it.
-    let shared = unsafe { Box::from_raw(shared.as_ptr()) };
-    contained(|| {
-        let on_closed = shared.on_closed.take();
-        drop(shared);
-        if let Some(on_closed) = on_closed {
-            on_closed();
-        }
-    });
+pub(super) extern "C" fn on_poll(handle: RawHandle, _status: c_int, _events: c_int) {
+    on_call(handle);
+}
+
+extern "C" fn on_closed(handle: RawHandle) {
+    let Some(open) = open_of(handle) else { return };
+    // SAFETY: it came from a Box, the handle is closed and its owner was consumed: nothing else refers
+    // to it.
+    let open = unsafe { Box::from_raw(open.as_ptr()) };
+    contained(|| drop(open));
 }
 
 /// Unwinding into C would abort.
@@ -141,7 +120,7 @@ fn contained(step: impl FnOnce()) {
     let _contained = catch_unwind(AssertUnwindSafe(step));
 }
 
-fn data_of<T>(handle: Handle) -> Option<NonNull<T>> {
+fn open_of(handle: RawHandle) -> Option<NonNull<Open>> {
     // SAFETY: libuv passes handles that it was given, and does so before their memory is freed.
     NonNull::new(unsafe { (Api::get()?.handle_get_data)(handle) }.cast())
 }

@@ -18,9 +18,9 @@ use std::sync::OnceLock;
 /// `uv_loop_t*`.
 type Loop = *mut c_void;
 /// `uv_handle_t*` and all that begin like it.
-type Handle = *mut c_void;
-type Callback = extern "C" fn(Handle);
-type PollCallback = extern "C" fn(Handle, c_int, c_int);
+type RawHandle = *mut c_void;
+type Callback = extern "C" fn(RawHandle);
+type PollCallback = extern "C" fn(RawHandle, c_int, c_int);
 
 /// Of `uv_handle_type` and `uv_poll_event`: part of libuv's ABI.
 const ASYNC: c_int = 1;
@@ -48,23 +48,23 @@ macro_rules! functions {
 
 functions! {
     handle_size: fn(c_int) -> usize,
-    handle_set_data: fn(Handle, *mut c_void),
-    handle_get_data: fn(Handle) -> *mut c_void,
-    unref: fn(Handle),
-    close: fn(Handle, Option<Callback>),
-    async_init: fn(Loop, Handle, Callback) -> c_int,
-    async_send: fn(Handle) -> c_int,
-    check_init: fn(Loop, Handle) -> c_int,
-    check_start: fn(Handle, Callback) -> c_int,
-    idle_init: fn(Loop, Handle) -> c_int,
-    idle_start: fn(Handle, Callback) -> c_int,
-    idle_stop: fn(Handle) -> c_int,
-    poll_init: fn(Loop, Handle, c_int) -> c_int,
-    poll_start: fn(Handle, c_int, PollCallback) -> c_int,
-    poll_stop: fn(Handle) -> c_int,
-    timer_init: fn(Loop, Handle) -> c_int,
-    timer_start: fn(Handle, Callback, u64, u64) -> c_int,
-    timer_stop: fn(Handle) -> c_int,
+    handle_set_data: fn(RawHandle, *mut c_void),
+    handle_get_data: fn(RawHandle) -> *mut c_void,
+    unref: fn(RawHandle),
+    close: fn(RawHandle, Option<Callback>),
+    async_init: fn(Loop, RawHandle, Callback) -> c_int,
+    async_send: fn(RawHandle) -> c_int,
+    check_init: fn(Loop, RawHandle) -> c_int,
+    check_start: fn(RawHandle, Callback) -> c_int,
+    idle_init: fn(Loop, RawHandle) -> c_int,
+    idle_start: fn(RawHandle, Callback) -> c_int,
+    idle_stop: fn(RawHandle) -> c_int,
+    poll_init: fn(Loop, RawHandle, c_int) -> c_int,
+    poll_start: fn(RawHandle, c_int, PollCallback) -> c_int,
+    poll_stop: fn(RawHandle) -> c_int,
+    timer_init: fn(Loop, RawHandle) -> c_int,
+    timer_start: fn(RawHandle, Callback, u64, u64) -> c_int,
+    timer_stop: fn(RawHandle) -> c_int,
     backend_timeout: fn(Loop) -> c_int,
 }
 

@@ -1,14 +1,14 @@
 #![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell};
-use std::ffi::c_int;
 use std::rc::Rc;
 use std::time::Duration;
 
 use napi::Env;
 
-use super::handles::{Handles, called};
-use super::{CHECK, EventLoop, Handle, IDLE, POLL, READABLE, TIMER};
+use super::handles::{Handle, Open, on_call, on_poll};
+use super::{CHECK, EventLoop, IDLE, POLL, READABLE, TIMER};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::binding) enum Reason {
@@ -22,56 +22,58 @@ pub(in crate::binding) enum Reason {
 /// maybe a watched descriptor (`uv_poll_t`), none of which keeps the loop alive. Must be closed, as its
 /// handles.
 pub(in crate::binding) struct Watch {
-    clock: Handles<Clock, 3>,
-    poll: OnceCell<Handles<OnCall, 1>>,
-}
-
-struct Clock {
-    on_call: OnCall,
-    turn: Cell<u32>,
+    timer: Handle,
+    idle: Handle,
+    check: Handle,
+    poll: OnceCell<Handle>,
+    act: Act,
+    turn: Rc<Cell<u32>>,
 }
 
 /// Of the number of a turn: as many as JavaScript keeps in a field without memory of its own.
 const TURN_BITS: u32 = 30;
 
-type OnCall = Rc<dyn Fn(Reason)>;
+type Act = Rc<dyn Fn(Reason)>;
 
 impl Watch {
-    /// Calls `on_call`, on the loop's thread, when the time has come. `None`: this process has no libuv.
-    pub(in crate::binding) fn start(env: &Env, on_call: OnCall) -> Option<Self> {
-        let own = Clock { on_call, turn: Cell::new(0) };
-        // SAFETY: none of the functions fails; their arguments are as `Handles` says.
-        let clock = unsafe {
-            Handles::start(env, [TIMER, IDLE, CHECK], own, |api, event_loop, [timer, idle, check]| {
-                (api.timer_init)(event_loop, timer) == 0
-                    && (api.idle_init)(event_loop, idle) == 0
-                    && (api.check_init)(event_loop, check) == 0
-            })
-        }?;
-        let shared = clock.get();
-        let [.., check] = shared.handles();
-        // Before Node's own handle, which calls the callbacks of `setImmediate`: the last to be
-        // started comes first. SAFETY: the handle is initialised and not closing.
-        unsafe { (shared.api.check_start)(check, on_check) };
-        Some(Self { clock, poll: OnceCell::new() })
+    /// Calls `act`, on the loop's thread, when the time has come. `None`: this process has no libuv.
+    pub(in crate::binding) fn start(env: &Env, act: Act) -> Option<Self> {
+        let turn = Rc::new(Cell::new(0_u32));
+        let (on_time, on_turn, turns) = (act.clone(), act.clone(), turn.clone());
+        let on_idle = move |open: &Open| {
+            let (api, idle) = open.parts();
+            // The call may start the handle again, for the turn after this. SAFETY: it is initialised.
+            unsafe { (api.idle_stop)(idle) };
+            on_turn(Reason::Turn);
+        };
+        let on_check = move |_: &Open| turns.set((turns.get() + 1) & ((1 << TURN_BITS) - 1));
+        // SAFETY: these functions initialise their handles and never fail. `check` is to be called before
+        // Node's own handle, which calls the callbacks of `setImmediate`: the last to be started comes
+        // first.
+        unsafe {
+            let on_time = move |_: &Open| on_time(Reason::Time);
+            let timer = Handle::start(env, TIMER, on_time, |api, on, raw| (api.timer_init)(on, raw))?;
+            let idle = Handle::start(env, IDLE, on_idle, |api, on, raw| (api.idle_init)(on, raw))?;
+            let check = Handle::start(env, CHECK, on_check, |api, on, raw| (api.check_init)(on, raw))?;
+            let (api, raw) = check.parts();
+            (api.check_start)(raw, on_call);
+            Some(Self { timer, idle, check, poll: OnceCell::new(), act, turn })
+        }
     }
 
     /// Calls also whenever `descriptor` is readable. It may be closed after `stop` or `close`. False: it
     /// cannot be watched.
     pub(in crate::binding) fn watch(&self, env: &Env, descriptor: i32) -> bool {
-        let on_call = self.clock.get().own.on_call.clone();
-        // SAFETY: the arguments are as `Handles` says.
-        let poll = unsafe {
-            Handles::start(env, [POLL], on_call, |api, event_loop, [poll]| {
-                (api.poll_init)(event_loop, poll, descriptor) == 0
-            })
-        };
+        let act = self.act.clone();
+        let act = move |_: &Open| act(Reason::Readable);
+        // SAFETY: the function initialises the handle or returns an error.
+        let poll =
+            unsafe { Handle::start(env, POLL, act, |api, on, raw| (api.poll_init)(on, raw, descriptor)) };
         let Some(poll) = poll else { return false };
-        let shared = poll.get();
-        let [handle] = shared.handles();
-        // SAFETY: the handle is initialised and not closing.
-        if unsafe { (shared.api.poll_start)(handle, READABLE, on_readable) } != 0 {
-            poll.close(Box::new(|| {}));
+        let (api, raw) = poll.parts();
+        // SAFETY: as `parts` says.
+        if unsafe { (api.poll_start)(raw, READABLE, on_poll) } != 0 {
+            poll.close(());
             return false;
         }
         self.poll.set(poll).is_ok()
@@ -80,84 +82,45 @@ impl Watch {
     /// Calls once in the next turn. A timer of 0 ms would not do: when its callback starts it
     /// again, it runs again before the loop has looked at any descriptor (libuv before 1.48).
     pub(in crate::binding) fn call_next(&self) {
-        let shared = self.clock.get();
-        let [_, idle, _] = shared.handles();
-        // SAFETY: the handle is initialised and not closing.
-        unsafe { (shared.api.idle_start)(idle, on_idle) };
+        let (api, idle) = self.idle.parts();
+        // SAFETY: as `parts` says.
+        unsafe { (api.idle_start)(idle, on_call) };
     }
 
     /// Instead of the time set before. Whole milliseconds, rounded up.
     pub(in crate::binding) fn start_timer(&self, after: Duration) {
         let millis = u64::try_from(after.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        let shared = self.clock.get();
-        let [timer, ..] = shared.handles();
-        // SAFETY: the handle is initialised and not closing.
-        unsafe { (shared.api.timer_start)(timer, on_time, millis, 0) };
+        let (api, timer) = self.timer.parts();
+        // SAFETY: as `parts` says.
+        unsafe { (api.timer_start)(timer, on_call, millis, 0) };
     }
 
     /// Counts a turn when the loop has read its sockets, before the callbacks of `setImmediate` and the
     /// timers that are due: what a callback postpones runs under another number.
     pub(in crate::binding) fn turn(&self) -> u32 {
-        self.clock.get().own.turn.get()
+        self.turn.get()
     }
 
     pub(in crate::binding) fn event_loop(&self) -> EventLoop {
-        self.clock.get().event_loop()
+        self.timer.event_loop()
     }
 
     /// The descriptor may be closed after this.
     pub(in crate::binding) fn stop(&self) {
-        let shared = self.clock.get();
-        let [timer, idle, _] = shared.handles();
-        // SAFETY: the handles are initialised and not closing.
+        let ((api, timer), (_, idle)) = (self.timer.parts(), self.idle.parts());
+        // SAFETY: as `parts` says.
         unsafe {
-            (shared.api.timer_stop)(timer);
-            (shared.api.idle_stop)(idle);
-        }
-        if let Some(poll) = self.poll.get() {
-            let [handle] = poll.get().handles();
-            // SAFETY: the same.
-            unsafe { (shared.api.poll_stop)(handle) };
+            (api.timer_stop)(timer);
+            (api.idle_stop)(idle);
+            if let Some((_, poll)) = self.poll.get().map(Handle::parts) {
+                (api.poll_stop)(poll);
+            }
         }
     }
 
     /// `until_closed` is dropped when the loop has closed the handles.
-    pub(in crate::binding) fn close<T: 'static>(mut self, until_closed: Rc<T>) {
-        if let Some(poll) = self.poll.take() {
-            let until_closed = until_closed.clone();
-            poll.close(Box::new(move || drop(until_closed)));
-        }
-        self.clock.close(Box::new(move || drop(until_closed)));
+    pub(in crate::binding) fn close<T: Any>(self, until_closed: &Rc<T>) {
+        let handles = [self.timer, self.idle, self.check].into_iter().chain(self.poll.into_inner());
+        handles.for_each(|handle| handle.close(until_closed.clone()));
     }
-}
-
-extern "C" fn on_readable(handle: Handle, _status: c_int, _events: c_int) {
-    // SAFETY: started by a `Watch`.
-    unsafe { called::<OnCall, 1>(handle, |shared| (shared.own)(Reason::Readable)) };
-}
-
-extern "C" fn on_idle(handle: Handle) {
-    // SAFETY: started by a `Watch`.
-    unsafe {
-        called::<Clock, 3>(handle, |shared| {
-            // The call may start the handle again, for the turn after this.
-            (shared.api.idle_stop)(handle);
-            (shared.own.on_call)(Reason::Turn);
-        });
-    }
-}
-
-extern "C" fn on_check(handle: Handle) {
-    // SAFETY: started by a `Watch`.
-    unsafe {
-        called::<Clock, 3>(handle, |shared| {
-            let turn = &shared.own.turn;
-            turn.set((turn.get() + 1) & ((1 << TURN_BITS) - 1));
-        });
-    }
-}
-
-extern "C" fn on_time(handle: Handle) {
-    // SAFETY: started by a `Watch`.
-    unsafe { called::<Clock, 3>(handle, |shared| (shared.own.on_call)(Reason::Time)) };
 }

@@ -74,7 +74,8 @@ layout! {
     OUT_TOPIC: u8 = 17;
     /// With its members and its history.
     OUT_TOPIC_END: u8 = 18;
-    /// A connection becomes a member, after the messages that it asks to have again.
+    /// A connection becomes a member, after the messages that it asks to have again. Payload:
+    /// [`SUBSCRIBE_WORDS`].
     OUT_SUBSCRIBE: u8 = 19;
     /// Payload: the number of the topic; 0: all, and the connection joins none any more.
     OUT_UNSUBSCRIBE: u8 = 20;
@@ -84,7 +85,7 @@ layout! {
     /// A whole message. Flags: `OUT_FLAG_FIN`, `OUT_FLAG_COMPRESS` and where the payload is; aux:
     /// [`PUBLISH_TEXT`].
     OUT_PUBLISH: u8 = 22;
-    /// For the first reactor only. Payload: `SUBSCRIBE_` without the topic, then the most messages wanted.
+    /// For the first reactor only. Payload: as of [`OUT_SUBSCRIBE`] without the topic, then the most messages wanted.
     OUT_HISTORY: u8 = 24;
     /// Bytes that all histories may take on all reactors together, 64 bits.
     OUT_HISTORY_BUDGET: u8 = 25;
@@ -111,13 +112,8 @@ layout! {
     /// The member is closed with 1013.
     SLOW_CLOSE: u32 = 4;
 
-    SUBSCRIBE_TOPIC: usize = 0;
-    /// A number for the answer, 0 when none is wanted.
-    SUBSCRIBE_REQUEST: usize = 1;
-    /// One of `SINCE_`.
-    SUBSCRIBE_SINCE: usize = 2;
-    /// For [`SINCE_OFFSET`]; 64 bits.
-    SUBSCRIBE_OFFSET: usize = 3;
+    /// The topic, a number for the answer or 0 when none is wanted, one of `SINCE_`, and the offset for
+    /// [`SINCE_OFFSET`] as 64 bits.
     SUBSCRIBE_WORDS: usize = 5;
 
     SINCE_NOW: u32 = 0;

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords, Outbox};
-use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_TERMINATE, OUT_TEXT,
 };
 use crate::bridge::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
+use crate::engine::Large;
 
 use super::Memory;
 

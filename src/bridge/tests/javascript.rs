@@ -1,15 +1,18 @@
 //! `lib/base/layout.js`: everything that JavaScript has to agree with, made from Rust.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 
 use crate::bridge::admission::Denial;
 use crate::bridge::layout::{Cause, FLAGS_SHIFT, all_constants};
 use crate::bridge::tally::Tally;
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::Refusal;
-use crate::engine::{CloseCode, ErrorClass, ErrorKind};
+use crate::engine::{CloseCode, ErrorKind};
 
+const LIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib/base/layout.js");
 
 const HEAD: &str = "\
@@ -18,7 +21,7 @@ const HEAD: &str = "\
 // What both languages must agree on, made by a test of src/bridge, which fails where it differs. To
 // make it again: WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
 //
-// src/bridge/layout says what each constant is. A tag is the word of a record that carries its kind, flags
+// src/bridge/layout says what each constant is; those are here that lib names. A tag is the word of a record that carries its kind, flags
 // and aux. The flags are here as they are in a tag. A number of 64 bits is two words, the lower half first.
 
 ";
@@ -39,7 +42,14 @@ fn javascript() -> String {
     frame_bytes(&mut out);
     valid_status_codes(&mut out);
     out.push_str("module.exports = {\n");
+    let mut sources = String::new();
+    read_sources(Path::new(LIB), &mut sources);
+    let named: HashSet<_> =
+        sources.split(|letter: char| letter != '_' && !letter.is_alphanumeric()).collect();
     for (name, number) in all_constants() {
+        if !named.contains(name) {
+            continue;
+        }
         let number = if name.contains("_FLAG_") { number << FLAGS_SHIFT } else { number };
         writeln!(out, "  {name}: {number},").unwrap();
     }
@@ -53,6 +63,18 @@ fn javascript() -> String {
         .unwrap();
     out.push_str("\n  frameBytes,\n  isValidStatusCode,\n};\n");
     out
+}
+
+/// All files of `lib` but the one that is made.
+fn read_sources(folder: &Path, sources: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_sources(&path, sources);
+        } else if path.extension().is_some_and(|kind| kind == "js") && path != Path::new(FILE) {
+            sources.push_str(&fs::read_to_string(path).unwrap());
+        }
+    }
 }
 
 /// A function with the results of `wire_len`, in the steps that these show.
@@ -169,7 +191,7 @@ fn protocol_errors(out: &mut String) {
     );
     for row in ErrorKind::table() {
         let (code, close, detail) = (row.code, row.close_code.get(), if row.detailed { "%d" } else { "" });
-        let (message, range) = (row.sentence, row.class == ErrorClass::RangeError);
+        let (message, range) = (row.sentence, row.class == "RangeError");
         let cause = Cause::from(row.kind) as u8;
         writeln!(
             out,

@@ -1,17 +1,17 @@
 use proptest::prelude::*;
 
 use crate::bridge::chunk::{Chunk, OutRecord, OutRecords};
-use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HISTORY, OUT_PUBLISH,
     OUT_TEXT, PUBLISH_TEXT, SHARED_OTHER, SHARED_TEXT, TOPIC_SLOT, TOPIC_STREAMS,
 };
-use crate::bridge::split::{Counts, split};
+use crate::bridge::split::split;
+use crate::engine::Large;
 use crate::engine::MessageKind;
 
 const REACTORS: usize = 3;
-/// The last one has the streams.
-const COUNTS: Counts = Counts { sockets: REACTORS - 1, all: REACTORS };
+/// The first one has the streams.
+const SOCKETS: usize = REACTORS - 1;
 
 /// All fields of a record, with its payload.
 type Reported = (u32, u32, u8, u8, u16, Vec<u8>);
@@ -27,7 +27,7 @@ fn reported(chunk: &Chunk) -> Vec<Reported> {
             (Some(number), _) => Option::clone(&shared[number as usize]).unwrap(),
             (None, _) if is_framed => {
                 let message = messages.next().unwrap();
-                assert_eq!(message.kind() == MessageKind::Text, aux & PUBLISH_TEXT != 0);
+                assert_eq!(message.kind == MessageKind::Text, aux & PUBLISH_TEXT != 0);
                 message.payload().to_vec()
             }
             (None, 0) => chunk.bytes[range].to_vec(),
@@ -58,7 +58,7 @@ fn what_many_get_goes_to_each_reactor_once() {
     chunk.push_large((0, 1), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, Large::copy(&[2; 5000]));
     (1..30).for_each(|slot| chunk.push_same((slot, 1), OUT_BINARY, OUT_FLAG_FIN, 0, SHARED_OTHER));
     let whole = reported(&chunk);
-    let chunks = split(&chunk.bytes, chunk.large, COUNTS, own, |_| Vec::new());
+    let chunks = split(&chunk.bytes, chunk.large, SOCKETS, own, |_| Vec::new());
     for (number, chunk) in chunks.iter().enumerate() {
         assert_eq!(chunk.large, [Large::copy(&[2; 5000])]);
         let foreign = if number == 0 { 0 } else { 2 };
@@ -81,11 +81,11 @@ fn all_reactors_have_one_copy_of_a_message() {
     chunk.push_same(id, OUT_PUBLISH, OUT_FLAG_FIN, TOPIC_STREAMS | PUBLISH_TEXT, SHARED_OTHER);
     chunk.push_record(id, OUT_PUBLISH, OUT_FLAG_FIN, 0, &[3; 1000]);
     let whole = reported(&chunk);
-    let chunks = split(&chunk.bytes, chunk.large, COUNTS, own, |_| Vec::new());
+    let chunks = split(&chunk.bytes, chunk.large, SOCKETS, own, |_| Vec::new());
     let places = |chunk: &Chunk| chunk.messages.iter().map(|it| it.payload().as_ptr()).collect::<Vec<_>>();
     for (number, chunk) in chunks.iter().enumerate() {
-        let count = if number < COUNTS.sockets { 3 } else { 2 };
-        assert_eq!(places(chunk), places(&chunks[0])[..count]);
+        let count = if number > 0 { 3 } else { 2 };
+        assert_eq!(places(chunk), places(&chunks[1])[..count]);
         assert_eq!(chunk.bytes.len(), (count + 2) * 16);
         assert_eq!(reported(chunk), whole[..count + 2]);
     }
@@ -94,8 +94,8 @@ fn all_reactors_have_one_copy_of_a_message() {
 /// Whether reactor `number` gets a record of this slot, kind and aux.
 fn gets(number: usize, slot: u32, kind: u8, aux: u16) -> bool {
     match (slot, kind) {
-        (TOPIC_SLOT, OUT_HISTORY) => number == 0,
-        (TOPIC_SLOT, _) => number < COUNTS.sockets || aux & TOPIC_STREAMS != 0,
+        (TOPIC_SLOT, OUT_HISTORY) => number == 1,
+        (TOPIC_SLOT, _) => number > 0 || aux & TOPIC_STREAMS != 0,
         (slot, _) => own(slot) == number,
     }
 }
@@ -152,9 +152,9 @@ proptest! {
             }
         }
         let whole = reported(&chunk);
-        let counts = if missing { Counts { all: REACTORS - 1, ..COUNTS } } else { COUNTS };
-        let chunks = split(&chunk.bytes, chunk.large, counts, own, |_| Vec::new());
-        prop_assert_eq!(chunks.len(), counts.all);
+        let sockets = if missing { SOCKETS - 1 } else { SOCKETS };
+        let chunks = split(&chunk.bytes, chunk.large, sockets, own, |_| Vec::new());
+        prop_assert_eq!(chunks.len(), sockets + 1);
         // A record for a reactor that does not exist goes to none, but other records may have the
         // same payload.
         for (number, chunk) in chunks.iter().enumerate() {

@@ -4,13 +4,9 @@
 use std::sync::mpsc;
 use std::thread;
 
-use crate::bridge::batch::Batch;
-use crate::bridge::chunk::{Arena, Outbox};
+use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::{Gauges, MAX_SLOTS};
-use crate::bridge::inbox::Inbox;
-use crate::bridge::layout::{ADOPTED_SLOTS, IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT};
-
-use super::Memory;
+use crate::bridge::layout::ADOPTED_SLOTS;
 
 const COUNT: u32 = if cfg!(miri) { 60 } else { 50_000 };
 
@@ -45,104 +41,6 @@ fn a_reactor_that_sleeps_whenever_it_can_gets_every_command() {
             }
         }
     });
-}
-
-#[test]
-fn arenas_go_round_and_each_has_one_owner() {
-    let outbox = Outbox::new();
-    (0..3).for_each(|id| outbox.give_back(Box::new(Memory(id, vec![0; 8]))));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut n = 0_u32;
-            while n < COUNT {
-                let Some(mut memory) = outbox.arena() else {
-                    thread::yield_now();
-                    continue;
-                };
-                memory.bytes_mut()[..4].copy_from_slice(&n.to_le_bytes());
-                let _nobody_sleeps = outbox.send(Arena { memory, used: 4, large: Vec::new() });
-                n += 1;
-            }
-        });
-        let mut next = 0_u32;
-        while next < COUNT {
-            for arena in outbox.commands.take_all() {
-                assert_eq!(arena.bytes(), next.to_le_bytes());
-                next += 1;
-                outbox.give_back(arena.memory);
-            }
-            thread::yield_now();
-        }
-    });
-}
-
-/// The undelivered bytes at which the reactor stops reading.
-const HIGH_WATER: usize = 8 * 1024;
-
-fn reactor(inbox: &Inbox, bell: &mpsc::SyncSender<()>, wakes: &mpsc::Receiver<()>) {
-    let mut batch = Box::new(Batch::new());
-    let mut charged = 0_u32;
-    for n in 0..COUNT {
-        batch.push_copy(n, IN_TEXT, 0, 0, &n.to_le_bytes());
-        batch.charge(n % 3, 0, 4, 1);
-        charged += 1;
-        if n % 5 != 0 && n + 1 != COUNT {
-            continue;
-        }
-        let ring;
-        (batch, ring) = inbox.publish(batch);
-        if ring {
-            bell.try_send(()).expect("one ring at most is outstanding");
-        }
-        inbox.reclaim(|credit| charged -= credit.records);
-        while inbox.weight() > HIGH_WATER {
-            inbox.set_starving(true);
-            inbox.reclaim(|credit| charged -= credit.records);
-            if inbox.weight() > HIGH_WATER {
-                wakes.recv().unwrap();
-            }
-        }
-        inbox.set_starving(false);
-    }
-    while charged > 0 {
-        inbox.set_starving(true);
-        inbox.reclaim(|credit| charged -= credit.records);
-        if charged > 0 {
-            wakes.recv().unwrap();
-        }
-    }
-}
-
-/// R11.
-#[test]
-fn batches_flow_through_an_inbox_with_back_pressure() {
-    let inbox = Inbox::new(std::sync::Arc::default());
-    let inbox = &inbox;
-    let (bell, rings) = mpsc::sync_channel(1);
-    let (waker, wakes) = mpsc::channel();
-    thread::scope(|scope| {
-        scope.spawn(move || reactor(inbox, &bell, &wakes));
-        let mut seen = 0;
-        while seen != COUNT {
-            rings.recv().unwrap();
-            inbox.bell().answer();
-            while let Some(batch) = inbox.take() {
-                for record in &batch.records {
-                    let (offset, length) =
-                        (record.0[IN_WORD_OFFSET] as usize, record.0[IN_WORD_LENGTH] as usize);
-                    assert_eq!(record.0[IN_WORD_SLOT], seen);
-                    assert_eq!(&batch.bytes[offset..offset + length], seen.to_le_bytes());
-                    seen += 1;
-                }
-                if inbox.give_back(batch) {
-                    // The reactor may have seen the end before this wake.
-                    let _ = waker.send(());
-                }
-            }
-        }
-    });
-    assert_eq!(inbox.weight(), 0);
-    assert!(inbox.take().is_none());
 }
 
 /// O09.

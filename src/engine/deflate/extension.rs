@@ -15,11 +15,8 @@ use super::settings::{Params, Settings};
 /// Contexts exist only while they are needed.
 pub(in crate::engine) struct Extension {
     pool: Arc<Pool>,
-    incoming: Incoming,
-    outgoing: Outgoing,
-}
-
-struct Outgoing {
+    pub(in crate::engine) incoming: Incoming,
+    /// Outgoing messages may refer to earlier ones.
     takeover: bool,
     recipe: Recipe,
     /// For messages without context that are compressed in one go, if allowed.
@@ -30,9 +27,9 @@ struct Outgoing {
     deflater: Option<Deflater>,
     /// The context counts in the budget.
     kept: bool,
-    /// The message under way is compressed.
-    compressed: bool,
-    /// Each frame of the message by itself.
+    /// The outgoing message under way is compressed.
+    pub(in crate::engine) compresses: bool,
+    /// Each frame of that message by itself.
     whole: bool,
 }
 
@@ -45,8 +42,9 @@ impl Extension {
         let server = (params.server_no_context_takeover, params.server_max_window_bits);
         let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
         let window = 1 << theirs.1.min(super::settings::MAX_WINDOW_BITS);
-        let incoming = Incoming::new(!theirs.0, window, settings.releasable, pool.budget());
-        let outgoing = Outgoing {
+        Self {
+            incoming: Incoming::new(!theirs.0, window, settings.releasable, pool.budget()),
+            pool,
             takeover: !ours.0,
             recipe: Recipe::new(settings, ours.1),
             manner: settings.fast_level().map(|level| Manner::new(level, ours.1)),
@@ -54,56 +52,44 @@ impl Extension {
             bytes: settings.deflater_bytes(ours.1),
             deflater: None,
             kept: false,
-            compressed: false,
+            compresses: false,
             whole: false,
-        };
-        Self { pool, incoming, outgoing }
+        }
     }
 
     pub(in crate::engine) fn holds_context(&self) -> bool {
-        self.outgoing.deflater.is_some() || self.incoming.holds_context()
+        self.deflater.is_some() || self.incoming.holds_context()
     }
 
-    /// The bytes are the last ones of the frame with `frame_end`, of the message with `fin` too.
+    /// `ends`: whether the bytes are the last ones of their frame, and whether that ends the message.
     pub(in crate::engine) fn inflate(
         &mut self,
         bytes: &[u8],
-        frame_end: bool,
-        fin: bool,
+        ends: (bool, bool),
         to: Incomplete<'_>,
     ) -> Result<(), ErrorKind> {
-        self.incoming.inflate(&self.pool, bytes, (frame_end, fin), to)
+        self.incoming.inflate(&self.pool, bytes, ends, to)
     }
 
     /// Whether to compress our next data frame, of `len` bytes.
     pub(in crate::engine) fn wants(&mut self, compress: bool, first: bool, len: usize) -> bool {
-        let outgoing = &mut self.outgoing;
         if first {
-            outgoing.compressed = compress && (outgoing.takeover || len as u64 >= outgoing.threshold);
+            self.compresses = compress && (self.takeover || len as u64 >= self.threshold);
         }
-        outgoing.compressed
-    }
-
-    pub(in crate::engine) fn compresses(&self) -> bool {
-        self.outgoing.compressed
-    }
-
-    pub(in crate::engine) fn end_message(&mut self) {
-        self.outgoing.compressed = false;
+        self.compresses
     }
 
     /// `None`: messages refer to earlier ones.
     pub(in crate::engine) fn recipe_without_context(&mut self) -> Option<Recipe> {
         self.keep_context();
-        (!self.outgoing.kept).then_some(self.outgoing.recipe)
+        (!self.kept).then_some(self.recipe)
     }
 
     /// Before the first frame of a message: keeps a context from now on, if negotiated and within
     /// the budget.
     fn keep_context(&mut self) {
-        let outgoing = &mut self.outgoing;
-        if outgoing.takeover && !outgoing.kept {
-            outgoing.kept = self.pool.budget().keep(outgoing.bytes);
+        if self.takeover && !self.kept {
+            self.kept = self.pool.budget().keep(self.bytes);
         }
     }
 
@@ -112,26 +98,25 @@ impl Extension {
             self.keep_context();
         }
         let mut shared = self.pool.lock();
-        let outgoing = &mut self.outgoing;
-        let Outgoing { recipe, kept, .. } = *outgoing;
+        let Self { recipe, kept, .. } = *self;
         let alone = first && fin && !kept;
         if alone && let Some(compressed) = shared.compressed(recipe, payload) {
             return out.extend_from_slice(compressed);
         }
         if first {
-            outgoing.whole = !kept && (fin || payload.len() >= WORTH_ITSELF);
+            self.whole = !kept && (fin || payload.len() >= WORTH_ITSELF);
         }
         let start = out.len();
-        if let Some(manner) = outgoing.manner.filter(|_| outgoing.whole) {
+        if let Some(manner) = self.manner.filter(|_| self.whole) {
             shared.one_shot().compress(payload, manner, fin, out);
         } else {
-            let mut deflater = outgoing.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
+            let mut deflater = self.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
             deflater.compress(payload, fin, &mut shared.scratch, out);
             // Always correct: a message need not refer to earlier ones.
             if fin && !kept {
                 shared.give_deflater(deflater);
             } else {
-                outgoing.deflater = Some(deflater);
+                self.deflater = Some(deflater);
             }
         }
         if alone {
@@ -142,11 +127,11 @@ impl Extension {
     /// Gives contexts back that no message under way needs.
     pub(in crate::engine) fn release(&mut self, sending: bool) {
         if !sending {
-            if let Some(deflater) = self.outgoing.deflater.take() {
+            if let Some(deflater) = self.deflater.take() {
                 self.pool.lock().give_deflater(deflater);
             }
-            if std::mem::take(&mut self.outgoing.kept) {
-                self.pool.budget().unkeep(self.outgoing.bytes);
+            if std::mem::take(&mut self.kept) {
+                self.pool.budget().unkeep(self.bytes);
             }
         }
         self.incoming.release(&self.pool);
@@ -156,12 +141,8 @@ impl Extension {
         self.incoming.end(&self.pool);
     }
 
-    pub(in crate::engine) fn lent(&self) -> usize {
-        self.incoming.lent()
-    }
-
     pub(in crate::engine) fn buffered(&self) -> usize {
-        let deflater = if self.outgoing.deflater.is_some() { self.outgoing.bytes } else { 0 };
+        let deflater = if self.deflater.is_some() { self.bytes } else { 0 };
         size_of::<Self>() + deflater + self.incoming.buffered()
     }
 }
@@ -169,8 +150,8 @@ impl Extension {
 impl Drop for Extension {
     fn drop(&mut self) {
         self.incoming.forget(self.pool.budget());
-        if self.outgoing.kept {
-            self.pool.budget().unkeep(self.outgoing.bytes);
+        if self.kept {
+            self.pool.budget().unkeep(self.bytes);
         }
     }
 }

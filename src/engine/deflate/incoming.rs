@@ -9,7 +9,7 @@ use super::inflater::{Inflater, Sink};
 use super::pool::Pool;
 
 /// The context for incoming bytes, or the bytes that came while there is none.
-pub(super) struct Incoming {
+pub(in crate::engine) struct Incoming {
     /// The context is kept between messages, with its place in the budget as long as the connection
     /// lives.
     takeover: bool,
@@ -156,7 +156,7 @@ impl Incoming {
 
     /// Bytes of the context that the incoming message has for itself, or will have: a kept one
     /// counts in the [`Budget`] only.
-    pub(super) fn lent(&self) -> usize {
+    pub(in crate::engine) fn lent(&self) -> usize {
         let lent = !self.takeover && (self.inflater.is_some() || self.held.is_some());
         if lent { INFLATER_BYTES } else { 0 }
     }

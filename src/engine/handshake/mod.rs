@@ -31,7 +31,7 @@ use extensions::{Acceptance, Accepted, negotiate};
 
 pub use list::Fault;
 pub use refusal::Refusal;
-pub use request::{HttpError, MAX_HEADERS, Parsed, Request};
+pub use request::{HttpError, MAX_HEADERS, Request};
 pub use response::{abort, accept, bare, plain, reason_phrase, refuse};
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 
@@ -63,8 +63,8 @@ pub struct Upgrade<'a> {
 /// The first check that failed.
 pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade<'a>, Refusal> {
     let fields = ["upgrade", "sec-websocket-key", "sec-websocket-version"].map(|name| request.only(name));
-    let (key, version) = check_fields(request.method(), fields, request.has_body())?;
-    if options.path.is_some_and(|path| !path.is_empty() && path != path_of(request.target())) {
+    let (key, version) = check_fields(request.method, fields, request.has_body())?;
+    if options.path.is_some_and(|path| !path.is_empty() && path != path_of(request.target)) {
         return Err(Refusal::Path);
     }
     let protocols =

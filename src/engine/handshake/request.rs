@@ -7,16 +7,7 @@ use httparse::Header;
 /// Most header fields of a request; one more is [`HttpError::HeaderTooLarge`].
 pub const MAX_HEADERS: usize = 256;
 
-#[derive(Debug)]
-pub enum Parsed<'a> {
-    /// More bytes are needed.
-    Incomplete,
-    /// Well-formed, of whatever kind.
-    Request(Request<'a>),
-    /// Not HTTP, or not HTTP that this server reads. The connection must be closed.
-    Invalid(HttpError),
-}
-
+/// Not HTTP, or not HTTP that this server reads. The connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpError {
     /// The grammar of RFC 9112 is broken.
@@ -39,11 +30,13 @@ impl HttpError {
 /// Values are bytes, which Node and RFC 9110 read as latin1; nothing here assumes UTF-8.
 #[derive(Debug)]
 pub struct Request<'a> {
-    method: &'a str,
-    target: &'a [u8],
-    minor: u8,
-    headers: Vec<Header<'a>>,
-    head_len: usize,
+    pub method: &'a str,
+    /// As sent, usually a path with a query. ASCII without spaces.
+    pub target: &'a [u8],
+    /// 0 or 1.
+    pub minor: u8,
+    pub head_len: usize,
+    pub(super) headers: Vec<Header<'a>>,
     framing: Framing,
 }
 
@@ -69,28 +62,6 @@ impl<'a> Request<'a> {
         Ok(Self { method, target: target.as_bytes(), minor, headers, head_len: head.len(), framing })
     }
 
-    pub fn head_len(&self) -> usize {
-        self.head_len
-    }
-
-    pub fn fields(&self) -> usize {
-        self.headers.len()
-    }
-
-    pub fn method(&self) -> &'a str {
-        self.method
-    }
-
-    /// As sent, usually a path with a query. ASCII without spaces.
-    pub fn target(&self) -> &'a [u8] {
-        self.target
-    }
-
-    /// 0 or 1.
-    pub fn minor_version(&self) -> u8 {
-        self.minor
-    }
-
     /// Whether Node would emit 'upgrade': `Connection` has the token `upgrade`, and `Upgrade` a
     /// value.
     pub fn is_upgrade(&self) -> bool {
@@ -109,15 +80,6 @@ impl<'a> Request<'a> {
     /// Never together with `Transfer-Encoding`.
     pub fn content_length(&self) -> Option<u64> {
         self.framing.content_length
-    }
-
-    pub fn is_head(&self) -> bool {
-        self.method == "HEAD"
-    }
-
-    /// HTTP/1.1 demands it, and `ws` does not.
-    pub fn has_host(&self) -> bool {
-        self.values("host").next().is_some()
     }
 
     /// Without the white space around them.

@@ -1,6 +1,6 @@
 //! Finds the end of a request head in bytes that arrive in any number of pieces.
 
-use super::request::{HttpError, MAX_HEADERS, Parsed, Request};
+use super::request::{HttpError, MAX_HEADERS, Request};
 
 /// The longest head by default, in bytes, the empty line included: the limit of Node.
 pub const MAX_HEAD: usize = 16 * 1024;
@@ -34,23 +34,20 @@ pub struct HeadScanner {
 }
 
 impl HeadScanner {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// `buf` must hold all bytes received since the scanner was made. Bytes after the head are
+    /// `None`: more bytes are needed. `buf` must hold all bytes received since the scanner was made. Bytes after the head are
     /// never looked at, and the answer does not depend on how the bytes arrived. `limits` are the
     /// same at every call.
-    pub fn parse<'a>(&mut self, buf: &'a [u8], limits: &HeadLimits) -> Parsed<'a> {
-        match self.find_end(buf, limits.bytes) {
-            Ok(Some(end)) => match Request::parse(buf.get(..end).unwrap_or_default(), self.start as usize) {
-                Ok(request) if request.fields() > limits.fields => Parsed::Invalid(HttpError::HeaderTooLarge),
-                Ok(request) => Parsed::Request(request),
-                Err(error) => Parsed::Invalid(error),
-            },
-            Ok(None) => Parsed::Incomplete,
-            Err(error) => Parsed::Invalid(error),
-        }
+    ///
+    /// # Errors
+    /// The bytes cannot become a request.
+    pub fn parse<'a>(
+        &mut self,
+        buf: &'a [u8],
+        limits: &HeadLimits,
+    ) -> Result<Option<Request<'a>>, HttpError> {
+        let Some(end) = self.find_end(buf, limits.bytes)? else { return Ok(None) };
+        let request = Request::parse(buf.get(..end).unwrap_or_default(), self.start as usize)?;
+        if request.headers.len() > limits.fields { Err(HttpError::HeaderTooLarge) } else { Ok(Some(request)) }
     }
 
     fn find_end(&mut self, buf: &[u8], most: usize) -> Result<Option<usize>, HttpError> {

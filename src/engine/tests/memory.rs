@@ -50,7 +50,7 @@ fn error_releases() {
     feed(&mut engine, &Config::default(), &hex("0182 00000000 6162 8983 00000000 61"));
     assert_ne!(engine.buffered(), 0);
     feed(&mut engine, &Config::default(), &hex("6262 8180"));
-    assert!(engine.failed());
+    assert!(engine.failure().is_some());
     assert_eq!(engine.buffered(), 0);
 }
 
@@ -73,7 +73,7 @@ proptest! {
             feed(&mut engine, &config, piece);
             received += piece.len();
             prop_assert!(engine.buffered() <= 2 * received + 8);
-            let idle = !engine.message.is_under_way() && !matches!(engine.stage, Stage::Payload(_));
+            let idle = engine.message.is_none() && !matches!(engine.stage, Stage::Payload(_));
             prop_assert!(!idle || engine.buffered() == 0);
         }
     }

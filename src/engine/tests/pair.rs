@@ -110,6 +110,6 @@ fn closing_handshake() {
     server.send(FrameKind::Close, true, &body, [0; 4]);
     assert_eq!(client.receive(&mut server, &[3]), [Seen::Close(Some(1000), b"by".into())]);
     for end in [client, server] {
-        assert!(end.engine.close_sent() && end.engine.close_received() && !end.engine.failed());
+        assert!(end.engine.close_sent() && end.engine.close_received() && end.engine.failure().is_none());
     }
 }

@@ -16,8 +16,9 @@ use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain, message};
 use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE, SHORT_QUEUE};
 use crate::reactor::open::upgrade;
-use crate::reactor::write::half::{Head, Pending, Takes};
+use crate::reactor::write::half::Takes;
 use crate::reactor::write::is_data;
+use crate::reactor::write::{Head, Pending};
 use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
@@ -77,7 +78,7 @@ impl<C: Consumer> Reactor<C> {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(mut session) = self.session_of(id) else { return Some(first) };
         let connection = &*session.connection;
-        if connection.write.defers()
+        if connection.write.deferred.is_some()
             || connection.engine.has_deflate()
             || connection.is_client()
             || !connection.takes_frames()
@@ -143,6 +144,35 @@ impl<C: Consumer> Reactor<C> {
         let now = !more && kept.payload().len() < SHORT_QUEUE;
         send_prepared(&mut session, kept, record.flags, now, longest);
     }
+
+    /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget
+    /// goes.
+    pub(in crate::reactor) fn on_deferred(&mut self) {
+        while let Some(id) = self.writer.next_deferred() {
+            self.guarded(id.slot, |reactor| reactor.resume_sends(id));
+        }
+    }
+
+    fn resume_sends(&mut self, id: ConnectionId) {
+        let Some(mut session) = self.session_of(id) else { return };
+        let Some(mut deferred) = session.connection.write.deferred.take() else { return };
+        while let Some(pending) = deferred.sends.pop_front() {
+            deferred.bytes -= pending.payload.len();
+            if !is_data(pending.head.kind) {
+                apply(&mut session, pending.head, Outbound::Lent(&pending.payload), true);
+            } else if session.advance(&mut deferred, &pending) {
+                mark(&mut session, pending.head.kind, pending.head.flags);
+            } else {
+                deferred.bytes += pending.payload.len();
+                deferred.sends.push_front(pending);
+                break;
+            }
+        }
+        if !deferred.sends.is_empty() && !session.connection.life.is_gone() {
+            session.connection.write.deferred = Some(deferred);
+            session.writer.defer_again(id);
+        }
+    }
 }
 
 #[inline]
@@ -152,14 +182,15 @@ fn count_send(session: &mut Session<'_>, kind: u8) {
 }
 
 /// Applies a record, unless it has to wait for a message that is being compressed.
-fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
+pub(in crate::reactor) fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WITHHOLD);
-    if !session.connection.write.defers() && !session.connection.engine.has_deflate() {
+    if session.connection.write.deferred.is_none() && !session.connection.engine.has_deflate() {
         return apply(session, head, payload, more);
     }
     let len = payload.len();
     let data = is_data(head.kind) && session.connection.engine.has_deflate();
-    let waits = if data { session.must_wait(head.flags, len) } else { session.connection.write.defers() };
+    let waits =
+        if data { session.must_wait(head.flags, len) } else { session.connection.write.deferred.is_some() };
     if waits && !at_once {
         return session.defer(Pending { head, payload: payload.into_frame() });
     }
@@ -183,7 +214,8 @@ pub(in crate::reactor) fn send_prepared(
     longest: usize,
 ) {
     let connection = &mut *session.connection;
-    let frame = if !connection.write.defers() && connection.takes_frames() && !connection.is_client() {
+    let frame = if connection.write.deferred.is_none() && connection.takes_frames() && !connection.is_client()
+    {
         connection.engine.prepared_frame(prepared, longest)
     } else {
         None
@@ -193,21 +225,16 @@ pub(in crate::reactor) fn send_prepared(
         session.shared(frame, now);
         return mark(session, OUT_TEXT, flags);
     }
-    let kind = if prepared.kind() == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
-    let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
+    let kind = if prepared.kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
+    let compress = if prepared.compress { OUT_FLAG_COMPRESS } else { 0 };
     let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
     submit(session, head, Outbound::Shared(prepared.payload_frame()), true);
-}
-
-/// Applies a record that waited and is no data frame.
-pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
-    apply(session, pending.head, Outbound::Lent(&pending.payload), true);
 }
 
 /// Notes a record that has been applied and whose sender wants a report of its end. A send that
 /// came when the connection took nothing of its kind any more has not left: its end is that of the
 /// connection.
-pub(super) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
+fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
     if flags & OUT_FLAG_WANT_SENT == 0 {
         return;
     }

@@ -7,7 +7,6 @@ use mio::Waker;
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
-use crate::bridge::room::Lent;
 use crate::engine::deflate::Params;
 use crate::engine::{CloseCode, MessageKind, Prepared};
 use crate::reactor::{BoundListener, ConnectionId, ListenerConfig, Transport};
@@ -56,8 +55,8 @@ pub enum Command {
     },
     /// Takes a message that records refer to by this number.
     Prepare(u32, Box<Prepared>),
-    /// The message of this number will not be sent again.
-    Forget(u32),
+    /// The messages of these numbers will not be sent again.
+    Forget(Arc<[u32]>),
     /// Reports when all that the sockets have by now has been reported.
     Fence,
     /// Ends `run` after an attempt to write the queued bytes.
@@ -122,18 +121,9 @@ impl Handle {
         self.shared.outbox.buffer()
     }
 
-    /// Memory for the next arena, unless the reactor has all lent memory.
-    pub fn arena(&self) -> Option<Box<dyn Lent>> {
-        self.shared.outbox.arena()
-    }
-
-    /// Exchanges memory that was not filled for the memory that the reactor has given back last.
-    pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
-        self.shared.outbox.exchange(memory)
-    }
-
-    pub fn lend_arena(&self, memory: Box<dyn Lent>) {
-        self.shared.outbox.give_back(memory);
+    /// For the memory of arenas.
+    pub fn outbox(&self) -> &Outbox<Command> {
+        &self.shared.outbox
     }
 
     pub fn send(&self, to: ConnectionId, kind: MessageKind, payload: &[u8]) -> io::Result<()> {

@@ -21,8 +21,10 @@ impl Messages {
         self.prepared.insert(number, message);
     }
 
-    pub(super) fn forget(&mut self, number: u32) {
-        self.prepared.remove(&number);
+    pub(super) fn forget(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            self.prepared.remove(number);
+        }
     }
 
     pub(in crate::reactor) fn prepared(&self) -> impl Iterator<Item = (u32, Prepared)> {

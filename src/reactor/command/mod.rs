@@ -4,5 +4,4 @@ pub(super) mod apply;
 pub(super) mod handle;
 pub(super) mod messages;
 pub(super) mod records;
-mod resume;
 pub(super) mod serve;

@@ -4,12 +4,12 @@ use std::ops::Deref;
 use std::vec::IntoIter;
 
 use crate::bridge::chunk::{OutRecord, OutRecords};
-use crate::bridge::large::Large;
 use crate::bridge::layout::{
     MASK_AGAINST, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_KEY, OUT_PUBLISH, OUT_TEXT,
     PUBLISH_TEXT, TOPIC_SLOT,
 };
 use crate::engine::Frame;
+use crate::engine::Large;
 use crate::engine::{MessageKind, Prepared};
 
 use crate::reactor::ConnectionId;
@@ -60,7 +60,10 @@ impl<'a> Records<'a> {
     pub(super) fn next(&mut self) -> Option<Next<'a>> {
         let record = self.records.next()?;
         let payload = match record.is_large() {
-            false if record.is_beside() => self.framed(),
+            false if record.is_beside() => {
+                let message = self.rest.messages.next();
+                message.map(|message| Outbound::Framed(Box::new(message))).unwrap_or_default()
+            }
             false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
             // Taken even when the connection is gone, or the next record would get this one's
             // payload.
@@ -82,10 +85,6 @@ impl<'a> Records<'a> {
                 && record.range.len() < IN_PLACE
         })?;
         Some((record.kind == OUT_TEXT, self.bytes.get(record.range).unwrap_or_default()))
-    }
-
-    fn framed(&mut self) -> Outbound<'a> {
-        self.rest.messages.next().map(|message| Outbound::Framed(Box::new(message))).unwrap_or_default()
     }
 
     fn large(&mut self) -> Outbound<'a> {
@@ -138,7 +137,7 @@ impl Default for Outbound<'_> {
 
 impl Outbound<'_> {
     /// The payload, for a later turn.
-    pub(super) fn into_frame(self) -> Frame {
+    pub(in crate::reactor) fn into_frame(self) -> Frame {
         match self {
             Self::Lent(bytes) => Frame::new(bytes.to_vec(), 0),
             Self::Own(large) => {
@@ -153,10 +152,7 @@ impl Outbound<'_> {
     /// The message with this payload, which is not copied if it is the reactor's.
     pub(in crate::reactor) fn prepare(self, kind: MessageKind, compress: bool) -> Prepared {
         match self {
-            Self::Own(large) => {
-                let (memory, start) = large.into_memory();
-                Prepared::in_place(kind, memory, start, compress)
-            }
+            Self::Own(large) => Prepared::in_place(kind, large, compress),
             Self::Framed(message) => *message,
             Self::Lent(_) | Self::Shared(_) => Prepared::new(kind, &self, compress),
         }

@@ -11,38 +11,19 @@ use crate::bridge::room::Lent;
 
 use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
-use crate::reactor::fence::Fence;
 use crate::reactor::{Command, Consumer, Reactor};
 
 /// Commands that were taken from their queue and have not been applied.
 #[derive(Default)]
 pub(in crate::reactor) struct Asked {
     /// The records that come first.
-    under_way: Option<UnderWay>,
+    under_way: Option<(Memory, Rest)>,
     commands: VecDeque<Command>,
 }
 
 impl Asked {
     pub(in crate::reactor) fn is_empty(&self) -> bool {
         self.under_way.is_none() && self.commands.is_empty()
-    }
-}
-
-/// Records of which some have been applied, or none yet.
-struct UnderWay {
-    memory: Memory,
-    rest: Rest,
-}
-
-impl From<Chunk> for UnderWay {
-    fn from(Chunk { bytes, large, messages }: Chunk) -> Self {
-        Self { memory: Memory::Own(bytes), rest: Rest::all(large, messages) }
-    }
-}
-
-impl From<Arena> for UnderWay {
-    fn from(Arena { memory, used, large }: Arena) -> Self {
-        Self { memory: Memory::Lent { memory, used }, rest: Rest::all(large, Vec::new()) }
     }
 }
 
@@ -83,28 +64,12 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn on_commands(&mut self) {
-        let new = self.shared.outbox.commands.take_all();
-        if !self.asked.is_empty() {
-            self.asked.commands.extend(new);
-            return self.on_asked();
-        }
-        for command in new {
-            // Most turns apply all of them and need no list.
-            if self.writer.may_apply() && self.asked.is_empty() {
-                self.on_command(command);
-            } else {
-                self.asked.commands.push_back(command);
-            }
-        }
-    }
-
-    /// Goes on with the records that earlier turns have left.
-    fn on_asked(&mut self) {
-        if let Some(under_way) = self.asked.under_way.take() {
-            self.apply_records(under_way);
+        self.asked.commands.extend(self.shared.outbox.commands.take_all());
+        // Some of them are left only when the turn applies no more.
+        if let Some((memory, rest)) = self.asked.under_way.take() {
+            self.apply_records(memory, rest);
         }
         while self.writer.may_apply()
-            && self.asked.under_way.is_none()
             && let Some(command) = self.asked.commands.pop_front()
         {
             self.on_command(command);
@@ -113,11 +78,17 @@ impl<C: Consumer> Reactor<C> {
 
     pub(in crate::reactor) fn on_command(&mut self, command: Command) {
         match command {
-            Command::Chunk(chunk) => self.apply_records(chunk.into()),
-            Command::Arena(arena) => self.apply_records(arena.into()),
+            Command::Chunk(chunk) => {
+                let Chunk { bytes, large, messages } = chunk;
+                self.apply_records(Memory::Own(bytes), Rest::all(large, messages));
+            }
+            Command::Arena(arena) => {
+                let Arena { memory, used, large } = arena;
+                self.apply_records(Memory::Lent { memory, used }, Rest::all(large, Vec::new()));
+            }
             Command::Prepare(id, prepared) => self.messages.prepare(id, prepared),
-            Command::Forget(id) => self.messages.forget(id),
-            Command::Fence => self.fence = Fence::Asked,
+            Command::Forget(numbers) => self.messages.forget(&numbers),
+            Command::Fence => self.fence = Some(false),
             Command::Stop => self.stopping = true,
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
             Command::Join { id, config } => self.on_join(id, config),
@@ -133,9 +104,9 @@ impl<C: Consumer> Reactor<C> {
 
     /// Applies records in order, as far as the budget goes, and gives their memory back behind the
     /// last.
-    fn apply_records(&mut self, UnderWay { memory, rest }: UnderWay) {
+    fn apply_records(&mut self, memory: Memory, rest: Rest) {
         if let Some(rest) = self.on_records(memory.bytes(), rest, None) {
-            self.asked.under_way = Some(UnderWay { memory, rest });
+            self.asked.under_way = Some((memory, rest));
             return;
         }
         match memory {

@@ -1,7 +1,5 @@
 //! Acts on deadlines: with the end of a connection, or with a ping if its peer is silent.
 
-use std::time::Duration;
-
 use crate::bridge::layout::Cause;
 use crate::engine::handshake::bare;
 
@@ -36,7 +34,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Reads and writes the sockets again for which the kernel had no memory.
     pub(in crate::reactor) fn retry(&mut self) {
-        for id in self.timers.take_retries() {
+        while let Some(id) = self.timers.pop_retry() {
             if let Some(mut session) = self.session_of(id) {
                 session.touch();
                 session.want_read();
@@ -78,14 +76,15 @@ fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
     // A peer that is not read is not silent, nor is one that waits for the 101.
     let waits = session.connection.write.state.is_withheld();
-    if waits || session.connection.read.paused || session.connection.read.state.is_unread() {
+    if waits || session.connection.read.paused || session.connection.read.is_unread() {
         return touch_silence(session);
     }
     let ping = !config.ping_interval.is_zero();
     // With both set, the shorter one fires first; a peer that stayed silent after a ping is gone
     // either way.
     let rest = config.idle_timeout.saturating_sub(config.ping_interval);
-    if !ping || is_shorter(config.idle_timeout, config.ping_interval) {
+    let idles = !config.idle_timeout.is_zero() && config.idle_timeout <= config.ping_interval;
+    if !ping || idles {
         return session.cut(Cause::IdleTimeout);
     }
     if session.connection.pinged {
@@ -96,8 +95,4 @@ fn on_silence(session: &mut Session<'_>) {
     session.ping(&[]);
     let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
     session.arm(after);
-}
-
-fn is_shorter(idle: Duration, ping: Duration) -> bool {
-    !idle.is_zero() && idle <= ping
 }

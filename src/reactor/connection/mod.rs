@@ -1,7 +1,6 @@
 //! One transport, its engine, and the bytes it has yet to write.
 
 pub(super) mod deadline;
-pub(super) mod id;
 pub(super) mod life;
 #[cfg(test)]
 mod tests;
@@ -19,6 +18,17 @@ use crate::reactor::read::half::{PeerSide, ReadHalf};
 use crate::reactor::timers::Deadline;
 use crate::reactor::write::half::WriteHalf;
 use crate::reactor::{ListenerConfig, Transport};
+
+/// Names one connection for as long as the reactor lives: a slot that is used again has another
+/// generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId {
+    /// Index into the slab; from [`ADOPTED_SLOTS`](crate::bridge::layout::ADOPTED_SLOTS) on, an
+    /// index into that of the sockets that others have numbered.
+    pub slot: u32,
+    /// The number of the use of the slot. 0 is none: such an id names no connection.
+    pub generation: u32,
+}
 
 pub(super) struct Connection {
     pub(super) transport: Transport,
@@ -81,7 +91,7 @@ impl Connection {
 
     /// The bytes freed with the connection, as far as they are known.
     pub(super) fn heap_bytes(&self) -> usize {
-        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.write.queued()
+        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.write.outgoing.len()
     }
 
     /// The most bytes of the connection to read at once.
@@ -107,7 +117,7 @@ impl Connection {
 
     /// Both sides have sent their close frames, or the peer can send nothing more.
     pub(super) fn close_complete(&self) -> bool {
-        self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
+        self.engine.close_sent() && (self.engine.close_received() || self.engine.failure().is_some())
     }
 
     /// Why it ends: the first cause counts, and a close frame more than what became of the socket

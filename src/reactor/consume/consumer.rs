@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
-use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
+use crate::engine::Event;
 use crate::reactor::{ConnectionId, Opening, Session, Verdict};
 
 /// The numbers of records that a consumer has got and has dealt with, counted from 1 on.
@@ -42,7 +42,7 @@ pub enum Pressure {
 ///
 /// of one connection
 ///   asks -> on_request, if that is true -> on_open -> frames as they came
-///   -> on_close, on_error or on_end -> on_closed, once
+///   -> on_end -> on_closed, once
 ///
 /// a connection that is not read because of `pressure`
 ///   set_starving(true) -> reclaim, which gives credit -> set_starving(false)
@@ -97,12 +97,9 @@ pub trait Events {
     /// A handshake for which `asks` returned true.
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
-    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
-    /// A ping; the automatic pong is queued already.
-    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload);
-    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload);
-    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload);
-    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError);
+    /// A message, a control frame, or an error of the peer, after which nothing is read. The automatic
+    /// pong of a ping is queued already.
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event);
     /// The peer ended its side without a close frame. This is also called while the
     /// consumer decides about the handshake, and once more if it accepts all the same, after what
     /// was received before the end.

@@ -279,24 +279,19 @@ impl Events for Forward {
         self.opening(session, IN_OPEN, extensions.as_bytes(), opening);
     }
 
-    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
-        self.carry(session, message_kind(kind), 0, payload);
-    }
-
-    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
-        self.carry(session, IN_PING, 0, payload);
-    }
-
-    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload) {
-        self.carry(session, IN_PONG, 0, payload);
-    }
-
-    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload) {
-        self.carry(session, IN_CLOSE, code.map_or(CloseCode::NO_STATUS_RECEIVED, CloseCode::get), reason);
-    }
-
-    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
-        self.batch.push(Record::new(session.id().slot, IN_ERROR, error.kind as u8, error.detail, 0, 0));
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+        let (kind, aux, payload) = match event {
+            Event::Message { kind, payload } => (message_kind(kind), 0, payload),
+            Event::Ping(payload) => (IN_PING, 0, payload),
+            Event::Pong(payload) => (IN_PONG, 0, payload),
+            Event::Close { code, reason } => {
+                (IN_CLOSE, code.map_or(CloseCode::NO_STATUS_RECEIVED, CloseCode::get), reason)
+            }
+            Event::Error(ProtocolError { kind, detail, .. }) => {
+                return self.batch.push(Record::new(session.id().slot, IN_ERROR, kind as u8, detail, 0, 0));
+            }
+        };
+        self.carry(session, kind, aux, payload);
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {

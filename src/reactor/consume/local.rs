@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::bridge::layout::Cause;
-use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
+use crate::engine::{CloseCode, Event, MessageKind, ProtocolError};
 
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::{ConnectionId, Events, Flow, Memory, Opening, Session};
@@ -92,25 +92,17 @@ impl<H: Handler> Events for Local<H> {
     }
 
     #[inline]
-    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
-        let payload = payload.bytes(&self.buffer);
-        self.handler.on_message(session, Message { kind, payload });
-    }
-
-    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
-        self.handler.on_ping(session, payload.bytes(&self.buffer));
-    }
-
-    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload) {
-        self.handler.on_pong(session, payload.bytes(&self.buffer));
-    }
-
-    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload) {
-        self.handler.on_close(session, code, reason.bytes(&self.buffer));
-    }
-
-    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
-        self.handler.on_error(session, error);
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+        let Self { handler, buffer } = self;
+        match event {
+            Event::Message { kind, payload } => {
+                handler.on_message(session, Message { kind, payload: payload.bytes(buffer) });
+            }
+            Event::Ping(payload) => handler.on_ping(session, payload.bytes(buffer)),
+            Event::Pong(payload) => handler.on_pong(session, payload.bytes(buffer)),
+            Event::Close { code, reason } => handler.on_close(session, code, reason.bytes(buffer)),
+            Event::Error(error) => handler.on_error(session, error),
+        }
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {

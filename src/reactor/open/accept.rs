@@ -40,7 +40,7 @@ impl<C: Consumer> Reactor<C> {
         // Before the report: its receiver may want the port.
         if let Some(mut door) = listener.socket.take() {
             let _closed_next = self.registry().and_then(|registry| registry.deregister(door.source()));
-            door.close();
+            door.keep_file(false);
         }
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)

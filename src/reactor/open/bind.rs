@@ -8,7 +8,7 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use super::door::{self, Door, LocalListener};
+use super::door::{self, Door, ListeningSocket, LocalListener};
 
 /// Whether an accepted socket has the options of its listener, so that they need not be set.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
@@ -74,11 +74,15 @@ impl TcpOptions {
 
     fn set(self, socket: &Socket) -> io::Result<()> {
         socket.set_tcp_nodelay(self.no_delay)?;
-        match self.keep_alive {
-            None => Ok(()),
-            Some(Duration::ZERO) => socket.set_keepalive(true),
-            Some(idle) => socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
-        }
+        self.keep_alive.map_or(Ok(()), |after| probe(socket, after))
+    }
+}
+
+/// The system probes a peer that has been silent for this long, as with [`TcpOptions`].
+pub(in crate::reactor) fn probe(socket: &Socket, after: Duration) -> io::Result<()> {
+    match after {
+        Duration::ZERO => socket.set_keepalive(true),
+        idle => socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
     }
 }
 
@@ -117,7 +121,7 @@ impl BoundListener {
     /// Unix.
     pub fn bind_path(path: &Path, mode: Option<u32>, backlog: i32) -> io::Result<Self> {
         let socket = LocalListener::bind(path, mode, backlog)?;
-        Ok(Self { socket: Door::local(socket), address: None })
+        Ok(Self { socket: Door::new(ListeningSocket::Local(socket)), address: None })
     }
 
     /// Listens on a socket that another process has bound.
@@ -137,12 +141,13 @@ impl BoundListener {
         socket.set_nonblocking(true)?;
         socket.listen(backlog)?;
         Ok(match at.as_socket() {
-            Some(address) => {
-                Self { socket: Door::tcp(TcpListener::from_std(socket.into())), address: Some(address) }
-            }
+            Some(address) => Self::over(TcpListener::from_std(socket.into()), address),
             None => {
                 let path = at.as_pathname().map(Path::to_owned);
-                Self { socket: Door::local(LocalListener::take(socket, path)), address: None }
+                Self {
+                    socket: Door::new(ListeningSocket::Local(LocalListener::take(socket, path))),
+                    address: None,
+                }
             }
         })
     }
@@ -164,7 +169,7 @@ impl BoundListener {
 
     /// Whether a reactor of this process, in any thread, listens under that number.
     pub fn is_known(descriptor: i32) -> bool {
-        door::is_listening(descriptor)
+        door::known().contains(&descriptor)
     }
 
     pub fn is_tcp(&self) -> bool {
@@ -190,7 +195,11 @@ impl BoundListener {
         socket.listen(address.backlog)?;
         let socket = TcpListener::from_std(socket.into());
         let address = socket.local_addr()?;
-        Ok(Self { socket: Door::tcp(socket), address: Some(address) })
+        Ok(Self::over(socket, address))
+    }
+
+    fn over(socket: TcpListener, address: SocketAddr) -> Self {
+        Self { socket: Door::new(ListeningSocket::Tcp(socket)), address: Some(address) }
     }
 }
 

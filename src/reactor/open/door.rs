@@ -15,26 +15,18 @@ pub(super) use system::LocalListener;
 /// the same, and calls for TCP alone fail harmlessly on the others.
 pub(in crate::reactor) struct Door {
     /// Dropped before the socket is closed: then its number may be another one's.
-    _known: Option<Known>,
+    known: Option<Known>,
     socket: ListeningSocket,
 }
 
-enum ListeningSocket {
+pub(super) enum ListeningSocket {
     Tcp(TcpListener),
     Local(LocalListener),
 }
 
 impl Door {
-    pub(super) fn tcp(listener: TcpListener) -> Self {
-        Self::new(ListeningSocket::Tcp(listener))
-    }
-
-    pub(super) fn local(listener: LocalListener) -> Self {
-        Self::new(ListeningSocket::Local(listener))
-    }
-
-    fn new(socket: ListeningSocket) -> Self {
-        Self { _known: socket.descriptor().map(Known::new), socket }
+    pub(super) fn new(socket: ListeningSocket) -> Self {
+        Self { known: socket.descriptor().map(Known::new), socket }
     }
 
     /// The next connection, with its peer's address, if that has one.
@@ -65,26 +57,14 @@ impl Door {
     }
 
     pub(super) fn descriptor(&self) -> Option<i32> {
-        self.socket.descriptor()
+        self.known.as_ref().map(|known| known.0)
     }
 
-    /// Another process goes on with the same socket, or with one of the same name: the file stays.
-    pub(super) fn leave(mut self) {
+    /// Whether the file stays when this is dropped: another process goes on with the same socket, or
+    /// with one of the same name.
+    pub(super) fn keep_file(&mut self, keeps: bool) {
         if let ListeningSocket::Local(listener) = &mut self.socket {
-            listener.leave_file();
-        }
-    }
-
-    /// Another process may listen on the socket, too: the file stays when this process ends.
-    pub(super) fn share(&mut self) {
-        if let ListeningSocket::Local(listener) = &mut self.socket {
-            listener.keep_file(true);
-        }
-    }
-
-    pub(super) fn close(mut self) {
-        if let ListeningSocket::Local(listener) = &mut self.socket {
-            listener.keep_file(false);
+            listener.keep_file(keeps);
         }
     }
 
@@ -116,11 +96,6 @@ impl ListeningSocket {
 /// Descriptors on which the reactors of all threads listen: whoever is given one must not close it.
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Whether a reactor of this process listens under that number.
-pub(super) fn is_listening(descriptor: i32) -> bool {
-    known().contains(&descriptor)
-}
-
 struct Known(i32);
 
 impl Known {
@@ -136,7 +111,7 @@ impl Drop for Known {
     }
 }
 
-fn known() -> MutexGuard<'static, BTreeSet<i32>> {
+pub(super) fn known() -> MutexGuard<'static, BTreeSet<i32>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -200,10 +175,6 @@ mod system {
             self.path.as_deref()
         }
 
-        pub(in crate::reactor::open) fn leave_file(&mut self) {
-            self.file = None;
-        }
-
         pub(in crate::reactor::open) fn keep_file(&mut self, keeps: bool) {
             self.keeps_file = keeps;
         }
@@ -262,10 +233,6 @@ mod system {
         }
 
         pub(in crate::reactor::open) fn path(&self) -> Option<&Path> {
-            match *self {}
-        }
-
-        pub(in crate::reactor::open) fn leave_file(&mut self) {
             match *self {}
         }
 

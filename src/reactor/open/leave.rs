@@ -32,7 +32,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_share(&mut self, id: u32) {
         if let Some(door) = self.openings.listeners.get_mut(&id).and_then(|listener| listener.socket.as_mut())
         {
-            door.share();
+            door.keep_file(true);
         }
     }
 
@@ -56,7 +56,7 @@ impl<C: Consumer> Reactor<C> {
         };
         // A duplicate in another process would keep the socket in the poll.
         let _closed_next = self.registry().and_then(|registry| registry.deregister(door.source()));
-        door.leave();
+        door.keep_file(true);
         self.await_openings(id);
         self.seat.ask_others(|| Command::Leave(id));
     }

@@ -3,13 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::door::Door;
-use super::reserve::Reserve;
 use crate::reactor::{ListenerConfig, Transport};
 
 /// First and longest wait after the process has run out of descriptors or the kernel out of memory.
@@ -149,6 +150,38 @@ impl Listener {
     /// The time at which accept is called again, event or not.
     pub(super) fn due(&self) -> Option<Instant> {
         [self.retry_at, self.report_at()].into_iter().flatten().min()
+    }
+}
+
+/// A descriptor without a use, which can be given up and taken again. Without it, a process that has
+/// used up its descriptors cannot even refuse a connection: that waits in the kernel's queue, and its
+/// peer for an answer, until some other connection ends.
+#[derive(Default)]
+pub(super) struct Reserve {
+    #[cfg(unix)]
+    held: Option<File>,
+}
+
+impl Reserve {
+    /// Takes the descriptor, unless there is one already, or none can be had.
+    pub(super) fn fill(&mut self) {
+        #[cfg(unix)]
+        if self.held.is_none() {
+            self.held = File::open("/dev/null").ok();
+        }
+    }
+
+    /// Runs `act` with one descriptor free, which it must not keep. `None`: there is none.
+    pub(super) fn spend<T>(&mut self, act: impl FnOnce() -> T) -> Option<T> {
+        #[cfg(unix)]
+        if self.held.take().is_some() {
+            let done = act();
+            self.fill();
+            return Some(done);
+        }
+        // Elsewhere sockets are not descriptors.
+        let _unused = act;
+        None
     }
 }
 

@@ -8,19 +8,38 @@ mod door;
 pub(super) mod head;
 mod leave;
 mod listen;
-pub(super) mod opening;
-mod reserve;
 #[cfg(test)]
 mod tests;
 pub(super) mod upgrade;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::engine::handshake::{Refusal, Request};
 use crate::reactor::{Consumer, ListenerConfig, Reactor};
 use leave::Leaving;
 use listen::Listener;
+
+/// The result of the native checks of an upgrade request.
+pub type Verdict = Result<(), Refusal>;
+
+/// A connection that has asked for an upgrade.
+pub struct Opening<'a> {
+    /// The listener it came through, or the number given with `adopt`.
+    pub listener: u32,
+    /// Our end; `None` when the socket is already dead or not an IP socket.
+    pub local: Option<SocketAddr>,
+    pub remote: Option<SocketAddr>,
+    /// The upgrade request; `None` for an adopted socket, whose request was read elsewhere.
+    pub request: Option<&'a Request<'a>>,
+    pub protocol: Option<&'a [u8]>,
+    /// The value of `Sec-WebSocket-Extensions` in the answer.
+    pub extensions: Option<&'a str>,
+    /// The bytes that were read behind the request. Only in `on_request`.
+    pub rest: &'a [u8],
+}
 
 /// What connections come from.
 #[derive(Default)]

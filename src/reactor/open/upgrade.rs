@@ -6,9 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
-use crate::engine::handshake::{
-    self, HttpError, Options, Parsed, Refusal, Request, Upgrade, bare, check, reason_phrase,
-};
+use crate::engine::handshake::{self, HttpError, Options, Request, Upgrade, bare, check, reason_phrase};
 use crate::engine::proxy;
 
 use super::head::{Head, ListenerState, Question};
@@ -92,11 +90,11 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
     }
     let bytes = std::mem::take(&mut head.bytes);
     match head.scanner.parse(&bytes, &session.connection.config.head) {
-        Parsed::Incomplete => {
+        Ok(None) => {
             head.bytes = bytes;
             Step::Wait
         }
-        Parsed::Invalid(error) => {
+        Err(error) => {
             if let (HttpError::HeaderTooLarge, Some(admission)) =
                 (error, &session.connection.config.admission)
             {
@@ -106,10 +104,8 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
             session.respond(&bare(error.status()));
             Step::Wait
         }
-        Parsed::Request(request) if request.is_upgrade() => {
-            on_upgrade(consumer, session, head, &request, &bytes)
-        }
-        Parsed::Request(request) => on_plain_request(consumer, session, head, &request, &bytes),
+        Ok(Some(request)) if request.is_upgrade() => on_upgrade(consumer, session, head, &request, &bytes),
+        Ok(Some(request)) => on_plain_request(consumer, session, head, &request, &bytes),
     }
 }
 
@@ -161,7 +157,7 @@ fn on_upgrade<C: Consumer>(
     let options = Options { path: config.path.as_deref(), deflate: acceptance.as_ref() };
     let checked = check(request, &options);
     let verdict = checked.as_ref().map(|_| ()).map_err(|&refusal| refusal);
-    let rest = bytes.get(request.head_len()..).unwrap_or_default();
+    let rest = bytes.get(request.head_len..).unwrap_or_default();
     let mut opening = Opening {
         listener: session.connection.listener,
         local: session.local_address(),
@@ -196,7 +192,10 @@ fn on_upgrade<C: Consumer>(
             note_accepted(session, head.since);
             return Step::Opened(rest.to_vec());
         }
-        Err(refusal) => refuse(session, refusal),
+        Err(refusal) => {
+            session.metrics.tally.refused += 1;
+            session.respond(&handshake::refuse(refusal));
+        }
     }
     Step::Wait
 }
@@ -245,8 +244,8 @@ fn on_plain_request<C: Consumer>(
     request: &Request<'_>,
     bytes: &[u8],
 ) -> Step {
-    let asks_health = matches!(request.method(), "GET" | "HEAD")
-        && session.connection.config.health_check.as_deref() == Some(handshake::path_of(request.target()));
+    let asks_health = matches!(request.method, "GET" | "HEAD")
+        && session.connection.config.health_check.as_deref() == Some(handshake::path_of(request.target));
     let status = if !asks_health {
         session.metrics.tally.plain_requests += 1;
         426
@@ -255,7 +254,8 @@ fn on_plain_request<C: Consumer>(
     } else {
         200
     };
-    if request.minor_version() == 1 && !request.has_host() {
+    // HTTP/1.1 demands it, and `ws` does not.
+    if request.minor == 1 && request.values("host").next().is_none() {
         session.respond(&bare(400));
         return Step::Wait;
     }
@@ -269,14 +269,14 @@ fn on_plain_request<C: Consumer>(
         && head.listener == ListenerState::Open;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
-    let response = handshake::plain(status, &date, keep_alive, request.is_head());
+    let response = handshake::plain(status, &date, keep_alive, request.method == "HEAD");
     if !keep_alive {
         session.respond(&response);
         return Step::Wait;
     }
     session.write(&response);
-    head.bytes = bytes.get(request.head_len()..).unwrap_or_default().to_vec();
-    head.scanner = handshake::HeadScanner::new();
+    head.bytes = bytes.get(request.head_len..).unwrap_or_default().to_vec();
+    head.scanner = handshake::HeadScanner::default();
     head.skip = body.unwrap_or(0);
     session.arm(session.connection.config.handshake_timeout.min(KEEP_ALIVE_TIMEOUT));
     Step::Again
@@ -317,9 +317,4 @@ fn is_allowed(admission: &Admission, request: &Request<'_>, version: u8) -> bool
     } else {
         origins.all(|origin| admission.allows(Some(origin)))
     }
-}
-
-fn refuse(session: &mut Session<'_>, refusal: Refusal) {
-    session.metrics.tally.refused += 1;
-    session.respond(&handshake::refuse(refusal));
 }

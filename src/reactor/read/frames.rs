@@ -41,36 +41,30 @@ pub(super) fn on_frames<C: Consumer>(
             }
         };
         let Some(event) = event else { break };
-        match event {
-            Event::Message { kind, payload } => {
+        let mut may_be_last = false;
+        match &event {
+            Event::Message { kind, .. } => {
                 whole = true;
                 session.metrics.tally.messages_received += 1;
-                session.metrics.tally.texts_received += u64::from(kind == MessageKind::Text);
-                consumer.on_message(session, kind, payload);
+                session.metrics.tally.texts_received += u64::from(*kind == MessageKind::Text);
             }
             Event::Ping(payload) => {
                 session.metrics.tally.pings_received += 1;
-                auto_pong(consumer, session, &payload);
-                if !session.connection.life.is_gone() {
-                    consumer.on_ping(session, payload);
+                auto_pong(consumer, session, payload);
+                if session.connection.life.is_gone() {
+                    break;
                 }
             }
-            Event::Pong(payload) => {
+            Event::Pong(_) => {
                 session.metrics.tally.pongs_received += 1;
                 session.metrics.ponged(session.id.slot);
-                consumer.on_pong(session, payload);
             }
-            Event::Close { code, reason } => {
-                let is_answer = session.connection.engine.close_sent();
-                consumer.on_close(session, code, reason);
-                if is_answer {
-                    finish_if_complete(session);
-                }
-            }
-            Event::Error(error) => {
-                consumer.on_error(session, error);
-                finish_if_complete(session);
-            }
+            Event::Close { .. } => may_be_last = session.connection.engine.close_sent(),
+            Event::Error(_) => may_be_last = true,
+        }
+        consumer.on_event(session, event);
+        if may_be_last {
+            finish_if_complete(session);
         }
     }
     (Begun::default(), whole)

@@ -4,13 +4,15 @@ use crate::reactor::queue::Mark;
 
 #[derive(Default)]
 pub(in crate::reactor) struct ReadHalf {
-    pub(in crate::reactor) state: ReadState,
+    /// There is something to read, as far as is known: an edge has been seen and the socket not been
+    /// read to its end, or the connection was queued for bytes that came behind its request.
+    pub(in crate::reactor) unread: bool,
+    /// In one of the queues of [`Ready`](super::ready::Ready).
+    pub(in crate::reactor) queued: Mark,
     pub(in crate::reactor) peer: PeerSide,
     /// The connection wanted much of its last share of a turn.
     pub(in crate::reactor) greedy: bool,
     pub(in crate::reactor) paused: bool,
-    /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
-    pub(in crate::reactor) urgent: bool,
     /// The shortage because of which the connection is not read.
     pub(super) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.
@@ -27,7 +29,7 @@ pub(in crate::reactor) struct ReadHalf {
 ///
 /// ```text
 ///          events                         a read
-///   Open --------> HungUp, then Dead -----------> Ended
+///   Open --------> Urgent, HungUp, Dead --------> Ended
 ///     '---------------------------------------------^
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +37,8 @@ pub(in crate::reactor) enum PeerSide {
     /// More may come.
     #[default]
     Open,
+    /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
+    Urgent,
     /// An event reported the end of the peer's side; bytes received before may not have been
     /// read.
     HungUp,
@@ -53,53 +57,9 @@ pub(super) enum Lack {
     Room,
 }
 
-/// Whether the socket has something to read, and whether its connection waits for a share of a
-/// turn.
-///
-/// ```text
-///            an edge                 push, where it may be read
-///   Empty -------------> Unread -----------------------------------> Queued
-///     ^                  |    ^                                        |
-///     '-- read to its ---'    '------------ pop, to be read -----------'
-///         end
-/// ```
-///
-/// Bytes that the consumer has fed are read although the socket may be empty: then `Empty` becomes
-/// `Queued` too. While a connection is queued, neither an edge nor a read to the end changes that.
-#[derive(Default)]
-pub(in crate::reactor) struct ReadState(pub(super) State);
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum State {
-    /// An edge will come.
-    #[default]
-    Empty,
-    /// The edge has been seen and not been read to its end.
-    Unread,
-    /// In one of the queues of [`Ready`](super::ready::Ready), which alone set and leave this state.
-    Queued,
-}
-
-impl ReadState {
-    /// There is something to read.
-    pub(in crate::reactor) fn on_edge(&mut self) {
-        if self.0 == State::Empty {
-            self.0 = State::Unread;
-        }
-    }
-
-    pub(super) fn on_drained(&mut self) {
-        if self.0 == State::Unread {
-            self.0 = State::Empty;
-        }
-    }
-
-    /// Whether data may be waiting in the kernel.
+impl ReadHalf {
+    /// Whether there may be something to read.
     pub(in crate::reactor) fn is_unread(&self) -> bool {
-        self.0 != State::Empty
-    }
-
-    pub(in crate::reactor) fn is_queued(&self) -> bool {
-        self.0 == State::Queued
+        self.unread || self.queued.is_set()
     }
 }

@@ -18,19 +18,19 @@ mod starved;
 mod tests;
 mod unfinished;
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
-use crate::bridge::limits::SHORTEST_FRAME;
-use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ, TURN_BUDGET};
+use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, SMALLEST_READ, TURN_BUDGET};
 use crate::reactor::connection::deadline::touch_silence;
 use crate::reactor::connection::life::Life;
 use crate::reactor::open::upgrade;
 use crate::reactor::transport::{Ahead, Received, SHORT_READ_IS_LAST};
 use crate::reactor::{Connection, Connections, Consumer, Reactor};
 use frames::{Begun, on_frames};
-use half::{PeerSide, ReadHalf};
+use half::PeerSide;
 use paced::{Paced, charge};
 use ready::{Ready, Sweep};
 use starved::Starved;
@@ -44,6 +44,9 @@ pub(super) struct Reader {
     starved: Starved,
     paced: Paced,
     unfinished: Unfinished,
+    /// Bytes that have come and are read before those of their transports: behind a request, or of a
+    /// stream. Never empty.
+    kept: HashMap<u32, Vec<u8>>,
     turn_budget: usize,
     /// Bytes of those that are reserved for greedy connections.
     reserved: usize,
@@ -58,6 +61,7 @@ impl Reader {
             starved: Starved::default(),
             paced: Paced::default(),
             unfinished: Unfinished::new(unfinished_budget, begun),
+            kept: HashMap::new(),
             turn_budget: TURN_BUDGET,
             reserved: 0,
         }
@@ -94,20 +98,49 @@ impl Reader {
 
     /// Bytes that unfinished messages may take from now on.
     pub(super) fn set_budget(&mut self, budget: usize) {
-        self.unfinished.set_budget(budget);
+        self.unfinished.budget = budget;
     }
 
     pub(super) fn unfinished_bytes(&self) -> usize {
-        self.unfinished.bytes()
+        self.unfinished.bytes
     }
 
     pub(super) fn forget_message(&mut self, slot: u32) {
         self.unfinished.forget(slot);
     }
 
+    pub(super) fn keep(&mut self, slot: u32, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.kept.entry(slot).or_default().extend_from_slice(bytes);
+        }
+    }
+
+    pub(super) fn keeps(&self, slot: u32) -> bool {
+        !self.kept.is_empty() && self.kept.contains_key(&slot)
+    }
+
+    /// Reads kept bytes, as many as there is room for. `None`: there are none.
+    fn read_kept(&mut self, slot: u32, room: &mut [u8]) -> Option<usize> {
+        if self.kept.is_empty() {
+            return None;
+        }
+        let bytes = self.kept.get_mut(&slot)?;
+        let len = room.len().min(bytes.len());
+        for (to, from) in room.iter_mut().zip(bytes.drain(..len)) {
+            *to = from;
+        }
+        if bytes.is_empty() {
+            self.kept.remove(&slot);
+        }
+        Some(len)
+    }
+
     /// A connection is gone.
     pub(super) fn forget(&mut self, slot: u32, connection: &mut Connection) {
-        self.paced.gone(slot);
+        self.paced.forget(slot);
+        if !self.kept.is_empty() {
+            self.kept.remove(&slot);
+        }
         self.unfinished.forget(slot);
         self.starved.forget(connection);
     }
@@ -117,12 +150,7 @@ impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read.
     /// `to_end`: a short read does not prove that the socket is empty, because the peer's end may
     /// be behind it.
-    fn read(&mut self, slot: u32, to_end: bool) {
-        self.read_given(slot, to_end, &mut &[][..]);
-    }
-
-    /// The same, with bytes that have come already; those that may not be read yet are left.
-    pub(super) fn read_given(&mut self, slot: u32, to_end: bool, given: &mut &[u8]) {
+    pub(super) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
         let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(slot) {
@@ -150,16 +178,13 @@ impl<C: Consumer> Reactor<C> {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             let held = connection.read.held;
             let had = held + connection.engine.buffered() + begun.len;
-            let early = self.reader.paced.read_early(slot, room);
-            let received = match early {
-                Some(len) => Received::Bytes(len),
-                None if !given.is_empty() => Received::Bytes(take(given, room)),
-                None => connection.transport.receive(room),
-            };
+            let kept = self.reader.read_kept(slot, room).map(Received::Bytes);
+            let is_kept = kept.is_some();
+            let received = kept.unwrap_or_else(|| connection.transport.receive(room));
             match received {
                 Received::Bytes(len) => {
                     connection.pinged = false;
-                    if early.is_none() {
+                    if !is_kept {
                         self.count(slot, len);
                     }
                     // A read of less than was asked for has mostly brought all there is.
@@ -171,12 +196,12 @@ impl<C: Consumer> Reactor<C> {
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.reader.turn_budget = self.reader.turn_budget.saturating_sub(work);
-                    if len < asked && early.is_none() && !to_end && SHORT_READ_IS_LAST {
+                    if len < asked && !is_kept && !to_end && SHORT_READ_IS_LAST {
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
                 Received::Eof => {
-                    connection.read.state.on_drained();
+                    connection.read.unread = false;
                     self.assemble(slot, begun);
                     return self.on_eof(slot);
                 }
@@ -254,10 +279,10 @@ impl<C: Consumer> Reactor<C> {
         }
         // The peer's close frame was read, but the consumer has paused, and gets it when it
         // resumes.
-        if connection.engine.close_received() || connection.engine.failed() {
+        if connection.engine.close_received() || connection.engine.failure().is_some() {
             return;
         }
-        if self.reader.paced.has_early(slot) {
+        if self.reader.keeps(slot) {
             return;
         }
         match connection.transport.look_ahead() {
@@ -267,31 +292,12 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Takes bytes that were read behind a request: they go the way of bytes from the socket, where
-    /// they were counted. Those of a connection that has limits wait as if they were still in it.
-    pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
-        if self.reader.paced.keep(slot, bytes) {
-            let Some((session, _)) = self.session(slot) else { return };
-            let ReadHalf { state, greedy, .. } = &mut session.connection.read;
-            return session.reader.ready.push(session.id, state, *greedy);
-        }
-        let is_gone = |connection: &mut Connection| connection.life.is_gone();
-        while !bytes.is_empty() && !self.connections.get_mut(slot).is_none_or(is_gone) {
-            let shortest = self.connections.get_mut(slot).map_or(SHORTEST_FRAME, |it| it.shortest_frame());
-            let room = self.consumer.spare(bytes.len().min(READ_SIZE), shortest);
-            let len = room.len().min(bytes.len());
-            let (now, later) = bytes.split_at(len);
-            for (to, from) in room.iter_mut().zip(now) {
-                *to = *from;
-            }
-            bytes = later;
-            debug_assert!(len > 0, "a consumer always has room");
-            if len == 0 {
-                // Dropping them silently would tear the stream.
-                return self.doom(slot, Cause::Exhausted);
-            }
-            self.on_bytes(slot, 0, len, false);
-        }
+    /// Takes bytes that were read behind a request, where they were counted: they wait for their turn
+    /// as if they were still in the socket.
+    pub(super) fn feed(&mut self, slot: u32, bytes: &[u8]) {
+        let Some((session, _)) = self.session(slot).filter(|_| !bytes.is_empty()) else { return };
+        session.reader.keep(slot, bytes);
+        session.reader.ready.push(session.id, &mut session.connection.read);
     }
 
     pub(super) fn read_later(&mut self, slot: u32) {
@@ -314,13 +320,13 @@ impl<C: Consumer> Reactor<C> {
         let Some((session, _)) = self.session(slot) else { return };
         let read = &mut session.connection.read;
         read.greedy = spent >= MODEST;
-        session.reader.ready.push_served(session.id, &mut read.state, read.greedy);
+        session.reader.ready.push_served(session.id, read);
     }
 
     /// The socket has nothing more for now, with `spent` of the share used.
     fn drained(&mut self, slot: u32, spent: usize) {
         if let Some(connection) = self.connections.get_mut(slot) {
-            connection.read.state.on_drained();
+            connection.read.unread = false;
             connection.read.greedy = spent >= MODEST;
         }
     }
@@ -376,7 +382,7 @@ impl<C: Consumer> Reactor<C> {
         connection.read.peer = PeerSide::Ended;
         let open = connection.is_open();
         if !open || connection.close_complete() || connection.write.state.is_ended() {
-            if connection.write.queued() == 0 || connection.write.state.is_ended() {
+            if connection.write.outgoing.is_empty() || connection.write.state.is_ended() {
                 return session.doom(Cause::Fin);
             }
             connection.write.state.end_when_written();
@@ -388,19 +394,8 @@ impl<C: Consumer> Reactor<C> {
         }
         let connection = &session.connection;
         // A close frame was received and reported: the consumer's answer ends the connection.
-        if !connection.engine.close_received() && !connection.engine.failed() {
+        if !connection.engine.close_received() && connection.engine.failure().is_none() {
             consumer.on_end(&mut session);
         }
     }
-}
-
-/// Moves bytes to `room`, as far as they fit. Returns their number.
-fn take(given: &mut &[u8], room: &mut [u8]) -> usize {
-    let len = given.len().min(room.len());
-    let (now, later) = given.split_at(len);
-    if let Some(room) = room.get_mut(..len) {
-        room.copy_from_slice(now);
-    }
-    *given = later;
-    len
 }

@@ -21,7 +21,7 @@ use crate::bridge::limits::SHORTEST_MASKED_FRAME;
 use crate::bridge::rates::{Counted, Rates};
 
 use crate::bridge::layout::Cause;
-use crate::engine::{CloseCode, ErrorKind};
+use crate::engine::{CloseCode, ErrorKind, Event};
 
 use super::frames::finish_if_complete;
 use super::half::PeerSide;
@@ -43,8 +43,6 @@ pub(super) struct Paced {
     waiting: Alarms,
     /// The connections whose peers have gone, and the times until which they are read.
     gone: Alarms,
-    /// The bytes that came behind their requests, and are read before their sockets: never empty.
-    early: HashMap<u32, Vec<u8>>,
 }
 
 impl Paced {
@@ -54,47 +52,11 @@ impl Paced {
         self.rates.insert(slot, rate);
     }
 
-    /// A connection is gone, or not limited any more. Returns whether it was.
-    fn forget(&mut self, slot: u32) -> bool {
-        !self.rates.is_empty() && self.rates.remove(&slot).is_some()
-    }
-
-    /// A connection is gone.
-    pub(super) fn gone(&mut self, slot: u32) {
-        self.forget(slot);
-        if !self.early.is_empty() {
-            self.early.remove(&slot);
+    /// A connection is gone, or not limited any more.
+    pub(super) fn forget(&mut self, slot: u32) {
+        if !self.rates.is_empty() {
+            self.rates.remove(&slot);
         }
-    }
-
-    /// These bytes came behind the request of a connection. True: it has limits, and they wait to
-    /// be read as those in its socket do.
-    pub(super) fn keep(&mut self, slot: u32, bytes: &[u8]) -> bool {
-        let keeps = !bytes.is_empty() && self.rates.contains_key(&slot);
-        if keeps {
-            self.early.entry(slot).or_default().extend_from_slice(bytes);
-        }
-        keeps
-    }
-
-    pub(super) fn has_early(&self, slot: u32) -> bool {
-        !self.early.is_empty() && self.early.contains_key(&slot)
-    }
-
-    /// Reads such bytes, as many as there is room for. `None`: there are none.
-    pub(super) fn read_early(&mut self, slot: u32, room: &mut [u8]) -> Option<usize> {
-        if self.early.is_empty() {
-            return None;
-        }
-        let bytes = self.early.get_mut(&slot)?;
-        let len = room.len().min(bytes.len());
-        for (to, from) in room.iter_mut().zip(bytes.drain(..len)) {
-            *to = from;
-        }
-        if bytes.is_empty() {
-            self.early.remove(&slot);
-        }
-        Some(len)
     }
 
     /// The number of bytes that may be read of a connection, whose frame lacks `missing` bytes.
@@ -135,11 +97,6 @@ impl Paced {
 
     pub(super) fn waits(&self, slot: u32) -> bool {
         self.rates.get(&slot).is_some_and(|rate| rate.waits)
-    }
-
-    /// Counts the input of a connection. Returns the unit of which there was too much.
-    fn take(&mut self, slot: u32, messages: u64, bytes: u64, now: Instant) -> Option<Counted> {
-        self.rates.get_mut(&slot)?.take(messages, bytes, now)
     }
 
     /// The next connection whose moment has come.
@@ -231,7 +188,7 @@ impl Bucket {
 impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_hang_up(&mut self, slot: u32) {
         if let Some((mut session, _)) = self.session(slot)
-            && session.connection.read.peer == PeerSide::Open
+            && session.connection.read.peer < PeerSide::HungUp
         {
             bound(&mut session);
         }
@@ -268,13 +225,19 @@ impl<C: Consumer> Reactor<C> {
 /// Counts the input of an open connection: `len` bytes, and `messages` in them.
 pub(super) fn charge<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, messages: u64, len: usize) {
     let now = session.timers.now();
-    let Some(counted) = session.reader.paced.take(session.id.slot, messages, len as u64, now) else {
+    let Some(counted) = session
+        .reader
+        .paced
+        .rates
+        .get_mut(&session.id.slot)
+        .and_then(|rate| rate.take(messages, len as u64, now))
+    else {
         return;
     };
     let config = session.connection.config.clone();
     let Some(rates) = config.rates.as_ref().filter(|rates| rates.closes) else { return };
     let engine = &session.connection.engine;
-    if session.connection.life.is_gone() || engine.failed() || engine.close_received() {
+    if session.connection.life.is_gone() || engine.failure().is_some() || engine.close_received() {
         return;
     }
     rates.exceed(counted);
@@ -287,7 +250,7 @@ pub(super) fn charge<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, m
     // Reported at once and not when the consumer has time: it may be busy with the messages of this
     // peer.
     session.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
-    consumer.on_error(session, error);
+    consumer.on_event(session, Event::Error(error));
     finish_if_complete(session);
 }
 
@@ -297,7 +260,7 @@ impl Session<'_> {
         let Some(rates) = &self.connection.config.rates else { return };
         self.reader.paced.open(self.id.slot, rates, self.timers.now());
         // Its request, all its messages and its end may have come at once.
-        if self.connection.read.peer != PeerSide::Open {
+        if self.connection.read.peer >= PeerSide::HungUp {
             bound(self);
         }
     }

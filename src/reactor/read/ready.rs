@@ -4,29 +4,21 @@
 //! wait until a hundred floods have had a share each. While greedy connections wait, half of every
 //! turn is theirs, however many modest ones there are.
 
-use std::collections::VecDeque;
-
 use crate::bridge::tally::Pause;
 
-use super::half::{PeerSide, ReadHalf, ReadState, State};
+use super::half::{PeerSide, ReadHalf};
 use crate::reactor::config::{READ_BUDGET, TURN_BUDGET};
+use crate::reactor::queue::{Mark, Queue};
 use crate::reactor::{ConnectionId, Connections, Consumer, EVENTS, Reactor, Session};
 
 /// The queues, each in the order in which connections are read. A connection is in one at most.
 #[derive(Default)]
 pub(super) struct Ready {
-    modest: Line,
-    greedy: Line,
-    /// Connections that have had a share of this turn and want more, and whether they are greedy:
-    /// they come last in the next turn.
-    served: Vec<(ConnectionId, bool)>,
-}
-
-#[derive(Default)]
-struct Line {
-    ids: VecDeque<ConnectionId>,
-    /// The number of connections that have left it.
-    left: u64,
+    modest: Queue,
+    greedy: Queue,
+    /// Connections that have had a share of this turn and want more: they come last in the next turn.
+    served: Queue,
+    served_greedy: Queue,
 }
 
 /// A moment: the connections that waited then are the first so many of each queue.
@@ -37,60 +29,41 @@ pub(super) struct Waited {
 }
 
 impl Ready {
-    pub(super) fn push(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
-        if state.0 != State::Queued {
-            state.0 = State::Queued;
-            if greedy { &mut self.greedy } else { &mut self.modest }.ids.push_back(id);
-        }
+    pub(super) fn push(&mut self, id: ConnectionId, ReadHalf { queued, greedy, .. }: &mut ReadHalf) {
+        if *greedy { &mut self.greedy } else { &mut self.modest }.push(id, queued);
     }
 
     /// Queues a connection that has had its share of this turn for the next one.
-    pub(super) fn push_served(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
-        if state.0 != State::Queued {
-            state.0 = State::Queued;
-            self.served.push((id, greedy));
-        }
+    pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, greedy, .. }: &mut ReadHalf) {
+        if *greedy { &mut self.served_greedy } else { &mut self.served }.push(id, queued);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.modest.ids.is_empty() && self.greedy.ids.is_empty() && self.served.is_empty()
+        [&self.modest, &self.greedy, &self.served, &self.served_greedy].iter().all(|it| it.is_empty())
     }
 
     /// The connections that wait for their share now. Those that have had a share of this turn are
     /// none of them.
     fn waited(&self) -> Waited {
-        let count = |line: &Line| line.left + line.ids.len() as u64;
-        Waited { modest: count(&self.modest), greedy: count(&self.greedy) }
+        Waited { modest: self.modest.ever(), greedy: self.greedy.ever() }
     }
 
     /// Whether each of those has had its share.
     fn has_served(&self, waited: Waited) -> bool {
-        self.modest.left >= waited.modest && self.greedy.left >= waited.greedy
+        self.modest.left() >= waited.modest && self.greedy.left() >= waited.greedy
     }
 
     /// Every connection may have a share again. Returns the bytes of the turn that are reserved for
     /// greedy ones.
     fn begin_turn(&mut self) -> usize {
-        let Self { modest, greedy, served } = self;
-        for (id, is_greedy) in served.drain(..) {
-            if is_greedy { &mut *greedy } else { &mut *modest }.ids.push_back(id);
-        }
-        if greedy.ids.is_empty() { 0 } else { READ_BUDGET }
+        self.modest.append(&mut self.served);
+        self.greedy.append(&mut self.served_greedy);
+        if self.greedy.is_empty() { 0 } else { READ_BUDGET }
     }
 }
 
-impl Line {
-    /// Takes the first connection that still exists, to be read.
-    fn pop(&mut self, connections: &mut Connections) -> Option<ConnectionId> {
-        loop {
-            let id = self.ids.pop_front()?;
-            self.left += 1;
-            if let Some(connection) = connections.get(id) {
-                connection.read.state.0 = State::Unread;
-                return Some(id);
-            }
-        }
-    }
+fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
+    connections.get(id).map(|connection| &mut connection.read.queued)
 }
 
 /// What is read before deadlines are judged: all that had arrived when they were found to be over.
@@ -145,7 +118,7 @@ impl<C: Consumer> Reactor<C> {
 
     pub(in crate::reactor) fn on_modest(&mut self) {
         while !self.is_turn_over()
-            && let Some(id) = self.reader.ready.modest.pop(&mut self.connections)
+            && let Some(id) = self.reader.ready.modest.pop(&mut self.connections, mark)
         {
             self.read_waiting(id);
         }
@@ -155,7 +128,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_greedy(&mut self) {
         self.reader.reserved = 0;
         while !self.is_turn_over()
-            && let Some(id) = self.reader.ready.greedy.pop(&mut self.connections)
+            && let Some(id) = self.reader.ready.greedy.pop(&mut self.connections, mark)
         {
             self.read_waiting(id);
         }
@@ -163,9 +136,10 @@ impl<C: Consumer> Reactor<C> {
 
     fn read_waiting(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
+        connection.read.unread = true;
         // The event of an end that came while it waited is over; a later end has an event of its
         // own.
-        let to_end = connection.read.peer > PeerSide::Open || connection.read.urgent;
+        let to_end = connection.read.peer > PeerSide::Open;
         self.guarded(id.slot, |reactor| reactor.on_readable(id.slot, to_end));
     }
 }
@@ -187,9 +161,8 @@ impl Session<'_> {
 
     /// Puts the connection on the list of those to read, if there may be something.
     pub(in crate::reactor) fn want_read(&mut self) {
-        if self.connection.read.state.is_unread() {
-            let ReadHalf { state, greedy, .. } = &mut self.connection.read;
-            self.reader.ready.push(self.id, state, *greedy);
+        if self.connection.read.is_unread() {
+            self.reader.ready.push(self.id, &mut self.connection.read);
         }
     }
 }

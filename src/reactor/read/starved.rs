@@ -201,7 +201,7 @@ impl<C: Consumer> Reactor<C> {
         {
             self.read_later(slot);
             served += usize::from(
-                self.connections.get_mut(slot).is_some_and(|connection| connection.read.state.is_queued()),
+                self.connections.get_mut(slot).is_some_and(|connection| connection.read.queued.is_set()),
             );
         }
     }

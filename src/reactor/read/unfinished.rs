@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use crate::engine::ErrorKind;
+use crate::engine::{ErrorKind, Event};
 
 use super::frames::finish_if_complete;
 use crate::reactor::config::{SERVED_AT_ONCE, STEADY_RATE};
@@ -25,7 +25,7 @@ pub(super) struct Unfinished {
     pub(super) budget: usize,
     /// The beginning of time, for all reactors of a group.
     begun: Instant,
-    bytes: usize,
+    pub(super) bytes: usize,
     /// By slots; empty without a budget.
     messages: HashMap<u32, Unended>,
     /// The same, in the order in which they are given up.
@@ -51,14 +51,6 @@ impl Unfinished {
     /// Whether a single message takes all of the `bytes` of the group: it makes room for nobody.
     pub(super) fn is_alone(&self, bytes: usize) -> bool {
         self.messages.len() == 1 && self.bytes == bytes
-    }
-
-    pub(super) fn set_budget(&mut self, budget: usize) {
-        self.budget = budget;
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// The connection's message takes `bytes`, now that `len` have come from the peer. `another`:
@@ -167,7 +159,7 @@ impl<C: Consumer> Reactor<C> {
         for _ in 0..SERVED_AT_ONCE {
             let unfinished = &self.reader.unfinished;
             let behind = unfinished.furthest_behind(self.timers.now());
-            self.seat.note_unfinished(unfinished.bytes(), behind.map_or(u64::MAX, |(rank, _)| rank));
+            self.seat.note_unfinished(unfinished.bytes, behind.map_or(u64::MAX, |(rank, _)| rank));
             let Some((rank, slot)) = behind else { return };
             let is_new = rank >> 32 >= unfinished.new_since(self.timers.now());
             match self.excess() {
@@ -199,7 +191,7 @@ impl<C: Consumer> Reactor<C> {
             let Some((mut session, consumer)) = reactor.session(slot) else { return };
             let error = session.connection.engine.refuse(ErrorKind::Unfinished);
             if session.is_open() {
-                consumer.on_error(&mut session, error);
+                consumer.on_event(&mut session, Event::Error(error));
                 finish_if_complete(&mut session);
                 // Later bytes are thrown away.
                 session.want_read();

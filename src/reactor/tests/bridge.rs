@@ -1,6 +1,5 @@
 //! Events and commands across threads, with a test in place of JavaScript.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -179,45 +178,6 @@ fn an_empty_message_refers_to_no_byte_beyond_the_batch() {
     }
 }
 
-#[test]
-fn an_error_and_an_end_are_reported() {
-    let js = Js::start(ReactorConfig::default());
-    let mut client = Client::open(js.address);
-    let id = js.opened(IN_OPEN);
-    client.send("83 80 00000000");
-    let error = &js.records(1)[0];
-    assert_eq!((error.kind, error.aux), (IN_ERROR, 3));
-    js.send(id, OUT_CLOSE, 0, 1002, b"");
-    client.expect("88 02 03ea");
-    drop(client);
-    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
-
-    let mut client = Client::open(js.address);
-    let id = js.opened(IN_OPEN);
-    client.end();
-    assert_eq!(js.records(1)[0].kind, IN_END);
-    js.send(id, OUT_END, 0, 0, b"");
-    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
-    client.expect_end();
-}
-
-#[test]
-fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
-    let js = Js::start(ReactorConfig::default());
-    js.link.set_ask(0, ASK_ACCEPTED);
-    let mut client = Client::connect(js.address);
-    client.write(&[UPGRADE.as_bytes(), &bytes("81 82 00000000 'a'")].concat());
-    let id = js.opened(IN_REQUEST);
-    client.send("'b'  81 81 00000000 'c'");
-    js.send(id, OUT_HEAD, 0, 0, &bytes("81 82 00000000 'a'"));
-    js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
-    client.expect_text(client::SWITCHED);
-    let reported: Vec<_> = js.records(2).into_iter().map(|r| r.payload).collect();
-    assert_eq!(reported, [b"ab".to_vec(), b"c".to_vec()]);
-    js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"d");
-    client.expect("81 01 'd'");
-}
-
 /// While the consumer decides, no more than a small read is taken of the bytes behind a request,
 /// however many there are.
 #[test]
@@ -250,47 +210,6 @@ fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() 
         });
         client.expect_text(client::SWITCHED);
     }
-}
-
-#[test]
-fn h19_a_handshake_that_is_asked_for_and_refused_or_abandoned_is_closed_once() {
-    let js = Js::start(ReactorConfig::default());
-    js.link.set_ask(0, ASK_ACCEPTED | ASK_REFUSED);
-    let mut client = Client::connect(js.address);
-    client.write(UPGRADE.replace("GET", "PUT").as_bytes());
-    let id = js.opened(IN_REQUEST);
-    js.send(id, OUT_RESPOND, 0, 0, b"HTTP/1.1 405 No\r\n\r\n");
-    client.expect_text("HTTP/1.1 405 No\r\n\r\n");
-    client.expect_end();
-    client.end();
-    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
-
-    let mut client = Client::connect(js.address);
-    client.write(UPGRADE.as_bytes());
-    let id = js.opened(IN_REQUEST);
-    client.reset();
-    js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
-    js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"d");
-    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
-}
-
-#[test]
-fn f22_tens_of_thousands_of_records_keep_their_order() {
-    let js = Js::start(ReactorConfig::default());
-    let mut client = Client::open(js.address);
-    js.opened(IN_OPEN);
-    let mut writer = client.0.try_clone().unwrap();
-    let writing = std::thread::spawn(move || {
-        let stream: Vec<u8> =
-            (0..40_000_u32).flat_map(|n| frame(0x82, Some([0; 4]), &n.to_be_bytes())).collect();
-        writer.write_all(&stream).expect("the server reads");
-    });
-    for (n, record) in (0..40_000_u32).zip(js.records(40_000)) {
-        assert_eq!(record.payload, n.to_be_bytes());
-    }
-    writing.join().unwrap();
-    client.send("81 81 00000000 'x'");
-    assert_eq!(js.records(1)[0].payload, b"x");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use super::server::reactor;
 use super::turns::{opened, until};
 use super::*;
 use crate::bridge::chunk::Chunk;
-use crate::bridge::large::Large;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN, OUT_TEXT};
+use crate::engine::Large;
 use crate::reactor::{Command, Due, ListenerConfig};
 
 #[test]

@@ -9,30 +9,8 @@ use super::bridge::Js;
 use super::*;
 use crate::bridge::layout::{IN_OPEN, IN_PONG};
 use crate::bridge::limits::BATCH_BYTES;
+use crate::reactor::ReactorConfig;
 use crate::reactor::config::READ_BUDGET;
-use crate::reactor::{ListenerConfig, ReactorConfig};
-
-/// The fragments of a message that never ends, empty or not, are counted; the peer gets a close
-/// frame and nothing is delivered.
-#[test]
-fn f12_f14_a_message_without_end_is_ended() {
-    let mut listener = ListenerConfig::default();
-    listener.engine.max_fragments = 100;
-    let server = Server::serve(listener);
-    for fragment in ["00 80 00000000", "00 81 00000000 'x'"] {
-        let mut client = Client::open(server.address);
-        server.opened();
-        client.send("01 80 00000000");
-        client.write(&bytes(fragment).repeat(99));
-        client.send("89 80 00000000");
-        client.expect("8a 00");
-        assert_eq!(server.next(), Seen::Ping(vec![]));
-        client.send(fragment);
-        client.expect("88 02 03f0");
-        client.end();
-        server.expect(&[Seen::Error(crate::engine::ErrorKind::TooManyFragments), Seen::Closed]);
-    }
-}
 
 /// Unsolicited pongs are events like others: above the mark their peer is not read, and none is
 /// lost.
@@ -78,30 +56,6 @@ fn o08_an_urgent_byte_changes_nothing() {
     socket2::SockRef::from(&client.0).send_out_of_band(b"!").unwrap();
     client.write(last);
     turns::until(&mut reactor, |_| seen.try_recv().is_ok());
-}
-
-/// A peer that answers pings stays: bytes that came while the process stood still are read before
-/// any peer counts as silent.
-#[test]
-fn p06_a_process_that_stood_still_drops_no_connection_that_was_there() {
-    let ping_interval = Duration::from_millis(60);
-    let listener = ListenerConfig { ping_interval, ..ListenerConfig::default() };
-    let (mut reactor, seen, mut client, _) = turns::opened(Setup { listener, ..Setup::default() });
-    for _ in 0..3 {
-        let waiting = client.0.try_clone().unwrap();
-        waiting.set_nonblocking(true).unwrap();
-        let mut byte = [0; 2];
-        turns::until(&mut reactor, |_| waiting.peek(&mut byte).is_ok_and(|len| len == 2));
-        waiting.set_nonblocking(false).unwrap();
-        client.expect("89 00");
-        client.send("8a 80 00000000");
-        // This is the fault: several intervals in which the reactor does not turn.
-        std::thread::sleep(ping_interval * 4);
-        turns::until(&mut reactor, |reactor| {
-            assert_eq!(reactor.connections(), 1, "its answer had come");
-            seen.try_recv().is_ok_and(|(_, seen)| seen == Seen::Pong(vec![]))
-        });
-    }
 }
 
 /// No thread waits for a reactor that hangs, and the commands of that time are done in order when

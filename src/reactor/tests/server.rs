@@ -16,15 +16,6 @@ use crate::reactor::{
     Opening, Reactor, ReactorConfig, Session,
 };
 
-impl crate::reactor::Transport {
-    pub(in crate::reactor) fn as_tcp(&self) -> Option<&mio::net::TcpStream> {
-        match self {
-            Self::Tcp(socket) => Some(socket),
-            Self::Pipe(_) => None,
-        }
-    }
-}
-
 /// The reports to a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
@@ -223,7 +214,7 @@ impl Reporter {
 
 impl Handler for Reporter {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        let target = opening.request.map(|request| String::from_utf8_lossy(request.target()).into_owned());
+        let target = opening.request.map(|request| String::from_utf8_lossy(request.target).into_owned());
         self.report(session.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
         (self.script.open)(session);
     }

@@ -41,17 +41,6 @@ pub(crate) fn opened(setup: Setup) -> (Turned, Reports, Client, ConnectionId) {
     (reactor, seen, client, id)
 }
 
-#[test]
-fn a_test_can_turn_the_reactor_itself() {
-    let (mut reactor, seen, mut client, _) = opened(Setup::default());
-    client.send("81 85 00000000 'hello'");
-    until(&mut reactor, |_| seen.try_recv().is_ok());
-    client.expect("81 05 'hello'");
-    assert_eq!(reactor.connections(), 1);
-    client.reset();
-    until(&mut reactor, |reactor| reactor.connections() == 0);
-}
-
 /// Each takes about as long as 16 KiB of messages.
 #[test]
 fn sockets_that_end_together_are_closed_in_several_turns() {

@@ -1,21 +1,20 @@
 //! All topics of one reactor, and the members of each.
 //!
-//! A topic has a list of its connections, a connection one of its topics, and each entry knows its
-//! place in the other list: joining and leaving take the same time however long the lists are. The
-//! last entry takes the place of a removed one.
+//! A topic has a list of its connections, and a connection knows its place in the list of each of its
+//! topics: leaving is no search. The last member takes the place of one that leaves.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::hash_map::Entry as Place;
-use std::collections::{HashMap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::bridge::layout::TOPIC_WORDS;
 
 use super::Topics;
 use super::slow::{Behind, Behinds};
-use super::topic::{Member, Topic};
+use super::topic::Topic;
 use crate::reactor::ConnectionId;
 
 /// Memberships taken back in a turn, of connections that have left all topics: about 0.3 ms, beside
@@ -29,13 +28,13 @@ impl Topics {
         self.topics.entry(number).or_insert_with(|| Topic::new(words));
     }
 
-    pub(super) fn end(&mut self, number: u32) -> Vec<Member> {
+    pub(super) fn end(&mut self, number: u32) -> Vec<ConnectionId> {
         let Some(topic) = self.topics.remove(&number) else { return Vec::new() };
         if let Some(ring) = &topic.ring {
             self.histories.forget(number, ring);
         }
-        for member in &topic.members {
-            self.forget_entry(member.id(), number);
+        for &id in &topic.members {
+            self.forget_place(id, number);
         }
         topic.members
     }
@@ -44,11 +43,9 @@ impl Topics {
     pub(super) fn join(&mut self, number: u32, id: ConnectionId) -> bool {
         let Some(topic) = self.topics.get_mut(&number) else { return false };
         let joined = self.joined.entry(id).or_default();
-        if joined.position(number).is_none() {
-            let ConnectionId { slot, generation } = id;
-            let member = topic.members.len() as u32;
-            topic.members.push(Member { slot, generation, entry: joined.next() });
-            joined.push(Entry { topic: number, member });
+        if let Entry::Vacant(place) = joined.places.entry(number) {
+            place.insert(topic.members.len() as u32);
+            topic.members.push(id);
         }
         true
     }
@@ -56,11 +53,8 @@ impl Topics {
     /// Takes a membership back, if there is one. Returns the messages that the connection had not
     /// been sent.
     pub(super) fn leave(&mut self, number: u32, id: ConnectionId) -> Option<Behind> {
-        let joined = self.joined.get_mut(&id)?;
-        let place = joined.position(number)?;
-        let member = joined.get_mut(place)?.member;
-        let behind = self.forget_entry(id, number);
-        self.remove_member(number, member);
+        let (place, behind) = self.forget_place(id, number)?;
+        self.remove_member(number, place);
         behind
     }
 
@@ -68,8 +62,8 @@ impl Topics {
     pub(super) fn take_back(&mut self) {
         let mut budget = LEAVE_BUDGET;
         while let Some(&id) = self.leaving.front() {
-            while let Some(entry) = self.joined.get_mut(&id).and_then(Joined::pop) {
-                self.remove_member(entry.topic, entry.member);
+            while let Some((number, place)) = self.joined.get_mut(&id).and_then(|it| it.places.pop_last()) {
+                self.remove_member(number, place);
                 budget -= 1;
                 if budget == 0 {
                     return;
@@ -81,39 +75,30 @@ impl Topics {
         self.leaving = VecDeque::new();
     }
 
-    /// Removes a topic from the list of a connection.
-    fn forget_entry(&mut self, id: ConnectionId, number: u32) -> Option<Behind> {
-        let Place::Occupied(mut joined) = self.joined.entry(id) else { return None };
-        let place = joined.get().position(number)?;
-        let behind = joined.get_mut().behind.as_mut().and_then(|behind| behind.remove(&number));
-        let moved = joined.get_mut().remove(place);
-        if joined.get().is_empty() {
-            joined.remove();
+    /// Removes a topic from those of a connection.
+    fn forget_place(&mut self, id: ConnectionId, number: u32) -> Option<(u32, Option<Behind>)> {
+        let joined = self.joined.get_mut(&id)?;
+        let place = joined.places.remove(&number)?;
+        let behind = joined.behind.as_mut().and_then(|behind| behind.remove(&number));
+        if joined.places.is_empty() {
+            self.joined.remove(&id);
         }
-        if let Some(moved) = moved
-            && let Some(topic) = self.topics.get_mut(&moved.topic)
-            && let Some(member) = topic.members.get_mut(moved.member as usize)
-        {
-            member.entry = place;
-        }
-        behind
+        Some((place, behind))
     }
 
     /// Removes a member from the list of a topic. No member gets the message under way twice
     /// because of that, or misses it.
-    fn remove_member(&mut self, number: u32, member: u32) {
+    fn remove_member(&mut self, number: u32, place: u32) {
         let Self { topics, joined, publishing, .. } = self;
         let Some(topic) = topics.get_mut(&number) else { return };
         let members = &mut topic.members;
-        let mut moved_to = |members: &[Member], place: usize| {
-            if let Some(member) = members.get(place)
-                && let Some(entry) =
-                    joined.get_mut(&member.id()).and_then(|joined| joined.get_mut(member.entry))
-            {
-                entry.member = place as u32;
+        let mut moved_to = |members: &[ConnectionId], place: usize| {
+            let joined = members.get(place).and_then(|id| joined.get_mut(id));
+            if let Some(known) = joined.and_then(|joined| joined.places.get_mut(&number)) {
+                *known = place as u32;
             }
         };
-        let mut hole = member as usize;
+        let mut hole = place as usize;
         if hole >= members.len() {
             return;
         }
@@ -137,83 +122,12 @@ impl Topics {
     }
 }
 
-/// With this many topics or more a connection finds them by a table; searching a shorter list is
-/// faster.
-const INDEXED: usize = 32;
-
-/// A topic in the list of a connection.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    topic: u32,
-    /// Index of the connection among the members of the topic.
-    member: u32,
-}
-
 #[derive(Default)]
 pub(super) struct Joined {
-    entries: Vec<Entry>,
-    /// Index of each topic in `entries`, for a connection that has or had many.
-    index: Option<Box<ByNumber<u32, u32>>>,
+    /// Index of the connection among the members of each topic.
+    places: BTreeMap<u32, u32>,
     /// Topics whose last messages the connection has not been sent. Boxed: few have any.
     pub(super) behind: Option<Box<Behinds>>,
-}
-
-impl Joined {
-    fn position(&self, topic: u32) -> Option<u32> {
-        match &self.index {
-            Some(index) => index.get(&topic).copied(),
-            None => self.entries.iter().position(|entry| entry.topic == topic).map(|place| place as u32),
-        }
-    }
-
-    fn next(&self) -> u32 {
-        self.entries.len() as u32
-    }
-
-    fn get_mut(&mut self, place: u32) -> Option<&mut Entry> {
-        self.entries.get_mut(place as usize)
-    }
-
-    /// Appends a topic that is not there.
-    fn push(&mut self, entry: Entry) {
-        let place = self.next();
-        self.entries.push(entry);
-        if self.index.is_none() && self.entries.len() > INDEXED {
-            let numbered = self.entries.iter().zip(0..).map(|(entry, place)| (entry.topic, place));
-            self.index = Some(Box::new(numbered.collect()));
-        } else if let Some(index) = &mut self.index {
-            index.insert(entry.topic, place);
-        }
-    }
-
-    /// Removes a topic; the last one takes its place, and is returned.
-    fn remove(&mut self, place: u32) -> Option<Entry> {
-        if place as usize >= self.entries.len() {
-            return None;
-        }
-        let gone = self.entries.swap_remove(place as usize);
-        let moved = self.entries.get(place as usize).copied();
-        if let Some(index) = &mut self.index {
-            index.remove(&gone.topic);
-            if let Some(moved) = moved {
-                index.insert(moved.topic, place);
-            }
-        }
-        moved
-    }
-
-    /// Removes the last topic from the list of a connection that is gone.
-    fn pop(&mut self) -> Option<Entry> {
-        let gone = self.entries.pop()?;
-        if let Some(index) = &mut self.index {
-            index.remove(&gone.topic);
-        }
-        Some(gone)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
 }
 
 /// A table by the number of a topic, or by a connection: both are counted up here and in

@@ -96,6 +96,10 @@ impl Topics {
         [self.histories.deadline(), self.dropped.deadline()].into_iter().flatten().min()
     }
 
+    fn members_mut(&mut self, number: u32) -> Option<&mut Vec<ConnectionId>> {
+        self.topics.get_mut(&number).map(|topic| &mut topic.members)
+    }
+
     fn ring(&mut self, number: u32) -> Option<&mut Ring> {
         self.topics.get_mut(&number)?.ring.as_deref_mut()
     }

@@ -10,14 +10,11 @@ use crate::engine::{MessageKind, Prepared};
 
 use super::receipt::{Outcome, Receipt};
 use super::ring::Kept;
-use super::topic::{Member, Patience, Slow};
+use super::topic::{Patience, Slow};
 use crate::reactor::command::apply::send_prepared;
 use crate::reactor::config::{COMPRESS_BUDGET, COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
-
-/// Members that are handled together.
-const GROUP: usize = 32;
 
 impl<C: Consumer> Reactor<C> {
     /// A message begins its way to the members of a topic. `copied`: the number of the message
@@ -53,36 +50,30 @@ impl<C: Consumer> Reactor<C> {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
         let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
         let cost = if others_wait { COST_OF_MEMBER } else { COST_OF_CALL };
-        while self.writer.may_apply() {
-            let (group, count) = self.group(&publishing);
-            if count == 0 {
-                self.end_publishing(*publishing);
-                return true;
-            }
-            for member in group.iter().take(count) {
-                publishing.next += 1;
-                self.guarded(member.slot, |reactor| reactor.publish_to(member.id(), &mut publishing, cost));
-                if !self.writer.may_apply() {
-                    break;
-                }
-            }
+        // Nobody joins or leaves while messages are queued: memberships of those that end meanwhile are
+        // taken back when the turn ends.
+        let members = self.topics.members_mut(publishing.topic).map(std::mem::take).unwrap_or_default();
+        while self.writer.may_apply()
+            && let Some(&id) = members.get(publishing.next)
+        {
+            publishing.next += 1;
+            self.guarded(id.slot, |reactor| reactor.publish_to(id, &mut publishing, cost));
         }
-        self.topics.publishing = Some(publishing);
-        false
-    }
-
-    /// The next members, and their number.
-    fn group(&mut self, publishing: &Publishing) -> ([Member; GROUP], usize) {
-        let mut group = [Member { slot: 0, generation: 0, entry: 0 }; GROUP];
-        let topic = self.topics.topics.get_mut(&publishing.topic);
-        let rest = topic.and_then(|topic| topic.members.get(publishing.next..)).unwrap_or_default();
-        group.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        (group, rest.len().min(GROUP))
+        let is_done = publishing.next >= members.len();
+        if let Some(place) = self.topics.members_mut(publishing.topic) {
+            *place = members;
+        }
+        if is_done {
+            self.end_publishing(*publishing);
+        } else {
+            self.topics.publishing = Some(publishing);
+        }
+        is_done
     }
 
     fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing, cost: usize) {
         let Some(connection) = self.connections.get(id) else { return };
-        if publishing.excepts(id) {
+        if is_among(&publishing.except, id) {
             return;
         }
         if connection.following == Following::Left || !connection.takes_frames() {
@@ -116,13 +107,13 @@ impl<C: Consumer> Reactor<C> {
             return Outcome::Dropped;
         };
         consumer.on_published(id, bytes as u64);
-        let before = session.connection.write.pushed();
+        let before = session.connection.write.outgoing.pushed();
         send_prepared(&mut session, message, 0, false, longest);
         self.metrics.tally.messages_sent += 1;
-        self.metrics.tally.texts_sent += u64::from(message.kind() == MessageKind::Text);
+        self.metrics.tally.texts_sent += u64::from(message.kind == MessageKind::Text);
         self.writer.charge(bytes + cost);
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
-        let pushed = connection.write.pushed();
+        let pushed = connection.write.outgoing.pushed();
         if pushed > before {
             Outcome::Queued(pushed - before, pushed)
         } else if connection.takes_frames() {
@@ -156,7 +147,9 @@ impl<C: Consumer> Reactor<C> {
             while let Some(&(id, bytes, pushed)) = receipt.untried.front() {
                 let (count, bytes) = match self.connections.get(id) {
                     None => (&mut receipt.dropped, 0),
-                    Some(connection) if connection.write.written() >= pushed => (&mut receipt.sent, bytes),
+                    Some(connection) if connection.write.outgoing.written() >= pushed => {
+                        (&mut receipt.sent, bytes)
+                    }
                     Some(connection) if connection.write.is_tried() => (&mut receipt.queued, bytes),
                     Some(_) => {
                         self.topics.receipts.push_front(receipt);
@@ -219,17 +212,6 @@ pub(super) struct Publishing {
     /// Members for which a write has made room meanwhile: the messages that they have missed are
     /// known when this is done.
     pub(super) postponed: Vec<ConnectionId>,
-}
-
-impl Publishing {
-    /// Bytes of its frame without compression.
-    pub(super) fn bytes(&self) -> u64 {
-        wire_len(self.message.payload().len(), false) as u64
-    }
-
-    fn excepts(&self, id: ConnectionId) -> bool {
-        !self.except.is_empty() && is_among(&self.except, id)
-    }
 }
 
 /// Whether a connection is in a sorted list.

@@ -9,7 +9,7 @@ use crate::engine::MessageKind;
 
 use super::publish::Target;
 use super::receipt::{encode, halves};
-use super::ring::{Ring, Since};
+use super::ring::Ring;
 use super::slow::{Behind, Cursor};
 use super::topic::Slow;
 use crate::reactor::command::records::{Outbound, message};
@@ -24,6 +24,10 @@ const LONGEST_ANSWER: usize = 4 << 20;
 fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
     let words: &[[u8; 4]; N] = payload.as_chunks().0.first_chunk()?;
     Some(words.map(u32::from_ne_bytes))
+}
+
+fn whole(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
 }
 
 impl<C: Consumer> Reactor<C> {
@@ -48,7 +52,7 @@ impl<C: Consumer> Reactor<C> {
             }
             OUT_TOPIC_END => {
                 let members = self.topics.end(topic);
-                self.writer.spend(members.len() * size_of_val(members.as_slice()));
+                self.writer.spend(size_of_val(members.as_slice()));
             }
             OUT_TARGET => self.topics.target = Target::decode(&payload).map(Box::new),
             OUT_PUBLISH => {
@@ -67,7 +71,7 @@ impl<C: Consumer> Reactor<C> {
             }
             OUT_HISTORY_BUDGET => {
                 if let Some([low, high]) = words(&payload) {
-                    let bytes = usize::try_from(u64::from(high) << 32 | u64::from(low)).unwrap_or(usize::MAX);
+                    let bytes = usize::try_from(whole(low, high)).unwrap_or(usize::MAX);
                     self.topics.set_history_budget(bytes / self.seat.count());
                 }
             }
@@ -78,10 +82,9 @@ impl<C: Consumer> Reactor<C> {
     /// Answers with the history of a topic.
     fn on_history(&mut self, topic: u32, words: [u32; SUBSCRIBE_WORDS]) {
         let [request, since, low, high, most] = words;
-        let since = Since::new(since, u64::from(high) << 32 | u64::from(low));
         self.topics.expire_one(topic, self.timers.now());
         let mut ring = self.topics.ring(topic);
-        let first = ring.as_ref().and_then(|ring| ring.first_since(since));
+        let first = ring.as_ref().and_then(|ring| ring.first_since(since, whole(low, high)));
         let [low, high] = halves(ring.as_ref().map_or(0, |ring| ring.top()));
         let mut answer = encode(&[request, u32::from(first.is_some()), 0, low, high]);
         debug_assert_eq!(answer.len(), 4 * HISTORY_WORDS);
@@ -105,7 +108,7 @@ impl<C: Consumer> Reactor<C> {
 /// Appends the message with this offset to an answer.
 fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<()> {
     let message = &ring?.get_mut(offset)?.message;
-    let flags = if message.kind() == MessageKind::Text { u32::from(PUBLISH_TEXT) } else { 0 };
+    let flags = if message.kind == MessageKind::Text { u32::from(PUBLISH_TEXT) } else { 0 };
     let payload = message.payload();
     let [low, high] = halves(offset);
     answer.extend_from_slice(&encode(&[low, high, flags, u32::try_from(payload.len()).ok()?]));
@@ -126,8 +129,8 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         let is_there = self.topics.join(number, id);
-        let since = Since::new(since, u64::from(high) << 32 | u64::from(low));
-        let (replayed, top) = if is_there { self.replay(id, number, since) } else { (None, 0) };
+        let (replayed, top) =
+            if is_there { self.replay(id, number, (since, whole(low, high))) } else { (None, 0) };
         if request != 0 {
             let [low, high] = halves(top);
             let answer = encode(&[request, u32::from(replayed.is_some()), replayed.unwrap_or(0), low, high]);
@@ -137,11 +140,11 @@ impl<C: Consumer> Reactor<C> {
 
     /// Returns how many messages are sent again, unless some are missing, and the offset of the
     /// topic's last one.
-    fn replay(&mut self, id: ConnectionId, number: u32, since: Since) -> (Option<u32>, u64) {
+    fn replay(&mut self, id: ConnectionId, number: u32, (since, offset): (u32, u64)) -> (Option<u32>, u64) {
         self.topics.expire_one(number, self.timers.now());
         let Some(topic) = self.topics.topics.get_mut(&number) else { return (None, 0) };
         let (slow, Some(ring)) = (topic.patience.slow, topic.ring.as_deref_mut()) else { return (None, 0) };
-        let (first, top) = (ring.first_since(since), ring.top());
+        let (first, top) = (ring.first_since(since, offset), ring.top());
         let Some(first) = first else { return (None, top) };
         if slow == Slow::CatchUp {
             // It is behind, like a member that was slow.

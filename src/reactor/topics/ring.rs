@@ -35,25 +35,6 @@ impl Kept {
     }
 }
 
-/// The beginning of the wanted messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Since {
-    Now,
-    Offset(u64),
-    Oldest,
-}
-
-impl Since {
-    /// One of `SINCE_`, and the offset for `SINCE_OFFSET`.
-    pub(super) fn new(since: u32, offset: u64) -> Self {
-        match since {
-            SINCE_OFFSET => Self::Offset(offset),
-            SINCE_OLDEST => Self::Oldest,
-            _ => Self::Now,
-        }
-    }
-}
-
 /// The messages of a topic with their offsets, which have no holes: the oldest ones go first.
 pub(super) struct Ring {
     kept: VecDeque<Kept>,
@@ -170,16 +151,17 @@ impl Ring {
         self.memory = self.memory - before + now;
     }
 
-    /// The offset of the first wanted message. `None`: some of the wanted ones are gone, or have
+    /// The offset of the first wanted message: `since` is one of `SINCE_`, and `offset` for
+    /// `SINCE_OFFSET`. `None`: some of the wanted ones are gone, or have
     /// never existed, or none are wanted.
-    pub(super) fn first_since(&self, since: Since) -> Option<u64> {
+    pub(super) fn first_since(&self, since: u32, offset: u64) -> Option<u64> {
         match since {
-            Since::Now => None,
-            Since::Oldest => Some(self.oldest()),
-            Since::Offset(offset) => {
+            SINCE_OLDEST => Some(self.oldest()),
+            SINCE_OFFSET => {
                 let next = offset.checked_add(1)?;
                 (self.oldest()..=self.top + 1).contains(&next).then_some(next)
             }
+            _ => None,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::bridge::layout::{Cause, IN_GAP};
+use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, Prepared};
 
 use super::publish::{Publishing, is_among};
@@ -18,7 +19,7 @@ impl<C: Consumer> Reactor<C> {
     #[cold]
     pub(super) fn on_slow(&mut self, id: ConnectionId, publishing: &mut Publishing) -> Option<Outcome> {
         let is_slow = self.has_much(id, publishing.patience.limit);
-        let bytes = publishing.bytes();
+        let bytes = wire_len(publishing.message.payload().len(), false);
         let topic = publishing.topic;
         let behind = match publishing.patience.slow {
             Slow::Queue => return None,
@@ -55,7 +56,7 @@ impl<C: Consumer> Reactor<C> {
         if let Some(connection) = self.connections.get(id) {
             connection.following = Following::Behind;
         }
-        Some(Outcome::Kept(bytes))
+        Some(Outcome::Kept(bytes as u64))
     }
 
     /// Whether more than `limit` bytes wait that the kernel does not take: many messages of one
@@ -148,8 +149,8 @@ impl<C: Consumer> Reactor<C> {
                 return true;
             }
             let Some(topic) = self.topics.topics.get_mut(&number) else { return false };
-            let (limit, low) = (topic.patience.limit, topic.patience.low());
-            if self.waiting(id) > low {
+            let limit = topic.patience.limit;
+            if self.waiting(id) > limit / 2 {
                 return true;
             }
             match behind {

@@ -31,31 +31,10 @@ pub(super) struct Patience {
     pub(super) limit: usize,
 }
 
-impl Patience {
-    /// Waiting bytes down to which a slow member must come before it is sent missed messages.
-    pub(super) fn low(self) -> usize {
-        self.limit / 2
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Member {
-    pub(super) slot: u32,
-    pub(super) generation: u32,
-    /// Index of the topic in the connection's own list.
-    pub(super) entry: u32,
-}
-
-impl Member {
-    pub(super) fn id(self) -> ConnectionId {
-        ConnectionId { slot: self.slot, generation: self.generation }
-    }
-}
-
 pub(super) struct Topic {
     pub(super) patience: Patience,
     /// Connections whose memberships have not been taken back yet: some may be gone.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<ConnectionId>,
     /// Boxed: many topics have none.
     pub(super) ring: Option<Box<Ring>>,
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Registry, Token};
-use socket2::{SockRef, TcpKeepalive};
+use socket2::SockRef;
 
 use crate::reactor::TcpOptions;
+use crate::reactor::open::bind::probe;
 use pipe::Pipe;
 
 /// Whether a short read has used the edge up, so that the next bytes make a new one. On Windows mio
@@ -87,7 +88,7 @@ impl Transport {
                     Err(_) => Received::Dead,
                 };
             },
-            Self::Pipe(pipe) => pipe.receive(room),
+            Self::Pipe(pipe) => pipe.receive(),
         }
     }
 
@@ -110,6 +111,13 @@ impl Transport {
         match self {
             Self::Tcp(socket) => tcp::send_vectored(socket, parts),
             Self::Pipe(pipe) => pipe.send_vectored(parts),
+        }
+    }
+
+    pub(super) fn as_tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Tcp(socket) => Some(socket),
+            Self::Pipe(_) => None,
         }
     }
 
@@ -160,10 +168,9 @@ impl Transport {
     /// When it is dropped, both sides have ended, and all bytes have been written: nothing is to be
     /// cut off that is still on its way. `has_ended`: our side was ended before.
     pub(super) fn leave_when_dropped(&mut self, has_ended: bool) {
-        match self {
-            // The kernel sees to it.
-            Self::Tcp(_) => {}
-            Self::Pipe(pipe) => pipe.leave(has_ended),
+        // Of a socket the kernel sees to it.
+        if let Self::Pipe(pipe) = self {
+            pipe.leave(has_ended);
         }
     }
 
@@ -177,17 +184,11 @@ impl Transport {
 
     /// Our end; `None` when the system does not know it (a dead socket).
     pub(super) fn local_address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(socket) => socket.local_addr().ok(),
-            Self::Pipe(_) => None,
-        }
+        self.as_tcp()?.local_addr().ok()
     }
 
     pub(super) fn remote_address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(socket) => socket.peer_addr().ok(),
-            Self::Pipe(_) => None,
-        }
+        self.as_tcp()?.peer_addr().ok()
     }
 
     /// Makes the poll report what happens to it.
@@ -201,40 +202,26 @@ impl Transport {
     /// The poll reports nothing more. Closing takes a socket out of the poll by itself, unless
     /// another process or thread holds a duplicate of it.
     pub(super) fn deregister(&mut self, registry: &Registry) {
-        match self {
-            Self::Tcp(socket) => drop(registry.deregister(socket)),
-            Self::Pipe(_) => {}
+        if let Self::Tcp(socket) = self {
+            let _closed_next = registry.deregister(socket);
         }
     }
 
     pub(super) fn set_options(&self, options: TcpOptions) {
-        match self {
-            Self::Tcp(socket) => options.apply(socket),
-            Self::Pipe(_) => {}
+        if let Some(socket) = self.as_tcp() {
+            options.apply(socket);
         }
     }
 
     /// Whether small writes leave at once (TCP_NODELAY). What refuses it stays as it is.
     pub(super) fn set_no_delay(&self, on: bool) {
-        match self {
-            Self::Tcp(socket) => drop(socket.set_nodelay(on)),
-            Self::Pipe(_) => {}
-        }
+        let _stays = self.as_tcp().map(|socket| socket.set_nodelay(on));
     }
 
     /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero.
     /// What refuses it stays as it is.
     pub(super) fn set_keep_alive(&self, on: bool, idle: Duration) {
-        match self {
-            Self::Tcp(socket) => {
-                let socket = SockRef::from(socket);
-                drop(if on && !idle.is_zero() {
-                    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle))
-                } else {
-                    socket.set_keepalive(on)
-                });
-            }
-            Self::Pipe(_) => {}
-        }
+        let Some(socket) = self.as_tcp().map(SockRef::from) else { return };
+        let _stays = if on { probe(&socket, idle) } else { socket.set_keepalive(false) };
     }
 }

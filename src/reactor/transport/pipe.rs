@@ -141,9 +141,6 @@ enum Peer {
 pub struct Pipe {
     id: ConnectionId,
     outlet: Outlet,
-    /// Bytes that have come and were not to be read yet, from `next` on.
-    incoming: Vec<u8>,
-    next: usize,
     peer: Peer,
     /// The stream takes more bytes.
     takes: bool,
@@ -165,23 +162,12 @@ enum Ending {
 
 impl Pipe {
     pub fn new(id: ConnectionId, outlet: Outlet) -> Self {
-        let (incoming, next, peer) = (Vec::new(), 0, Peer::Open);
-        Self { id, outlet, incoming, next, peer, takes: true, throttled: false, ending: Ending::Destroyed }
+        Self { id, outlet, peer: Peer::Open, takes: true, throttled: false, ending: Ending::Destroyed }
     }
 
-    /// Keeps bytes that may not be read yet. The program does not read the stream until they have
-    /// been.
-    pub(in crate::reactor) fn keep(&mut self, bytes: &[u8]) {
-        if self.next == self.incoming.len() {
-            self.incoming.clear();
-            self.next = 0;
-        }
-        self.incoming.extend_from_slice(bytes);
+    /// Some of its bytes may not be read yet, and the program does not read it until they have been.
+    pub(in crate::reactor) fn throttle(&mut self) {
         self.throttled = true;
-    }
-
-    pub(in crate::reactor) fn keeps(&self) -> bool {
-        self.next < self.incoming.len()
     }
 
     /// The peer has ended its side, or (`gone`) the stream is closed.
@@ -193,34 +179,17 @@ impl Pipe {
         self.takes = takes;
     }
 
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
-        let kept = self.incoming.get(self.next..).unwrap_or_default();
-        if !kept.is_empty() {
-            let len = kept.len().min(room.len());
-            for (to, from) in room.iter_mut().zip(kept) {
-                *to = *from;
-            }
-            self.next += len;
-            if !self.keeps() && self.peer == Peer::Open {
-                self.resume();
-            }
-            return Received::Bytes(len);
-        }
-        self.incoming = Vec::new();
-        self.next = 0;
+    /// All bytes that have come were read.
+    pub(super) fn receive(&mut self) -> Received {
         match self.peer {
             Peer::Gone => Received::Dead,
             Peer::Ended => Received::Eof,
             Peer::Open => {
-                self.resume();
+                if std::mem::take(&mut self.throttled) {
+                    self.push(StreamFlow::Resume);
+                }
                 Received::Empty
             }
-        }
-    }
-
-    fn resume(&mut self) {
-        if std::mem::take(&mut self.throttled) {
-            self.push(StreamFlow::Resume);
         }
     }
 
@@ -238,7 +207,6 @@ impl Pipe {
 
     pub(super) fn look_ahead(&self) -> Ahead {
         match self.peer {
-            _ if self.keeps() => Ahead::Bytes,
             Peer::Open => Ahead::Nothing,
             Peer::Ended => Ahead::End,
             Peer::Gone => Ahead::Dead,

@@ -5,7 +5,6 @@ pub(super) mod spin;
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::reactor::fence::Fence;
 use crate::reactor::read::Excess;
 use crate::reactor::{Consumer, Reactor};
 
@@ -24,7 +23,7 @@ impl<C: Consumer> Reactor<C> {
         let polled = self.poll.as_mut().map_or(Ok(()), |poll| poll.poll(&mut self.events, timeout));
         self.timers.begin_turn();
         self.consumer.on_turn_begin(self.timers.now());
-        self.fence.polled();
+        self.fence = self.fence.map(|_| true);
         if sleeping {
             self.shared.outbox.sleep.awake();
         }
@@ -69,7 +68,7 @@ impl<C: Consumer> Reactor<C> {
             || self.writer.is_behind()
             || self.timers.is_behind()
             || self.topics.is_waiting(self.timers.now())
-            || self.fence != Fence::None
+            || self.fence.is_some()
             || self.excess() == Excess::Own
     }
 

@@ -10,12 +10,12 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::bridge::layout::Cause;
-use crate::engine::ErrorKind;
+use crate::engine::{ErrorKind, Event};
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 /// The bytes that wait, by slots; empty where there is no limit.
 pub(super) struct Budget {
-    budget: usize,
+    pub(super) budget: usize,
     total: usize,
     bytes: HashMap<u32, (ConnectionId, usize)>,
     /// The same numbers, the largest at the end: a thousand connections may have to be ended at
@@ -27,10 +27,6 @@ impl Budget {
     /// `budget`: `usize::MAX` for none.
     pub(super) fn new(budget: usize) -> Self {
         Self { budget, total: 0, bytes: HashMap::new(), ranks: BTreeSet::new() }
-    }
-
-    pub(super) fn set_budget(&mut self, budget: usize) {
-        self.budget = budget;
     }
 
     pub(super) fn set(&mut self, id: ConnectionId, bytes: usize) {
@@ -72,10 +68,10 @@ impl<C: Consumer> Reactor<C> {
                 let Some((mut session, consumer)) = reactor.session(id.slot) else { return };
                 session.metrics.tally.over_budget += 1;
                 let engine = &session.connection.engine;
-                if session.is_open() && !engine.failed() && !engine.close_received() {
+                if session.is_open() && engine.failure().is_none() && !engine.close_received() {
                     let error = session.connection.engine.refuse(ErrorKind::SendBudget);
                     session.reader.forget_message(id.slot);
-                    consumer.on_error(&mut session, error);
+                    consumer.on_event(&mut session, Event::Error(error));
                 }
                 session.cut(Cause::SendBudget);
             });

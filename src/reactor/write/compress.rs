@@ -1,22 +1,21 @@
 //! permessage-deflate on the reactor: outgoing messages, their share of a turn, idle contexts.
 //!
 //! A long message is compressed in slices. Later sends wait behind it, in order
-//! (`command/resume.rs`).
+//! (`command/apply.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
+use crate::engine::FrameKind;
 use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::extensions::Acceptance;
-use crate::engine::{Frame, FrameKind, MessageKind};
 
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT};
 use crate::reactor::queue::Alarms;
-use crate::reactor::write::half::{Deferred, Head, Pending};
-use crate::reactor::write::masking::Masking;
+use crate::reactor::write::{Deferred, Head, Pending};
 use crate::reactor::{ConnectionId, Consumer, DeflateConfig, Reactor, Session};
 
 /// Compressed messages up to this size are built in memory that is kept for the next one. 64 KiB.
@@ -75,19 +74,6 @@ impl Session<'_> {
         );
     }
 
-    /// Sends a data frame on a connection with permessage-deflate.
-    pub(super) fn deflated(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
-        let kind = if kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
-        let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
-        if self.must_wait(flags, payload.len()) {
-            let head = Head { kind, flags, aux: 0 };
-            self.defer(Pending { head, payload: Frame::new(payload.to_vec(), 0) });
-        } else {
-            let key = self.key(Masking::Rule);
-            self.compressed(kind, flags, payload, key);
-        }
-    }
-
     /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
     pub(in crate::reactor) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
         self.connection.write.deferred.is_some()
@@ -105,7 +91,7 @@ impl Session<'_> {
         self.writer.budget.set(self.id, self.connection.write.waiting());
     }
 
-    /// Sends a data frame that need not wait.
+    /// Sends a data frame that need not wait, compressed.
     pub(in crate::reactor) fn compressed(
         &mut self,
         kind: u8,
@@ -113,12 +99,9 @@ impl Session<'_> {
         payload: &[u8],
         key: Option<[u8; 4]>,
     ) {
-        let (fin, wanted) = (flags & OUT_FLAG_FIN != 0, flags & OUT_FLAG_COMPRESS != 0);
+        let fin = flags & OUT_FLAG_FIN != 0;
         if !self.connection.takes_frames() {
             return;
-        }
-        if !self.connection.engine.will_compress(wanted, payload.len()) {
-            return self.frame_with(data_kind(kind), fin, payload, key);
         }
         let mut compressed = std::mem::take(&mut self.writer.compression.message);
         self.connection.engine.compress(payload, fin, &mut compressed);

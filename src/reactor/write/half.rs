@@ -1,12 +1,9 @@
 //! Our side of a socket: the bytes queued for it, and the time at which they may be written.
 
-use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
-use crate::bridge::large::Large;
-use crate::engine::Frame;
-
+use super::Deferred;
 use crate::reactor::Transport;
 use crate::reactor::queue::Mark;
 use crate::reactor::write::outgoing::{Outgoing, Pool, Written};
@@ -75,32 +72,6 @@ pub(in crate::reactor) enum Takes {
     AfterEnds,
 }
 
-/// Sends that wait behind a long message, which is compressed in slices.
-#[derive(Default)]
-pub(in crate::reactor) struct Deferred {
-    pub(in crate::reactor) sends: VecDeque<Pending>,
-    /// The compressed form so far of the message at the front.
-    pub(super) compressed: Large,
-    /// Bytes of the message at the front that have been compressed.
-    pub(super) done: usize,
-    pub(in crate::reactor) bytes: usize,
-}
-
-/// The tag of a record: all but its payload and its connection.
-#[derive(Clone, Copy)]
-pub(in crate::reactor) struct Head {
-    pub(in crate::reactor) kind: u8,
-    pub(in crate::reactor) flags: u8,
-    /// Its meaning depends on the kind.
-    pub(in crate::reactor) aux: u16,
-}
-
-pub(in crate::reactor) struct Pending {
-    pub(in crate::reactor) head: Head,
-    /// Other connections may send the payload too.
-    pub(in crate::reactor) payload: Frame,
-}
-
 impl Default for WriteState {
     fn default() -> Self {
         Self::Open(Takes::Now)
@@ -163,30 +134,6 @@ impl WriteHalf {
     /// consumer's own.
     pub(in crate::reactor) fn settled(&self) -> u64 {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
-    }
-
-    pub(in crate::reactor) fn queued(&self) -> usize {
-        self.outgoing.len()
-    }
-
-    pub(in crate::reactor) fn pushed(&self) -> u64 {
-        self.outgoing.pushed()
-    }
-
-    /// The number of those that the kernel has.
-    pub(in crate::reactor) fn written(&self) -> u64 {
-        self.outgoing.written()
-    }
-
-    /// Whether sends wait for a message that is being compressed.
-    #[inline]
-    pub(in crate::reactor) fn defers(&self) -> bool {
-        self.deferred.is_some()
-    }
-
-    /// Frees the queued bytes, which are not to be written any more.
-    pub(in crate::reactor) fn discard(&mut self) {
-        self.outgoing.discard(usize::MAX);
     }
 
     /// Notes that the consumer wants to know when the kernel has the bytes queued so far, or, for a

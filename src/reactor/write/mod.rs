@@ -10,24 +10,25 @@ mod compress;
 pub(super) mod half;
 pub(super) mod masking;
 mod outgoing;
-mod remains;
 mod schedule;
 mod send;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::config::{COMPRESS_BUDGET, COST_OF_CALL, ReactorConfig};
-use super::connection::id::ConnectionId;
+use crate::engine::{Frame, Large};
+
+use super::config::{COMPRESS_BUDGET, COST_OF_CALL, FREE_BUDGET, ReactorConfig};
+use super::connection::ConnectionId;
 use super::queue::Queue;
 use budget::Budget;
 use compress::Compression;
 pub(super) use compress::is_data;
 use half::WriteHalf;
 use masking::Keys;
-use outgoing::Pool;
-use remains::Remains;
+use outgoing::{Outgoing, Pool};
 
 /// What connections have in common that write: their queues, memory and budgets.
 pub(super) struct Writer {
@@ -43,8 +44,9 @@ pub(super) struct Writer {
     keys: Keys,
     compression: Compression,
     budget: Budget,
-    /// Memory of connections that are gone.
-    remains: Remains,
+    /// Queues of connections that are gone. Freeing 1 MiB takes 20 us, so freeing 1 GiB at once, queued
+    /// for peers that died together, would stop all other connections for 20 ms.
+    remains: VecDeque<Outgoing>,
 }
 
 impl Writer {
@@ -57,13 +59,13 @@ impl Writer {
             keys: Keys::default(),
             compression: Compression::new(config.deflate_budget),
             budget: Budget::new(config.send_budget),
-            remains: Remains::default(),
+            remains: VecDeque::new(),
         }
     }
 
     /// Bytes that may wait to be sent from now on.
     pub(super) fn set_budget(&mut self, budget: usize) {
-        self.budget.set_budget(budget);
+        self.budget.budget = budget;
     }
 
     pub(super) fn begin_turn(&mut self) {
@@ -75,7 +77,15 @@ impl Writer {
         if self.compression.budget != COMPRESS_BUDGET {
             self.compression.pool.forget_message();
         }
-        self.remains.free();
+        let mut budget = FREE_BUDGET;
+        while budget > 0
+            && let Some(first) = self.remains.front_mut()
+        {
+            budget = budget.saturating_sub(first.discard(budget));
+            if first.is_empty() {
+                self.remains.pop_front();
+            }
+        }
     }
 
     /// Whether no queued bytes wait for their turn.
@@ -129,6 +139,34 @@ impl Writer {
     /// A connection is gone.
     pub(super) fn forget(&mut self, id: ConnectionId, write: WriteHalf) {
         self.budget.set(id, 0);
-        self.remains.push(write.outgoing);
+        if !write.outgoing.is_empty() {
+            self.remains.push_back(write.outgoing);
+        }
     }
+}
+
+/// Sends that wait behind a long message, which is compressed in slices.
+#[derive(Default)]
+pub(super) struct Deferred {
+    pub(super) sends: VecDeque<Pending>,
+    /// The compressed form so far of the message at the front.
+    compressed: Large,
+    /// Bytes of the message at the front that have been compressed.
+    done: usize,
+    pub(super) bytes: usize,
+}
+
+/// The tag of a record: all but its payload and its connection.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    /// Its meaning depends on the kind.
+    pub(super) aux: u16,
+}
+
+pub(super) struct Pending {
+    pub(super) head: Head,
+    /// Other connections may send the payload too.
+    pub(super) payload: Frame,
 }

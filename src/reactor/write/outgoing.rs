@@ -52,20 +52,13 @@ pub(in crate::reactor) struct Outgoing {
     /// Leaves before `gathered`. Boxed, and freed when empty: an idle connection pays for the
     /// pointer only.
     #[expect(clippy::box_collection, reason = "24 bytes less for each connection")]
-    queue: Option<Box<VecDeque<Segment>>>,
+    queue: Option<Box<VecDeque<Frame>>>,
     gathered: Vec<u8>,
     /// Bytes of `gathered` that the kernel has; only ever > 0 while `queue` is empty.
     gathered_start: usize,
     len: usize,
     /// Sum of all bytes ever queued. Invariant: >= len.
     pushed: u64,
-}
-
-enum Segment {
-    /// The bytes from the second field on.
-    Owned(Vec<u8>, usize),
-    /// Other connections send it too.
-    Shared(Frame),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -84,16 +77,16 @@ impl Outgoing {
         self.len
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::reactor) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    pub(super) fn pushed(&self) -> u64 {
+    pub(in crate::reactor) fn pushed(&self) -> u64 {
         self.pushed
     }
 
     /// The number of those that the kernel has.
-    pub(super) fn written(&self) -> u64 {
+    pub(in crate::reactor) fn written(&self) -> u64 {
         self.pushed.saturating_sub(self.len as u64)
     }
 
@@ -144,22 +137,13 @@ impl Outgoing {
         }
     }
 
-    /// Queues `bytes[start..]` without copying.
-    pub(super) fn push_owned(&mut self, bytes: Vec<u8>, start: usize) {
-        if !self.gathered.is_empty() {
-            self.seal();
-        }
-        self.count(bytes.len().saturating_sub(start));
-        self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
-    }
-
-    /// Queues the rest of a frame whose memory all its senders share.
-    pub(super) fn push_shared(&mut self, frame: Frame) {
+    /// Queues bytes without copying.
+    pub(super) fn push_whole(&mut self, frame: Frame) {
         if !self.gathered.is_empty() {
             self.seal();
         }
         self.count(frame.len());
-        self.queue.get_or_insert_default().push_back(Segment::Shared(frame));
+        self.queue.get_or_insert_default().push_back(frame);
     }
 
     /// Writes until all is written, the kernel takes no more, or `budget` bytes have been written.
@@ -197,11 +181,11 @@ impl Outgoing {
 
     /// Frees waiting bytes, from the front, until at least `least` are freed. Returns the number
     /// of freed bytes: 0 only if none wait.
-    pub(super) fn discard(&mut self, least: usize) -> usize {
+    pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
         let before = self.len;
         while self.len > 0 && before - self.len < least.max(1) {
             let first = self.queue.as_ref().and_then(|queue| queue.front());
-            self.consume(first.map_or(self.len, |first| first.rest().len()));
+            self.consume(first.map_or(self.len, |first| first.len()));
         }
         before - self.len
     }
@@ -214,7 +198,7 @@ impl Outgoing {
     fn seal(&mut self) {
         let bytes = std::mem::take(&mut self.gathered);
         let start = std::mem::take(&mut self.gathered_start);
-        self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
+        self.queue.get_or_insert_default().push_back(Frame::new(bytes, start));
     }
 
     fn write_once(&self, transport: &mut Transport, most: usize) -> io::Result<usize> {
@@ -224,11 +208,11 @@ impl Outgoing {
             return transport.send(first_of(gathered, most));
         };
         if queue.len() == 1 && gathered.is_empty() {
-            return transport.send(first_of(first.rest(), most));
+            return transport.send(first_of(first, most));
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
         let (mut used, mut room) = (0, most);
-        let waiting = queue.iter().map(Segment::rest).chain(std::iter::once(gathered));
+        let waiting = queue.iter().map(|frame| &**frame).chain(std::iter::once(gathered));
         for (vector, bytes) in vectors.iter_mut().zip(waiting) {
             let bytes = first_of(bytes, room);
             *vector = IoSlice::new(bytes);
@@ -248,13 +232,13 @@ impl Outgoing {
         while let Some(queue) = &mut self.queue
             && let Some(first) = queue.front_mut()
         {
-            let rest = first.rest().len();
+            let rest = first.len();
             if sent < rest {
                 first.skip(sent);
                 return freed;
             }
             sent -= rest;
-            freed += first.size();
+            freed += first.size_if_last();
             queue.pop_front();
         }
         self.gathered_start += sent;
@@ -279,28 +263,4 @@ fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
         header => gathered.extend_from_slice(header),
     }
     gathered.extend_from_slice(payload);
-}
-
-impl Segment {
-    fn rest(&self) -> &[u8] {
-        match self {
-            Self::Owned(bytes, start) => bytes.get(*start..).unwrap_or_default(),
-            Self::Shared(frame) => frame,
-        }
-    }
-
-    /// Bytes of memory that are freed with the segment.
-    fn size(&self) -> usize {
-        match self {
-            Self::Owned(bytes, _) => bytes.len(),
-            Self::Shared(frame) => frame.size_if_last(),
-        }
-    }
-
-    fn skip(&mut self, bytes: usize) {
-        match self {
-            Self::Owned(_, start) => *start += bytes,
-            Self::Shared(frame) => frame.skip(bytes),
-        }
-    }
 }

@@ -2,13 +2,15 @@
 
 use std::io::IoSlice;
 
-use crate::bridge::large::Large;
-use crate::bridge::layout::CONTROL_BYTES;
+use crate::bridge::layout::{CONTROL_BYTES, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
+use crate::engine::Large;
 use crate::engine::frame::wire_len;
-use crate::engine::{FrameKind, MessageKind, PreparedFrame, mask};
+use crate::engine::{Frame, FrameKind, MessageKind, mask};
 
+use super::Head;
 use super::half::WriteHalf;
 use super::masking::Masking;
+use crate::reactor::command::apply::submit;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE};
 use crate::reactor::{Connection, Session};
@@ -18,11 +20,9 @@ impl Session<'_> {
     /// where permessage-deflate was negotiated. A long one may leave at once; what the kernel does not
     /// take of it is copied.
     pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
-        if self.connection.engine.has_deflate() {
-            self.deflated(kind, fin, payload);
-        } else if !self.frame_now(kind.into(), fin, payload) {
-            self.frame(kind.into(), fin, payload);
-        }
+        let kind = if kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
+        let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
+        submit(self, Head { kind, flags, aux: 0 }, Outbound::Lent(payload), false);
     }
 
     /// Sends a ping with at most 125 bytes; more is cut off.
@@ -140,14 +140,7 @@ impl Session<'_> {
         }
         match payload {
             Outbound::Lent(bytes) => self.connection.write.outgoing.push(bytes, &mut self.writer.pool),
-            Outbound::Shared(frame) => self.connection.write.outgoing.push_shared(frame),
-            Outbound::Framed(message) => {
-                self.connection.write.outgoing.push_shared(message.payload_frame());
-            }
-            Outbound::Own(large) => {
-                let (bytes, start) = large.into_memory();
-                self.connection.write.outgoing.push_owned(bytes, start);
-            }
+            other => self.connection.write.outgoing.push_whole(other.into_frame()),
         }
         self.touch();
     }
@@ -172,11 +165,7 @@ impl Session<'_> {
 
     /// Sends a whole frame that other connections send too; `now`: the part that the kernel takes
     /// of a long one leaves at once, if nothing waits before it.
-    pub(in crate::reactor) fn shared(
-        &mut self,
-        PreparedFrame { mut frame, compressed }: PreparedFrame,
-        now: bool,
-    ) {
+    pub(in crate::reactor) fn shared(&mut self, (mut frame, compressed): (Frame, usize), now: bool) {
         if compressed != 0 {
             self.note_compressed(compressed, frame.len());
             self.writer.spend(compressed * COST_OF_COMPRESSED);
@@ -193,7 +182,7 @@ impl Session<'_> {
                 frame.skip(sent);
             }
             if !frame.is_empty() {
-                self.connection.write.outgoing.push_shared(frame);
+                self.connection.write.outgoing.push_whole(frame);
             }
         }
         self.touch();
@@ -232,11 +221,11 @@ impl Session<'_> {
     /// Writes at most `most` of the queued bytes now, and not at the end of the turn, which is
     /// charged for like a command.
     pub(in crate::reactor) fn write_at_once(&mut self, most: usize) {
-        let before = self.connection.write.written();
+        let before = self.connection.write.outgoing.written();
         let Connection { write, transport, .. } = &mut *self.connection;
         // The write at the end of the turn will meet any error of the socket again.
         let _again = write.write_to(transport, &mut self.writer.pool, most);
-        let sent = self.connection.write.written() - before;
+        let sent = self.connection.write.outgoing.written() - before;
         self.metrics.tally.bytes_sent += sent;
         self.writer.spend(sent as usize);
     }
@@ -259,7 +248,7 @@ impl Connection {
             mask::unmask(key, 0, payload.payload_mut());
         }
         let (bytes, start) = payload.into_frame(&header);
-        self.write.outgoing.push_owned(bytes, start);
+        self.write.outgoing.push_whole(Frame::new(bytes, start));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::super::extensions::{Acceptance, WindowBits, negotiate};
 use super::*;
-use crate::engine::deflate::Params;
 
 const ANY: Acceptance = Acceptance {
     server_no_context_takeover: None,
@@ -26,128 +25,6 @@ fn accepts(header: &str, acceptance: &Acceptance, expected: &str) {
         format!("permessage-deflate; {expected}")
     };
     assert_eq!(answer(header, acceptance), Ok(Some(expected)), "{header}");
-}
-
-/// H14.
-#[test]
-fn h14_what_is_no_list_of_extensions_is_refused() {
-    for header in [
-        "",
-        ";;;",
-        ",,",
-        ",",
-        "permessage-deflate,",
-        "permessage-deflate;",
-        "permessage-deflate ",
-        " permessage-deflate",
-        "permessage-deflate; a=",
-        "permessage-deflate; a=\"",
-        "permessage-deflate; a=\"\"",
-        "foo; a = b",
-        "foo; a= b",
-        "foo; a=\"b c\"",
-        "foo; a=\"b\\\"",
-        "foo; a=\"b\"c",
-        "foo bar",
-        "permessage-deflate; client_max_window_bits=\"9",
-        "f\u{e9}",
-        "foo;;a",
-        "foo; a,,b",
-    ] {
-        assert_eq!(answer(header, &ANY), Err(Unacceptable), "{header}");
-    }
-}
-
-#[test]
-fn h14_other_extensions_are_ignored() {
-    for header in
-        ["constructor", "__proto__; toString=valueOf", "x-webkit-deflate-frame", "a; b; c=d; e=\"f\", g"]
-    {
-        assert_eq!(answer(header, &ANY), Ok(None), "{header}");
-    }
-    accepts("a; b=c , permessage-deflate", &ANY, "");
-}
-
-#[test]
-fn h14_an_invalid_offer_spoils_the_valid_ones() {
-    for param in [
-        "unknown",
-        "server_no_context_takeover=1",
-        "client_no_context_takeover=true",
-        "server_max_window_bits",
-        "server_max_window_bits=7",
-        "server_max_window_bits=16",
-        "client_max_window_bits=99999999999",
-        "client_max_window_bits=8.5",
-        "client_max_window_bits=0x",
-        "client_max_window_bits=-9",
-        "client_max_window_bits=inf",
-        "client_max_window_bits=8; client_max_window_bits=8",
-        "server_no_context_takeover; server_no_context_takeover",
-        "__proto__",
-        "Server_no_context_takeover",
-    ] {
-        let header = format!("permessage-deflate; {param}, permessage-deflate");
-        assert_eq!(answer(&header, &ANY), Err(Unacceptable), "{header}");
-    }
-}
-
-#[test]
-fn parameters_are_answered_in_the_order_of_the_offer() {
-    let offer = "permessage-deflate; client_max_window_bits=9; server_max_window_bits=10; \
-                 client_no_context_takeover; server_no_context_takeover";
-    accepts(offer, &ANY, offer.strip_prefix("permessage-deflate; ").unwrap());
-    let accepted = negotiate(std::iter::once(offer.as_bytes()), &ANY).unwrap().unwrap();
-    assert_eq!(
-        accepted.params,
-        Params {
-            server_no_context_takeover: true,
-            client_no_context_takeover: true,
-            server_max_window_bits: 10,
-            client_max_window_bits: 9,
-        }
-    );
-}
-
-#[test]
-fn client_max_window_bits_without_a_value_is_dropped() {
-    accepts("permessage-deflate; client_max_window_bits", &ANY, "");
-    let exactly = Acceptance { client_max_window_bits: WindowBits::Exactly(10), ..ANY };
-    accepts("permessage-deflate; client_max_window_bits", &exactly, "client_max_window_bits=10");
-    accepts(
-        "permessage-deflate, permessage-deflate; client_max_window_bits=12",
-        &exactly,
-        "client_max_window_bits=10",
-    );
-    assert_eq!(answer("permessage-deflate", &exactly), Err(Unacceptable));
-    assert_eq!(answer("permessage-deflate; client_max_window_bits=9", &exactly), Err(Unacceptable));
-    let refused = Acceptance { client_max_window_bits: WindowBits::Refused, ..ANY };
-    accepts("permessage-deflate; client_max_window_bits=9", &refused, "");
-}
-
-#[test]
-fn the_window_of_the_server() {
-    let exactly = Acceptance { server_max_window_bits: WindowBits::Exactly(11), ..ANY };
-    accepts("permessage-deflate", &exactly, "server_max_window_bits=11");
-    accepts("permessage-deflate; server_max_window_bits=12", &exactly, "server_max_window_bits=11");
-    assert_eq!(answer("permessage-deflate; server_max_window_bits=10", &exactly), Err(Unacceptable));
-    let refused = Acceptance { server_max_window_bits: WindowBits::Refused, ..ANY };
-    assert_eq!(answer("permessage-deflate; server_max_window_bits=10", &refused), Err(Unacceptable));
-}
-
-#[test]
-fn context_takeover() {
-    let both =
-        Acceptance { server_no_context_takeover: Some(true), client_no_context_takeover: Some(true), ..ANY };
-    accepts("permessage-deflate", &both, "server_no_context_takeover; client_no_context_takeover");
-    accepts(
-        "permessage-deflate; client_no_context_takeover",
-        &both,
-        "client_no_context_takeover; server_no_context_takeover",
-    );
-    let never = Acceptance { server_no_context_takeover: Some(false), ..ANY };
-    assert_eq!(answer("permessage-deflate; server_no_context_takeover", &never), Err(Unacceptable));
-    accepts("permessage-deflate; server_no_context_takeover, permessage-deflate", &never, "");
 }
 
 #[test]

@@ -72,16 +72,16 @@ impl Head {
 }
 
 fn request(bytes: &[u8]) -> Request<'_> {
-    match HeadScanner::new().parse(bytes, &HeadLimits::default()) {
-        Parsed::Request(request) => request,
+    match HeadScanner::default().parse(bytes, &HeadLimits::default()) {
+        Ok(Some(request)) => request,
         other => panic!("not a request: {other:?} in {}", bytes.escape_ascii()),
     }
 }
 
 fn invalid(bytes: &[u8]) -> Option<HttpError> {
-    match HeadScanner::new().parse(bytes, &HeadLimits::default()) {
-        Parsed::Invalid(error) => Some(error),
-        Parsed::Incomplete | Parsed::Request(_) => None,
+    match HeadScanner::default().parse(bytes, &HeadLimits::default()) {
+        Err(error) => Some(error),
+        Ok(None) | Ok(Some(_)) => None,
     }
 }
 
@@ -89,8 +89,8 @@ fn is_bad(bytes: &[u8]) -> bool {
     invalid(bytes) == Some(HttpError::BadRequest)
 }
 
-fn is_incomplete(parsed: &Parsed<'_>) -> bool {
-    matches!(parsed, Parsed::Incomplete)
+fn is_incomplete(parsed: &Result<Option<Request<'_>>, HttpError>) -> bool {
+    matches!(parsed, Ok(None))
 }
 
 fn normal_form(request: &Request<'_>) -> Vec<u8> {

@@ -14,20 +14,20 @@ enum Outcome {
     Request(usize, Vec<u8>, Result<Vec<u8>, Refusal>),
 }
 
-fn outcome(parsed: &Parsed<'_>) -> Outcome {
+fn outcome(parsed: &Result<Option<Request<'_>>, HttpError>) -> Outcome {
     match parsed {
-        Parsed::Incomplete => Outcome::Incomplete,
-        Parsed::Invalid(error) => Outcome::Invalid(*error),
-        Parsed::Request(request) => {
+        Ok(None) => Outcome::Incomplete,
+        Err(error) => Outcome::Invalid(*error),
+        Ok(Some(request)) => {
             let checked = check(request, &Options::default()).map(|upgrade| upgrade.accept.to_vec());
-            Outcome::Request(request.head_len(), normal_form(request), checked)
+            Outcome::Request(request.head_len, normal_form(request), checked)
         }
     }
 }
 
 /// Feeds `bytes` with the given cuts and stops at the first answer, as a connection does.
 fn feed(bytes: &[u8], cuts: impl Iterator<Item = usize>) -> Outcome {
-    let mut scanner = HeadScanner::new();
+    let mut scanner = HeadScanner::default();
     for cut in cuts.chain([bytes.len()]) {
         let seen = outcome(&scanner.parse(&bytes[..cut.min(bytes.len())], &HeadLimits::default()));
         if seen != Outcome::Incomplete {

@@ -1,77 +1,15 @@
 //! Listening sockets.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv6Addr, TcpStream};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use socket2::SockRef;
 
-use crate::reactor::tests::client::SWITCHED;
-use crate::reactor::tests::server::{bind, listen, reactor};
+use crate::reactor::tests::server::{bind, reactor};
 use crate::reactor::tests::turns::{idle_for, until};
 use crate::reactor::tests::*;
 use crate::reactor::{BoundListener, Command, ListenAddress, ListenerConfig, TcpOptions};
-
-/// J17.
-#[test]
-fn an_address_in_use_is_an_error() {
-    let first = bind();
-    let taken = first.address();
-    let again = ListenAddress { host: Some(taken.ip()), port: taken.port(), ..ListenAddress::default() };
-    let error = BoundListener::bind(&again).err().map(|error| error.kind());
-    assert_eq!(error, Some(ErrorKind::AddrInUse));
-}
-
-#[test]
-fn an_address_of_others_is_an_error() {
-    let host = Some(IpAddr::from([192, 0, 2, 1]));
-    let error = BoundListener::bind(&ListenAddress { host, port: 0, ..ListenAddress::default() }).err();
-    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::AddrNotAvailable));
-}
-
-/// J17.
-#[test]
-fn ipv6_is_served() {
-    let server = Server::echo();
-    let host = Some(IpAddr::V6(Ipv6Addr::LOCALHOST));
-    let Ok(listener) =
-        BoundListener::bind(&ListenAddress { host, port: 0, ipv6_only: true, ..ListenAddress::default() })
-    else {
-        // A machine without IPv6.
-        return;
-    };
-    let address = listener.address();
-    listen(&server.handle, 1, listener, ListenerConfig::default());
-    let mut client = Client::open(address);
-    client.send("81 81 00000000 'x'");
-    client.expect("81 01 'x'");
-}
-
-#[test]
-fn without_a_host_both_families_are_served() {
-    let server = Server::echo();
-    let listener =
-        BoundListener::bind(&ListenAddress { host: None, port: 0, ..ListenAddress::default() }).unwrap();
-    let port = listener.address().port();
-    listen(&server.handle, 1, listener, ListenerConfig::default());
-    Client::open((IpAddr::from([127, 0, 0, 1]), port).into());
-}
-
-/// J06.
-#[test]
-fn a_closed_listener_refuses_and_its_connections_live_on() {
-    let server = Server::echo();
-    let mut client = Client::open(server.address);
-    server.opened();
-    server.submit(Command::CloseListener(0));
-    assert_eq!(server.next(), Seen::ListenerClosed(0));
-    assert_eq!(TcpStream::connect(server.address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
-    client.send("81 81 00000000 'x'");
-    client.expect("81 01 'x'");
-    // Once is enough.
-    server.submit(Command::CloseListener(0));
-    assert_eq!(server.stop(), [Seen::Text(b"x".to_vec()), Seen::Closed]);
-}
 
 #[test]
 fn a_listener_accepts_once_it_is_asked_to() {
@@ -99,37 +37,6 @@ fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
     }
 }
 
-/// Connections that have come are served; later ones go to the other owner of the socket.
-#[test]
-#[cfg(unix)]
-fn a_listener_that_leaves_finishes_its_handshakes() {
-    let server = Server::echo();
-    let listener = bind();
-    let address = listener.address();
-    let duplicate = SockRef::from(listener.socket.as_tcp()).try_clone().unwrap();
-    listen(&server.handle, 7, listener, ListenerConfig::default());
-    let mut early = Client::connect(address);
-    let (beginning, rest) = UPGRADE.split_at(20);
-    early.write(beginning.as_bytes());
-    let _open = Client::open(address);
-    server.opened();
-    server.submit(Command::Leave(7));
-    let other = Server::echo();
-    let taken = BoundListener::take(duplicate.into(), 5).unwrap();
-    assert_eq!(taken.address(), address);
-    listen(&other.handle, 1, taken, ListenerConfig::default());
-    early.write(rest.as_bytes());
-    early.expect_text(SWITCHED);
-    server.opened();
-    assert_eq!(server.next(), Seen::ListenerClosed(7));
-    let _late = Client::open(address);
-    other.opened();
-    // Leaving or closing a listener that is gone has no effect.
-    server.submit(Command::Leave(7));
-    server.submit(Command::CloseListener(7));
-    assert_eq!(server.stop(), [Seen::Closed, Seen::Closed, Seen::ListenerClosed(0)]);
-}
-
 /// A turn looks only at the listeners that it waits for, and once at each that is done.
 #[test]
 fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
@@ -154,19 +61,6 @@ fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
     until(&mut reactor, |reactor| reactor.openings.leaving.is_empty());
     assert_eq!(seen.try_iter().map(|(_, seen)| seen).collect::<Vec<_>>(), [Seen::ListenerClosed(0)]);
     assert_eq!(reactor.connections(), 8);
-}
-
-/// No event may come for a long time, and the caller of drain waits for the report.
-#[test]
-fn a_listener_that_nobody_has_come_to_leaves_at_once() {
-    let (mut reactor, _, seen) = reactor(Setup::default());
-    let handle = reactor.handle();
-    // The reactor does not sleep yet, so this does not wake it.
-    handle.submit(Command::Leave(0)).unwrap();
-    let thread = std::thread::spawn(move || reactor.run());
-    assert_eq!(seen.recv_timeout(PATIENCE).map(|(_, seen)| seen), Ok(Seen::ListenerClosed(0)));
-    handle.submit(Command::Stop).unwrap();
-    thread.join().unwrap().unwrap();
 }
 
 #[test]

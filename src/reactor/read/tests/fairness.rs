@@ -123,7 +123,7 @@ fn waits_greedily<C: Consumer>(reactor: &mut Reactor<C>, slot: u32) -> bool {
     reactor
         .connections
         .get_mut(slot)
-        .is_some_and(|connection| connection.read.state.is_queued() && connection.read.greedy)
+        .is_some_and(|connection| connection.read.queued.is_set() && connection.read.greedy)
 }
 
 fn received<C: Consumer>(reactor: &mut Reactor<C>, slot: u32) -> u64 {

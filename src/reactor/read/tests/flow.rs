@@ -1,14 +1,8 @@
-//! A consumer that cannot keep up, and a peer that does not read.
+//! A connection that is not read: its peer is held back.
 
 use std::io::{ErrorKind, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use crate::bridge::layout::{
-    OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE, OUT_TEXT,
-};
-use crate::reactor::ListenerConfig;
+use crate::bridge::layout::{OUT_PAUSE, OUT_RESUME};
 use crate::reactor::tests::*;
 
 /// R13.
@@ -49,88 +43,4 @@ fn pause_holds_the_peer_back_and_resume_loses_nothing() {
         assert_eq!(server.next(), Seen::Binary(vec![7; 1000]));
     }
     server.expect(&[Seen::End, Seen::Closed]);
-}
-
-#[test]
-fn a_handler_that_pauses_gets_what_was_read_and_then_nothing_until_it_resumes() {
-    let server = Server::script(Script::on_message(|session, _| session.pause()));
-    let mut client = Client::open(server.address);
-    let id = server.opened();
-    client.send("81 81 00000000 'a'  81 81 00000000 'b'");
-    server.expect(&[Seen::Text(b"a".to_vec()), Seen::Text(b"b".to_vec())]);
-    client.send("81 81 00000000 'c'");
-    client.end();
-    // A canary on the same reactor: later bytes have not been reported.
-    let canary = Client::open(server.address);
-    server.opened();
-    canary.reset();
-    assert_eq!(server.next(), Seen::Closed);
-    server.records(id, &[(OUT_RESUME, 0, 0, b"")]);
-    assert_eq!(server.next(), Seen::Text(b"c".to_vec()));
-    server.records(id, &[(OUT_RESUME, 0, 0, b"")]);
-    server.expect(&[Seen::End, Seen::Closed]);
-}
-
-#[test]
-fn the_end_of_a_paused_connection_with_nothing_unread_is_reported() {
-    let server = Server::script(Script::on_message(|_, _| {}));
-    let (ended, gone) = (Client::open(server.address), Client::open(server.address));
-    for id in [server.opened(), server.opened()] {
-        server.records(id, &[(OUT_PAUSE, 0, 0, b"")]);
-    }
-    ended.end();
-    server.expect(&[Seen::End, Seen::Closed]);
-    gone.reset();
-    server.expect(&[Seen::Closed]);
-}
-
-#[test]
-fn what_terminate_still_writes_was_sent() {
-    let server = Server::script(Script::on_message(|_, _| {}));
-    let mut client = Client::open(server.address);
-    let id = server.opened();
-    let flags = OUT_FLAG_FIN | OUT_FLAG_WANT_SENT;
-    server.records(id, &[(OUT_TEXT, flags, 0, b"last"), (OUT_TERMINATE, 0, 0, b"")]);
-    client.expect("81 04 'last'");
-    server.expect(&[Seen::Sent(1), Seen::Closed]);
-}
-
-#[test]
-fn f16_a_peer_that_pings_and_reads_is_answered_every_time() {
-    let server = Server::echo();
-    let mut client = Client::open(server.address);
-    for _ in 0..50 {
-        client.write(&bytes("89 84 00000000 'ping'").repeat(100));
-        let pongs = client.read(600);
-        assert!(pongs == bytes("8a 04 'ping'").repeat(100));
-    }
-}
-
-#[test]
-fn f17_a_peer_that_pings_and_never_reads_is_cut_off() {
-    let listener = ListenerConfig { max_pending_auto_pongs: 60, ..ListenerConfig::default() };
-    let cut = Arc::new(AtomicBool::new(false));
-    let reported = cut.clone();
-    let script =
-        Script { closed: Box::new(move |_| reported.store(true, Ordering::Release)), ..Script::default() };
-    let server = Server::with(Setup { script, listener, send_buffer: Some(4 << 10), ..Setup::default() });
-    let mut client = Client::connect_narrow(server.address, 4 << 10).upgrade();
-    client.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
-    let pings = frame(0x89, Some([0; 4]), &[b'p'; 125]).repeat(100);
-    let mut written = 0;
-    while !cut.load(Ordering::Acquire) {
-        // The write fails when the server has cut us off: then the flag is about to be set.
-        written += client.0.write(&pings).unwrap_or_default();
-        assert!(written < 64 << 20, "pongs pile up");
-    }
-}
-
-#[test]
-fn f17_without_a_limit_pongs_wait_for_the_peer() {
-    let listener = ListenerConfig { max_pending_auto_pongs: 0, ..ListenerConfig::default() };
-    let server = Server::with(Setup { listener, send_buffer: Some(4 << 10), ..Setup::default() });
-    let mut client = Client::connect_narrow(server.address, 4 << 10).upgrade();
-    client.write(&frame(0x89, Some([0; 4]), &[b'p'; 125]).repeat(2000));
-    let pongs = client.read(127 * 2000);
-    assert!(pongs == frame(0x8a, None, &[b'p'; 125]).repeat(2000));
 }

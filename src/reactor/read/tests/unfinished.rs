@@ -65,7 +65,7 @@ impl Crowd {
         }
         self.reactor.run_once(Some(Duration::from_millis(2))).expect("epoll works");
         let unfinished = &self.reactor.reader.unfinished;
-        let bytes = unfinished.bytes();
+        let bytes = unfinished.bytes;
         assert!(bytes <= unfinished.budget || unfinished.is_alone(bytes), "{bytes} bytes");
     }
 
@@ -85,10 +85,10 @@ impl Crowd {
     /// a while ago.
     fn fill(&mut self) -> Vec<ConnectionId> {
         let mut silent = Vec::new();
-        while self.reactor.reader.unfinished.bytes() <= MARK - BEGINNING {
-            let before = self.reactor.reader.unfinished.bytes();
+        while self.reactor.reader.unfinished.bytes <= MARK - BEGINNING {
+            let before = self.reactor.reader.unfinished.bytes;
             silent.push(self.join(BEGINNING));
-            while self.reactor.reader.unfinished.bytes() - before < BEGINNING - 14 {
+            while self.reactor.reader.unfinished.bytes - before < BEGINNING - 14 {
                 self.turn();
             }
         }
@@ -120,7 +120,7 @@ fn f13_r14_a_message_left_lying_is_given_up_when_there_is_too_much_and_not_befor
     let mut crowd = crowd(MARK);
     let silent = crowd.fill();
     // Up to the last byte.
-    crowd.reactor.reader.unfinished.budget = crowd.reactor.reader.unfinished.bytes();
+    crowd.reactor.reader.unfinished.budget = crowd.reactor.reader.unfinished.bytes;
     until(&mut crowd.reactor, |reactor| turns::idle_for(reactor, OLD));
     assert_eq!(crowd.seen.try_iter().count(), 0, "all is within the budget");
     let mut given_up = Vec::new();
@@ -183,7 +183,7 @@ fn f13_r14_a_message_longer_than_the_budget_passes_only_where_it_is_alone() {
     for (others, report) in [(0, Reported::Whole), (15, Reported::GivenUp)] {
         let mut crowd = crowd(MESSAGE + others - 1);
         let first = crowd.join(message().len() - 1);
-        while crowd.reactor.reader.unfinished.bytes() < MESSAGE - 1 {
+        while crowd.reactor.reader.unfinished.bytes < MESSAGE - 1 {
             crowd.turn();
         }
         if others > 0 {
@@ -202,12 +202,12 @@ fn f13_r14_many_short_messages_are_not_given_up_in_one_turn() {
     for _ in 0..2 * SERVED_AT_ONCE {
         crowd.join(1000);
     }
-    while crowd.reactor.reader.unfinished.bytes() < 2 * SERVED_AT_ONCE * 900 {
+    while crowd.reactor.reader.unfinished.bytes < 2 * SERVED_AT_ONCE * 900 {
         crowd.turn();
     }
     crowd.reactor.reader.unfinished.budget = 0;
     crowd.reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
-    assert!(crowd.reactor.reader.unfinished.bytes() >= SERVED_AT_ONCE * 900);
+    assert!(crowd.reactor.reader.unfinished.bytes >= SERVED_AT_ONCE * 900);
     // The last one makes room for nobody.
-    until(&mut crowd.reactor, |reactor| (1..1000).contains(&reactor.reader.unfinished.bytes()));
+    until(&mut crowd.reactor, |reactor| (1..1000).contains(&reactor.reader.unfinished.bytes));
 }

@@ -141,3 +141,18 @@ fn a_message_whose_rest_comes_later() {
     assert!(rest.iter().zip(1..).all(|((_, data, _), n)| *data == payload(n, 40_000)));
     assert_eq!(reactor.connections.get_mut(id.slot).expect("it is open").engine.buffered(), 0);
 }
+
+/// Bytes that have come before come first, and leave nothing behind.
+#[test]
+fn kept_bytes() {
+    let (_js, mut reactor) = forward(ReactorConfig::default());
+    let reader = &mut reactor.reader;
+    reader.keep(7, b"abc");
+    reader.keep(7, b"de");
+    reader.keep(8, b"");
+    let mut room = [0; 4];
+    assert_eq!((reader.read_kept(7, &mut room), &room), (Some(4), b"abcd"));
+    assert_eq!((reader.keeps(7), reader.keeps(8)), (true, false));
+    assert_eq!((reader.read_kept(7, &mut room), room[0]), (Some(1), b'e'));
+    assert!(reader.kept.is_empty() && reader.read_kept(7, &mut room).is_none());
+}

@@ -44,7 +44,7 @@ fn messages_grow_old_unless_they_go_on() {
     unfinished.set(id(2), 0, (10, true), now);
     unfinished.forget(0);
     unfinished.forget(1);
-    assert_eq!((order(&unfinished), unfinished.bytes()), (vec![3, 4], 4000));
+    assert_eq!((order(&unfinished), unfinished.bytes), (vec![3, 4], 4000));
     (3..5).for_each(|slot| unfinished.set(id(slot), 0, (1, true), now));
     assert!(unfinished.is_nothing());
 }

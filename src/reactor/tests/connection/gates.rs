@@ -75,79 +75,6 @@ impl Js {
     }
 }
 
-#[test]
-fn a_handshake_is_answered_when_its_record_has_been_dealt_with() {
-    let js = start();
-    let mut client = js.ask();
-    let batch = js.take();
-    assert_eq!(batch.records.len(), 1);
-    js.nothing_came(&client);
-    js.give_back(batch);
-    client.expect_text(SWITCHED);
-}
-
-/// A connection that opened first does not wait for the others of a batch.
-#[test]
-fn each_handshake_waits_for_its_own_record() {
-    let js = start();
-    let mut clients: Vec<_> = (0..3)
-        .map(|opened| {
-            let client = js.ask();
-            while js.link.inbox.published() <= opened {
-                std::thread::yield_now();
-            }
-            client
-        })
-        .collect();
-    let batch = js.take();
-    assert_eq!(batch.records.len(), 3, "what waits is one batch");
-    for delivered in 1..3 {
-        if js.link.inbox.deliver(&batch, delivered) {
-            js.handle.wake().unwrap();
-        }
-        clients[delivered - 1].expect_text(SWITCHED);
-        js.nothing_came(&clients[delivered]);
-    }
-    js.give_back(batch);
-    clients[2].expect_text(SWITCHED);
-}
-
-#[test]
-fn what_is_sent_meanwhile_comes_behind_the_answer_in_one_piece() {
-    let js = start();
-    let mut client = js.ask();
-    let batch = js.take();
-    let id = identify(&batch);
-    js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"first");
-    js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"");
-    js.nothing_came(&client);
-    js.give_back(batch);
-    client.expect_text(SWITCHED);
-    client.expect("81 05 'first'  88 02 03e8");
-    assert_eq!(js.records(1)[0].kind, IN_SENT);
-}
-
-/// The client's pongs wait behind the 101 through no fault of its own: only a peer that does not
-/// read is cut off.
-#[test]
-fn a_peer_that_does_not_wait_is_read_and_answered() {
-    const PINGS: usize = 100;
-    let js = start();
-    let mut client = js.ask();
-    client.write(&[bytes("81 81 00000000 'a'"), bytes("89 80 00000000").repeat(PINGS)].concat());
-    let (mut kinds, mut taken) = (Vec::new(), Vec::new());
-    while kinds.len() < PINGS + 2 {
-        let batch = js.take();
-        kinds.extend(batch.records.iter().map(|record| record.kind().0));
-        taken.push(batch);
-    }
-    assert!(kinds.starts_with(&[IN_OPEN, IN_TEXT, IN_PING]), "{kinds:?}");
-    js.nothing_came(&client);
-    taken.into_iter().for_each(|batch| js.give_back(batch));
-    client.expect_text(SWITCHED);
-    client.expect(&"8a 00 ".repeat(PINGS));
-}
-
 /// The consumer decides about the connection although it is open: its answer comes instead of the
 /// 101, which it may release later.
 #[test]
@@ -219,62 +146,6 @@ fn one_that_is_refused_behind_its_answer_ends() {
 }
 
 #[test]
-fn one_that_is_terminated_before_has_its_answer() {
-    let js = start();
-    let mut client = js.ask();
-    let batch = js.take();
-    js.send(identify(&batch), OUT_TERMINATE, 0, 0, b"");
-    client.expect_text(SWITCHED);
-    js.nothing_came(&client);
-    js.give_back(batch);
-    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
-    client.expect_end();
-}
-
-#[test]
-fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
-    for kind in [OUT_TERMINATE, OUT_END] {
-        let (js, mut client, id) = opened();
-        if kind == OUT_END {
-            client.end();
-            assert_eq!(js.records(1)[0].kind, IN_END);
-        }
-        js.send(id, kind, 0, 0, b"");
-        let batch = js.take();
-        assert_eq!(batch.records[0].kind().0, IN_CLOSED);
-        js.nothing_came(&client);
-        js.give_back(batch);
-        client.expect_end();
-    }
-}
-
-/// Neither for the consumer, nor for the peer's own end.
-#[test]
-fn the_end_after_both_close_frames_waits_for_nobody() {
-    let (js, mut client, id) = opened();
-    client.send("88 82 00000000 03e8");
-    assert_eq!(js.records(1)[0].kind, IN_CLOSE);
-    js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"");
-    client.expect("88 02 03e8");
-    client.expect_end();
-    let kinds: Vec<_> = js.records(2).iter().map(|record| record.kind).collect();
-    assert_eq!(kinds, [IN_SENT, IN_CLOSED]);
-}
-
-#[test]
-fn our_side_ends_when_our_close_frame_is_answered() {
-    for answer in ["88 82 00000000 03e8", "83 80 00000000"] {
-        let (js, mut client, id) = opened();
-        js.send(id, OUT_CLOSE, 0, 1000, b"");
-        client.expect("88 02 03e8");
-        client.send(answer);
-        client.expect_end();
-        let kinds: Vec<_> = js.take().records.iter().map(|record| record.kind().0).collect();
-        assert!(!kinds.contains(&IN_CLOSED), "not before the peer's end: {kinds:?}");
-    }
-}
-
-#[test]
 fn nobody_waits_for_a_reactor_that_stops() {
     let js = start();
     let mut client = js.ask();
@@ -284,13 +155,6 @@ fn nobody_waits_for_a_reactor_that_stops() {
     client.expect_text(SWITCHED);
     client.expect("81 04 'last'");
     client.expect_end();
-}
-
-#[test]
-fn with_an_early_handshake_the_answer_waits_for_nobody() {
-    let js = Js::start(ReactorConfig::default());
-    let _client = Client::open(js.address);
-    assert_eq!(js.records(1)[0].kind, IN_OPEN);
 }
 
 /// The connection that a batch opens.

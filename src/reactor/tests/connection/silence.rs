@@ -4,79 +4,10 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::bridge::layout::OUT_RESUME;
 use crate::engine::CloseCode;
 use crate::reactor::ListenerConfig;
 use crate::reactor::config::TIMER_BUDGET;
 use crate::reactor::tests::*;
-
-const SOON: Duration = Duration::from_millis(60);
-
-/// O04.
-#[test]
-fn after_the_ping_interval_a_ping_is_sent_and_after_another_the_connection_ended() {
-    let server = Server::serve(ListenerConfig { ping_interval: SOON, ..ListenerConfig::default() });
-    let begun = Instant::now();
-    let mut client = Client::open(server.address);
-    client.expect("89 00");
-    assert!(begun.elapsed() >= SOON / 2);
-    client.read_to_end();
-    assert!(begun.elapsed() >= SOON);
-    server.expect(&[Seen::Open("/".into()), Seen::Closed]);
-}
-
-/// O04, R04.
-#[test]
-fn after_the_idle_timeout_the_connection_is_ended_without_a_ping() {
-    let server = Server::serve(ListenerConfig { idle_timeout: SOON, ..ListenerConfig::default() });
-    let begun = Instant::now();
-    let mut client = Client::open(server.address);
-    assert_eq!(client.read_to_end(), b"");
-    assert!(begun.elapsed() >= SOON / 2);
-    server.expect(&[Seen::Open("/".into()), Seen::Closed]);
-}
-
-#[test]
-fn with_both_set_the_ping_comes_first_and_the_idle_timeout_ends() {
-    let minute = Duration::from_secs(60);
-    let listener =
-        ListenerConfig { ping_interval: minute, idle_timeout: minute * 3 / 2, ..ListenerConfig::default() };
-    let (mut reactor, _seen, mut client, _) = turns::opened(Setup { listener, ..Setup::default() });
-    // The minutes go by between two turns.
-    reactor.timers.go_by(minute + SOON);
-    turns::until(&mut reactor, |reactor| pinged(reactor) == 1);
-    client.expect("89 00");
-    reactor.timers.go_by(minute * 3);
-    turns::until(&mut reactor, |reactor| reactor.connections() == 0);
-    assert_eq!(client.read_to_end(), b"");
-}
-
-#[test]
-fn r13_whoever_is_not_read_is_not_called_silent() {
-    let mut first = true;
-    let script = Script::on_open(move |session| {
-        if std::mem::take(&mut first) {
-            session.pause();
-        }
-    });
-    let listener = ListenerConfig { idle_timeout: SOON / 2, ..ListenerConfig::default() };
-    let server = Server::with(Setup { script, listener, ..Setup::default() });
-    let mut paused = Client::open(server.address);
-    let id = server.opened();
-    // The other connection is paused before this one opens, and this one's silence ends later.
-    let mut silent = Client::open(server.address);
-    let other = server.opened();
-    silent.read_to_end();
-    assert_eq!(server.next_of(), (other, Seen::Closed));
-    paused.send("81 81 00000000 'x'");
-    let mut again = Client::open(server.address);
-    again.read_to_end();
-    server.opened();
-    assert_eq!(server.next(), Seen::Closed);
-    server.records(id, &[(OUT_RESUME, 0, 0, b"")]);
-    paused.expect("81 01 'x'");
-    assert_eq!(server.next_of(), (id, Seen::Text(b"x".to_vec())));
-}
 
 /// O11.
 #[test]

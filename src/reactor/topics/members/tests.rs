@@ -33,31 +33,34 @@ fn members(topics: &Topics, number: u32) -> Vec<u32> {
     topics.topics.get(&number).map_or(vec![], |topic| topic.members.iter().map(|it| it.slot).collect())
 }
 
-/// Each entry knows its place in the other list.
+/// Each connection knows its place among the members.
 fn check(topics: &Topics) {
     for (&number, topic) in &topics.topics {
         for (place, member) in topic.members.iter().enumerate() {
-            let joined = &topics.joined[&member.id()];
-            assert_eq!(joined.position(number), Some(member.entry));
-            assert_eq!(joined.entries[member.entry as usize].member as usize, place);
+            assert_eq!(topics.joined[member].places[&number] as usize, place);
         }
     }
 }
 
-/// Its topics may end meanwhile, each of which looks for its place.
+/// Some topics end meanwhile, each of which is looked for among the rest.
 #[test]
-fn a_connection_that_leaves_many_topics_finds_the_others_by_the_table() {
-    for count in [INDEXED, INDEXED + 1, 100] {
-        let mut joined = Joined::default();
-        (0..count as u32).for_each(|topic| joined.push(Entry { topic, member: topic }));
-        for left in (1..count).rev() {
-            assert_eq!(joined.pop().map(|entry| entry.topic), Some(left as u32));
-            assert_eq!(joined.index.as_ref().map(|index| index.len()), (count > INDEXED).then_some(left));
-            assert_eq!((joined.position(left as u32), joined.position(0)), (None, Some(0)));
-        }
-        joined.pop();
-        assert!(joined.is_empty() && joined.pop().is_none());
+fn a_connection_that_leaves_many_topics_finds_the_others() {
+    let mut topics = Topics::new(0);
+    for number in 1..=100 {
+        topics.create(number, &[0; TOPIC_WORDS]);
+        topics.join(number, id(1));
+        topics.join(number, id(2));
     }
+    for number in (1..=100).rev() {
+        match number % 2 {
+            0 => drop(topics.leave(number, id(1))),
+            _ => drop(topics.end(number)),
+        }
+        assert_eq!(members(&topics, number), if number % 2 == 0 { vec![2] } else { vec![] });
+        assert_eq!(topics.joined.get(&id(1)).map_or(0, |it| it.places.len()), number as usize - 1);
+        check(&topics);
+    }
+    assert!(!topics.joined.contains_key(&id(1)));
 }
 
 proptest! {

@@ -82,12 +82,6 @@ impl Slow {
         });
         counts.sum()
     }
-
-    fn end(mut self) {
-        self.stage.about(OUT_TOPIC_END, 1, 0, 0, b"");
-        self.stage.settle();
-        self.stage.expect_nothing_left();
-    }
 }
 
 /// Memory, not bytes of frames: short ones are gathered in buffers that grow by doubling, and one
@@ -148,21 +142,6 @@ fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
     }
 }
 
-#[test]
-fn what_is_kept_for_a_member_is_dropped_when_it_leaves() {
-    for (policy, history) in [(SLOW_LATEST, 0), (SLOW_CATCH_UP, 1000)] {
-        let mut slow = Slow::new(policy, history);
-        slow.publish(50, |n| n.to_be_bytes().to_vec());
-        let id = slow.stalled.1;
-        slow.stage.leave(id, 1);
-        slow.stage.send(id, &message(50));
-        slow.stage.settle();
-        let got = slow.read(50);
-        assert_eq!(got.len() as u32 - 1 + slow.dropped(), 50, "{got:?}");
-        slow.end();
-    }
-}
-
 /// A member does not get a message that is not for it, not even when it catches up.
 #[test]
 fn catch_up_leaves_out_what_was_not_for_the_member() {
@@ -177,24 +156,6 @@ fn catch_up_leaves_out_what_was_not_for_the_member() {
     slow.publish(1, |_| vec![]);
     let expected: Vec<_> = (0..100).chain([101]).collect();
     assert_eq!(slow.read(101), expected);
-}
-
-#[test]
-fn close_closes_with_1013() {
-    let mut slow = Slow::new(SLOW_CLOSE, 0);
-    slow.publish(100, |_| vec![]);
-    slow.stage.target(1, 9, &[], b"");
-    slow.stage.publish(1, &message(100));
-    slow.stage.settle();
-    assert_eq!(slow.stage.receipt(9)[..4], [1, 1, 0, 0], "it has left");
-    let (mut inflow, mut got) = (Inflow::default(), Vec::new());
-    while got.last().is_none_or(|(first, _): &(u8, Vec<u8>)| *first != 0x88) {
-        slow.stage.turn();
-        got.extend(inflow.read(&mut slow.stalled.0, usize::MAX));
-    }
-    assert_eq!(got.pop(), Some((0x88, 1013_u16.to_be_bytes().to_vec())));
-    let got: Vec<_> = got.iter().map(number).collect();
-    assert_eq!(got, (0..got.len() as u32).collect::<Vec<_>>());
 }
 
 /// The messages of one turn are more than the limit, but the kernel takes them.

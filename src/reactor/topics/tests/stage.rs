@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::*;
-use crate::bridge::split::{Counts, split};
+use crate::bridge::split::split;
 use crate::reactor::tests::bridge::{Record, record};
 use crate::reactor::tests::client::SWITCHED;
 use crate::reactor::tests::server::bind;
@@ -111,8 +111,8 @@ impl Stage {
         let chunks = match count {
             1 => vec![chunk],
             _ => {
-                let counts = Counts { sockets: count, all: count };
-                split(&chunk.bytes, chunk.large, counts, |slot| slot as usize & mask, |_| Vec::new())
+                let number = |slot| 1 + (slot as usize & mask);
+                split(&chunk.bytes, chunk.large, count, number, |_| Vec::new()).split_off(1)
             }
         };
         for (reactor, chunk) in self.reactors.iter().zip(chunks) {

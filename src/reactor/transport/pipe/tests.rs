@@ -36,23 +36,19 @@ fn send(pipe: &mut Pipe, bytes: &[u8]) -> Option<usize> {
     pipe.send_vectored(&[IoSlice::new(bytes)]).ok()
 }
 
-/// Bytes that are kept come before the end, and the stream is read again when none is left.
+/// The stream is read again when all that it brought has been.
 #[test]
-fn kept_bytes() {
+fn throttled() {
     let (mut pipe, outlet) = pipe();
-    pipe.keep(b"abc");
-    pipe.keep(b"de");
-    let mut room = [0; 4];
-    assert!(matches!(pipe.receive(&mut room), Received::Bytes(4)));
-    assert_eq!((&room, taken(&outlet)), (b"abcd", vec![]));
-    assert!(pipe.look_ahead() == Ahead::Bytes);
-    assert!(matches!(pipe.receive(&mut room), Received::Bytes(1)));
+    assert!(matches!(pipe.receive(), Received::Empty));
+    assert_eq!(taken(&outlet), []);
+    pipe.throttle();
+    assert!(matches!(pipe.receive(), Received::Empty));
+    assert!(matches!(pipe.receive(), Received::Empty));
     assert_eq!(taken(&outlet), [StreamFlow::Resume]);
-    assert!(matches!(pipe.receive(&mut room), Received::Empty));
-    pipe.keep(b"f");
+    pipe.throttle();
     pipe.on_end(false);
-    assert!(matches!(pipe.receive(&mut room), Received::Bytes(1)));
-    assert!(matches!(pipe.receive(&mut room), Received::Eof));
+    assert!(matches!(pipe.receive(), Received::Eof));
     assert_eq!(taken(&outlet), [], "a stream that has ended is not read again");
 }
 

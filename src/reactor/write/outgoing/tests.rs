@@ -3,11 +3,7 @@ use super::*;
 impl Outgoing {
     /// Bytes of memory that only this queue refers to.
     pub(in crate::reactor) fn memory(&self) -> usize {
-        let of_segment = |segment: &Segment| match segment {
-            Segment::Owned(bytes, _) => bytes.capacity(),
-            Segment::Shared(frame) => frame.size_if_last(),
-        };
-        let queued: usize = self.queue.iter().flat_map(|queue| queue.iter()).map(of_segment).sum();
+        let queued: usize = self.queue.iter().flat_map(|queue| queue.iter()).map(Frame::size_if_last).sum();
         queued + self.gathered.capacity()
     }
 }
@@ -18,9 +14,9 @@ fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
     let mut pool = Pool::default();
     let mut out = Outgoing::default();
     out.push(b"abc", &mut pool);
-    out.push_owned(b"xxdef".to_vec(), 2);
+    out.push_whole(Frame::new(b"xxdef".to_vec(), 2));
     out.push(b"g", &mut pool);
-    out.push_shared(Frame::new(b"h".to_vec(), 0));
+    out.push_whole(Frame::new(b"h".to_vec(), 0));
     out.push(b"ij", &mut pool);
     assert_eq!(out.len(), 10);
     let mut seen = Vec::new();
@@ -30,7 +26,7 @@ fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
             .queue
             .iter()
             .flat_map(|queue| queue.iter())
-            .flat_map(|s| s.rest())
+            .flat_map(|frame| frame.iter())
             .chain(gathered)
             .next()
             .unwrap();
@@ -47,9 +43,9 @@ fn a_partly_written_gathering_buffer_is_sealed_with_its_place() {
     let mut out = Outgoing::default();
     out.push(b"abc", &mut pool);
     out.consume(2);
-    out.push_owned(b"d".to_vec(), 0);
+    out.push_whole(Frame::new(b"d".to_vec(), 0));
     assert_eq!(out.len(), 2);
-    assert_eq!(out.queue.unwrap().iter().flat_map(Segment::rest).copied().collect::<Vec<_>>(), b"cd");
+    assert_eq!(out.queue.unwrap().iter().flat_map(|frame| frame.iter()).copied().collect::<Vec<_>>(), b"cd");
 }
 
 #[test]
@@ -58,7 +54,7 @@ fn what_is_not_to_be_written_is_freed_buffer_by_buffer() {
     let mut out = Outgoing::default();
     out.push(b"abc", &mut pool);
     for _ in 0..3 {
-        out.push_owned(vec![0; 10], 4);
+        out.push_whole(Frame::new(vec![0; 10], 4));
     }
     out.push(b"de", &mut pool);
     assert_eq!([out.discard(1), out.discard(0), out.discard(7), out.discard(9)], [3, 6, 12, 2]);
@@ -76,7 +72,7 @@ fn a_long_queue_leaves_in_pieces_of_the_budget() {
     let (mut out, mut pool) = (Outgoing::default(), Pool::default());
     let pieces = 2 * VECTORS as u8 + 1;
     for piece in 0..pieces {
-        out.push_owned(vec![piece; 10], 0);
+        out.push_whole(Frame::new(vec![piece; 10], 0));
     }
     out.push(&[pieces; 10], &mut pool);
     let mut left = out.len();

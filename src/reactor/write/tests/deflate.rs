@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bridge::chunk::Chunk;
-use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PING};
-use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
+use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN};
+use crate::engine::deflate::{Params, Pool, Settings};
 use crate::engine::{Config, Engine, Event, FrameKind, Role};
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
-use crate::reactor::{Command, ConnectionId, DeflateConfig, ListenerConfig, Reactor, ReactorConfig};
+use crate::reactor::{Command, ConnectionId, DeflateConfig, ListenerConfig, Reactor};
 
-fn listener(release_after: Duration) -> ListenerConfig {
+fn listener() -> ListenerConfig {
     let settings = Settings { threshold: 0, ..Settings::default() };
-    let deflate = DeflateConfig { settings, release_after, ..DeflateConfig::default() };
+    let deflate = DeflateConfig { settings, release_after: Duration::ZERO, ..DeflateConfig::default() };
     ListenerConfig { deflate: Some(deflate), ..ListenerConfig::default() }
 }
 
@@ -101,40 +101,9 @@ fn random(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn messages_are_inflated_and_compressed() {
-    let server = Server::serve(listener(Duration::ZERO));
-    let mut peer = Peer::open(&server);
-    for message in [b"Hello".to_vec(), Vec::new(), b"Hello".to_vec(), vec![7; 300_000], random(100_000)] {
-        let bytes = peer.message(&message);
-        peer.client.write(&bytes);
-        assert!(peer.receive() == message);
-    }
-}
-
-/// Messages behind a long message keep their place; those of other connections do not wait for it.
-#[test]
-fn a_long_message_is_compressed_in_slices() {
-    let server = Server::serve(listener(Duration::ZERO));
-    let (mut long, long_id) = (Peer::open(&server), server.opened());
-    let (mut short, short_id) = (Peer::open(&server), server.opened());
-    let message = random(1 << 20);
-    let flags = OUT_FLAG_FIN | OUT_FLAG_COMPRESS | OUT_FLAG_WANT_SENT;
-    server.records(
-        long_id,
-        &[(OUT_BINARY, flags, 0, &message), (OUT_PING, 0, 0, b"ping"), (OUT_BINARY, flags, 0, b"behind")],
-    );
-    server.records(short_id, &[(OUT_BINARY, flags, 0, b"short")]);
-    assert_eq!(server.next_of(), (short_id, Seen::Sent(1)), "before the long one");
-    assert_eq!(short.receive(), b"short");
-    assert!(long.receive() == message);
-    assert_eq!(long.receive(), b"ping");
-    assert_eq!(long.receive(), b"behind");
-}
-
-#[test]
 fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
     const LEN: usize = 5 << 20;
-    let listener = ListenerConfig { high_water_mark: usize::MAX, ..listener(Duration::ZERO) };
+    let listener = ListenerConfig { high_water_mark: usize::MAX, ..listener() };
     let (mut reactor, _seen, _client, id) = turned(Setup { listener, ..Setup::default() });
     let mut chunk = Chunk::default();
     let of = (id.slot, id.generation);
@@ -145,7 +114,8 @@ fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
     reactor.handle().submit(Command::Chunk(chunk)).expect("an eventfd takes it");
     let mut most = 0;
     while reactor.writer.is_behind() || most == 0 {
-        let pushed = |reactor: &mut Reactor<_>| reactor.connections.get(id).expect("open").write.pushed();
+        let pushed =
+            |reactor: &mut Reactor<_>| reactor.connections.get(id).expect("open").write.outgoing.pushed();
         let before = pushed(&mut reactor);
         reactor.run_once(Some(PATIENCE)).expect("epoll works");
         most = most.max(pushed(&mut reactor) - before);
@@ -156,7 +126,7 @@ fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
 
 #[test]
 fn a_share_of_what_waits_is_compressed_before_the_reactor_stops() {
-    let server = Server::serve(listener(Duration::ZERO));
+    let server = Server::serve(listener());
     let (mut peer, id) = (Peer::open(&server), server.opened());
     let message = vec![3; 60 << 10];
     server.records(id, &[(OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS, 0, &message)]);
@@ -168,8 +138,7 @@ fn a_share_of_what_waits_is_compressed_before_the_reactor_stops() {
 /// The end of the process does not wait for a backlog.
 #[test]
 fn a_backlog_is_not_compressed_before_the_reactor_stops() {
-    let (mut reactor, _seen, mut client, id) =
-        turned(Setup { listener: listener(Duration::ZERO), ..Setup::default() });
+    let (mut reactor, _seen, mut client, id) = turned(Setup { listener: listener(), ..Setup::default() });
     let mut chunk = Chunk::default();
     for _ in 0..100 {
         let of = (id.slot, id.generation);
@@ -186,7 +155,7 @@ fn a_backlog_is_not_compressed_before_the_reactor_stops() {
 #[test]
 fn z10_bombs_leave_room_for_others() {
     let setup = Setup {
-        listener: listener(Duration::ZERO),
+        listener: listener(),
         script: Script::on_message(|session, message| {
             if message.payload.len() < 1000 {
                 session.send(message.kind, true, message.payload);
@@ -226,7 +195,7 @@ fn z10_bombs_leave_room_for_others() {
 /// Z10: also those that come together with the request.
 #[test]
 fn z10_bombs_behind_a_request_leave_room_for_others() {
-    let setup = Setup { listener: listener(Duration::ZERO), ..Setup::default() };
+    let setup = Setup { listener: listener(), ..Setup::default() };
     let (mut reactor, address, seen) = reactor(setup);
     let mut peer = Peer::new(Client::connect(address), true);
     let mut bytes = Peer::offer("; client_no_context_takeover; server_no_context_takeover").into_bytes();
@@ -241,50 +210,4 @@ fn z10_bombs_behind_a_request_leave_room_for_others() {
         first > 0
     });
     assert!(first < 5, "{first} bombs in the first turn");
-}
-
-#[test]
-fn contexts_are_freed_when_they_are_not_used() {
-    for (after, freed) in [(Duration::from_millis(1), true), (Duration::ZERO, false)] {
-        let config = ReactorConfig { deflate_budget: Some(1 << 30), ..ReactorConfig::default() };
-        let setup = Setup { listener: listener(after), reactor: config, ..Setup::default() };
-        let (mut reactor, seen, client, _) = turned(setup);
-        let mut peer = Peer::new(client, false);
-        for _ in 0..3 {
-            let bytes = peer.message(b"remember me");
-            peer.client.write(&bytes);
-            until(&mut reactor, |_| seen.try_recv().is_ok());
-            assert_eq!(peer.receive(), b"remember me");
-            if freed {
-                until(&mut reactor, |reactor| reactor.writer.compression.pool.budget().outgoing() == 0);
-                assert!(!reactor.connections.get_mut(0).unwrap().engine.holds_contexts());
-            } else {
-                assert_eq!(
-                    reactor.writer.compression.pool.budget().outgoing(),
-                    Settings::default().deflater_bytes(15)
-                );
-                assert!(reactor.writer.deadline().is_none());
-            }
-        }
-    }
-}
-
-/// The policy of the budget: negotiated parameters hold, new connections are asked to do without
-/// context takeover.
-#[test]
-fn a_full_budget_is_negotiated() {
-    let budget = Some(2 * INFLATER_BYTES + 1);
-    let config = ReactorConfig { deflate_budget: budget, ..ReactorConfig::default() };
-    let setup = Setup { listener: listener(Duration::ZERO), reactor: config, ..Setup::default() };
-    let (mut reactor, address, seen) = reactor(setup);
-    let mut open = |offer: &str| {
-        let mut client = Client::connect(address);
-        client.write(Peer::offer(offer).as_bytes());
-        until(&mut reactor, |_| seen.try_recv().is_ok());
-        (client.read_head().contains("client_no_context_takeover"), client)
-    };
-    let (asked, clients): (Vec<_>, Vec<_>) = (0..4).map(|_| open("")).unzip();
-    assert_eq!(asked, [false, false, true, true]);
-    drop(clients);
-    until(&mut reactor, |reactor| reactor.writer.compression.pool.budget().incoming() == 0);
 }

@@ -3,4 +3,3 @@
 mod deflate;
 mod order;
 mod payloads;
-mod same;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::bridge::chunk::Chunk;
-use crate::bridge::large::Large;
 use crate::bridge::layout::*;
+use crate::engine::Large;
 use crate::reactor::tests::bridge::{Js, forward};
 use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;
@@ -61,78 +61,10 @@ impl World {
         chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, b"next");
         self.reactor.serve_records(&chunk.bytes, chunk.large, None);
     }
-
-    /// Turns until the client has read these bytes.
-    fn expect(&mut self, mut client: Client, expected: Vec<u8>) -> Client {
-        let reader = std::thread::spawn(move || {
-            assert!(client.read(expected.len()) == expected);
-            client
-        });
-        until(&mut self.reactor, |_| reader.is_finished());
-        reader.join().expect("all bytes, in order")
-    }
 }
 
 fn noise(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 % 251) as u8).collect()
-}
-
-fn next() -> Vec<u8> {
-    bytes("81 04 'next'")
-}
-
-#[test]
-fn frames_and_raw_bytes_leave_from_wherever_they_lie() {
-    let mut world = World::new();
-    let (mut client, id) = world.connect(IN_OPEN);
-    client.expect_text(client::SWITCHED);
-    let framed = |first: u8| move |payload: &[u8]| frame(first, None, payload);
-    type Wire = Box<dyn Fn(&[u8]) -> Vec<u8>>;
-    let kinds: [((u8, u8), Wire); 4] = [
-        ((OUT_TEXT, OUT_FLAG_FIN), Box::new(framed(0x81))),
-        ((OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS), Box::new(framed(0x82))),
-        ((OUT_WRITE, 0), Box::new(<[u8]>::to_vec)),
-        ((OUT_WRITE, OUT_FLAG_WANT_SENT), Box::new(<[u8]>::to_vec)),
-    ];
-    let mut accepted = 0;
-    for (head, wire) in &kinds {
-        for len in LENGTHS {
-            for place in PLACES {
-                let payload = noise(len);
-                let expected = [wire(&payload), next()].concat();
-                accepted += expected.len() as u64;
-                world.send(id, *head, place, &payload);
-                client = world.expect(client, expected);
-                // JavaScript computes `bufferedAmount` from these counts.
-                until(&mut world.reactor, |_| {
-                    world.js.link.gauges.read(id.slot, id.generation) == Some(accepted)
-                });
-            }
-        }
-    }
-}
-
-#[test]
-fn answers_to_a_handshake_leave_from_wherever_they_lie() {
-    for kind in [OUT_ACCEPT, OUT_RESPOND] {
-        for len in LENGTHS.into_iter().filter(|len| *len > 0) {
-            for place in PLACES {
-                let mut world = World::new();
-                world.js.link.set_ask(0, ASK_ACCEPTED);
-                let (client, id) = world.connect(IN_REQUEST);
-                let response = noise(len);
-                world.send(id, (kind, 0), place, &response);
-                if kind == OUT_ACCEPT {
-                    world.expect(client, [response, next()].concat());
-                } else {
-                    let mut client = world.expect(client, response);
-                    let ended = std::thread::spawn(move || client.expect_end());
-                    until(&mut world.reactor, |_| ended.is_finished());
-                    ended.join().expect("nothing behind it");
-                }
-            }
-        }
-    }
 }
 
 #[test]

@@ -1,10 +1,8 @@
-//! A payload that does not go through an arena: it is moved, and framed where it is.
+//! A payload that is moved, and framed where it is.
 
 use std::ops::Deref;
 
-use crate::engine::EncodedHeader;
-
-use super::layout::HEADROOM;
+use super::frame::{EncodedHeader, MAX_HEADER_LEN as HEADROOM};
 
 /// A payload after room for the header of its frame; it dereferences to the payload alone.
 #[derive(Clone, Debug, PartialEq, Eq)]

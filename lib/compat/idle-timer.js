@@ -1,0 +1,52 @@
+'use strict';
+
+/** A silent socket is reported too late by at most this part of its timeout. */
+const GRAIN = 1 / 8;
+
+/** Emits 'timeout' of a socket after a time without a byte in either direction. */
+class IdleTimer {
+  /** @param {InstanceType<typeof import('./socket').Socket>} socket */
+  constructor(socket) {
+    this.socket = socket;
+    this.limit = 0;
+    this.bytes = 0;
+    this.since = 0;
+    /** @type {NodeJS.Timeout | undefined} */
+    this.timer = undefined;
+  }
+
+  /** @type {(milliseconds: unknown) => void} 0 is never @throws {TypeError | RangeError} As of a socket of Node */
+  set(milliseconds) {
+    if (typeof milliseconds !== 'number') {
+      const error = new TypeError('The "msecs" argument must be of type number.');
+      throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
+    }
+    if (milliseconds < 0 || !Number.isFinite(milliseconds)) {
+      const error = new RangeError('The value of "msecs" is out of range. It must be a non-negative finite number.');
+      throw Object.assign(error, { code: 'ERR_OUT_OF_RANGE' });
+    }
+    clearInterval(this.timer);
+    this.limit = milliseconds;
+    if (milliseconds === 0) return;
+    this.moved();
+    this.timer = setInterval(() => this.look(), Math.max(milliseconds * GRAIN, 1));
+    this.timer.unref();
+  }
+
+  moved() {
+    this.bytes = this.socket.bytesRead + this.socket.bytesWritten;
+    this.since = performance.now();
+  }
+
+  look() {
+    if (this.bytes !== this.socket.bytesRead + this.socket.bytesWritten) {
+      this.moved();
+    } else if (performance.now() - this.since >= this.limit) {
+      // Once for each silence, as in Node.
+      this.since = Infinity;
+      this.socket.emit('timeout');
+    }
+  }
+}
+
+module.exports = { IdleTimer };
