@@ -7,21 +7,21 @@ import { fileURLToPath } from 'node:url';
 /** The repository's root: every command runs there. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** A command that works prints more often, even on a machine that is ten times slower than others. */
-const SILENCE_MINUTES = 30;
+/** A command that works prints more often, even on a machine that is several times slower than others. */
+const SILENCE_MINUTES = 15;
 const windows = process.platform === 'win32';
 
 /**
  * Runs `command` with its output passed through.
  * @param {string} command
  * @param {string[]} args
- * @param {{ env?: Record<string, string>, capture?: boolean, silence?: number }} [options]
+ * @param {{ env?: Record<string, string>, capture?: boolean, silence?: number, most?: number }} [options]
  *   `capture`: also return the output, and kill the command and its children when they have
- *   printed nothing for `silence` minutes: it hangs
+ *   printed nothing for `silence` minutes or have run for `most`: they hang
  * @returns {Promise<{ code: number, output: string, reason?: string }>} code -1: it could not be
  *   started or was killed; `reason` says why
  */
-export function run(command, args, { env = {}, capture = false, silence = SILENCE_MINUTES } = {}) {
+export function run(command, args, { env = {}, capture = false, silence = SILENCE_MINUTES, most } = {}) {
   const shown = Object.entries(env).filter(([name]) => name !== 'PATH');
   console.log(`\n$ ${[...shown.map(([name, value]) => `${name}="${value}"`), command, ...args].join(' ')}`);
   const child = spawn(command, args, {
@@ -32,7 +32,7 @@ export function run(command, args, { env = {}, capture = false, silence = SILENC
     detached: !windows,
     shell: windows && command !== process.execPath,
   });
-  return collect(child, capture ? silence : null);
+  return collect(child, capture ? { silence, most } : null);
 }
 
 /** Runs npm itself: the very npm that started us, if one did. */
@@ -56,13 +56,15 @@ export function isExecutable(file) {
   }
 }
 
-function collect(child, silence) {
+function collect(child, limits) {
   let reason;
-  const watchdog = silence === null ? undefined : setTimeout(() => {
-    reason = `killed: it had printed nothing for ${silence} minutes`;
+  const endAfter = (minutes, fault) => setTimeout(() => {
+    reason = `killed: it had ${fault} for ${minutes} minutes`;
     console.error(reason);
     killGroup(child);
-  }, silence * 60_000);
+  }, minutes * 60_000);
+  const watchdog = limits && endAfter(limits.silence, 'printed nothing');
+  const ending = limits?.most && endAfter(limits.most, 'run');
   const interrupted = () => {
     killGroup(child);
     process.exit(130);
@@ -80,6 +82,7 @@ function collect(child, silence) {
   return new Promise((settle) => {
     const done = (code) => {
       clearTimeout(watchdog);
+      clearTimeout(ending);
       for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, interrupted);
       settle({ code, output, reason });
     };

@@ -14,11 +14,14 @@ import { setup } from './setup.mjs';
 import { LEFT_OUT, choose } from './steps.mjs';
 import { LOOM_ENV, loomArguments } from './loom.mjs';
 
+/** The minutes that a step may take: the longest takes ten, with two cores. A test that goes round in circles may print. */
+const MOST = 40;
+
 /** The way to start each kind of step, and to read its output. */
 const KINDS = {
   cargo: { parse: parseCargo, start: ({ args = [], below = [] }) => cargoTest(args, below) },
-  loom: { parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
-  ava: { parse: parseAva, start: ({ args, env = {} }) => tool('ava/entrypoints/cli.mjs', args, { capture: true, env }) },
+  loom: { parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true, most: MOST }) },
+  ava: { parse: parseAva, start: ({ args, env = {} }) => tool('ava/entrypoints/cli.mjs', args, { capture: true, most: MOST, env }) },
   program: { parse: parseOwn, start: ({ args }) => program(args) },
 };
 
@@ -47,13 +50,13 @@ process.exitCode = total.failed > 0 ? 1 : 0;
 
 function cargoTest(features, below) {
   const skips = below.flatMap((layer) => ['--skip', layer]);
-  return run('cargo', ['test', '--no-fail-fast', ...features, '--', ...skips], { capture: true });
+  return run('cargo', ['test', '--no-fail-fast', ...features, '--', ...skips], { capture: true, most: MOST });
 }
 
 /** Runs a test program of this repository; nothing when the tree does not have it. */
 async function program([path, ...args]) {
   if (!existsSync(join(root, path))) return null;
-  return run(process.execPath, [path, ...args], { capture: true });
+  return run(process.execPath, [path, ...args], { capture: true, most: MOST });
 }
 
 function chosen() {

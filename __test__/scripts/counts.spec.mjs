@@ -102,6 +102,8 @@ test('node:test and our own runners', (t) => {
 test('the result of a command that hangs says that it was killed', async (t) => {
   const ended = await run(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { capture: true, silence: 0.002 });
   t.deepEqual(ended, { code: -1, output: '', reason: 'killed: it had printed nothing for 0.002 minutes' });
+  const circling = await run(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { capture: true, most: 0.002 });
+  t.deepEqual(circling, { code: -1, output: '', reason: 'killed: it had run for 0.002 minutes' });
   const result = resultOf(parseAva, { ...ended, output: '  ✔ a › b\n' });
   t.deepEqual(result, { passed: 1, failed: 1, skipped: 0, failures: [ended.reason] });
 });

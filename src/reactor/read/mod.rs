@@ -44,12 +44,20 @@ pub(super) struct Reader {
     starved: Starved,
     paced: Paced,
     unfinished: Unfinished,
-    /// Bytes that have come and are read before those of their transports: behind a request, or of a
-    /// stream. Never empty.
-    kept: HashMap<u32, Vec<u8>>,
+    /// Bytes that have come and are read before those of their transports: after a request, or of a
+    /// stream.
+    kept: HashMap<u32, Kept>,
     turn_budget: usize,
     /// Bytes of those that are reserved for greedy connections.
     reserved: usize,
+}
+
+/// Never without bytes that have not been read.
+#[derive(Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// Bytes of these that have been read.
+    read: usize,
 }
 
 impl Reader {
@@ -110,9 +118,16 @@ impl Reader {
     }
 
     pub(super) fn keep(&mut self, slot: u32, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.kept.entry(slot).or_default().extend_from_slice(bytes);
+        if bytes.is_empty() {
+            return;
         }
+        let kept = self.kept.entry(slot).or_default();
+        // At most as many bytes are moved as have been read before.
+        if kept.read > kept.bytes.len() / 2 {
+            kept.bytes.drain(..kept.read);
+            kept.read = 0;
+        }
+        kept.bytes.extend_from_slice(bytes);
     }
 
     pub(super) fn keeps(&self, slot: u32) -> bool {
@@ -124,12 +139,15 @@ impl Reader {
         if self.kept.is_empty() {
             return None;
         }
-        let bytes = self.kept.get_mut(&slot)?;
-        let len = room.len().min(bytes.len());
-        for (to, from) in room.iter_mut().zip(bytes.drain(..len)) {
-            *to = from;
+        let kept = self.kept.get_mut(&slot)?;
+        let rest = kept.bytes.get(kept.read..).unwrap_or_default();
+        let len = room.len().min(rest.len());
+        let (now, later) = rest.split_at(len);
+        if let Some(room) = room.get_mut(..len) {
+            room.copy_from_slice(now);
         }
-        if bytes.is_empty() {
+        kept.read += len;
+        if later.is_empty() {
             self.kept.remove(&slot);
         }
         Some(len)
