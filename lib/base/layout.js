@@ -171,11 +171,6 @@ module.exports = {
   OUT_PUBLISH: 22,
   OUT_HISTORY: 24,
   OUT_HISTORY_BUDGET: 25,
-  SLOW_QUEUE: 0,
-  SLOW_DROP: 1,
-  SLOW_LATEST: 2,
-  SLOW_CATCH_UP: 3,
-  SLOW_CLOSE: 4,
   SINCE_NOW: 0,
   SINCE_OFFSET: 1,
   SINCE_OLDEST: 2,
@@ -232,6 +227,15 @@ module.exports = {
     PANIC: 17,
     REACTOR_FAILED: 18,
     HANDSHAKE: 19,
+  },
+
+  /** The ways to treat a message to a connection for which more than `limit` bytes wait. */
+  SLOW: {
+    'queue': 1,
+    'drop': 2,
+    'latest': 3,
+    'catch-up': 4,
+    'close': 5,
   },
 
   /** The numbers of the reactors, in the order of `totals`. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { checkValue, wrongType } = require('../base/checks');
-const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT } = require('../base/layout');
+const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT, SLOW } = require('../base/layout');
 const { BINARY, TEXT, isBlob, tagOf, toBytes } = require('../connection/arguments');
 const { clientsOf } = require('../connection/clients');
 const { PreparedMessage } = require('../connection/prepared');
@@ -10,7 +10,7 @@ const { checkOptions, checkTopic } = require('./arguments');
 const records = require('./records');
 const { expectReceipt } = require('./requests');
 const { topicsOf } = require('./server-topics');
-const { DEFAULTS, SLOW } = require('./settings');
+const { DEFAULTS } = require('./settings');
 const { isOpen, subscriptionsOf } = require('./subscriptions');
 const { Topic } = require('./topic');
 

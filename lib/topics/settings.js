@@ -2,27 +2,11 @@
 
 // The settings that `topicOptions` returns for a topic.
 
-const {
-  HIGH_WATER_MARK,
-  SLOW_CATCH_UP,
-  SLOW_CLOSE,
-  SLOW_DROP,
-  SLOW_LATEST,
-  SLOW_QUEUE,
-} = require('../base/layout');
+const { HIGH_WATER_MARK, SLOW } = require('../base/layout');
 const { LONGEST_DELAY, checkValue, wrongType } = require('../base/checks');
 const { checkOptions } = require('./arguments');
 
 /** @import { TopicOptions } from '../../types/topics' */
-
-/** The ways to treat a message to a connection for which more than `limit` bytes wait. */
-const SLOW = /** @type {const} */ ({
-  queue: SLOW_QUEUE,
-  drop: SLOW_DROP,
-  latest: SLOW_LATEST,
-  'catch-up': SLOW_CATCH_UP,
-  close: SLOW_CLOSE,
-});
 
 const U32 = 2 ** 32 - 1;
 
@@ -93,4 +77,4 @@ function stampOf(value) {
   return { before, after };
 }
 
-module.exports = { DEFAULTS, SLOW, settingsOf };
+module.exports = { DEFAULTS, settingsOf };

@@ -5,7 +5,7 @@
 
 const { randomBytes } = require('node:crypto');
 
-const { SLOW } = require('./settings');
+const { SLOW } = require('../base/layout');
 
 /** @import { Position } from '../../types/topics' */
 /** @import { Settings } from './settings' */

@@ -1,8 +1,8 @@
 //! JavaScript to reactor: the records of one flush, and their way.
 
-use std::mem;
 use std::ops::Range;
 use std::sync::PoisonError;
+use std::{mem, vec};
 
 use crate::engine::Prepared;
 
@@ -196,7 +196,7 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
 
 /// The way to one reactor. `C` is its own type of command; a [`Chunk`] is one of them.
 pub struct Outbox<C: Send> {
-    pub commands: Queue<C>,
+    commands: Queue<C>,
     pub sleep: Sleep,
     spare: Mutex<Vec<Vec<u8>>>,
     arenas: Mutex<Vec<Box<dyn Lent>>>,
@@ -216,6 +216,16 @@ impl<C: Send> Outbox<C> {
     pub fn send(&self, command: C) -> bool {
         self.commands.push(command);
         self.sleep.should_wake()
+    }
+
+    /// Reactor: the commands that have come, in order.
+    pub fn take_all(&self) -> vec::IntoIter<C> {
+        self.commands.take_all()
+    }
+
+    /// Reactor: whether no command waits.
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty()
     }
 
     /// Producer: for the next chunk.

@@ -122,16 +122,8 @@ impl ErrorKind {
         TABLE
     }
 
-    pub(in crate::engine) fn of_zlib(sentence: &str) -> Option<Self> {
-        // Where zlib-rs copies from the window, it has a sentence of its own. Where it decodes
-        // without looking at the end of its input, it loses which of three errors it was: a
-        // literal, a distance, or a distance too far back, the error of nearly all broken streams.
-        let sentence = match sentence {
-            "invalid distance code too far back" | "repeated call with bad state" => {
-                Self::DeflateDistanceTooFar.row().sentence
-            }
-            known => known,
-        };
+    /// The kind with this sentence.
+    pub(in crate::engine) fn of(sentence: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.sentence == sentence).map(|row| row.kind)
     }
 

@@ -99,17 +99,12 @@ impl<C: Consumer> Reactor<C> {
     /// A chunk has come from the stream of a connection; it is copied. False: some of it may not be
     /// read yet, and the stream is not to be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
     fn copy_chunk(&mut self, id: ConnectionId, chunk: &[u8]) -> bool {
-        let Some(connection) = self.connections.get(id) else { return true };
-        let read = &mut connection.read;
-        read.unread = true;
-        let (waits, is_greedy) = (self.reader.keeps(id.slot) || read.queued.is_set(), read.greedy);
+        if self.connections.get(id).is_none() {
+            return true;
+        }
         self.reader.keep(id.slot, chunk);
         self.count(id.slot, chunk.len());
-        if is_greedy && !waits {
-            self.read_later(id.slot);
-        } else if !waits {
-            self.guarded(id.slot, |reactor| reactor.read(id.slot, false));
-        }
+        self.on_peer(id.slot, PeerSide::Open);
         // If the connection is gone, nothing is kept.
         let is_whole = !self.reader.keeps(id.slot);
         if let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe())
@@ -219,7 +214,7 @@ impl Reactor<Forward> {
         let Some(connection) = self.connections.get(id) else { return false };
         let is_free = connection.transport.as_tcp().is_none()
             && !self.reader.keeps(id.slot)
-            && !connection.read.queued.is_set()
+            && !connection.read.is_queued()
             && !connection.may_inflate()
             && connection.config.rates.is_none()
             && !(1..WORTH_OWNING).contains(&connection.engine.buffered());

@@ -291,23 +291,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// There is something to read, or an end.
-    fn on_peer(&mut self, slot: u32, seen: PeerSide) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
-        let read = &mut connection.read;
-        read.unread = true;
-        read.peer = read.peer.max(seen);
-        // Connections in a queue are read in their turn; greedy ones go into a queue.
-        if read.queued.is_set() {
-            return;
-        }
-        if read.greedy {
-            return self.read_later(slot);
-        }
-        let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
-        self.guarded(slot, |reactor| reactor.on_readable(slot, to_end));
-    }
-
     /// The connection in `slot` as a handler sees it, and the consumer.
     fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
         let (session, consumer, _) = self.all_for(slot)?;

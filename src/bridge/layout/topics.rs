@@ -4,6 +4,25 @@
 //! JavaScript owns names, numbers and positions, the reactors members and histories. Records that are not
 //! about one connection have the slot [`TOPIC_SLOT`].
 
+use crate::engine::numbered;
+
+numbered! {
+    /// The ways to treat a message to a slow member, for which more than [`TOPIC_LIMIT`] bytes wait. In
+    /// JavaScript 'catch-up' and so on.
+    Slow {
+        /// The message is queued all the same.
+        Queue = 1,
+        /// The member does not get the message.
+        Drop = 2,
+        /// The last message of each key is sent when the member is no longer slow.
+        Latest = 3,
+        /// The member is served from the history when it is no longer slow.
+        CatchUp = 4,
+        /// The member is closed with 1013.
+        Close = 5,
+    }
+}
+
 layout! {
     /// A connection is a member, and the messages that it asked to have again are queued.
     IN_SUBSCRIBED: u8 = 16;
@@ -90,7 +109,7 @@ layout! {
     /// Bytes that all histories may take on all reactors together, 64 bits.
     OUT_HISTORY_BUDGET: u8 = 25;
 
-    /// One of `SLOW_`.
+    /// One of [`Slow`].
     TOPIC_SLOW: usize = 0;
     /// Unsent bytes above which a member is slow.
     TOPIC_LIMIT: usize = 1;
@@ -101,16 +120,6 @@ layout! {
     /// Most bytes of payload, 0 without bound.
     TOPIC_MAX_BYTES: usize = 4;
     TOPIC_WORDS: usize = 5;
-
-    /// The message is queued all the same.
-    SLOW_QUEUE: u32 = 0;
-    SLOW_DROP: u32 = 1;
-    /// The last message of each key is sent when the member is no longer slow.
-    SLOW_LATEST: u32 = 2;
-    /// The member is served from the history when it is no longer slow.
-    SLOW_CATCH_UP: u32 = 3;
-    /// The member is closed with 1013.
-    SLOW_CLOSE: u32 = 4;
 
     /// The topic, a number for the answer or 0 when none is wanted, one of `SINCE_`, and the offset for
     /// [`SINCE_OFFSET`] as 64 bits.

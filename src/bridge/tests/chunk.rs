@@ -161,7 +161,7 @@ fn a_sleeping_reactor_is_woken_by_one_sender() {
     outbox.sleep.prepare();
     outbox.sleep.awake();
     assert!(!outbox.send(4));
-    assert!(outbox.commands.take_all().eq(1..=4));
+    assert!(outbox.take_all().eq(1..=4));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn an_arena_comes_back_and_the_last_one_is_used_first() {
     assert_eq!(outbox.arena().map(|memory| memory.id()), Some(1));
     assert!(outbox.arena().is_none(), "the reactor has all");
 
-    let [arena] = &mut outbox.commands.take_all().collect::<Vec<_>>()[..] else { panic!("one") };
+    let [arena] = &mut outbox.take_all().collect::<Vec<_>>()[..] else { panic!("one") };
     assert_eq!(arena.bytes(), chunk.bytes);
     arena.used = 101;
     assert_eq!(arena.bytes(), b"", "more than there is");

@@ -1,12 +1,12 @@
 //! `lib/base/layout.js`: everything that JavaScript has to agree with, made from Rust.
 
 use std::collections::HashSet;
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::fs;
 use std::path::Path;
 
 use crate::bridge::admission::Denial;
-use crate::bridge::layout::{Cause, FLAGS_SHIFT, all_constants};
+use crate::bridge::layout::{Cause, FLAGS_SHIFT, Slow, all_constants};
 use crate::bridge::tally::Tally;
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::Refusal;
@@ -56,6 +56,7 @@ fn javascript() -> String {
     refusals(&mut out);
     denials(&mut out);
     causes(&mut out);
+    policies(&mut out);
     tally(&mut out);
     protocol_errors(&mut out);
     let version = env!("CARGO_PKG_VERSION");
@@ -147,16 +148,6 @@ fn denials(out: &mut String) {
 
 /// The names as JavaScript writes texts, and the numbers as it writes constants.
 fn causes(out: &mut String) {
-    let words = |cause: &Cause, between: char| {
-        let mut words = String::new();
-        for letter in format!("{cause:?}").chars() {
-            if letter.is_uppercase() && !words.is_empty() {
-                words.push(between);
-            }
-            words.push(letter.to_ascii_lowercase());
-        }
-        words
-    };
     let names: String = Cause::ALL.iter().map(|cause| format!(", '{}'", words(cause, '-'))).collect();
     writeln!(out, "\n  /** Why a connection has ended, by the numbers from 1 in the flags of `IN_CLOSED`. */\n  CAUSES: [null{names}],").unwrap();
     out.push_str("\n  /** Those numbers. */\n  CAUSE: {\n");
@@ -165,6 +156,27 @@ fn causes(out: &mut String) {
         writeln!(out, "    {}: {},", words(cause, '_').to_uppercase(), index + 1).unwrap();
     }
     out.push_str("  },\n");
+}
+
+/// The names as JavaScript writes texts.
+fn policies(out: &mut String) {
+    out.push_str("\n  /** The ways to treat a message to a connection for which more than `limit` bytes wait. */\n  SLOW: {\n");
+    for slow in Slow::ALL {
+        writeln!(out, "    '{}': {},", words(&slow, '-'), slow as u8).unwrap();
+    }
+    out.push_str("  },\n");
+}
+
+/// 'ping-timeout' for `PingTimeout`.
+fn words(variant: &impl Debug, between: char) -> String {
+    let mut words = String::new();
+    for letter in format!("{variant:?}").chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(between);
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
 }
 
 /// The names as JavaScript writes them.

@@ -102,7 +102,7 @@ fn arena_is_written_and_read_by_its_owner_only() {
             })
         };
         let serve = || {
-            for arena in outbox.commands.take_all() {
+            for arena in outbox.take_all() {
                 assert_eq!(arena.memory.id() as usize, arena.used);
                 outbox.give_back(arena.memory);
             }

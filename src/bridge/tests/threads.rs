@@ -31,11 +31,11 @@ fn a_reactor_that_sleeps_whenever_it_can_gets_every_command() {
         let mut next = [0; PRODUCERS];
         while next != [COUNT; PRODUCERS] {
             outbox.sleep.prepare();
-            if outbox.commands.is_empty() {
+            if outbox.is_empty() {
                 poll.recv().unwrap();
             }
             outbox.sleep.awake();
-            for (producer, n) in outbox.commands.take_all() {
+            for (producer, n) in outbox.take_all() {
                 assert_eq!(n, next[producer]);
                 next[producer] += 1;
             }

@@ -4,7 +4,7 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Method, Status};
 
 use one_shot::TRAILER;
 
-use super::settings::{Settings, deflate_window_bits};
+use super::settings::{MAX_WINDOW_BITS, Settings};
 
 /// Compressors with equal recipes have the same output for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,3 +72,26 @@ impl Deflater {
         }
     }
 }
+
+impl Settings {
+    /// Heap of one outgoing context: twice the window, a chain of as many positions, a hash table,
+    /// pending output and the symbols of a block.
+    pub fn deflater_bytes(&self, window_bits: u8) -> usize {
+        let window = 1_usize << deflate_window_bits(window_bits);
+        let symbols = 1_usize << (self.mem_level.clamp(1, 9) + 6);
+        2 * window + 2 * window + HASH_BYTES + 7 * symbols + STATE_BYTES
+    }
+}
+
+/// The window to compress with.
+///
+/// zlib cannot compress with a window of 256 bytes. With one of 512 it refers to the last 250 bytes
+/// only, which a receiver with a window of 256 has.
+fn deflate_window_bits(window_bits: u8) -> u8 {
+    window_bits.clamp(9, MAX_WINDOW_BITS)
+}
+
+/// 65536 positions, whatever the memory level: the compressor hashes four bytes to 16 bits.
+const HASH_BYTES: usize = 128 << 10;
+/// Huffman trees and counters, alignment included.
+const STATE_BYTES: usize = 3328;

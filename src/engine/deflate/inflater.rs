@@ -122,8 +122,15 @@ impl Inflater {
 
     #[cold]
     fn what_is_wrong(&self) -> ErrorKind {
-        let sentence = self.zlib.error_message().unwrap_or_default();
-        ErrorKind::of_zlib(sentence).unwrap_or(ErrorKind::DeflateInvalidBlockType)
+        match self.zlib.error_message().unwrap_or_default() {
+            // Where zlib-rs copies from the window, it has a sentence of its own. Where it decodes
+            // without looking at the end of its input, it loses which of three errors it was: a
+            // literal, a distance, or a distance too far back, the error of nearly all broken streams.
+            "invalid distance code too far back" | "repeated call with bad state" => {
+                ErrorKind::DeflateDistanceTooFar
+            }
+            sentence => ErrorKind::of(sentence).unwrap_or(ErrorKind::DeflateInvalidBlockType),
+        }
     }
 }
 

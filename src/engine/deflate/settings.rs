@@ -49,14 +49,6 @@ impl Settings {
         let level = if self.level < 0 { 6 } else { self.level as u8 };
         (self.strategy == Strategy::Default && (1..=6).contains(&level)).then_some(level)
     }
-
-    /// Heap of one outgoing context: twice the window, a chain of as many positions, a hash table,
-    /// pending output and the symbols of a block.
-    pub fn deflater_bytes(&self, window_bits: u8) -> usize {
-        let window = 1_usize << deflate_window_bits(window_bits);
-        let symbols = 1_usize << (self.mem_level.clamp(1, 9) + 6);
-        2 * window + 2 * window + HASH_BYTES + 7 * symbols + DEFLATER_STATE_BYTES
-    }
 }
 
 impl Default for Settings {
@@ -65,17 +57,5 @@ impl Default for Settings {
     }
 }
 
-/// The window to compress with.
-///
-/// zlib cannot compress with a window of 256 bytes. With one of 512 it refers to the last 250 bytes
-/// only, which a receiver with a window of 256 has.
-pub(super) fn deflate_window_bits(window_bits: u8) -> u8 {
-    window_bits.clamp(9, MAX_WINDOW_BITS)
-}
-
 /// The largest window of DEFLATE, 32 KiB (RFC 7692, section 7.1.2).
 pub(super) const MAX_WINDOW_BITS: u8 = 15;
-/// 65536 positions, whatever the memory level: the compressor hashes four bytes to 16 bits.
-const HASH_BYTES: usize = 128 << 10;
-/// Huffman trees and counters, alignment included.
-const DEFLATER_STATE_BYTES: usize = 3328;

@@ -46,7 +46,7 @@ impl<C: Consumer> Reactor<C> {
     /// Applies commands, as many as a turn allows, and writes what they have sent. False: there
     /// were none.
     pub(in crate::reactor) fn serve_commands(&mut self) -> bool {
-        let asked = !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
+        let asked = !self.asked.is_empty() || !self.shared.outbox.is_empty();
         if asked {
             self.writer.allow(COMMAND_BUDGET);
             self.on_commands();
@@ -64,7 +64,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn on_commands(&mut self) {
-        self.asked.commands.extend(self.shared.outbox.commands.take_all());
+        self.asked.commands.extend(self.shared.outbox.take_all());
         // Some of them are left only when the turn applies no more.
         if let Some((memory, rest)) = self.asked.under_way.take() {
             self.apply_records(memory, rest);

@@ -6,9 +6,9 @@ use crate::reactor::queue::Mark;
 pub(in crate::reactor) struct ReadHalf {
     /// There is something to read, as far as is known: an edge has been seen and the socket not been
     /// read to its end, or the connection was queued for bytes that came behind its request.
-    pub(in crate::reactor) unread: bool,
+    pub(super) unread: bool,
     /// In one of the queues of [`Ready`](super::ready::Ready).
-    pub(in crate::reactor) queued: Mark,
+    pub(super) queued: Mark,
     pub(in crate::reactor) peer: PeerSide,
     /// The connection wanted much of its last share of a turn.
     pub(in crate::reactor) greedy: bool,
@@ -58,6 +58,11 @@ pub(super) enum Lack {
 }
 
 impl ReadHalf {
+    /// Whether the connection waits for its share of a turn.
+    pub(in crate::reactor) fn is_queued(&self) -> bool {
+        self.queued.is_set()
+    }
+
     /// Whether there may be something to read.
     pub(in crate::reactor) fn is_unread(&self) -> bool {
         self.unread || self.queued.is_set()

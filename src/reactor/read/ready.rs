@@ -116,6 +116,23 @@ impl<C: Consumer> Reactor<C> {
         self.reader.turn_budget <= self.reader.reserved
     }
 
+    /// There is something to read, or an end. Connections in a queue are read in their turn; greedy ones
+    /// go into a queue.
+    pub(in crate::reactor) fn on_peer(&mut self, slot: u32, seen: PeerSide) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let read = &mut connection.read;
+        read.unread = true;
+        read.peer = read.peer.max(seen);
+        if read.queued.is_set() {
+            return;
+        }
+        if read.greedy {
+            return self.read_later(slot);
+        }
+        let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
+        self.guarded(slot, |reactor| reactor.on_readable(slot, to_end));
+    }
+
     pub(in crate::reactor) fn on_modest(&mut self) {
         while !self.is_turn_over()
             && let Some(id) = self.reader.ready.modest.pop(&mut self.connections, mark)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::bridge::layout::{
-    IN_RECEIPT, TARGET_EXCEPT, TARGET_KEY, TARGET_REQUEST, TARGET_WORDS, TOPIC_SLOT,
+    IN_RECEIPT, Slow, TARGET_EXCEPT, TARGET_KEY, TARGET_REQUEST, TARGET_WORDS, TOPIC_SLOT,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{MessageKind, Prepared};
 
 use super::receipt::{Outcome, Receipt};
 use super::ring::Kept;
-use super::topic::{Patience, Slow};
+use super::topic::Patience;
 use crate::reactor::command::apply::send_prepared;
 use crate::reactor::config::{COMPRESS_BUDGET, COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::Following;
@@ -48,7 +48,7 @@ impl<C: Consumer> Reactor<C> {
     /// write.
     pub(in crate::reactor) fn go_on_publishing(&mut self, more: bool) -> bool {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
-        let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
+        let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.is_empty();
         let cost = if others_wait { COST_OF_MEMBER } else { COST_OF_CALL };
         // Nobody joins or leaves while messages are queued: memberships of those that end meanwhile are
         // taken back when the turn ends.

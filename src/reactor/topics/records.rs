@@ -3,7 +3,7 @@
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
     HISTORY_WORDS, IN_HISTORY, IN_SUBSCRIBED, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH, OUT_TARGET,
-    OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, TOPIC_SLOT, TOPIC_WORDS,
+    OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, Slow, TOPIC_SLOT, TOPIC_WORDS,
 };
 use crate::engine::MessageKind;
 
@@ -11,7 +11,6 @@ use super::publish::Target;
 use super::receipt::{encode, halves};
 use super::ring::Ring;
 use super::slow::{Behind, Cursor};
-use super::topic::Slow;
 use crate::reactor::command::records::{Outbound, message};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::bridge::layout::{Cause, IN_GAP};
+use crate::bridge::layout::{Cause, IN_GAP, Slow};
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, Prepared};
 
 use super::publish::{Publishing, is_among};
 use super::receipt::{Outcome, encode, halves};
-use super::topic::Slow;
 use crate::reactor::config::{COST_OF_CALL, WRITE_BUDGET};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};

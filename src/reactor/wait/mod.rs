@@ -18,7 +18,7 @@ impl<C: Consumer> Reactor<C> {
             self.shared.outbox.sleep.prepare();
             self.wish_for_news();
         }
-        let stays = self.shared.outbox.commands.is_empty() && !self.is_behind();
+        let stays = self.shared.outbox.is_empty() && !self.is_behind();
         let timeout = if stays { timeout } else { Some(Duration::ZERO) };
         let polled = self.poll.as_mut().map_or(Ok(()), |poll| poll.poll(&mut self.events, timeout));
         self.timers.begin_turn();
@@ -33,7 +33,7 @@ impl<C: Consumer> Reactor<C> {
             Err(_) => self.events.clear(),
             Ok(()) => self.reader.polled(self.events.iter().count()),
         }
-        let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
+        let idle = self.events.is_empty() && self.shared.outbox.is_empty();
         if !idle {
             self.idling.disturb(self.timers.now());
         }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::bridge::layout::Slow;
 use crate::bridge::layout::TOPIC_WORDS;
 use crate::engine::{MessageKind, Prepared};
 use crate::reactor::topics::publish::Publishing;
-use crate::reactor::topics::topic::{Patience, Slow};
+use crate::reactor::topics::topic::Patience;
 
 fn id(slot: u32) -> ConnectionId {
     ConnectionId { slot, generation: 1 }

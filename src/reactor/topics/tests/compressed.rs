@@ -9,7 +9,7 @@ use crate::reactor::tests::client::SWITCHED;
 use crate::reactor::tests::*;
 use crate::reactor::{ConnectionId, DeflateConfig, ListenerConfig, ReactorConfig};
 
-const KEEPS: Settings = [SLOW_QUEUE, 0, 100_000, 0, 0];
+const KEEPS: Settings = [Slow::Queue as u32, 0, 100_000, 0, 0];
 /// Commands are applied twice in a turn, each time with a budget for messages to many.
 const MOST_IN_TURN: u64 = 4 * COMPRESS_BUDGET as u64;
 
@@ -63,7 +63,7 @@ fn receive(stage: &mut Stage, client: &mut Client, count: usize) -> usize {
 
 #[test]
 fn a_history_is_compressed_some_in_each_turn() {
-    for slow in [SLOW_QUEUE, SLOW_CATCH_UP] {
+    for slow in [Slow::Queue as u32, Slow::CatchUp as u32] {
         for len in [1000, COMPRESS_SLICE, COMPRESS_SLICE + 1] {
             let mut stage = stage();
             stage.topic(1, [slow, 1 << 20, 100_000, 0, 0]);
@@ -83,7 +83,7 @@ fn a_history_is_compressed_some_in_each_turn() {
 fn messages_are_compressed_some_in_each_turn() {
     for len in [1000, COMPRESS_BUDGET] {
         let mut stage = stage();
-        stage.topic(1, [SLOW_QUEUE, 0, 0, 0, 0]);
+        stage.topic(1, [Slow::Queue as u32, 0, 0, 0, 0]);
         let mut members: Vec<_> = [15, 15, 9].map(|bits| open(&mut stage, bits)).into();
         members.iter().for_each(|(_, id)| stage.join(*id, 1));
         let count = (5 << 18) / len;
@@ -99,7 +99,7 @@ fn messages_are_compressed_some_in_each_turn() {
     // A longer one is compressed for each connection, a slice at a time.
     for len in [COMPRESS_BUDGET + 1, 1 << 20] {
         let mut stage = stage();
-        stage.topic(1, [SLOW_QUEUE, 0, 0, 0, 0]);
+        stage.topic(1, [Slow::Queue as u32, 0, 0, 0, 0]);
         let (mut client, id) = open(&mut stage, 15);
         stage.join(id, 1);
         (0..4).for_each(|n| stage.publish(1, &text(n, len)));

@@ -27,7 +27,7 @@ fn subscribed(stage: &mut Stage) -> [u32; 4] {
 
 #[test]
 fn the_budget_counts_those_that_a_message_is_not_for() {
-    for (slow, kept) in [(SLOW_QUEUE, 0), (SLOW_CATCH_UP, 8 * 1000)] {
+    for (slow, kept) in [(Slow::Queue as u32, 0), (Slow::CatchUp as u32, 8 * 1000)] {
         let (mut stage, _client, id) = stage(1, [slow, 0, 1000, 0, 0]);
         publish(&mut stage, 1..=1);
         stage.settle();
@@ -45,7 +45,7 @@ fn the_budget_counts_those_that_a_message_is_not_for() {
 /// Messages expire, their offsets do not; the reactor does not wake when nothing will expire.
 #[test]
 fn messages_expire_and_their_memory_is_freed_without_anybody_asking() {
-    let (mut stage, _client, id) = stage(1, [SLOW_QUEUE, 0, 5, 1, 0]);
+    let (mut stage, _client, id) = stage(1, [Slow::Queue as u32, 0, 5, 1, 0]);
     publish(&mut stage, 1..=3);
     stage.settle();
     let begun = std::time::Instant::now();
@@ -67,7 +67,7 @@ fn messages_expire_and_their_memory_is_freed_without_anybody_asking() {
 #[test]
 fn nobody_looks_at_the_history_of_a_topic_that_has_ended() {
     for reactors in [1, 3] {
-        let (mut stage, _client, _id) = stage(reactors, [SLOW_QUEUE, 0, 5, 1_000_000, 0]);
+        let (mut stage, _client, _id) = stage(reactors, [Slow::Queue as u32, 0, 5, 1_000_000, 0]);
         publish(&mut stage, 1..=3);
         stage.settle();
         assert!(stage.reactors.iter().all(|reactor| reactor.topics.deadline().is_some()));

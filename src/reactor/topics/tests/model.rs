@@ -11,13 +11,13 @@ use crate::reactor::{ConnectionId, ListenerConfig, ReactorConfig};
 
 const LIMIT: u32 = 3000;
 const TOPICS: [Settings; 7] = [
-    [SLOW_QUEUE, 0, 0, 0, 0],
-    [SLOW_QUEUE, 0, 30, 0, 0],
-    [SLOW_DROP, LIMIT, 0, 0, 0],
-    [SLOW_LATEST, LIMIT, 0, 0, 0],
-    [SLOW_LATEST, LIMIT, 10, 0, 0],
-    [SLOW_CATCH_UP, LIMIT, 100_000, 0, 0],
-    [SLOW_CATCH_UP, LIMIT, 20, 0, 0],
+    [Slow::Queue as u32, 0, 0, 0, 0],
+    [Slow::Queue as u32, 0, 30, 0, 0],
+    [Slow::Drop as u32, LIMIT, 0, 0, 0],
+    [Slow::Latest as u32, LIMIT, 0, 0, 0],
+    [Slow::Latest as u32, LIMIT, 10, 0, 0],
+    [Slow::CatchUp as u32, LIMIT, 100_000, 0, 0],
+    [Slow::CatchUp as u32, LIMIT, 20, 0, 0],
 ];
 /// In place of a topic: a message to one connection.
 const SEND: usize = TOPICS.len();
@@ -346,9 +346,11 @@ impl Peer {
             let (got, expected) = (self.of(topic, &self.got), self.of(topic, &self.expected));
             let missing = self.missing[topic] as usize;
             assert_eq!(got.len() + missing, expected.len(), "{topic}");
-            assert!(*slow != SLOW_QUEUE || missing == 0);
+            assert!(*slow != Slow::Queue as u32 || missing == 0);
             assert!(is_part_of(&got, &expected), "{topic} {got:?} {expected:?}");
-            if let (SLOW_LATEST, Some(joined)) = (*slow, self.joined.get(&topic)) {
+            if *slow == Slow::Latest as u32
+                && let Some(joined) = self.joined.get(&topic)
+            {
                 let last = |key| expected.iter().rev().find(|&n| n % KEYS == key && n > joined);
                 let latest: Vec<_> = (0..KEYS).filter_map(last).collect();
                 assert!(latest.iter().all(|last| got.contains(last)), "{latest:?} {got:?}");

@@ -10,7 +10,7 @@ const LEN: usize = 1000;
 const LIMIT: usize = 10_000;
 
 /// A stage with one member that does not read, and one that does.
-struct Slow {
+struct Stalled {
     stage: Stage,
     stalled: (Client, ConnectionId),
     live: (Client, ConnectionId),
@@ -29,7 +29,7 @@ fn number((_, payload): &(u8, Vec<u8>)) -> u32 {
     std::str::from_utf8(&payload[..8]).unwrap().parse().unwrap()
 }
 
-impl Slow {
+impl Stalled {
     fn new(slow: u32, history: u32) -> Self {
         let mut stage = Stage::with(1, ReactorConfig::default(), ListenerConfig::default(), Some(4 << 10));
         let (stalled, live) = (stage.open_narrow(), stage.open());
@@ -88,7 +88,7 @@ impl Slow {
 /// that others are sent too is in memory whole.
 #[test]
 fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
-    for slow in [SLOW_DROP, SLOW_LATEST, SLOW_CATCH_UP] {
+    for slow in [Slow::Drop as u32, Slow::Latest as u32, Slow::CatchUp as u32] {
         for (limit, len) in
             [(10_000, 20), (10_000, 2000), (100_000, 100), (65_536, 16_384), (65_536, 200_000)]
         {
@@ -117,7 +117,7 @@ fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
 /// Reports are coalesced: one report for all messages that were dropped in a turn.
 #[test]
 fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
-    let mut slow = Slow::new(SLOW_DROP, 0);
+    let mut slow = Stalled::new(Slow::Drop as u32, 0);
     slow.publish(60, |_| vec![]);
     let slot = slow.stalled.1.slot;
     // The kernel may have taken some of what waited in between, and there is room for as much.
@@ -145,7 +145,7 @@ fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
 /// A member does not get a message that is not for it, not even when it catches up.
 #[test]
 fn catch_up_leaves_out_what_was_not_for_the_member() {
-    let mut slow = Slow::new(SLOW_CATCH_UP, 1000);
+    let mut slow = Stalled::new(Slow::CatchUp as u32, 1000);
     slow.publish(100, |_| vec![]);
     let id = slow.stalled.1;
     slow.stage.target(1, 0, &[id], b"");
@@ -161,7 +161,7 @@ fn catch_up_leaves_out_what_was_not_for_the_member() {
 /// The messages of one turn are more than the limit, but the kernel takes them.
 #[test]
 fn many_messages_of_one_turn_make_nobody_slow() {
-    for policy in [SLOW_DROP, SLOW_LATEST, SLOW_CATCH_UP, SLOW_CLOSE] {
+    for policy in [Slow::Drop as u32, Slow::Latest as u32, Slow::CatchUp as u32, Slow::Close as u32] {
         let mut stage = Stage::new(1, ReactorConfig::default());
         let (mut client, id) = stage.open();
         stage.topic(1, [policy, 2000, 1, 0, 0]);

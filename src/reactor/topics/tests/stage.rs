@@ -21,7 +21,7 @@ use crate::reactor::{
 /// The payload of a topic's record: slow, limit, history, ttl, most bytes.
 pub(super) type Settings = [u32; TOPIC_WORDS];
 /// A topic without history, with a queue for slow members.
-pub(super) const PLAIN: Settings = [SLOW_QUEUE, 0, 0, 0, 0];
+pub(super) const PLAIN: Settings = [Slow::Queue as u32, 0, 0, 0, 0];
 
 pub(super) struct Stage {
     pub(super) reactors: Vec<Reactor<Forward>>,
