@@ -28,7 +28,6 @@ const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 /** Descriptors up to stderr stay open: a new file would get their numbers. */
 const LAST_STANDARD = 2;
 
-/** Characters of a value in an error of Node. */
 const SHOWN = 28;
 
 /** @type {(port: unknown) => number | undefined} */
@@ -64,7 +63,7 @@ function badPort(port) {
   return Object.assign(error, { code: 'ERR_SOCKET_BAD_PORT' });
 }
 
-/** Null: only Node can listen there, or reports why not. @type {(options: ServerOptions) => Place | null} */
+/** Null if only Node can listen there, or report why not. @type {(options: ServerOptions) => Place | null} */
 function placeOf({ backlog, host, port }) {
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
   if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
@@ -80,7 +79,7 @@ function placeOf({ backlog, host, port }) {
   return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, mode, backlog: given.backlog }) : null;
 }
 
-/** Null: only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
+/** Null if only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
 function localPlace(place) {
   const { fd = 0, path = '' } = place;
   const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= LONGEST_PATH;

@@ -14,7 +14,7 @@ const { lendsMessages } = require('./reactor/batch');
 /** @import { Place } from './listening' */
 
 /**
- * The options of a server over the defaults, as given: like ws, we coerce them where they are used.
+ * Over the defaults, as given: like ws, we coerce options where they are used.
  *
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
@@ -146,7 +146,7 @@ function ownOf(options) {
   return Object.fromEntries(Object.keys(OWN).map((name) => [name, own(options, name)]));
 }
 
-/** 0: one reactor runs on the JavaScript thread. @type {(options: ServerOptions) => number} */
+/** If 0, one reactor runs on the JavaScript thread. @type {(options: ServerOptions) => number} */
 function reactorsOf(options) {
   const given = own(options, 'reactors');
   if (given !== null) return given;
@@ -177,7 +177,7 @@ function watch(options, changed) {
 }
 
 /**
- * `host`: IP literal; null: every address.
+ * `host`: IP literal, or null for every address.
  *
  * @type {(options: ServerOptions, place: Place, host: string | null, ask: number) => import('./native/binding').ListenOptions}
  */
@@ -223,19 +223,19 @@ function connectionOptions(options) {
   return engineOptions(options, options, !!options.autoPong && !hasOwnPong(options));
 }
 
-/** Whether the `pong()` of a subclass answers pings, instead of the reactor. @type {(options: ServerOptions) => boolean} */
+/** Whether the `pong()` of a subclass answers pings, instead of the reactor. @param {ServerOptions} options */
 function hasOwnPong({ WebSocket: Class }) {
   return Class?.prototype?.pong !== pong;
 }
 
-/** For `setSocket()`. @param {ServerOptions} options */
+/** @param {ServerOptions} options */
 function socketOptions(options) {
   const { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation } = options;
   return { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation };
 }
 
 /**
- * Null: no limits. A server that listens itself always limits the head of a request.
+ * Null without limits. A server that listens itself always limits the head of a request.
  *
  * @type {(options: ServerOptions, listens: boolean) => InstanceType<typeof Admission> | null}
  */
@@ -247,7 +247,7 @@ function admissionOf(options, listens) {
   return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;
 }
 
-/** Checks options that depend on where the server listens. @type {(options: ServerOptions) => void} */
+/** Checks options that depend on where the server listens. @param {ServerOptions} options */
 function checkPlace(options) {
   const place = options.port == null ? null : placeOf(options);
   const isTcp = place !== null && place.path === undefined;
@@ -263,7 +263,7 @@ function checkPlace(options) {
   if (place?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
 }
 
-/** @type {(options: ServerOptions) => void} */
+/** @param {ServerOptions} options */
 function checkHealth(options) {
   const path = own(options, 'healthCheck');
   if (path === null) return;

@@ -115,7 +115,7 @@ function copyOf(data) {
   return Buffer.isBuffer(data) ? Buffer.from(data) : data;
 }
 
-/** @type {(stream: Duplex) => void} */
+/** @param {Duplex} stream */
 function emitClose(stream) {
   stream.emit('close');
 }

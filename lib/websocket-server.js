@@ -35,7 +35,7 @@ const WebSocket = require('./websocket');
 /** @import { Counted } from './running/counts' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
-/** Called with a connection when it is open. @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
+/** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
 
 const RUNNING = 0;
 const CLOSING = 1;
@@ -168,7 +168,7 @@ class WebSocketServer extends EventEmitter {
     return handshake(this, request, socket, head, callback).finish(extensions, key, protocols);
   }
 
-  /** @type {(request: IncomingMessage) => boolean} */
+  /** @param {IncomingMessage} request */
   shouldHandle(request) {
     const { path } = this.options;
     if (!path) return true;
@@ -186,19 +186,19 @@ class WebSocketServer extends EventEmitter {
     return this._listenerId !== -1 && this._state === RUNNING && !this._leaves;
   }
 
-  /** A connection counts from here until `_closed`. */
+  /** It counts from here until `_closed`. */
   _came() {
     this._connections++;
   }
 
-  /** @type {(ws: Connection) => void} */
+  /** @param {Connection} ws */
   _opened(ws) {
     track(this, ws);
     this._counts.began(ws);
     this._drain?.joined(ws);
   }
 
-  /** A connection or a handshake has ended. @type {(connection: Counted) => void} */
+  /** A connection or a handshake has ended. @param {Counted} connection */
   _closed(connection) {
     this._connections--;
     this._counts.left(connection);
@@ -217,7 +217,7 @@ class WebSocketServer extends EventEmitter {
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
 
-  /** @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
+  /** @type {WebSocketServer['_onOpened']} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateAsk();
@@ -260,7 +260,7 @@ class WebSocketServer extends EventEmitter {
     list(this);
   }
 
-  /** @type {(error: Error) => void} */
+  /** @param {Error} error */
   _onFailed(error) {
     this._onReleased();
     this._emit('error', error);
@@ -324,7 +324,7 @@ function handshake(server, request, socket, head, callback) {
   return new Kind(server, request, socket, head, callback);
 }
 
-/** @type {(server: WebSocketServer) => void} */
+/** @param {WebSocketServer} server */
 function emitClose(server) {
   server._state = CLOSED;
   server._topics?.end();

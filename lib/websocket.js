@@ -195,7 +195,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   /**
-   * False: no room for more; 'drain' follows.
+   * Returns false if there is no room for more; 'drain' follows.
    *
    * @type {(data: Data | PreparedMessage, options?: SendOptions | SentCallback | null, callback?: SentCallback) => boolean}
    */
@@ -307,7 +307,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this.emit('open');
   }
 
-  /** Takes over the socket that hooks of the handshake have seen. @type {(socket: AnySocket) => void} */
+  /** Takes over the socket that hooks of the handshake have seen. @param {AnySocket} socket */
   _adopt(socket) {
     const extra = this._ensureExtra();
     this._accepted = socket._owner._accepted;
@@ -316,7 +316,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     socket._owner = this;
   }
 
-  /** @type {(tag: number, offset: number, length: number) => void} */
+  /** @type {Connection['_onRecord']} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind < IN_SUBSCRIBED || kind === IN_CLOSING) receive.record(this, tag, offset, length);
@@ -345,7 +345,7 @@ privateFields.install(WebSocket.prototype);
 topics.install(WebSocket.prototype);
 fixCapture(WebSocket.prototype);
 
-/** Delivers held records without a resume(), after the socket has closed. @type {(ws: WebSocket) => void} */
+/** Delivers held records without a resume(), after the socket has closed. @param {WebSocket} ws */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
   receive.scheduleNext(ws);

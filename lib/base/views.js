@@ -6,7 +6,7 @@ const { FastBuffer } = require('./constants');
 
 const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
-/** Of all typed arrays: a property of the view itself must not decide what is sent. @type {(name: string) => (this: ArrayBufferView) => any} */
+/** Not a property of the view itself, which must not decide what is sent. @type {(name: string) => (this: ArrayBufferView) => any} */
 function getter(name) {
   return /** @type {{ get: () => unknown }} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
 }

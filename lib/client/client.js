@@ -120,7 +120,7 @@ class Client {
     else request.end();
   }
 
-  /** @type {(url: URL) => Requested} */
+  /** @param {URL} url */
   requestOptions(url) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
     const { deflate, key, settings } = this;

@@ -84,7 +84,7 @@ class Sender {
     this._control(PING, data, isMasked, callback);
   }
 
-  /** @type {(data: unknown, isMasked?: boolean, callback?: Callback) => void} */
+  /** @type {Sender['ping']} */
   pong(data, isMasked, callback) {
     this._control(PONG, data, isMasked, callback);
   }

@@ -238,8 +238,8 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
   uncork() {}
 
   /**
-   * Writes bytes without a frame, before the next send of the WebSocket. False: no room for more; 'drain' follows when
-   * everything has left.
+   * Writes bytes without a frame, before the next send of the WebSocket. Returns false if there is no room for more;
+   * 'drain' follows when everything has left.
    *
    * @type {(data: unknown, encoding?: unknown, callback?: unknown) => boolean}
    */

@@ -10,7 +10,7 @@ const { ADOPTED_SLOTS } = require('../base/layout');
 /** An IPv4-mapped or IPv4-compatible address ends with an IPv4 address. */
 const IPV4 = /^(::(?:ffff:)?)[^:]+:[^:]+$/;
 
-/** `bytes`: 16 characters. A URL has this form, but for its end. @param {string} bytes */
+/** A URL writes an IPv6 address the same way, but for its end. `bytes`: 16 characters. @param {string} bytes */
 function formatIpv6(bytes) {
   const memory = Buffer.from(bytes, 'latin1');
   const groups = Array.from({ length: 8 }, (_, index) => memory.readUInt16BE(2 * index).toString(16));

@@ -47,12 +47,12 @@ function list(server) {
   return server._clients;
 }
 
-/** WebSockets with a slot. @type {(server: Server) => WebSocket[]} */
+/** WebSockets with a slot. @param {Server} server */
 function tabled(server) {
   return /** @type {WebSocket[]} */ (connections()).filter((one) => one._order > 0 && one._owner === server);
 }
 
-/** Connections until 'close', also without `clientTracking`. @type {(server: Server) => WebSocket[]} */
+/** Connections until 'close', also without `clientTracking`. @type {typeof tabled} */
 function connectionsOf(server) {
   const tracked = clientsOf(server);
   return tracked ? [...tracked] : tabled(server);

@@ -43,7 +43,7 @@ class Common {
     return made;
   }
 
-  /** @type {(changes: Partial<Shared>) => Common} */
+  /** @type {Common['opened']} */
   with(changes) {
     return new Common({ ...this.#shared, ...changes });
   }

@@ -15,7 +15,7 @@ const { KEY_BYTES, post, push } = require('./post');
 let next = FIRST_PREPARED;
 /** Reusable numbers: 32 bits would run out. @type {number[]} */
 const free = [];
-/** Numbers of messages without references. V8 may report 100,000 at once. @type {number[]} */
+/** Numbers of collected messages. V8 may report 100,000 at once. @type {number[]} */
 const unused = [];
 /** In one turn of the event loop. */
 const MOST_FREED = 4096;

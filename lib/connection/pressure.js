@@ -12,7 +12,7 @@ const { push } = require('./post');
  */
 const ASKED_EVERY = 16 * 1024;
 
-/** False: no room for more; 'drain' follows. @param {WebSocket} ws */
+/** Returns false if there is no room for more; 'drain' follows. @param {WebSocket} ws */
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
   const given = ws._accepted + extra.lateBytes;

@@ -217,7 +217,7 @@ function pinged(ws, data) {
   ws.emit('ping', data);
 }
 
-/** @type {(ws: WebSocket, data: Buffer) => void} */
+/** @type {typeof pinged} */
 function answerPing(ws, data) {
   const extra = ws._ensureExtra();
   const most = limit(ws._options.maxPendingAutoPongs);
@@ -314,7 +314,7 @@ function closed(ws, tag) {
   inContext(ws, onClosed, tag);
 }
 
-/** @type {(ws: WebSocket, tag: number) => void} */
+/** @type {typeof closed} */
 function onClosed(ws, tag) {
   const stream = streamOf(ws);
   if (stream !== null) {

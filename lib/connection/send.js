@@ -119,7 +119,7 @@ function cut(ws) {
   ws.terminate();
 }
 
-/** @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
+/** @type {typeof postClose} */
 function closeNow(ws, code, reason) {
   const stream = streamOf(ws);
   if (stream === null) ws._bits |= CLOSE_SENT;

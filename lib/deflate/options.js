@@ -151,7 +151,7 @@ function zlibWindowBits(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 
-/** An integer with the same `length >= threshold` as in ws. @type {(bytes: unknown) => number} */
+/** An integer with the same `length >= threshold` as in ws. @param {unknown} bytes */
 function threshold(bytes) {
   if (bytes === undefined) return THRESHOLD;
   const number = Math.ceil(Number(bytes));

@@ -79,7 +79,7 @@ class PerMessageDeflate {
     return /** @type {Params} */ (this._accept(header));
   }
 
-  /** The header of the other end; null: it has no offer. @type {(header: string) => Params | null} */
+  /** The header of the other end. Null if it has no offer. @type {(header: string) => Params | null} */
   _accept(header) {
     const answer = orThrow(addon().negotiateDeflate(header, this._isServer, acceptanceOf(this._options)));
     if (answer === '') return null;

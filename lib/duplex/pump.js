@@ -101,7 +101,7 @@ class Pump {
       turn(true);
       isDone = true;
     } finally {
-      // A throwing handler ends the flow of the stream, which starts again.
+      // A handler that throws stops the flow of the stream: restart it.
       if (!isDone && this.life === LIVE && !this.socket.isPaused()) {
         this.socket.pause();
         process.nextTick(() => this.goOn());
@@ -109,7 +109,7 @@ class Pump {
     }
   }
 
-  /** False: do not read the stream for now. @param {Buffer} chunk */
+  /** Returns false if the stream is not to be read for now. @param {Buffer} chunk */
   isRead(chunk) {
     try {
       return take(this.ws, unshared(chunk));

@@ -88,7 +88,7 @@ function isBomb(ws, socket, head) {
   return head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
 }
 
-/** Null: no descriptors or threads are left. @type {(options: ServerOptions) => typeof state.native | null} */
+/** Null if no descriptors or threads are left. @type {(options: ServerOptions) => typeof state.native | null} */
 function startReactor(options) {
   if (performance.now() < retryAt) return null;
   try {
@@ -99,7 +99,11 @@ function startReactor(options) {
   }
 }
 
-/** False: nothing has changed. @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, options: ServerOptions) => boolean} */
+/**
+ * Returns false if nothing has changed.
+ *
+ * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, options: ServerOptions) => boolean}
+ */
 function adopt(ws, socket, head, response, options) {
   const native = startReactor(options);
   // No reactor would ever serve it.

@@ -25,7 +25,7 @@ function startListening(server, place) {
   });
 }
 
-/** `address`: IP literal; null: every address. @type {(server: Server, place: Place, address: string | null) => void} */
+/** `address`: IP literal, or null for every address. @type {(server: Server, place: Place, address: string | null) => void} */
 function listen(server, place, address) {
   server._updateAsk();
   let native = /** @type {ReturnType<typeof start>} */ (/** @type {unknown} */ (null));

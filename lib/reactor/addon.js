@@ -85,7 +85,7 @@ function checkVersion(addon) {
   throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
 }
 
-/** Of the package for this system, without `reactor-ws-`. */
+/** Without `reactor-ws-`. */
 function systemName() {
   const { arch, platform } = process;
   if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
@@ -94,7 +94,7 @@ function systemName() {
 
 function isMusl() {
   const interpreter = interpreterOf(process.execPath);
-  // A report takes milliseconds, so only if the start of the program does not tell.
+  // A report takes milliseconds, so it is the second choice.
   return interpreter === null ? glibcVersion() === null : interpreter === 'musl';
 }
 

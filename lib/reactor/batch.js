@@ -11,8 +11,8 @@ const { allocate, allocateMovable, shortLived } = require('./message-memory');
 const { connectionOf } = require('./table');
 
 /**
- * Received payloads are views of slabs. A slab is never written twice: a view stays valid as long as the program keeps
- * it, and keeps its slab alive.
+ * Received payloads are views of slabs. A slab is never written twice, so a view is valid as long as the program keeps
+ * it, with its slab.
  */
 const SLAB_BYTES = 128 * 1024;
 
@@ -42,8 +42,8 @@ const ownedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
 const borrowedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
 let slab = ownedSlab;
 /**
- * Memory that reactors read into, by number. It returns with a batch: a large batch hands it over for good and needs no
- * copy; a small one shows it until the next drain. The native part keeps this list.
+ * Memory that reactors read into, by number. A large batch returns it for good and needs no copy; a small one, until
+ * the next drain. The native part keeps this list.
  *
  * @type {(Buffer | undefined)[]}
  */
@@ -108,8 +108,8 @@ function nextBatch(streamsOnly) {
 }
 
 /**
- * Takes back the borrowed messages of the last batch, which no handler sees any more. Returns whether its memory is
- * kept all the same: part of it is not borrowed, or it was lent before anybody borrowed.
+ * Takes back the borrowed messages of the last batch. Returns whether its memory is kept all the same: part of it is
+ * not borrowed, or it was lent before anybody borrowed.
  *
  * @type {() => boolean}
  */
@@ -164,7 +164,8 @@ function memoryOf(bytes) {
 }
 
 /**
- * False: no message of the batch is borrowed. If every batch began a new slab, kept small messages would each hold one.
+ * False if the batch has no borrowed message: kept small messages would each hold a slab, if every batch began a new
+ * one.
  *
  * @type {(count: number) => boolean}
  */
@@ -213,8 +214,8 @@ function showChunk(chunk) {
 }
 
 /**
- * A handler has detached the memory of the current batch (possible before Node 24): copies the bytes again. False: they
- * had come without a copy, and are lost.
+ * A handler has detached the memory of the current batch (possible before Node 24): copies the bytes again. Returns
+ * false if they had come without a copy, and are lost.
  *
  * @type {() => boolean}
  */

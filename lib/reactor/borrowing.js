@@ -30,8 +30,8 @@ function begin() {
 }
 
 /**
- * Moves memory, without a copy, to an ArrayBuffer that no handler has seen. Views of the old one lose their bytes.
- * Null: it cannot be moved, or a handler has detached it.
+ * Moves memory, without a copy, to an ArrayBuffer that no handler has seen. Views of the old one lose their bytes. Null
+ * if it cannot be moved, or a handler has detached it.
  *
  * @type {(memory: Buffer) => Buffer | null}
  */

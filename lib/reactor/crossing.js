@@ -68,8 +68,8 @@ function bytesSettled(connection) {
 
 /**
  * A chunk of a connection's stream. With `mayStay`, its bytes may be read in place: then `PUMPED` is 1 + the number of
- * records, whose offsets are in the chunk. Otherwise they are copied. False: do not read the stream until told so. The
- * caller calls `act`.
+ * records, whose offsets are in the chunk. Otherwise they are copied. Returns false if the stream must not be read
+ * until told so. The caller calls `act`.
  *
  * @type {(connection: Place, chunk: Uint8Array, mayStay: boolean) => boolean}
  */

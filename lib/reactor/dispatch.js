@@ -43,7 +43,7 @@ const { connectionOf } = table;
 
 /** With the fields of its emitter. @typedef {WebSocket & { _events: Record<string, unknown> }} Open */
 
-/** Milliseconds and batches of one turn; then timers and other I/O come first. */
+/** Milliseconds and batches of one delivery; then timers and other I/O come first. */
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
 
@@ -69,7 +69,7 @@ let runTicks = checkpoint;
 /** Whether the batch is a chunk of a stream, read in place. */
 let isChunk = false;
 
-/** Called when records wait, or to resume a turn that was cut short. */
+/** Called when records wait, or to resume a delivery that was cut short. */
 function wake() {
   callDue();
   if (immediate) return;
@@ -92,7 +92,7 @@ function continueLater() {
   setImmediate(continueTurn);
 }
 
-/** Delivers waiting records for as long as a turn may take; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
+/** Delivers waiting records for as long as a delivery may take; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
 function turn(streamsOnly = false) {
   // A handler that runs the event loop (as deasync does) or calls this is in a delivery, which goes on when it returns.
   if (delivering) return;
@@ -141,7 +141,7 @@ function turn(streamsOnly = false) {
 }
 
 /**
- * The next `turn` delivers the records of the chunk. False: the stream is not to be read for now.
+ * The next `turn` delivers the records of the chunk. Returns false if the stream is not to be read for now.
  *
  * @type {(connection: WebSocket, chunk: Uint8Array) => boolean}
  */
@@ -269,7 +269,7 @@ function isOpening(kind) {
  * A record whose batch is lost. Its connection ends if bytes are missing: no peer may believe that a lost frame was
  * received.
  *
- * @type {(slot: number, tag: number, offset: number, length: number) => void}
+ * @type {typeof deliverOther}
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;

@@ -13,7 +13,7 @@ const { state } = require('./link');
 
 /** Functions to call when the reactors have answered. @type {Array<() => void>} */
 let asked = [];
-/** Functions for the next question. @type {Array<() => void>} */
+/** Functions to call after the next question. @type {Array<() => void>} */
 let next = [];
 /** Reactors that have not answered. */
 let left = 0;
@@ -60,7 +60,7 @@ function fail() {
   if (left !== 0) release();
 }
 
-/** A server of Node has a new connection, and has called its listeners. @type {(message: unknown) => void} */
+/** A server of Node has a new connection, and has called its listeners. @param {unknown} message */
 function onArrival(message) {
   if (!state.hasStarted) return;
   const { socket } = /** @type {{ socket?: { _handle?: Handle | null } }} */ (message);

@@ -75,11 +75,7 @@ function newBlock() {
   return block;
 }
 
-/**
- * Whether to copy bytes, so that their block is free at once.
- *
- * @returns {boolean} Whether bytes are to be copied, so that their block is free at once
- */
+/** Whether to copy bytes, so that their block is free at once. */
 function isScarce() {
   return blocks.length >= MOST_BLOCKS && !blocks.some((block) => block !== current && block.writes === 0);
 }
@@ -190,7 +186,7 @@ function viewOf({ memory }, start, length) {
   return new FastBuffer(memory.buffer, start, length);
 }
 
-/** @type {(block: Block, start: number, length: number) => Buffer} */
+/** @type {typeof viewOf} */
 function copyOf(block, start, length) {
   const copy = Buffer.allocUnsafe(length);
   const { memory } = block;

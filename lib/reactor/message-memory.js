@@ -42,7 +42,7 @@ let untilLook = 0;
 /** Without a reference, V8 would not make the array. @type {{ garbage: unknown[] | null }} */
 const last = { garbage: null };
 
-/** @type {(memory: Buffer) => boolean} */
+/** @param {Buffer} memory */
 function isKept(memory) {
   markAsUntransferable(memory.buffer);
   try {
@@ -86,7 +86,7 @@ function shortLived(bytes) {
   for (; words > 0; words -= MOST_WORDS) last.garbage = new Array(Math.min(words, MOST_WORDS));
 }
 
-/** Bytes in the young generation, used or not. @returns {number} Bytes that the young generation has room for */
+/** Bytes in the young generation, used or not. */
 function youngBytes() {
   const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
   return young === undefined ? 0 : young.space_used_size + young.space_available_size;

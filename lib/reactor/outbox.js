@@ -41,7 +41,7 @@ const DIRECT_BYTES = 16 * 1024;
 /** From this many bytes on, comparing with the previous payload costs less than another copy. */
 const SAME_BYTES = 4096;
 
-/** Tag of a record about topics that also goes to the reactor of streams. */
+/** In the tag of a record about topics: it also goes to the reactor of streams. */
 const FOR_STREAMS = TOPIC_STREAMS << AUX_SHIFT;
 
 /** A text of at most this length is first tried as ASCII, in a loop that costs less than `utf8Write`. */
@@ -236,7 +236,7 @@ function pushSame(slot, generation, tag, number) {
   used = start;
 }
 
-/** @type {(tag: number) => Last} */
+/** @param {number} tag */
 function lastOf(tag) {
   return (tag & KIND_MASK) === OUT_TEXT ? lastText : lastOther;
 }

@@ -20,7 +20,7 @@ const { state } = link;
 /** Bun and Deno have functions of libuv, but not its event loop. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
-/** `given`: options that the program gave. @typedef {import('../native/binding').ReactorOptions & { given: string[] }} Settings */
+/** `given`: names of options from the program. @typedef {import('../native/binding').ReactorOptions & { given: string[] }} Settings */
 
 /** The reactor for streams runs from now on, on this thread. */
 function open() {

@@ -42,7 +42,7 @@ function connectionOf(slot) {
   return slot === TOPIC_SLOT ? undefined : streams[slot - PIPE_SLOTS];
 }
 
-/** Also handshakes. @type {() => Holder[]} */
+/** Connections and handshakes. @type {() => Holder[]} */
 function connections() {
   return /** @type {Holder[]} */ ([...accepted, ...adopted, ...streams].filter(Boolean));
 }
@@ -51,12 +51,12 @@ function hasStreams() {
   return streams.length !== freeStreams.length;
 }
 
-/** @type {(id: number) => Server | undefined} */
+/** @param {number} id */
 function serverOf(id) {
   return listeners.get(id);
 }
 
-/** That listen by themselves. */
+/** Servers that listen by themselves. */
 function servers() {
   return [...listeners.values()];
 }

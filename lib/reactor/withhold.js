@@ -36,7 +36,7 @@ let isPatient = true;
 let timer;
 
 /**
- * Its close frame is being answered. `isOver`: with the answer to ours, so the end leaves without us.
+ * The peer's close frame is being answered. `isOver`: it answers ours, so the end leaves without us.
  *
  * @type {(connection: Place, isOver: boolean) => void}
  */

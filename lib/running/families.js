@@ -83,7 +83,7 @@ function familiesOf(metrics) {
   }));
 }
 
-/** @type {(reactors: ReactorMetrics) => Sample[]} */
+/** @param {ReactorMetrics} reactors */
 function messages({ messagesReceived, messagesSent, textsReceived, textsSent }) {
   return [
     ...each('direction', { received: textsReceived, sent: textsSent }, { kind: 'text' }),

@@ -83,7 +83,7 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
   };
 }
 
-/** Counts up to a bound, twice the bound, and so on; the last has no bound. @typedef {{ buckets: number[], sum: number }} Counted */
+/** How many are up to a bound, twice the bound, and so on; the last has no bound. @typedef {{ buckets: number[], sum: number }} Counted */
 
 /** @type {(native: Counted) => Histogram} */
 function times(native) {

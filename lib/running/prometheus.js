@@ -103,7 +103,7 @@ function collect(servers, labels) {
   return all;
 }
 
-/** @type {(labels: Labels) => void} */
+/** @param {Labels} labels */
 function check(labels) {
   for (const name of Object.keys(labels)) {
     if (!/^(?!__)[a-zA-Z_]\w*$/.test(name)) throw new RangeError(`${inspect(name)} is no name of a label: letters, digits and _`);
@@ -128,7 +128,7 @@ function lineOf(name, { suffix, labels, value }) {
   return `${name}${suffix}${all.length === 0 ? '' : `{${all.join()}}`} ${value}`;
 }
 
-/** @type {(text: string) => string} */
+/** @param {string} text */
 function escaped(text) {
   return String(text).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }

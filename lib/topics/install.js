@@ -143,7 +143,7 @@ function ownerOf(ws) {
   return owner;
 }
 
-/** @type {(ws: WebSocket, tag: number, offset: number, length: number) => void} */
+/** @type {import('../connection/receive').TakeRecord} */
 function record(ws, tag, offset, length) {
   if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, peek(tag, offset, length));
 }

@@ -179,7 +179,7 @@ class Everyone extends Topic {
   }
 }
 
-/** Throws if the program has put something into `clients` that cannot be iterated. @type {(server: Server) => Everyone} */
+/** Throws if the program has put something into `clients` that cannot be iterated. @param {Server} server */
 function everyoneOf(server) {
   const topics = topicsOf(server);
   if (topics.everyone === null) {

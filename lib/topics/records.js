@@ -87,7 +87,7 @@ function forgetReports(number) {
   free.push(number);
 }
 
-/** Undefined: forgotten. @type {(number: number) => AnyTopic | undefined} */
+/** Undefined if it was forgotten. @type {(number: number) => AnyTopic | undefined} */
 function reportingTopic(number) {
   return reporting.get(number);
 }
@@ -175,7 +175,7 @@ function wordOf(bytes, index) {
   return bytes.readUInt32LE(WORD_BYTES * index);
 }
 
-/** @type {(bytes: Buffer, index: number) => number} */
+/** @type {typeof wordOf} */
 function longOf(bytes, index) {
   return wordOf(bytes, index) + WORD * wordOf(bytes, index + 1);
 }

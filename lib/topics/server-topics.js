@@ -41,7 +41,7 @@ class ServerTopics {
     this.isOver = false;
   }
 
-  /** Undefined: the message would never reach a subscriber. @type {(name: string) => AnyTopic | undefined} */
+  /** Undefined if the message would never reach a subscriber. @type {(name: string) => AnyTopic | undefined} */
   forPublish(name) {
     const topic = this.all.get(name);
     if (topic !== undefined || this.isOver || this.options.topicOptions === null) return topic;

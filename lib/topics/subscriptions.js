@@ -33,7 +33,7 @@ class Subscriptions {
   }
 
   /**
-   * False: `topicOptions` has closed the connection.
+   * Returns false if `topicOptions` has closed the connection.
    *
    * @type {(name: string, since?: Position | 'oldest', callback?: SubscribedCallback) => boolean}
    */
@@ -96,7 +96,7 @@ class Subscriptions {
     }
   }
 
-  /** @type {(topic: AnyTopic, count: number) => void} */
+  /** @type {import('../connection/state').Membership['lost']} */
   lost(topic, count) {
     topic.dropped += count;
     this.ws._owner?._counts.lost(topic.name, count);
@@ -104,7 +104,7 @@ class Subscriptions {
     this.ws.emit('dropped', topic.name, count);
   }
 
-  /** The history no longer had messages that the connection lacked. @type {(topic: AnyTopic, from: number, to: number) => void} */
+  /** The history no longer had messages that the connection lacked. @type {import('../connection/state').Membership['passed']} */
   passed(topic, from, to) {
     const { epoch, name } = topic;
     if (epoch === null) return;
