@@ -41,7 +41,6 @@ const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
 
-/** Argument of `slowest()`. */
 const COUNT = { type: /** @type {const} */ ('number'), least: 0, most: 2 ** 31 - 1 };
 
 /** Reused for each opening connection: its WebSocket copies these fields. */
@@ -242,7 +241,6 @@ class WebSocketServer extends EventEmitter {
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
-  /** The listener has closed. */
   _onReleased() {
     this._listenerId = -1;
     this._address = null;

@@ -289,7 +289,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     return this._extra;
   }
 
-  /** Makes it the connection of a slot. @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void} */
+  /** @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void} */
   _attach(owner, peer, protocol, extensions) {
     this._slot = peer._slot;
     this._generation = peer._generation;
@@ -301,7 +301,6 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     table.place(peer._slot, this);
   }
 
-  /** The socket can be used from now on. */
   _open() {
     open(this);
     this.emit('open');

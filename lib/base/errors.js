@@ -29,7 +29,6 @@ function protocolError(kind, detail) {
   return error;
 }
 
-/** For an inflated message. */
 function maxPayloadExceeded() {
   return protocolError(PROTOCOL_ERRORS.findIndex((row) => row?.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'), 0);
 }

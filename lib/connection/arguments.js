@@ -104,7 +104,7 @@ function closeReason(code, reason) {
   throw new TypeError('Second argument must be a string or a Uint8Array');
 }
 
-/** The data of `ping()` and `pong()`. @param {unknown} data */
+/** @param {unknown} data */
 function controlPayload(data) {
   const bytes = toBytes(data);
   if (bytes.length > CONTROL_BYTES) throw controlTooLong();

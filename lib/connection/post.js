@@ -34,7 +34,6 @@ function isOther(ws) {
   return stream !== null && !stream.lendsMemory;
 }
 
-/** Of a masking key. */
 const KEY_BYTES = 4;
 
 /**

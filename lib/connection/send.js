@@ -18,11 +18,7 @@ const { inOrder, sendBlob } = require('./waiting');
 
 /** @import { Data, SentCallback, WebSocket } from './state' */
 
-/**
- * `ping()` and `pong()`.
- *
- * @type {(ws: WebSocket, tag: number, data: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void}
- */
+/** @type {(ws: WebSocket, tag: number, data: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} */
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
     callback = data;
@@ -112,7 +108,7 @@ function postClose(ws, code, reason) {
   });
 }
 
-/** It has been closing for too long. @param {WebSocket} ws */
+/** @param {WebSocket} ws */
 function cut(ws) {
   if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
   endsBy(ws, CAUSE.CLOSE_TIMEOUT);

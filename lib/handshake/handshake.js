@@ -22,7 +22,7 @@ const subprotocol = require('./subprotocol');
 
 /** @typedef {InstanceType<typeof import('../running/admission').Admission>} Admission */
 
-/** Hooks of the program. @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
+/** @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
 
 /**
  * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()` of a server,

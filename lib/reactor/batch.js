@@ -183,7 +183,6 @@ function mayBorrow(count) {
   return false;
 }
 
-/** Copies the last drained batch into the slab. */
 function intoSlab() {
   const bytes = state.words[DRAINED_BYTES];
   const from = handed === null ? lent[state.words[DRAINED_LENT] - 1] : handed;

@@ -80,7 +80,7 @@ function isScarce() {
   return blocks.length >= MOST_BLOCKS && !blocks.some((block) => block !== current && block.writes === 0);
 }
 
-/** A write of its bytes has ended. @param {Block} block */
+/** @param {Block} block */
 function written(block) {
   block.writes--;
   if (block === current && block.writes === 0 && !isActing && waiting.length === 0) state.words[FLOWS_FREE] = 1;

@@ -20,7 +20,6 @@ const state = {
   reactors: 1,
   /** All reactors, including the one for streams. If 1, it also has the sockets, on this thread. */
   links: 1,
-  /** Whether reactors of sockets were started. */
   hasStarted: false,
   /** Of the first server; before that, of the first with a stream. @type {(Record<string, unknown> & ReactorOptions) | null} */
   settings: null,

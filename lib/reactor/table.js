@@ -143,7 +143,7 @@ function enlist(id, server) {
   listeners.set(id, server);
 }
 
-/** The listener has closed. @param {number} id */
+/** @param {number} id */
 function strike(id) {
   listeners.delete(id);
   lifetime.unuse();

@@ -214,7 +214,6 @@ async function drain(server, options) {
   if (given.handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, given);
   if (given.handOver) {
-    // Another process listens on the same socket.
     server._leaves = true;
     server._drain.refuses = false;
     if (server._listenerId !== -1) state.native.shareListener(server._listenerId, true);

@@ -18,7 +18,6 @@ const MOST_PARTED = 4096;
 /** Topics whose losses are counted, unless the connection is in more. */
 const MOST_LOSSES = 1024;
 
-/** The topics of a connection. */
 class Subscriptions {
   /** @param {WebSocket} ws */
   constructor(ws) {
