@@ -11,8 +11,6 @@ const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
 const { lendsMessages } = require('./reactor/batch');
 
-/** @import { Place } from './listening' */
-
 /**
  * Over the defaults, as given: like ws, we coerce options where they are used.
  *
@@ -30,8 +28,8 @@ const MOST_COUNT = 2 ** 31 - 1;
 const LONGEST_PROBE_DELAY = 32_767_000;
 
 /**
- * Connections that may wait to be accepted, up to the limit of the system (Linux: `somaxconn`, 4096 by default). After
- * a restart, a crowd of clients fills Node's queue of 511, and the rest retries after 1 s or more.
+ * Connections that may wait to be accepted, up to the system's limit (Linux: `somaxconn`, 4096). After a restart, a
+ * crowd of clients fills Node's queue of 511, and the rest retries after 1 s or more.
  */
 const BACKLOG = 4096;
 
@@ -129,11 +127,7 @@ function merge(given) {
   return options;
 }
 
-/**
- * The value of an option of OWN: not coerced, unlike the options of ws; undefined is the default.
- *
- * @type {(options: ServerOptions, name: string) => any}
- */
+/** Not coerced, unlike the options of ws; undefined is the default. @type {(options: ServerOptions, name: string) => any} */
 function own(options, name) {
   // Own properties only: a program may have extended Object.prototype.
   const value = Object.hasOwn(options, name) ? options[/** @type {keyof ServerOptions} */ (name)] : undefined;
@@ -179,7 +173,7 @@ function watch(options, changed) {
 /**
  * `host`: IP literal, or null for every address.
  *
- * @type {(options: ServerOptions, place: Place, host: string | null, ask: number) => import('./native/binding').ListenOptions}
+ * @type {(options: ServerOptions, place: import('./listening').Place, host: string | null, ask: number) => import('./native/binding').ListenOptions}
  */
 function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host, ask) {
   const all = ownOf(options);
@@ -210,7 +204,7 @@ function sharedListenOptions(options) {
 }
 
 /**
- * For accepted sockets, under the names of Node. The delay is a multiple of 1000 ms; 0: the default of the system.
+ * Under Node's names. The delay is a multiple of 1000 ms; 0: the default of the system.
  *
  * @type {(all: { keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }) => typeof all}
  */

@@ -29,10 +29,7 @@ const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage, Server as HttpServer } from 'node:http' */
-/** @import { Peer } from './handshake/request' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
-/** @import { ServerOptions } from './options' */
-/** @import { Counted } from './running/counts' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
@@ -48,7 +45,7 @@ const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0
 
 /** On a port of its own, on an HTTP server, or for upgrades that the program passes in. */
 class WebSocketServer extends EventEmitter {
-  /** @param {ServerOptions} options @param {() => void} [callback] */
+  /** @param {import('./options').ServerOptions} options @param {() => void} [callback] */
   constructor(options, callback) {
     super();
     this._state = RUNNING;
@@ -107,7 +104,7 @@ class WebSocketServer extends EventEmitter {
 
   descriptor() {
     if (!this._accepts()) return null;
-    // A child that listens in the file system needs the file even after this process has ended.
+    // A child needs the file of its socket even after this process has ended.
     state.native.shareListener(this._listenerId, false);
     return this._descriptor;
   }
@@ -197,7 +194,7 @@ class WebSocketServer extends EventEmitter {
     this._drain?.joined(ws);
   }
 
-  /** A connection or a handshake has ended. @param {Counted} connection */
+  /** A connection or a handshake has ended. @param {import('./running/counts').Counted} connection */
   _closed(connection) {
     this._connections--;
     this._counts.left(connection);
@@ -237,7 +234,7 @@ class WebSocketServer extends EventEmitter {
     if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
     this._opened(ws);
     emitConnection(this, ws, bytes, start);
-    // Outside of a handler, no record was read together with a message: everything waits for resume().
+    // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
@@ -264,7 +261,7 @@ class WebSocketServer extends EventEmitter {
     this._emit('error', error);
   }
 
-  /** @type {(peer: Peer, protocol: string, extensions: string) => Connection} */
+  /** @type {(peer: import('./handshake/request').Peer, protocol: string, extensions: string) => Connection} */
   _makeWebSocket(peer, protocol, extensions) {
     try {
       const ws = new this.options.WebSocket(null, undefined, this.options);

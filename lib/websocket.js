@@ -54,7 +54,6 @@ const {
 
 /** @import { Peer } from './handshake/request' */
 /** @import { AnySocket, Connection, Data, Extensions, ExtraFields, Fields, SentCallback, Server, Settings } from './connection/state' */
-/** @import { Given } from './client/client' */
 /** @import { PreparedMessage, SendOptions } from '../types/sending' */
 
 /** @typedef {import('./topics/install').Fields} TopicFields */
@@ -70,7 +69,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * @param {string | URL | null} address Null: a server or `setSocket` opens it
    * @param {unknown} [protocols] One, several, or the options of a client
-   * @param {Given} [options]
+   * @param {import('./client/client').Given} [options]
    */
   constructor(address, protocols, options) {
     super();
@@ -322,7 +321,6 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     else topics.record(this, tag, offset, length);
   }
 
-  /** The reactor has died. */
   _onFailed() {
     this._bits |= GONE | TERMINATED;
     if (this._readyState !== CLOSED) inContext(this, receive.finish, CAUSE.REACTOR_FAILED);

@@ -22,8 +22,8 @@ const create = () => new Context('WebSocket', { requireManualDestroy: true });
 const root = create();
 
 /**
- * The current context, for later events of a connection; null if no AsyncLocalStorage has a store in it. With a store,
- * an AsyncResource has one more symbol, in every version of Node.
+ * The current context, for later events; null without a store of an AsyncLocalStorage, which is one more symbol of an
+ * AsyncResource.
  *
  * @type {() => AsyncResource | null}
  */

@@ -1,7 +1,7 @@
 'use strict';
 
-// The state of a connection beside `readyState`, as one number (`_bits`), which saves memory of idle connections.
-// HOLDING and INDIRECT summarize fields of `_extra`, so that a message takes one test.
+// The state of a connection beside `readyState`: one number (`_bits`) saves memory of idle connections. HOLDING and
+// INDIRECT summarize `_extra`, so that a message takes one test.
 
 module.exports = {
   // With any of these (NOT_PLAIN), a message cannot simply be emitted.
@@ -14,7 +14,7 @@ module.exports = {
   TERMINATED: 0x04,
   /** `allowSynchronousEvents` is false. */
   ONE_BY_ONE: 0x08,
-  /** Messages are converted, emitted in an async context, or their rejections are caught; or this is a handshake. */
+  /** Messages are converted, have an async context, or their rejections are caught; or this is a handshake. */
   INDIRECT: 0x10,
   NOT_PLAIN: 0x1f,
 

@@ -57,8 +57,8 @@ function checkNumbers(options, names, label = 'options') {
 }
 
 /**
- * A limit as ws reads it: 32 bits; 0 and less is no limit, a fraction counts as 1. More than MOST is no limit either:
- * ws reads 1e10, meant as "no limit", as 1410065408.
+ * A limit as ws reads it: 32 bits; 0 and less is none, a fraction counts as 1. More than MOST is none either: ws reads
+ * 1e10, meant as "no limit", as 1410065408.
  *
  * @type {(value?: number) => number}
  */

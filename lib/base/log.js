@@ -15,8 +15,8 @@ function warn(code, text) {
 }
 
 /**
- * Only warns of an unknown name, as programs keep their own options here. A name that differs from a known one in case,
- * or by an s at the end of a word (`maxConnection`), is an error: otherwise a limit would be missing.
+ * Only warns of an unknown name, as programs keep their own options here. But a name that differs from a known one in
+ * case or by a plural s (`maxConnection`) is an error: a limit would be missing.
  *
  * @type {(options: object, known: string[], label: string) => void}
  */

@@ -97,7 +97,6 @@ class ListenerServer extends EventEmitter {
     else release();
   }
 
-  /** The owner calls it when the server listens. */
   _onBound() {
     if (!this._unreferenced) hold();
   }
@@ -109,7 +108,6 @@ class ListenerServer extends EventEmitter {
     this._wss._emit('exhausted', count);
   }
 
-  /** The owner calls it when the server has closed. */
   _onReleased() {
     if (!this._unreferenced) release();
     this.emit('close');

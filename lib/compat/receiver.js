@@ -18,8 +18,8 @@ const { unshared } = require('../base/views');
 /** @typedef {import('../native/binding').Frame} Frame */
 
 /**
- * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude', or 'error' for a breach of the
- * protocol. Only part of the API: our connections do without it.
+ * Takes bytes and emits 'message', 'ping', 'pong' and 'conclude', or 'error' for a breach of the protocol. Only part of
+ * the API: our connections do without it.
  */
 class Receiver extends Writable {
   /** @param {ReceiverOptions} [options] */

@@ -9,7 +9,6 @@ const { closeReason, isBlob, toBytes } = require('../connection/arguments');
 const { callAll } = require('../connection/post');
 
 /** @import { SentCallback as Callback } from '../connection/state' */
-/** @import { SendOptions } from '../../types/sending' */
 /** @import { FrameOptions } from '../../types/tools' */
 
 /** Of a frame. @typedef {string | Uint8Array | Blob} Payload */
@@ -89,7 +88,7 @@ class Sender {
     this._control(PONG, data, isMasked, callback);
   }
 
-  /** @type {(data: unknown, options: SendOptions, callback?: Callback) => void} */
+  /** @type {(data: unknown, options: import('../../types/sending').SendOptions, callback?: Callback) => void} */
   send(data, options, callback) {
     const deflate = this._extensions[DEFLATE];
     const message = prepare(data);

@@ -328,13 +328,11 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return refer(this, false);
   }
 
-  /** The owner calls it when the peer has ended its side. */
   _onEnd() {
     this._peerEnded = true;
     this.emit('end');
   }
 
-  /** The owner calls it when the connection has closed. */
   _onClosed() {
     if (this._closed) return;
     // The counters keep their last values.

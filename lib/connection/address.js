@@ -1,11 +1,9 @@
 'use strict';
 
-// Addresses as Node and libuv write them. Other runtimes have another `net.SocketAddress`, on which lists of allowed
-// addresses must not depend.
+// Addresses as Node and libuv write them: lists of allowed addresses must not depend on the runtime's
+// `net.SocketAddress`.
 
 const { ADOPTED_SLOTS } = require('../base/layout');
-
-/** @import { WebSocket } from './state' */
 
 /** An IPv4-mapped or IPv4-compatible address ends with an IPv4 address. */
 const IPV4 = /^(::(?:ffff:)?)[^:]+:[^:]+$/;
@@ -26,7 +24,7 @@ function formatAddress(address) {
   return address === '' ? undefined : formatIpv6(address);
 }
 
-/** Also after the end. @type {(ws: WebSocket) => { address: string | undefined, port: number | undefined }} */
+/** Also after the end. @type {(ws: import('./state').WebSocket) => { address: string | undefined, port: number | undefined }} */
 function peerOf(ws) {
   const { _extra: extra, _remote: remote, _remotePort: port, _slot: slot } = ws;
   const socket = extra?.stream?.socket ?? (slot >= ADOPTED_SLOTS ? extra?.socket : null);

@@ -19,7 +19,7 @@ const { lengthOf } = require('../base/views');
 
 /** @import { SendOptions } from '../../types/sending' */
 
-/** Tags of messages without options. OUT_FLAG_COMPRESS has no effect unless permessage-deflate was negotiated. */
+/** Tags of messages without options. OUT_FLAG_COMPRESS needs a negotiated permessage-deflate. */
 const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 

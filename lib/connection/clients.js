@@ -22,7 +22,7 @@ function welcome(ws) {
 }
 
 /**
- * The server's list, or what the program has put there. Null before the program looks at it; undefined without
+ * The server's list, or what the program has put there. Null until the program looks; undefined without
  * `clientTracking`.
  *
  * @type {(server: Server) => Set<WebSocket> | null | undefined}
@@ -35,7 +35,7 @@ function clientsOf(server) {
 }
 
 /**
- * Keeps a list from now on: the program asks for it, or a client is about to leave the table. Undefined without
+ * Keeps a list from now on: the program asks, or a client is about to leave the table. Undefined without
  * `clientTracking`.
  *
  * @type {(server: Server) => Set<WebSocket> | undefined}

@@ -13,8 +13,8 @@ const MOST_VARIANTS = 16;
  */
 
 /**
- * Fields that WebSockets of a server share: options, and mostly the subprotocol and our address. Immutable, and
- * private: a WebSocket may be printed, and these fields lead to the server and all that it has.
+ * What WebSockets of a server share: options, and mostly the subprotocol and our address. Immutable, and private: a
+ * WebSocket may be printed, and this leads to the server and all that it has.
  */
 class Common {
   #shared;

@@ -37,8 +37,8 @@ function isOther(ws) {
 const KEY_BYTES = 4;
 
 /**
- * The reactor masks the frame, with its own key or with one that the program has generated, which precedes the payload.
- * `more`: bytes of a key that is not in `data`.
+ * The reactor masks, with its own key or the program's, which precedes the payload. `more`: bytes of a key that is not
+ * in `data`.
  *
  * @type {(ws: WebSocket, tag: number, data: string | Uint8Array) => [tag: number, data: string | Uint8Array, more: number]}
  */

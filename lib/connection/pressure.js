@@ -7,8 +7,8 @@ const { push } = require('./post');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * A subscriber's bytes between two queries of how many wait, as its topics are not counted here. A query takes longer
- * than a short send.
+ * Bytes of a subscriber between two queries: its topics are not counted here, and a query takes longer than a short
+ * send.
  */
 const ASKED_EVERY = 16 * 1024;
 
@@ -44,8 +44,8 @@ function mark(ws, extra) {
 }
 
 /**
- * The waiting bytes may have fallen to LOW_WATER_MARK. The reactor and an empty write both report that, either perhaps
- * for bytes from before an earlier 'drain'.
+ * The waiting bytes may have fallen to LOW_WATER_MARK. The reactor and an empty write report that, perhaps for bytes
+ * from before an earlier 'drain'.
  *
  * @param {WebSocket} ws
  */

@@ -80,7 +80,7 @@ function onRecord(ws, tag, offset, length) {
   else if (kind === IN_DRAIN) drained(ws);
   else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
-  // Reported during the handshake and overtaken by its end. It is reported again when everything before has been read.
+  // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
     const read = (ws._bits & BORROWED) === 0 ? payload : borrowedPayload;

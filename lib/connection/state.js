@@ -1,17 +1,15 @@
 'use strict';
 
-// A connection is CONNECTING until `open`, OPEN until `startClosing`, and CLOSING until it emits 'close'. The program
-// may make its socket TERMINATED in any of these. At last it is GONE: before 'close', which follows messages that wait
-// for `resume()`.
+// A connection is CONNECTING until `open`, OPEN until `startClosing`, and CLOSING until 'close'. The program may make
+// its socket TERMINATED at any time. At last it is GONE: before 'close', which follows messages that wait for
+// `resume()`.
 
 const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { BINARY_TYPES, CLOSING, EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 const { heedBinaryType } = require('./binary-type');
 
-/** @import { AsyncResource } from 'node:async_hooks' */
 /** @import EventEmitter from 'node:events' */
-/** @import { Holder } from '../reactor/table' */
 /** @import { AnyTopic } from '../topics/topic' */
 
 /**
@@ -23,7 +21,7 @@ const { heedBinaryType } = require('./binary-type');
 
 /** @typedef {Pick<ExtraFields, 'callbacks' | 'stream'>} Sent */
 
-/** @typedef {Holder & Sending} Connection */
+/** @typedef {import('../reactor/table').Holder & Sending} Connection */
 
 /** Null when the kernel has all of a send; an error when it never will. @typedef {(error: Error | null) => void} SentCallback */
 
@@ -104,7 +102,7 @@ class Extra {
     this.lateBytes = 0;
     /** There is room while fewer bytes have been accepted. */
     this.roomUntil = HIGH_WATER_MARK;
-    /** @type {AsyncResource | null} */
+    /** @type {import('node:async_hooks').AsyncResource | null} */
     this.context = null;
     /** send() has returned false, without 'drain' since. */
     this.isDrainDue = false;

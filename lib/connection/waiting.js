@@ -1,7 +1,7 @@
 'use strict';
 
-// Sends after a Blob that is being read. They wait in `extra.waiting`, only while SENDS_WAIT is set: until the Blob has
-// been read, or for good if it cannot be sent. So no send is forgotten.
+// Sends after a Blob that is being read wait in `extra.waiting`, only while SENDS_WAIT is set: until the Blob has been
+// read, or for good if it cannot be sent. So no send is forgotten.
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
 const { FastBuffer, OPEN } = require('../base/constants');
@@ -73,8 +73,8 @@ function sendWaiting(ws) {
 }
 
 /**
- * A send outside of a call of the program. An exception ends the connection, as does an unreadable Blob. `size`: bytes
- * that `bufferedAmount` has counted for it.
+ * Sends outside of a call of the program. An exception ends the connection, as does an unreadable Blob. `size`: bytes
+ * that `bufferedAmount` has counted.
  *
  * @type {(ws: WebSocket, size: number, callback: SentCallback | undefined, send: () => void) => void}
  */

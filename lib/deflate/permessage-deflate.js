@@ -9,8 +9,6 @@ const { maxPayloadExceeded, orThrow } = require('../base/errors');
 const { addon } = require('../reactor/addon');
 const { limit } = require('../base/checks');
 
-/** @import { DeflateOptions } from '../../types/tools' */
-
 /** @typedef {(error: Error | null, data?: Buffer) => void} Callback */
 
 /** @template Data @typedef {(data: Data, fin: boolean, callback: Callback) => void} Transform */
@@ -40,7 +38,7 @@ const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([
  * compresses.
  */
 class PerMessageDeflate {
-  /** @param {DeflateOptions} [options] */
+  /** @param {import('../../types/tools').DeflateOptions} [options] */
   constructor(options = {}) {
     this._options = options;
     this._threshold = options.threshold !== undefined ? options.threshold : 1024;

@@ -47,8 +47,8 @@ const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 const ORIGINALS = METHODS.map((name) => net.Socket.prototype[name]);
 
 /**
- * Whether it is Node's, with nothing in between: such a stream no longer needs the memory of a chunk once it reports
- * the write. Any other may have passed the chunk on.
+ * Whether it is Node's, with nothing in between: it does not need a chunk's memory once it reports the write. Any other
+ * may have passed the chunk on.
  *
  * @param {AnySocket} socket
  */
@@ -62,7 +62,7 @@ function isNodes(socket) {
 
 /**
  * Between a stream of Node (TLS, a pipe, any Duplex) and its connection in the reactor of this thread: chunks in, bytes
- * out, ends, and whether either side takes more.
+ * out, ends, and back-pressure.
  */
 class Pump {
   /**

@@ -18,16 +18,15 @@ const subprotocol = require('./subprotocol');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
-/** @import { Denial } from '../running/admission' */
 
 /** @typedef {InstanceType<typeof import('../running/admission').Admission>} Admission */
 
 /** @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
 
 /**
- * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()` of a server,
- * `finish()` its `completeUpgrade()`. The request comes from an HTTP server of Node, whose socket gets the answer;
- * `ReactorHandshake` has requests of reactors.
+ * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()`, and `finish()`
+ * is `completeUpgrade()` of a server. An HTTP server of Node has the request and its socket; `ReactorHandshake` has
+ * those of reactors.
  */
 class Handshake {
   /**
@@ -47,7 +46,6 @@ class Handshake {
     this.accepted = {};
   }
 
-  /** All checks and hooks. */
   handle() {
     const { headers, method } = this.request;
     this.socket.on('error', destroyOnError);
@@ -162,7 +160,7 @@ class Handshake {
     return true;
   }
 
-  /** @type {(admission: Admission) => Denial | null} */
+  /** @type {(admission: Admission) => import('../running/admission').Denial | null} */
   enter(admission) {
     const denied = admission.enter(this.request, this.socket);
     if (denied === null) this.socket.once('end', () => this.ended());

@@ -236,7 +236,7 @@ class ReactorHandshake extends Handshake {
     server._opened(ws);
     diagnostics.opened(ws, this.request);
     this.callback(ws, this.request);
-    // Outside of a handler, no record was read together with a message: everything waits for resume().
+    // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 

@@ -9,10 +9,7 @@ const { VERSION } = require('../base/layout');
 
 /** @typedef {typeof import('../native/binding')} Addon */
 
-/**
- * A `require` that bundlers leave alone. In a bundle it resolves from the bundle or, if that is a module, from the
- * program.
- */
+/** Bundlers leave this `require` alone: it resolves from the bundle or, if that is a module, from the program. */
 const here = createRequire(
   typeof __filename === 'string' ? __filename : (process.argv[1] ?? join(process.cwd(), 'index.js')),
 );
@@ -51,8 +48,8 @@ function addon() {
 }
 
 /**
- * From `NAPI_RS_NATIVE_LIBRARY_PATH`; if unset, from a build in lib/native, the package for this system or, in a
- * bundle, that package as `reactor-ws` finds it.
+ * From `NAPI_RS_NATIVE_LIBRARY_PATH`, or else a build in lib/native, the package for this system or, in a bundle, that
+ * package as `reactor-ws` finds it.
  *
  * @type {() => Addon}
  */

@@ -50,10 +50,7 @@ let slab = ownedSlab;
 let lent = [];
 /** Memory that the last batch handed over. @type {Buffer | null} */
 let handed = null;
-/**
- * Whether memory is movable, so that messages can be taken back. Otherwise handlers cannot detach it, and neither can
- * we.
- */
+/** Whether memory is movable, so that messages can be taken back. If not, nobody can detach it. */
 let isBorrowing = false;
 /** A handler has detached memory: from then on, large batches are copied. */
 let isWary = false;
@@ -213,8 +210,8 @@ function showChunk(chunk) {
 }
 
 /**
- * A handler has detached the memory of the current batch (possible before Node 24): copies the bytes again. Returns
- * false if they had come without a copy, and are lost.
+ * A handler has detached the memory of the current batch (before Node 24): copies the bytes again. Returns false if
+ * they came without a copy, and are lost.
  *
  * @type {() => boolean}
  */

@@ -1,7 +1,7 @@
 'use strict';
 
-// The calls to native reactors in every turn; `src/binding/crossing.rs` is the other end. Arguments and results are
-// words after the records of a shared array: as arguments they would cost more than the call.
+// The native calls of every turn; `src/binding/crossing.rs` is the other end. Arguments and results are words after the
+// records of a shared array: as arguments they would cost more than the call.
 
 const {
   ASKED_GENERATION,
@@ -29,7 +29,7 @@ function isAwaited() {
 
 /**
  * Hands over the collected records, returns the last batch, and takes the oldest waiting one. Returns the number of its
- * records, which are in `words`; the rest is in `DRAINED_` words.
+ * records in `words`; `DRAINED_` words have the rest.
  *
  * @type {(streamsOnly: boolean) => number}
  */
@@ -67,9 +67,9 @@ function bytesSettled(connection) {
 }
 
 /**
- * A chunk of a connection's stream. With `mayStay`, its bytes may be read in place: then `PUMPED` is 1 + the number of
- * records, whose offsets are in the chunk. Otherwise they are copied. Returns false if the stream must not be read
- * until told so. The caller calls `act`.
+ * A chunk of a connection's stream. With `mayStay` its bytes may be read in place: `PUMPED` is then 1 + the number of
+ * records, with offsets in the chunk. Returns false if the stream must not be read until told so. The caller calls
+ * `act`.
  *
  * @type {(connection: Place, chunk: Uint8Array, mayStay: boolean) => boolean}
  */

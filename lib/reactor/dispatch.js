@@ -47,7 +47,7 @@ const { connectionOf } = table;
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
 
-/** The same while connections end, each of which may leave many topics. The clock is read after each. */
+/** The same while connections end, which may leave many topics; the clock is read after each. */
 const ENDING_MILLISECONDS = 4;
 
 /** Records between two looks at the clock. */
@@ -94,7 +94,7 @@ function continueLater() {
 
 /** Delivers waiting records for as long as a delivery may take; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
 function turn(streamsOnly = false) {
-  // A handler that runs the event loop (as deasync does) or calls this is in a delivery, which goes on when it returns.
+  // A handler that runs the event loop (as deasync does) or calls this is in a delivery, which goes on afterwards.
   if (delivering) return;
   // Most chunks without a whole message leave nothing to do.
   if (streamsOnly && cursor === count && !isAwaited()) return outbox.flush();
@@ -168,7 +168,7 @@ function take(connection, chunk) {
 }
 
 /**
- * Delivers the batch from `cursor` on. `turn` handles a throwing handler: inside a `try`, V8 needs three more calls to
+ * Delivers the batch from `cursor` on. `turn` handles exceptions: inside a `try`, V8 needs three more calls to
  * construct a Buffer, a seventh of JavaScript's share of a small message.
  *
  * @param {number} deadline

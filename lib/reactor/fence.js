@@ -1,7 +1,7 @@
 'use strict';
 
-// What arrives at a reactor, and then at a server of Node in this thread, is delivered in that order: Node's new
-// connection is not read before the reactors have reported what they had when it arrived. Nothing blocks meanwhile.
+// What arrives at a reactor, and then at a server of Node in this thread, is delivered in that order: a new connection
+// of Node is read when the reactors have reported what they had. Nothing blocks meanwhile.
 
 // Not the global one, which a test may replace.
 const { setImmediate } = require('node:timers');
@@ -18,12 +18,7 @@ let next = [];
 /** Reactors that have not answered. */
 let left = 0;
 
-/**
- * Calls `act` when all records that the reactors have now are delivered, and they have ended the connections whose ends
- * they have reported.
- *
- * @param {() => void} act
- */
+/** Calls `act` when all that the reactors have now is delivered, and connections with reported ends have ended there. @param {() => void} act */
 function afterReactors(act) {
   // Once for all of one turn.
   if (next.push(act) === 1 && left === 0) setImmediate(ask);

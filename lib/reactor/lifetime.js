@@ -59,8 +59,8 @@ function release() {
 }
 
 /**
- * Other listeners of 'exit' may send something, so ours moves to the end in a microtask. Listeners of other copies of
- * this package send nothing; two copies would move past each other for ever.
+ * Other listeners of 'exit' may send something, so ours moves to the end. Those of other copies of this package send
+ * nothing; two copies would move past each other for ever.
  *
  * @type {(event: string | symbol, listener: object & { [kStop]?: boolean }) => void}
  */

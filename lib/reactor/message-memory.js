@@ -9,10 +9,7 @@ const DETACHING = ['transfer', 'transferToFixedLength'];
 /** In Node 22 these methods ignore `markAsUntransferable`. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
-/**
- * Replaces them. Made in the environment's own context: memory that a program keeps must not keep the context of this
- * package.
- */
+/** Replaces them. From the environment's own context: memory that a program keeps must not keep this package's. */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
 })`;

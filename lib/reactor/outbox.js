@@ -70,7 +70,8 @@ let isFirst = false;
 /** By number. The native part keeps this list. Nothing else refers to an arena, so no code can detach it while a reactor reads. @type {Buffer[]} */
 let arenas = [];
 /**
- * Not in that list: objects of our realm would make the native part hold the global object of this copy of the package.
+ * Not in that list: with an object of our realm, the native part would hold the global object of this copy of the
+ * package.
  *
  * @type {Uint32Array<ArrayBuffer>[]}
  */
@@ -310,8 +311,8 @@ function finish(start, length) {
 }
 
 /**
- * The first record outside of a delivery leaves at once: the same peer may see what the caller does next, such as
- * ending a response.
+ * The first record outside of a delivery leaves at once: the peer may see what the caller does next, such as ending a
+ * response.
  */
 function handOver() {
   if (isFirst) flush();

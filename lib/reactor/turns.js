@@ -36,8 +36,8 @@ const waiting = [];
 let called = 0;
 
 /**
- * A connection that opens waits until unreported ends are reported: for at most an eighth of the time, and 16 ms at
- * once. After that it opens before them: reporting them early would lose work that handlers have deferred.
+ * A connection that opens waits until unreported ends are reported: an eighth of the time at most, and 16 ms at once.
+ * Then it opens before them: reporting early would lose work that handlers have deferred.
  */
 const WAITING_SHARE = 8;
 const MOST_WAITING = 16;

@@ -1,8 +1,8 @@
 'use strict';
 
-// A client that closes one connection and opens another sees the old end first. With one event loop that is so by
-// itself. Here Node or another reactor may answer the new connection before a reactor has ended the old one. So answers
-// wait for earlier ends and, for a client in this process, until the event loop has read those ends.
+// A client that closes one connection and opens another sees the old end first, as with one event loop. Here Node or
+// another reactor may answer the new connection before a reactor has ended the old one. So answers wait for earlier
+// ends and, for a client in this process, until the event loop has read them.
 
 // Not the global ones, which a test may replace.
 const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
@@ -23,7 +23,6 @@ const PATIENCE = 2;
 
 /** Connections whose close frame is being answered. @type {Set<Place>} */
 const closing = new Set();
-/** The turn of the last end. */
 let lastEnd = -1;
 /** Connections whose answers wait. @type {Place[]} */
 let waiting = [];

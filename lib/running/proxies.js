@@ -5,12 +5,10 @@ const { inspect } = require('node:util');
 
 const { checkNames, wrongType } = require('../base/checks');
 
-/** @import { ServerOptions } from '../options' */
-
 /** Bits of an address, by `isIP`. */
 const BITS = [0, 0, 0, 0, 32, 0, 128];
 
-/** Peers that begin with a PROXY protocol header. @type {(options: ServerOptions) => string[]} */
+/** Peers that begin with a PROXY protocol header. @type {(options: import('../options').ServerOptions) => string[]} */
 function proxiesOf({ proxyProtocol }) {
   if (proxyProtocol === undefined || proxyProtocol === null) return [];
   const trusted = /** @type {{ trusted: string[] }} */ (proxyProtocol).trusted;

@@ -9,7 +9,6 @@ const { state } = require('../reactor/link');
 
 const { WORD_BYTES, longOf, wordOf } = records;
 
-/** @import { Server } from '../connection/state' */
 /** @import { History, HistoryOptions, Position } from '../../types/topics' */
 /** @import { AnyTopic } from './topic' */
 
@@ -19,7 +18,7 @@ const ENTRY_ALIGN = 4;
 /**
  * The messages that a topic has kept, from `since` on. Arguments are not checked yet.
  *
- * @type {(server: Server, name: string, options: HistoryOptions | null | undefined) => Promise<History>}
+ * @type {(server: import('../connection/state').Server, name: string, options: HistoryOptions | null | undefined) => Promise<History>}
  */
 function history(server, name, options) {
   checkTopic(name);

@@ -15,10 +15,8 @@ const { isOpen, subscriptionsOf } = require('./subscriptions');
 const { Topic } = require('./topic');
 
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
-/** @import { SendOptions } from '../../types/sending' */
 /** @import { BroadcastOptions, Published, PublishOptions, Receipt } from '../../types/topics' */
 /** @import { Counts } from './requests' */
-/** @import { Topics } from './server-topics' */
 /** @import { AnyTopic } from './topic' */
 
 /**
@@ -141,7 +139,7 @@ async function receiptOf(sum, matched, position) {
   return { ...counts, matched, dropped: counts.dropped + matched - counts.matched, position };
 }
 
-/** Arguments are not checked yet. @type {(data: Published, options: SendOptions | null | undefined) => Message} */
+/** Arguments are not checked yet. @type {(data: Published, options: import('../../types/sending').SendOptions | null | undefined) => Message} */
 function messageOf(data, options) {
   if (data instanceof PreparedMessage) return PreparedMessage.contentOf(data);
   if (isBlob(data)) throw wrongType('data', 'read before it is published, if it is a Blob', data);
@@ -164,7 +162,7 @@ function stamped({ data, tag }, topic, { before, after }) {
 
 /** All open connections of a server. */
 class Everyone extends Topic {
-  /** @param {Topics} topics */
+  /** @param {import('./server-topics').Topics} topics */
   constructor(topics) {
     super('', DEFAULTS);
     this.topics = topics;

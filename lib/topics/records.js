@@ -30,8 +30,6 @@ const {
 } = require('../base/layout');
 
 /** @import { WebSocket } from '../connection/state' */
-/** @import { Position } from '../../types/topics' */
-/** @import { Message } from './publish' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {Pick<AnyTopic, 'number' | 'isForStreams'>} Known */
@@ -95,7 +93,7 @@ function reportingTopic(number) {
 /**
  * Where a replay begins: `mode` is one of SINCE_; `offset` is of the message before.
  *
- * @type {(topic: AnyTopic, since: Position | 'oldest' | undefined) => { mode: number, offset: number }}
+ * @type {(topic: AnyTopic, since: import('../../types/topics').Position | 'oldest' | undefined) => { mode: number, offset: number }}
  */
 function startOf(topic, since) {
   if (topic.epoch === null || since === undefined) return { mode: SINCE_NOW, offset: 0 };
@@ -150,7 +148,7 @@ function ask(number, receipt) {
   outbox.handOver();
 }
 
-/** @type {(topic: AnyTopic, message: Message) => void} */
+/** @type {(topic: AnyTopic, message: import('./publish').Message) => void} */
 function publish(topic, { data, prepared, tag }) {
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);

@@ -11,8 +11,6 @@ const records = require('./records');
 
 const { WORD, longOf, wordOf } = records;
 
-/** @import { AnyTopic } from './topic' */
-
 /** Outcomes of a message. @typedef {Omit<import('../../types/topics').Receipt, 'position'>} Counts */
 
 /**
@@ -44,7 +42,7 @@ function nextRequest() {
  */
 function expect(left, take) {
   const request = nextRequest();
-  // From the first request on, answers have a receiver, which must stay until all have arrived.
+  // Answers have a receiver from now on, until all have arrived.
   receiveTopics(answers);
   lifetime.use();
   // A program may await the result with nothing else open.
@@ -89,7 +87,6 @@ const answers = {
     waiting.resolve(result);
   },
 
-  /** The reactors have died. */
   _onFailed() {
     for (const [request, { reject }] of requests) {
       settle(request);
@@ -101,7 +98,7 @@ const answers = {
 /** Numbers of topics that the reactors were told to forget. Earlier reports of losses may be under way. @type {number[]} */
 let ended = [];
 
-/** @param {AnyTopic} topic Without members, and known to the reactors */
+/** @param {import('./topic').AnyTopic} topic Without members, and known to the reactors */
 function endTopic(topic) {
   const { number } = topic;
   records.end(topic);

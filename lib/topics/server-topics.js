@@ -1,6 +1,5 @@
 'use strict';
 
-
 const { state } = require('../reactor/link');
 const records = require('./records');
 const { endTopic } = require('./requests');
@@ -37,7 +36,6 @@ class ServerTopics {
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Names and events to emit. @type {Array<[string, string]>} */
     this.news = [];
-    /** The server has closed. */
     this.isOver = false;
   }
 
@@ -139,7 +137,6 @@ class ServerTopics {
     if (this.idle.size !== 0) this.sweepLater(forgotten < BUSY_TOPICS ? SWEEP_MILLISECONDS : BUSY_MILLISECONDS);
   }
 
-  /** The server has closed. */
   end() {
     this.isOver = true;
     for (const topic of this.idle) this.forget(topic);

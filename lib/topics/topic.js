@@ -1,14 +1,10 @@
 'use strict';
 
-// Topics, and positions of those with history. The reactors have the messages. Counting is done here, as the order of
-// `publish()` calls is the order of a topic.
+// The reactors have the messages. Counting is done here, as the order of `publish()` calls is the order of a topic.
 
 const { randomBytes } = require('node:crypto');
 
 const { SLOW } = require('./settings');
-
-/** @import { Position } from '../../types/topics' */
-/** @import { Settings } from './settings' */
 
 /** 8 characters that need no escape in JSON or a URL. */
 const EPOCH_BYTES = 6;
@@ -17,7 +13,7 @@ const EPOCH_BYTES = 6;
 
 /** Exists while it has subscribers or a history. */
 class Topic {
-  /** @param {string} name @param {Readonly<Settings>} settings */
+  /** @param {string} name @param {Readonly<import('./settings').Settings>} settings */
   constructor(name, settings) {
     this.name = name;
     this.settings = settings;
@@ -39,7 +35,7 @@ class Topic {
     this.missed = 0;
   }
 
-  /** Of the last message; null without a history. @returns {Position | null} */
+  /** Of the last message; null without a history. @returns {import('../../types/topics').Position | null} */
   get position() {
     return this.epoch === null ? null : { epoch: this.epoch, offset: this.offset };
   }
