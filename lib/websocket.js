@@ -59,7 +59,7 @@ const {
 /** @typedef {import('./topics/install').Fields} TopicFields */
 
 /**
- * Data has at most 125 bytes. By default a client masks and a server does not; `mask` changes that over streams only.
+ * Data has at most 125 bytes. By default a client masks and a server does not.
  *
  * @typedef {(data?: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} SendControl
  */

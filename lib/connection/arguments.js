@@ -23,7 +23,7 @@ const { lengthOf } = require('../base/views');
 const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 
-/** In the tag of send(), ping() or pong(): a server masks the frame, a client does not. Streams only. */
+/** In the tag of send(), ping() or pong(): a server masks the frame, a client does not. */
 const MASK_FLIPPED = 1 << AUX_SHIFT;
 
 const PLAIN = /** @type {SendOptions} */ (Object.prototype);

@@ -39,7 +39,7 @@ function sendControl(ws, tag, data, mask, callback) {
   if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
 }
 
-/** The `mask` of a send, which affects streams only. @type {(ws: WebSocket, mask: unknown) => number} */
+/** MASK_FLIPPED, if `mask` is not as the role demands. @type {(ws: WebSocket, mask: unknown) => number} */
 function masking(ws, mask) {
   const isRule = !!mask === ((ws._bits & CLIENT) !== 0);
   return isRule ? 0 : MASK_FLIPPED;

@@ -168,8 +168,8 @@ class Handshake {
   }
 
   /**
-   * The client has ended its side while JavaScript decides. As in the reactor, the socket is destroyed without an
-   * answer within `closeTimeout`.
+   * The client has ended its side while JavaScript decides. As in the reactor, the socket is destroyed unless an answer
+   * comes within `closeTimeout`.
    */
   ended() {
     if (this.isAnswered() || this.socket.destroyed) return;

@@ -18,7 +18,7 @@ const outbox = require('./outbox');
 const TURNS = 3;
 /** Turns are counted in so many bits. */
 const TURN_MASK = 2 ** 30 - 1;
-/** Milliseconds that answers wait at most: a peer may not read our close frame, and so delay its end. */
+/** Milliseconds after which answers wait for no later end: a peer may delay its end by not reading our close frame. */
 const PATIENCE = 2;
 
 /** Connections whose close frame is being answered. @type {Set<Place>} */

@@ -25,7 +25,7 @@ const STEP = 5;
 /** Least milliseconds between calls of `onProgress`. */
 const REPORT_INTERVAL = 100;
 
-/** Milliseconds until a terminated connection counts as closed: a stream may never report it. */
+/** Milliseconds until a terminated connection counts as timed out: a stream may never report its end. */
 const CUT_TIMEOUT = 1000;
 
 /** Closes the clients of a server over some time, and refuses new ones. */
