@@ -22,7 +22,7 @@ const create = () => new Context('WebSocket', { requireManualDestroy: true });
 const root = create();
 
 /**
- * The current context, for later events; null without a store of an AsyncLocalStorage, which is one more symbol of an
+ * The current context, for later events; null if no AsyncLocalStorage has a store. A store adds a symbol to each
  * AsyncResource.
  *
  * @type {() => AsyncResource | null}

@@ -32,7 +32,7 @@ const INITIAL = {
   timeout: 0,
   _host: null,
 
-  /** Bytes of a 101 written by JavaScript, and before it; null if the reactor wrote it, or nobody yet. */
+  /** Bytes that JavaScript has written up to the end of a 101; null if the reactor wrote it, or nobody yet. */
   _answered: null,
   /** Bytes from before the reactor read. */
   _early: 0,

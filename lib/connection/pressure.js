@@ -7,8 +7,8 @@ const { push } = require('./post');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * Bytes of a subscriber between two queries: its topics are not counted here, and a query takes longer than a short
- * send.
+ * A subscriber may send this many bytes between two queries of how many wait: its topics are not counted here, and a
+ * query takes longer than a short send.
  */
 const ASKED_EVERY = 16 * 1024;
 

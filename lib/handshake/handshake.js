@@ -24,8 +24,8 @@ const subprotocol = require('./subprotocol');
 /** @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
 
 /**
- * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()`, and `finish()`
- * is `completeUpgrade()` of a server. An HTTP server of Node has the request and its socket; `ReactorHandshake` has
+ * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()` of a server, and
+ * `finish()` its `completeUpgrade()`. An HTTP server of Node has the request and its socket; `ReactorHandshake` has
  * those of reactors.
  */
 class Handshake {

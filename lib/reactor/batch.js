@@ -42,8 +42,8 @@ const ownedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
 const borrowedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
 let slab = ownedSlab;
 /**
- * Memory that reactors read into, by number. A large batch returns it for good and needs no copy; a small one, until
- * the next drain. The native part keeps this list.
+ * Memory that reactors read into, by number. A large batch hands it over for good, without a copy; a small one lends it
+ * until the next drain. The native part keeps this list.
  *
  * @type {(Buffer | undefined)[]}
  */

@@ -133,7 +133,7 @@ function turn(streamsOnly = false) {
     delivering = false;
     outbox.endBatching();
     if (!finished) {
-      // Peers may wait until these are dealt with, which must not take until the end of the batch.
+      // Peers may wait until these records count as delivered, which must not take a whole batch.
       if (cursor !== 0 && cursor !== count) delivered(cursor);
       continueLater();
     }
