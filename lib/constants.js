@@ -1,5 +1,5 @@
 'use strict';
 
-// Under the name of ws, where tracers look for the symbol that a Receiver has for its WebSocket.
+// ws has this file: tracers look in it for the symbol that leads from a Receiver to its WebSocket.
 
 module.exports = require('./base/constants');

@@ -4,7 +4,7 @@ const kListener = Symbol('kListener');
 const kAttribute = Symbol('kAttribute');
 const kFields = Symbol('kFields');
 
-/** The argument of the handlers of `on*` and `addEventListener`. */
+/** The argument of handlers of `on*` and `addEventListener`. */
 class Event {
   /** @type {Record<string, unknown>} */
   [kFields];
@@ -39,7 +39,7 @@ class MessageEvent extends Event {
   }
 }
 
-/** Shows fields of an event as properties. @type {(constructor: typeof Event, names: string[]) => void} */
+/** @type {(constructor: typeof Event, names: string[]) => void} */
 function expose({ prototype }, names) {
   for (const name of names) {
     Object.defineProperty(prototype, name, {
@@ -64,9 +64,9 @@ expose(MessageEvent, ['data']);
 
 /** @typedef {{ _closeFrameReceived: boolean, _closeFrameSent: boolean }} Closing */
 
-/** Stands for a handler. @typedef {((...list: unknown[]) => void) & { [kListener]?: unknown, [kAttribute]?: boolean }} Listener */
+/** @typedef {((...list: unknown[]) => void) & { [kListener]?: unknown, [kAttribute]?: boolean }} Listener */
 
-/** Make an Event of an event's arguments. @type {Record<string, (target: Closing, first: any, second: any) => Event>} */
+/** @type {Record<string, (target: Closing, first: any, second: any) => Event>} */
 const makers = {
   __proto__: /** @type {never} */ (/** @type {unknown} */ (null)),
   open: () => new Event('open'),
@@ -106,7 +106,7 @@ function add(emitter, type, handler, once, isAttribute) {
 }
 
 /**
- * For the types open, message, close and error; others are ignored.
+ * Types other than open, message, close and error are ignored.
  *
  * @type {(this: EventEmitter, type: string, handler: Handler, options?: { once?: boolean }) => void}
  */
@@ -120,7 +120,7 @@ function removeEventListener(type, handler) {
   if (listener !== undefined) this.removeListener(type, listener);
 }
 
-/** @param {EventEmitter} prototype Gets `addEventListener`, `removeEventListener` and the `on*` attributes */
+/** @param {EventEmitter} prototype */
 function install(prototype) {
   for (const type of Object.keys(makers)) {
     Object.defineProperty(prototype, `on${type}`, {

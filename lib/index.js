@@ -14,11 +14,11 @@ const WebSocket = require('./websocket');
 const WebSocketServer = require('./websocket-server');
 
 installServer(WebSocketServer.prototype);
-// After the files above: tracers replace methods while they load.
+// After the requires: tracers replace methods while those files load.
 watchHooks(WebSocketServer.prototype);
 handleWith(Receiver.prototype);
 
-// The exports of ws: the class WebSocket, with the others as its properties.
+// The exports of ws: the class WebSocket with the others as properties.
 module.exports = Object.assign(WebSocket, {
   PerMessageDeflate,
   Receiver,

@@ -1,6 +1,6 @@
 'use strict';
 
-// Where a server listens: its option `port`, which ws hands to Node's `server.listen()`.
+// Where a server listens: option `port`, which ws passes to Node's `server.listen()`.
 
 const { closeSync } = require('node:fs');
 const { getSystemErrorMap, inspect } = require('node:util');
@@ -8,28 +8,26 @@ const { getSystemErrorMap, inspect } = require('node:util');
 /** @import { ServerOptions } from './options' */
 
 /**
- * At `port`, in the file system at `path`, or on the socket `fd`. Without a prototype: a polluted one must not decide
- * where.
+ * A port, a socket in the file system, or a descriptor. No prototype, as a polluted one must not decide where to
+ * listen.
  *
- * @typedef {{ __proto__: null, port: number, host?: string, path?: string, mode?: number | null,
- *   fd?: number, backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
+ * @typedef {{ __proto__: null, port: number, host?: string, path?: string, mode?: number | null, fd?: number, backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
  */
 
-/** Fields of `port` that a reactor knows; others, such as `readableAll`, need Node. */
+/** Fields of `port` that a reactor knows. Others, such as `readableAll`, need Node. */
 const FIELDS = new Set(['port', 'host', 'path', 'mode', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
 
-/** Begins an abstract name of Linux, whose length only Node knows. */
+/** First character of an abstract name on Linux, whose length only Node knows. */
 const ABSTRACT = '\0';
 
-/** Most bytes of a path that every version of Node takes as it is. */
+/** Bytes of the longest path that every version of Node accepts unchanged. */
 const LONGEST_PATH = process.platform === 'linux' ? 107 : 103;
 
 const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 
-/** Descriptors up to stderr stay open: something else would take their numbers. */
+/** Descriptors up to stderr stay open: a new file would get their numbers. */
 const LAST_STANDARD = 2;
 
-/** Characters that an error of Node shows. */
 const SHOWN = 28;
 
 /** @type {(port: unknown) => number | undefined} */
@@ -38,15 +36,12 @@ function portNumber(port) {
   return typeof number === 'number' && number >>> 0 === number && number <= 0xffff ? number : undefined;
 }
 
-/** A pipe, or a socket in the file system: as in Node, text that is no number of 0 or more. @type {(port: unknown) => port is string} */
+/** A pipe, or a socket in the file system: in Node, any text that is not a number of 0 or more. @type {(port: unknown) => port is string} */
 function isPipeName(port) {
   return typeof port === 'string' && !(Number(port) >= 0);
 }
 
-/**
- * @type {(options: { port?: unknown, host?: unknown, backlog?: unknown }) => unknown}
- * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
- */
+/** Throws as Node does. @type {(options: { port?: unknown, host?: unknown, backlog?: unknown }) => unknown} */
 function checkPort({ host, port }) {
   if (typeof port === 'object' || isPipeName(port)) return port;
   const number = portNumber(port);
@@ -68,27 +63,23 @@ function badPort(port) {
   return Object.assign(error, { code: 'ERR_SOCKET_BAD_PORT' });
 }
 
-/**
- * Returns null if only Node can listen there, or has an error for it.
- *
- * @type {(options: ServerOptions) => Place | null}
- */
+/** Null if only Node can listen there, or report why not. @type {(options: ServerOptions) => Place | null} */
 function placeOf({ backlog, host, port }) {
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
   if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;
-  // ws hands only this object to Node: the options beside it do not count.
+  // As in ws, the options beside this object do not count.
   const given = /** @type {Record<string, unknown> & Partial<Place>} */ (/** @type {object} */ (port));
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
   const { fd, mode, path, ...rest } = /** @type {typeof given} */ ({ __proto__: null, .../** @type {object} */ (given) });
-  // One field counts, in Node's order.
+  // Only one field counts, in Node's order.
   if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
   const number = portNumber(given.port);
   if (number !== undefined) return { __proto__: null, ...rest, port: number };
   return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, mode, backlog: given.backlog }) : null;
 }
 
-/** Returns null if only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
+/** Null if only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
 function localPlace(place) {
   const { fd = 0, path = '' } = place;
   const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= LONGEST_PATH;
@@ -96,7 +87,7 @@ function localPlace(place) {
   return isKnown ? { ...place, __proto__: null, port: 0 } : null;
 }
 
-/** The reactor has a duplicate: with the given descriptor open, listening would never end. @type {(place: Place) => void} */
+/** The reactor has a duplicate. With this descriptor open, listening would never end. @type {(place: Place) => void} */
 function closeGiven({ fd = 0 }) {
   if (fd > LAST_STANDARD) closeSync(fd);
 }
@@ -111,7 +102,7 @@ function addressOf({ address, family, port }) {
 }
 
 /**
- * The error of the native part, as `net.Server` would emit it: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
+ * The native error as `net.Server` would emit it: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
  *
  * @type {(error: Error & { code?: string }, place: Place, host: string | null) => Error}
  */
@@ -125,7 +116,7 @@ function listenError(error, { fd, path, port }, host) {
   const at = path === undefined ? port : -1;
   const shown = address === null ? '' : ` ${address}${at > 0 ? `:${at}` : ''}`;
   const failed = new Error(`listen ${code}: ${sentence}${shown}`);
-  // As in Node, a port that the system chose is not shown.
+  // As in Node, without a port that the system chose.
   return Object.assign(failed, { code, errno, syscall: 'listen', address }, address === null || at === 0 ? {} : { port: at });
 }
 

@@ -11,30 +11,25 @@ const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
 const { lendsMessages } = require('./reactor/batch');
 
-/** @import { Place } from './listening' */
-
 /**
- * The options of a server laid over the defaults, as given: they are coerced where they are used,
- * as in ws.
+ * Over the defaults, as given: like ws, we coerce options where they are used.
  *
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
 
 const { pong } = WebSocket.prototype;
 
-/** Most reactors of one environment. */
+/** For one environment. */
 const MOST_REACTORS = 64;
 
-/** Most connections. */
 const MOST_COUNT = 2 ** 31 - 1;
 
-/** Milliseconds: 32,767 s are the most that Linux takes. */
+/** Milliseconds: the maximum of Linux is 32,767 s. */
 const LONGEST_PROBE_DELAY = 32_767_000;
 
 /**
- * Connections that may wait to be accepted, if the system allows (Linux: `somaxconn`, 4096 by
- * default). After a restart a crowd of clients fills a queue of 511, as Node has it, and the others
- * try again after 1 s or more.
+ * Connections that may wait to be accepted, up to the system's limit (Linux: `somaxconn`, 4096). After a restart, a
+ * crowd of clients fills Node's queue of 511, and the rest retries after 1 s or more.
  */
 const BACKLOG = 4096;
 
@@ -61,7 +56,7 @@ const DEFAULTS = {
 };
 
 /**
- * The options that ws does not have. `server.options` has only those that were given, to look as in ws.
+ * Options that ws does not have. `server.options` has only the given ones, to look as in ws.
  *
  * @type {Record<string, import('./base/checks').Range & { initial: number | boolean | string | null }>}
  */
@@ -90,33 +85,24 @@ const OWN = {
   sendBudget: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
   historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
   topicOptions: { type: 'function', initial: null },
-  // By default the environment variable counts: see `reactorsOf`.
+  // Default: the environment variable; see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
-/** The names of all options. */
 const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol'];
 
-/** The numbers among the options of ws. */
+/** The numeric options of ws. */
 const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
 
-/** The options of the reactors, which all servers of a thread share. */
+/** Options of reactors: all servers of a thread share them. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
-/** The options of admission. */
 const ADMISSION = /** @type {const} */ (['maxConnections', 'maxConnectionsPerAddress', 'handshakesPerSecond', 'maxHeaderBytes', 'maxHeaders']);
 
-/** Options that decide which handshakes JavaScript sees, and may be assigned at any time. */
+/** Options that decide which handshakes JavaScript sees. A program may assign them at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
-/**
- * Lays the options over the defaults. An option that is undefined overrides its default, as in ws.
- *
- * @type {(given: ServerOptions) => ServerOptions}
- * @throws {TypeError} Unless exactly one of port, server and noServer is given; for a wrong type or
- *   a misspelt name
- * @throws {RangeError} For an option out of its range
- */
+/** Lays the options over the defaults. As in ws, an undefined option overrides its default. @type {(given: ServerOptions) => ServerOptions} */
 function merge(given) {
   const options = /** @type {ServerOptions} */ (/** @type {unknown} */ ({ ...DEFAULTS, ...given }));
   const { noServer, port, server } = options;
@@ -141,12 +127,7 @@ function merge(given) {
   return options;
 }
 
-/**
- * The value of one of OWN: not coerced, unlike the options of ws, and undefined is the default.
- *
- * @type {(options: ServerOptions, name: string) => any}
- * @throws {TypeError | RangeError}
- */
+/** Not coerced, unlike the options of ws; undefined is the default. @type {(options: ServerOptions, name: string) => any} */
 function own(options, name) {
   // Own properties only: a program may have extended Object.prototype.
   const value = Object.hasOwn(options, name) ? options[/** @type {keyof ServerOptions} */ (name)] : undefined;
@@ -154,17 +135,12 @@ function own(options, name) {
   return checkValue(OWN[name], value, `options.${name}`);
 }
 
-/** The values of OWN. @type {(options: ServerOptions) => any} @throws {TypeError | RangeError} */
+/** @type {(options: ServerOptions) => any} */
 function ownOf(options) {
   return Object.fromEntries(Object.keys(OWN).map((name) => [name, own(options, name)]));
 }
 
-/**
- * With 0 reactors one runs on the JavaScript thread.
- *
- * @type {(options: ServerOptions) => number}
- * @throws {TypeError | RangeError}
- */
+/** If 0, one reactor runs on the JavaScript thread. @type {(options: ServerOptions) => number} */
 function reactorsOf(options) {
   const given = own(options, 'reactors');
   if (given !== null) return given;
@@ -195,9 +171,9 @@ function watch(options, changed) {
 }
 
 /**
- * The options with which the reactor listens. `host`: IP literal; null is every address.
+ * `host`: IP literal, or null for every address.
  *
- * @type {(options: ServerOptions, place: Place, host: string | null, ask: number) => import('./native/binding').ListenOptions}
+ * @type {(options: ServerOptions, place: import('./listening').Place, host: string | null, ask: number) => import('./native/binding').ListenOptions}
  */
 function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host, ask) {
   const all = ownOf(options);
@@ -220,7 +196,7 @@ function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reuse
   };
 }
 
-/** The options with which a server of Node listens. @param {ServerOptions} options */
+/** For a server of Node. @param {ServerOptions} options */
 function sharedListenOptions(options) {
   const all = ownOf(options);
   const { handshakeTimeout, healthCheck } = all;
@@ -228,8 +204,7 @@ function sharedListenOptions(options) {
 }
 
 /**
- * Settings for accepted sockets, by the names of Node's servers. The delay is a multiple of 1000 ms; 0: as the system
- * has it.
+ * Under Node's names. The delay is a multiple of 1000 ms; 0: the default of the system.
  *
  * @type {(all: { keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }) => typeof all}
  */
@@ -237,29 +212,24 @@ function tcpOptions({ keepAlive, keepAliveInitialDelay, noDelay }) {
   return { keepAlive, keepAliveInitialDelay: Math.ceil(keepAliveInitialDelay / 1000) * 1000, noDelay };
 }
 
-/** The options with which the reactor serves a connection. @param {ServerOptions} options */
+/** For a connection of a reactor. @param {ServerOptions} options */
 function connectionOptions(options) {
   return engineOptions(options, options, !!options.autoPong && !hasOwnPong(options));
 }
 
-/**
- * Whether the class of its WebSockets has its own `pong()`, which answers pings instead of the
- * reactor.
- *
- * @type {(options: ServerOptions) => boolean}
- */
+/** Whether the `pong()` of a subclass answers pings, instead of the reactor. @param {ServerOptions} options */
 function hasOwnPong({ WebSocket: Class }) {
   return Class?.prototype?.pong !== pong;
 }
 
-/** The options for `setSocket()` of a connection's WebSocket. @param {ServerOptions} options */
+/** @param {ServerOptions} options */
 function socketOptions(options) {
   const { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation } = options;
   return { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation };
 }
 
 /**
- * The limits of admission; null: none. Where the server listens itself, the head of a request always has limits.
+ * Null without limits. A server that listens itself always limits the head of a request.
  *
  * @type {(options: ServerOptions, listens: boolean) => InstanceType<typeof Admission> | null}
  */
@@ -271,12 +241,7 @@ function admissionOf(options, listens) {
   return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;
 }
 
-/**
- * Checks the options that not every place to listen has.
- *
- * @type {(options: ServerOptions) => void}
- * @throws {TypeError | RangeError}
- */
+/** Checks options that depend on where the server listens. @param {ServerOptions} options */
 function checkPlace(options) {
   const place = options.port == null ? null : placeOf(options);
   const isTcp = place !== null && place.path === undefined;
@@ -292,10 +257,7 @@ function checkPlace(options) {
   if (place?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
 }
 
-/**
- * @type {(options: ServerOptions) => void}
- * @throws {TypeError} For a wrong path, or if others answer requests
- */
+/** @param {ServerOptions} options */
 function checkHealth(options) {
   const path = own(options, 'healthCheck');
   if (path === null) return;
@@ -303,14 +265,14 @@ function checkHealth(options) {
   if (options.port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
 }
 
-/** The rates at which clients may send: the reactors count. @type {(options: ServerOptions) => import('./native/binding').Rates | null} */
+/** How fast clients may send; the reactors count. @type {(options: ServerOptions) => import('./native/binding').Rates | null} */
 function ratesOf(options) {
   const { bytesPerSecond, limit: action, messagesPerSecond } = ownOf(options);
   if (messagesPerSecond === 0 && bytesPerSecond === 0) return null;
   return new (addon().Rates)(messagesPerSecond, bytesPerSecond, action === 'close');
 }
 
-/** The settings of the reactors. @type {(options: ServerOptions) => import('./reactor/start').Settings} */
+/** @type {(options: ServerOptions) => import('./reactor/start').Settings} */
 function reactorOptions(options) {
   return {
     given: SHARED.filter((name) => options[/** @type {keyof ServerOptions} */ (name)] != null),
@@ -322,7 +284,7 @@ function reactorOptions(options) {
 }
 
 /**
- * The settings of topics: `historyBudget` in bytes; null is the default.
+ * `historyBudget`: bytes; null: the default.
  *
  * @type {(options: ServerOptions) => { historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}
  */

@@ -1,6 +1,6 @@
 'use strict';
 
-// Under the name of ws, where tracers look for it to replace `on`.
+// ws has this file: tracers replace `on` of the class.
 
 const { Receiver } = require('./compat/receiver');
 

@@ -15,15 +15,15 @@ function createWebSocketStream(ws, options) {
   return new WebSocketStream(ws, options);
 }
 
-/** Chunks that are written are sent as messages, and messages are read as chunks. */
+/** Written chunks are sent as messages; messages are read as chunks. */
 class WebSocketStream extends Duplex {
   /** @param {AnyWebSocket} ws @param {DuplexOptions | undefined} options */
   constructor(ws, options) {
     super({ ...options, autoDestroy: false, emitClose: false, objectMode: false, writableObjectMode: false });
     this._ws = ws;
-    /** Whether `destroy()` terminates the connection. After an error of the peer it closes by itself. */
+    /** Whether `destroy()` terminates the connection. After a protocol error it closes by itself. */
     this._terminates = true;
-    // A program that replaces these may call the old ones without `this`, as in ws.
+    // As in ws, a program that replaces these may call the originals without `this`.
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
     ws.on('message', (/** @type {Buffer} */ data, /** @type {boolean} */ isBinary) => {
@@ -53,7 +53,7 @@ class WebSocketStream extends Duplex {
     else ws.send(chunk, callback);
   }
 
-  /** Calls back when the WebSocket has sent all and its side has ended. @type {(callback: (error?: Error) => void) => void} */
+  /** Calls back when everything is sent and our side has ended. @type {(callback: (error?: Error) => void) => void} */
   _final(callback) {
     const ws = this._ws;
     if (ws.readyState === ws.CONNECTING) {
@@ -61,9 +61,9 @@ class WebSocketStream extends Duplex {
       return;
     }
     const socket = ws._socket;
-    // The handshake failed: 'error' is coming.
+    // The handshake failed; 'error' follows.
     if (socket === null) return;
-    // The reactor ends its sockets itself: only the 'close' of the WebSocket shows it.
+    // The reactor ends its sockets itself, which shows only in 'close' of the WebSocket.
     const isStream = ws._bits === undefined || streamOf(/** @type {WebSocket} */ (/** @type {unknown} */ (ws))) !== null;
     if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
       callback();
@@ -71,13 +71,13 @@ class WebSocketStream extends Duplex {
       return;
     }
     if (isStream) {
-      // 'end' follows, with the 'close' of the WebSocket.
+      // 'end' follows, when the WebSocket emits 'close'.
       socket.once('finish', () => callback());
     } else {
       this.once('finish', () => {
         if (this.readableEnded) this.destroy();
       });
-      // Ahead of its other listeners: 'finish' comes before 'end'.
+      // First of the listeners, so that 'finish' comes before 'end'.
       ws.prependOnceListener('close', () => callback());
     }
     ws.close();
@@ -104,18 +104,18 @@ class WebSocketStream extends Duplex {
   }
 }
 
-/** Copies a message that its handler must not keep. @type {(ws: AnyWebSocket, data: unknown) => unknown} */
+/** Copies a borrowed message. @type {(ws: AnyWebSocket, data: unknown) => unknown} */
 function kept(ws, data) {
   return (Number(ws._bits) & BORROWED) !== 0 ? copyOf(data) : data;
 }
 
-/** An ArrayBuffer or a Blob has memory of its own already. @type {(data: unknown) => unknown} */
+/** An ArrayBuffer or a Blob already has its own memory. @type {(data: unknown) => unknown} */
 function copyOf(data) {
   if (Array.isArray(data)) return data.map(copyOf);
   return Buffer.isBuffer(data) ? Buffer.from(data) : data;
 }
 
-/** @type {(stream: Duplex) => void} */
+/** @param {Duplex} stream */
 function emitClose(stream) {
   stream.emit('close');
 }
@@ -129,7 +129,7 @@ function onEnd() {
 function onError(error) {
   this.removeListener('error', onError);
   this.destroy();
-  // Without another listener the error stays an uncaught exception.
+  // Without another listener, the error stays an uncaught exception.
   if (this.listenerCount('error') === 0) this.emit('error', error);
 }
 

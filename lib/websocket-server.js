@@ -29,39 +29,32 @@ const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage, Server as HttpServer } from 'node:http' */
-/** @import { Peer } from './handshake/request' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
-/** @import { ServerOptions } from './options' */
-/** @import { Counted } from './running/counts' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
-/** Called with a connection when it is open. @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
+/** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
 
 const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
 
-/** The argument of `slowest()`. */
 const COUNT = { type: /** @type {const} */ ('number'), least: 0, most: 2 ** 31 - 1 };
 
-/** The connection that is opening, until its WebSocket has taken over these fields. */
+/** Reused for each opening connection: its WebSocket copies these fields. */
 const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
-/** A WebSocket server: on a port of its own, on an HTTP server, or for upgrades that the program hands to it. */
+/** On a port of its own, on an HTTP server, or for upgrades that the program passes in. */
 class WebSocketServer extends EventEmitter {
-  /**
-   * @param {ServerOptions} options One of `port`, `server` and `noServer` is needed
-   * @param {() => void} [callback]
-   */
+  /** @param {import('./options').ServerOptions} options @param {() => void} [callback] */
   constructor(options, callback) {
     super();
     this._state = RUNNING;
     this.options = merge(options);
-    // A missing addon throws now, not when a client comes.
+    // A missing addon throws now, not when a client connects.
     addon();
-    this._nativePath = this.options.path; // which the reactor checks by itself
+    this._nativePath = this.options.path; // which the reactor checks
     this._listenerId = -1;
-    this._reactors = 0; // that take connections of the listener
+    this._reactors = 0; // that accept for this server
     /** @type {ReturnType<typeof import('./listening').addressOf>} */
     this._address = null;
     this._descriptor = /** @type {number | null} */ (null);
@@ -69,27 +62,27 @@ class WebSocketServer extends EventEmitter {
     this._ask = -1;
     this._shouldEmitClose = false;
     this._drain = /** @type {InstanceType<typeof import('./running/drain').Drain> | null} */ (null);
-    this._leaves = false; // its place to another process, also if it does not listen yet
+    this._leaves = false; // its place to another process, perhaps before it listens
     this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
     this._counts = new Counts();
-    this._rates = ratesOf(this.options); // null: clients may send as fast as they can
+    this._rates = ratesOf(this.options); // null: no limit
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
-    this._admission = admissionOf(this.options, this._listens); // null: everybody may connect
+    this._admission = admissionOf(this.options, this._listens); // null: no limits
     /** The async context of its listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
     this._removeListeners = /** @type {(() => void) | null} */ (null);
-    // Bound now, as in ws: an `emit` that a program assigns later does not see these events.
+    // Bound now, as in ws: an `emit` assigned later does not see these events.
     /** @type {EventEmitter['emit']} */
     this._emit = this.emit.bind(this);
     /** null: nobody has looked; undefined: untracked. @type {Set<Connection> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
-    /** The stand-in for the HTTP server that ws has on a port of its own. */
+    /** Stands for the HTTP server that ws has on its own port. */
     this._listener = /** @type {InstanceType<typeof ListenerServer>} */ (/** @type {unknown} */ (null));
     this._server = /** @type {HttpServer | null | undefined} */ (undefined);
-    // Both refer back to the server, which can be printed as JSON, as in ws.
+    // Both refer back to the server, which must stay printable as JSON, as in ws.
     for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
     watch(this.options, () => this._updateAsk());
     if (place !== null) {
@@ -102,12 +95,7 @@ class WebSocketServer extends EventEmitter {
     }
   }
 
-  /**
-   * Returns null unless the server listens; a string for a pipe or a socket with a path.
-   *
-   * @type {() => unknown}
-   * @throws {Error} In noServer mode
-   */
+  /** Null unless the server listens; a string for a pipe or a socket with a path. @returns {unknown} @throws {Error} In noServer mode */
   address() {
     if (this.options.noServer) throw new Error('The server is operating in "noServer" mode');
     if (!this._listens) return this._server ? this._server.address() : null;
@@ -116,7 +104,7 @@ class WebSocketServer extends EventEmitter {
 
   descriptor() {
     if (!this._accepts()) return null;
-    // A child that listens in the file system needs the file, however this process ends.
+    // A child needs the file of its socket even after this process has ended.
     state.native.shareListener(this._listenerId, false);
     return this._descriptor;
   }
@@ -137,7 +125,7 @@ class WebSocketServer extends EventEmitter {
     else state.native.closeListener(this._listenerId);
   }
 
-  /** @returns {Promise<void>} Resolved when the server is closed */
+  /** @returns {Promise<void>} */
   [Symbol.asyncDispose]() {
     return new Promise((resolve) => this.close(() => resolve()));
   }
@@ -158,7 +146,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * Answers an upgrade request that an HTTP server of Node has read.
+   * For a request that an HTTP server of Node has read.
    *
    * @type {(request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => void}
    * @throws {Error} If the socket has a WebSocket already
@@ -168,16 +156,15 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * The end of `handleUpgrade()`, when all checks have passed.
+   * The end of `handleUpgrade()`, after all checks.
    *
    * @type {(extensions: Extensions, key: string, protocols: Set<string>, request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => void | AnySocket}
-   * @throws {Error} If the socket has a WebSocket already
    */
   completeUpgrade(extensions, key, protocols, request, socket, head, callback) {
     return handshake(this, request, socket, head, callback).finish(extensions, key, protocols);
   }
 
-  /** @type {(request: IncomingMessage) => boolean} */
+  /** @param {IncomingMessage} request */
   shouldHandle(request) {
     const { path } = this.options;
     if (!path) return true;
@@ -190,24 +177,24 @@ class WebSocketServer extends EventEmitter {
     return this._state === RUNNING;
   }
 
-  /** False after `close()` or a hand-over, even if the socket is still open. */
+  /** False after `close()` or a hand-over, even while the socket is open. */
   _accepts() {
     return this._listenerId !== -1 && this._state === RUNNING && !this._leaves;
   }
 
-  /** A connection has come. It counts until it is `_closed`. */
+  /** It counts from here until `_closed`. */
   _came() {
     this._connections++;
   }
 
-  /** A connection has become a WebSocket. @type {(ws: Connection) => void} */
+  /** @param {Connection} ws */
   _opened(ws) {
     track(this, ws);
     this._counts.began(ws);
     this._drain?.joined(ws);
   }
 
-  /** A connection has ended, or its handshake. @type {(connection: Counted) => void} */
+  /** A connection or a handshake has ended. @param {import('./running/counts').Counted} connection */
   _closed(connection) {
     this._connections--;
     this._counts.left(connection);
@@ -218,7 +205,7 @@ class WebSocketServer extends EventEmitter {
     else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
   }
 
-  /** Acts on an OPEN or a REQUEST record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
+  /** `tag`: of an OPEN or a REQUEST record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
     this._came();
     hold();
@@ -226,36 +213,31 @@ class WebSocketServer extends EventEmitter {
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
 
-  /** @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
+  /** @type {WebSocketServer['_onOpened']} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateAsk();
-    // The reactor may have opened it before JavaScript wanted to decide.
+    // The reactor may have answered before JavaScript wanted to decide.
     if (isOpen && isAccepted) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }
 
-  /**
-   * Makes the WebSocket of a connection that the reactor opened by itself, and emits 'connection'.
-   *
-   * @type {(slot: number, bytes: Buffer, start: number) => void}
-   */
+  /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number) => void} */
   _welcome(slot, bytes, start) {
     readPeer(opening, slot, bytes, start);
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
     setContext(ws, this._context);
     withhold(ws);
-    // The reactor opened it before it knew that the server closes.
+    // The reactor opened it before it knew that the server was closing.
     if (!this._isRunning()) return ws.terminate();
-    // `emit` would make an array of its arguments, mostly without a listener.
+    // `emit` makes an array of its arguments, mostly for no listener.
     if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
     this._opened(ws);
     emitConnection(this, ws, bytes, start);
-    // No handler is running, so no record came with its message: everything waits for resume().
+    // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
-  /** The listener is closed. */
   _onReleased() {
     this._listenerId = -1;
     this._address = null;
@@ -268,25 +250,25 @@ class WebSocketServer extends EventEmitter {
     return { ...topicOptions(this.options), start: () => start(reactorOptions(this.options)) };
   }
 
-  /** Called before the table forgets its clients. */
+  /** Before the table forgets its clients. */
   _listClients() {
     list(this);
   }
 
-  /** @type {(error: Error) => void} */
+  /** @param {Error} error */
   _onFailed(error) {
     this._onReleased();
     this._emit('error', error);
   }
 
-  /** @type {(peer: Peer, protocol: string, extensions: string) => Connection} */
+  /** @type {(peer: import('./handshake/request').Peer, protocol: string, extensions: string) => Connection} */
   _makeWebSocket(peer, protocol, extensions) {
     try {
       const ws = new this.options.WebSocket(null, undefined, this.options);
       ws._attach(this, peer, protocol, extensions);
       return ws;
     } catch (error) {
-      // The connection must end in the reactor, too.
+      // The connection must also end in the reactor.
       const ws = new WebSocket(null);
       ws._attach(this, peer, protocol, extensions);
       ws.terminate();
@@ -294,14 +276,14 @@ class WebSocketServer extends EventEmitter {
     }
   }
 
-  /** Takes no more upgrades of an HTTP server, and is closed after its clients. */
+  /** Takes no more upgrades of an HTTP server, and closes after its clients. */
   _leave() {
     const { _server: server } = this;
     if (this._removeListeners !== null) {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
-    // A server of this package: its 'close' follows the last of its connections.
+    // Our own server emits 'close' after the last of its connections.
     if (server && !this.options.server) return void server.close(() => emitClose(this));
     if (clientsOf(this)?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
@@ -312,9 +294,9 @@ class WebSocketServer extends EventEmitter {
     process.nextTick(emitClose, this);
   }
 
-  /** Whether the reactor accepts by itself from now on. */
+  /** Returns whether the reactor accepts by itself. */
   _updateAsk() {
-    // JavaScript is not asked before the server listens, or if it does not.
+    // Without a listener of its own, or before there is one, JavaScript is not asked.
     if (this._listener === null) return true;
     const ask = wantedAsk(this, OWN);
     if (ask !== this._ask) {
@@ -328,7 +310,7 @@ class WebSocketServer extends EventEmitter {
 const { completeUpgrade, handleUpgrade, shouldHandle } = WebSocketServer.prototype;
 const { listenerCount } = EventEmitter.prototype;
 
-/** The methods that see handshakes, before a program can replace them. */
+/** The originals of methods that see handshakes. */
 const OWN = { completeUpgrade, emit: nodeEmit, handleUpgrade, listenerCount, shouldHandle };
 
 /** @type {(server: WebSocketServer, request: IncomingMessage, socket: AnySocket, head: Buffer, callback: OnOpened) => InstanceType<typeof Handshake>} */
@@ -337,7 +319,7 @@ function handshake(server, request, socket, head, callback) {
   return new Kind(server, request, socket, head, callback);
 }
 
-/** @type {(server: WebSocketServer) => void} */
+/** @param {WebSocketServer} server */
 function emitClose(server) {
   server._state = CLOSED;
   server._topics?.end();

@@ -53,15 +53,13 @@ const {
 } = require('./base/layout');
 
 /** @import { Peer } from './handshake/request' */
-/** @import { AnySocket, Connection, Data, Extensions } from './connection/state' */
-/** @import { ExtraFields, Fields, SentCallback, Server, Settings } from './connection/state' */
-/** @import { Given } from './client/client' */
+/** @import { AnySocket, Connection, Data, Extensions, ExtraFields, Fields, SentCallback, Server, Settings } from './connection/state' */
 /** @import { PreparedMessage, SendOptions } from '../types/sending' */
 
 /** @typedef {import('./topics/install').Fields} TopicFields */
 
 /**
- * Data has at most 125 bytes. By default a client masks and a server does not: `mask` has an effect over streams only.
+ * Data has at most 125 bytes. By default a client masks and a server does not.
  *
  * @typedef {(data?: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} SendControl
  */
@@ -69,9 +67,9 @@ const {
 /** @implements {Connection} */
 class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
   /**
-   * @param {string | URL | null} address null for a WebSocket that a server or `setSocket` opens
-   * @param {unknown} [protocols] Of a client: a subprotocol, several, or its options
-   * @param {Given} [options]
+   * @param {string | URL | null} address Null: a server or `setSocket` opens it
+   * @param {unknown} [protocols] One, several, or the options of a client
+   * @param {import('./client/client').Given} [options]
    */
   constructor(address, protocols, options) {
     super();
@@ -84,11 +82,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._turn = JUST_NOW;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
-    // The address of the peer: see `Peer` of handshake/request.js.
+    // The address of the peer, as in `Peer` of handshake/request.js.
     this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
-    // Its number among the WebSockets of servers, as they open; 0: not one of them.
+    // Number among the WebSockets of servers, in the order of opening; 0: none of them.
     this._order = 0;
     this._common = commonOf(address === null ? options : undefined);
     /** @type {ExtraFields | null} */
@@ -108,7 +106,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     const late = this._extra === null ? 0 : this._extra.lateBytes;
     const stream = streamOf(this);
     if (this._readyState === CONNECTING) return late;
-    // Node subtracts a failed write twice, in the callback of another failed write.
+    // Within the callback of a failed write, Node subtracts another failed write twice.
     const written = stream === null ? 0 : Math.max(stream.socket._writableState.length, 0);
     if ((this._bits & GONE) !== 0 || this._slot === NO_SLOT) return written + late;
     return Math.max(this._accepted - bytesSettled(this), 0) + written + late;
@@ -141,7 +139,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     return this._extra?.client?.url;
   }
 
-  /** Without a code the close frame is empty. @type {(code?: number, reason?: string | Uint8Array) => void} */
+  /** Without a code, the close frame is empty. @type {(code?: number, reason?: string | Uint8Array) => void} */
   close(code, reason) {
     const state = this.readyState;
     if (state === CONNECTING) return abort(this);
@@ -152,7 +150,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
 
-  /** Emits 'close' with the code and reason known so far; the connection must have ended. */
+  /** Emits 'close' with the code and reason so far. The connection must have ended. */
   emitClose() {
     this._readyState = CLOSED;
     const extra = this._extra;
@@ -160,28 +158,27 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     else this.emit('close', extra.closeCode, extra.closeMessage);
   }
 
-  /** @throws {TypeError} For a client whose handshake failed: there is nothing to pause */
+  /** @throws {TypeError} For a client whose handshake failed */
   pause() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    // A program may have paused or resumed the stream itself: this call counts, as in ws.
+    // The program may have paused or resumed the stream itself. As in ws, this call counts.
     const isStream = streamOf(this) !== null;
     if ((this._bits & PAUSED) !== 0 && !isStream && hasConnection(this)) return;
     if (log.enabled) log('connection %d: paused', this._order);
     this._bits |= PAUSED;
     this._ensureExtra().pausedIn = currentBatch();
-    // After the peer's last record only its end is unread.
+    // After the peer's last record, only its end is unread.
     if ((this._bits & PEER_DONE) !== 0 && !isStream) return;
     command(this, OUT_PAUSE);
   }
 
-  /** @throws {TypeError} As `pause()` */
   resume() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     if ((this._bits & PAUSED) === 0 && streamOf(this) === null && hasConnection(this)) return;
     this._bits &= ~PAUSED;
     if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
-    // With too many held records reading goes on after they are delivered.
+    // If too many records are held, reading resumes after their delivery.
     if (this._extra?.held?.isFull) return;
     command(this, OUT_RESUME);
   }
@@ -197,7 +194,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   /**
-   * Returns whether there is room for more; if not, 'drain' follows.
+   * Returns false if there is no room for more; 'drain' follows.
    *
    * @type {(data: Data | PreparedMessage, options?: SendOptions | SentCallback | null, callback?: SentCallback) => boolean}
    */
@@ -229,7 +226,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   /**
-   * Opens this WebSocket over a stream on which the handshake has been done.
+   * Opens this WebSocket over a stream, after the handshake.
    *
    * @type {(socket: AnySocket, head: Buffer, options: import('./duplex/attach').SocketOptions) => void}
    */
@@ -248,7 +245,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._destroy();
   }
 
-  /** Closes the socket at once; nothing but 'close' is emitted any more. */
+  /** Closes the socket at once. Only 'close' is emitted after that. */
   _destroy() {
     if ((this._bits & TERMINATED) !== 0) return;
     this._bits |= TERMINATED;
@@ -265,7 +262,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     return this._common.shared.localPort;
   }
 
-  /** The options of the server over the defaults, or those of the client. @returns {Settings} */
+  /** The options of the server or the client, over the defaults. @returns {Settings} */
   get _options() {
     return /** @type {Settings} */ (this._common.shared.options);
   }
@@ -286,13 +283,12 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._common = this._common.with({ protocol });
   }
 
-  /** Made on first use. */
   _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
     return this._extra;
   }
 
-  /** Makes it the connection of a slot. @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void} */
+  /** @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void} */
   _attach(owner, peer, protocol, extensions) {
     this._slot = peer._slot;
     this._generation = peer._generation;
@@ -304,13 +300,12 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     table.place(peer._slot, this);
   }
 
-  /** The socket of this WebSocket can be used from now on. */
   _open() {
     open(this);
     this.emit('open');
   }
 
-  /** Takes over the socket that the hooks of the handshake have seen. @type {(socket: AnySocket) => void} */
+  /** Takes over the socket that hooks of the handshake have seen. @param {AnySocket} socket */
   _adopt(socket) {
     const extra = this._ensureExtra();
     this._accepted = socket._owner._accepted;
@@ -319,14 +314,13 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     socket._owner = this;
   }
 
-  /** @type {(tag: number, offset: number, length: number) => void} */
+  /** @type {Connection['_onRecord']} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind < IN_SUBSCRIBED || kind === IN_CLOSING) receive.record(this, tag, offset, length);
     else topics.record(this, tag, offset, length);
   }
 
-  /** The reactor died. */
   _onFailed() {
     this._bits |= GONE | TERMINATED;
     if (this._readyState !== CLOSED) inContext(this, receive.finish, CAUSE.REACTOR_FAILED);
@@ -348,11 +342,11 @@ privateFields.install(WebSocket.prototype);
 topics.install(WebSocket.prototype);
 fixCapture(WebSocket.prototype);
 
-/** Delivers the held records without a resume(), after the socket has closed. @type {(ws: WebSocket) => void} */
+/** Delivers held records without a resume(), after the socket has closed. @param {WebSocket} ws */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
   receive.scheduleNext(ws);
 }
 
-// The class itself, as in ws: tracers look for it here.
+// As in ws, the class itself: tracers look for it here.
 module.exports = WebSocket;

@@ -6,10 +6,10 @@ const { INDIRECT } = require('./bits');
 
 /** @import { WebSocket } from '../connection/state' */
 
-/** The type of each AsyncResource. */
+/** Symbols that every AsyncResource has. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
-/** Tools that look for what keeps a process alive ask each resource of async_hooks. */
+/** Tools that look for what keeps a process alive call `hasRef` of each resource. */
 class Context extends AsyncResource {
   hasRef() {
     return false;
@@ -18,12 +18,12 @@ class Context extends AsyncResource {
 
 const create = () => new Context('WebSocket', { requireManualDestroy: true });
 
-/** The context in which the package was loaded: for what a reactor's thread calls. */
+/** The context in which the package was loaded, for calls from a reactor's thread. */
 const root = create();
 
 /**
- * The current context, in which the events of a connection run later; null if no AsyncLocalStorage
- * has a store in it. With a store an AsyncResource of any Node has one property more.
+ * The current context, for later events; null if no AsyncLocalStorage has a store. A store adds a symbol to each
+ * AsyncResource.
  *
  * @type {() => AsyncResource | null}
  */

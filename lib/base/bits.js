@@ -1,11 +1,10 @@
 'use strict';
 
-// The state of a connection beside its `readyState`: one number, its `_bits`, saves memory of idle connections.
-// HOLDING and INDIRECT sum up fields of `_extra`, so that a message takes one test. Any other bit is a fact that nothing
-// else says.
+// The state of a connection beside `readyState`: one number (`_bits`) saves memory of idle connections. HOLDING and
+// INDIRECT summarize `_extra`, so that a message takes one test.
 
 module.exports = {
-  // With any of these, NOT_PLAIN, a message cannot just be emitted.
+  // With any of these (NOT_PLAIN), a message cannot simply be emitted.
 
   /** Until `resume()`. */
   PAUSED: 0x01,
@@ -15,15 +14,15 @@ module.exports = {
   TERMINATED: 0x04,
   /** `allowSynchronousEvents` is false. */
   ONE_BY_ONE: 0x08,
-  /** Messages are converted, emitted in an async context, or caught when they are rejected; or this is a handshake. */
+  /** Messages are converted, have an async context, or their rejections are caught; or this is a handshake. */
   INDIRECT: 0x10,
   NOT_PLAIN: 0x1f,
 
-  // How far the peer, this side and the socket are.
+  // Progress of the peer, this side and the socket.
 
-  /** The peer's last frame has come: a close frame, or one that breaks the protocol. */
+  /** The peer's last frame has arrived: a close frame, or one that breaks the protocol. */
   PEER_DONE: 0x20,
-  /** The peer has ended its side, which is reported later. */
+  /** The peer has ended its side; the report comes later. */
   END_WAITS: 0x40,
   CLOSE_SENT: 0x80,
   ERROR_EMITTED: 0x100,
@@ -35,12 +34,12 @@ module.exports = {
   // What never changes.
 
   CLIENT: 0x800,
-  /** Pings are answered by the `pong()` of a subclass. */
+  /** The `pong()` of a subclass answers pings. */
   OWN_PONG: 0x1000,
-  /** Option `messages`: they are taken back when their handlers have returned. */
+  /** Option `messages`: memory is taken back when the handler has returned. */
   BORROWED: 0x2000,
 
-  /** The cause of the end, one of CAUSES, once it is known. */
+  /** The cause of the end (one of CAUSES), once known. */
   CAUSE_SHIFT: 24,
   CAUSE_BITS: 0x1f << 24,
 };

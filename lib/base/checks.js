@@ -2,17 +2,16 @@
 
 const { inspect } = require('node:util');
 
-/** The longest delay of a timer, in milliseconds; also the longest `spin`, in microseconds. */
+/** The longest delay of a timer in milliseconds; also the longest `spin` in microseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /** The largest limit of ws. */
 const MOST = 2 ** 31 - 1;
 
 /**
- * The values of an option: of a number the least and the most, of a string all.
+ * What an option may be: a number from `least` to `most`, or one of `values`.
  *
- * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[] }}
- *   Range
+ * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[] }} Range
  */
 
 /** @type {(range: Range, value: unknown, label: string) => unknown} @throws {TypeError | RangeError} */
@@ -29,21 +28,12 @@ function checkValue({ type, least = 0, most = 0, values }, value, label) {
   return value;
 }
 
-/**
- * @param {string} label
- * @param {string} wanted The type wanted, with an article
- * @param {unknown} value
- */
+/** `wanted`: with an article, such as 'a number'. @type {(label: string, wanted: string, value: unknown) => TypeError} */
 function wrongType(label, wanted, value) {
   return new TypeError(`${label} must be ${wanted}. Received ${inspect(value, { depth: 0 })}`);
 }
 
-/**
- * An unknown name is an error where all options are our own.
- *
- * @type {(options: object | null | undefined, known: string[], label: string) => void}
- * @throws {TypeError}
- */
+/** An unknown name is an error where all options are our own. @type {(options: object | null | undefined, known: string[], label: string) => void} */
 function checkNames(options, known, label) {
   if (options === undefined || options === null) return;
   for (const name of Object.keys(options)) {
@@ -52,10 +42,9 @@ function checkNames(options, known, label) {
 }
 
 /**
- * Numbers that ws coerces: there anything else would mean no limit, or no time.
+ * Numbers that ws coerces. Anything else would mean no limit, or no time.
  *
  * @type {(options: Record<string, any>, names: string[], label?: string) => void}
- * @throws {TypeError | RangeError}
  */
 function checkNumbers(options, names, label = 'options') {
   for (const name of names) {
@@ -68,22 +57,16 @@ function checkNumbers(options, names, label = 'options') {
 }
 
 /**
- * A limit as in ws: an integer of 32 bits, where 0 and less is no limit, but a fraction of 1 is
- * one. More than MOST is no limit either: to ws 1e10, meant as "no limit", is 1410065408.
+ * A limit as ws reads it: 32 bits; 0 and less is none, a fraction counts as 1. More than MOST is none either: ws reads
+ * 1e10, meant as "no limit", as 1410065408.
  *
- * @param {number | undefined} value Of any type in fact
- * @returns {number} 0 is no limit
+ * @type {(value?: number) => number}
  */
 function limit(value = 0) {
   return value > MOST ? 0 : Math.max(value | 0, value > 0 ? 1 : 0);
 }
 
-/**
- * A delay for `setTimeout`: at most the longest that it takes.
- *
- * @param {unknown} value Milliseconds
- * @returns {number} Milliseconds, at least 1
- */
+/** A delay for `setTimeout`: from 1 ms to the longest. @type {(value: unknown) => number} */
 function delay(value) {
   const number = /** @type {number} */ (value);
   return number >= 1 ? Math.trunc(Math.min(number, LONGEST_DELAY)) : 1;

@@ -1,29 +1,24 @@
 'use strict';
 
 module.exports = {
-  // Ready states.
   CONNECTING: 0,
   OPEN: 1,
   CLOSING: 2,
   CLOSED: 3,
   READY_STATES: ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'],
 
-  // Slot and generation of a WebSocket that is no connection of the reactor. The reactor never
-  // gives them out.
+  // Slot and generation of a WebSocket without a connection in the reactor, which never assigns them.
   NO_SLOT: -1,
   NO_GENERATION: 0,
 
-  /**
-   * Key, on the socket of a handshake that was just accepted: the function that opens a WebSocket
-   * on it, `(ws) => void`.
-   */
+  /** Key, on the socket of an accepted handshake: `(ws) => void`, which opens a WebSocket on it. */
   kOpen: Symbol('open'),
   /** Key, on a socket and on the stand-in for `_receiver`: its WebSocket. */
   kWebSocket: Symbol('websocket'),
   /** Key, on an error: the close code of the answer. */
   kStatusCode: Symbol('status-code'),
 
-  /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */
+  /** The only empty Buffer: empty messages and close reasons are this object, as in ws. */
   EMPTY_BUFFER: Buffer.alloc(0),
   /** `Buffer` without its argument checks: `new FastBuffer(arrayBuffer, byteOffset, length)`. */
   FastBuffer: /** @type {{ [Symbol.species]: new (memory: ArrayBufferLike, start?: number, length?: number) => Buffer }} */ (

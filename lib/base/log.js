@@ -2,17 +2,12 @@
 
 const { debuglog } = require('node:util');
 
-/** What `NODE_DEBUG=reactor-ws` prints: handshakes, ends and pauses, nothing for each message. */
+/** Prints with `NODE_DEBUG=reactor-ws`: handshakes, ends and pauses, but no messages. */
 const log = debuglog('reactor-ws');
 
 const given = new Set();
 
-/**
- * Warns by `process.emitWarning`, the same text once.
- *
- * @param {string} code
- * @param {string} text Its message, without the name of the package
- */
+/** `process.emitWarning`, once for each text. @type {(code: string, text: string) => void} */
 function warn(code, text) {
   if (given.has(text)) return;
   given.add(text);
@@ -20,12 +15,10 @@ function warn(code, text) {
 }
 
 /**
- * An unknown name causes a warning only, as programs keep their own options here. If it differs
- * from a known one in capitals, or by an s at the end of a word, such as `maxConnection`, it is an
- * error: a limit would be missing.
+ * Only warns of an unknown name, as programs keep their own options here. But a name that differs from a known one in
+ * case or by a plural s (`maxConnection`) is an error: a limit would be missing.
  *
  * @type {(options: object, known: string[], label: string) => void}
- * @throws {TypeError}
  */
 function reportUnknown(options, known, label) {
   for (const name of Object.keys(options)) {

@@ -6,7 +6,7 @@ const { FastBuffer } = require('./constants');
 
 const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
-/** Of all typed arrays: a property of the view itself must not decide what is sent. @type {(name: string) => (this: ArrayBufferView) => any} */
+/** Not a property of the view itself, which must not decide what is sent. @type {(name: string) => (this: ArrayBufferView) => any} */
 function getter(name) {
   return /** @type {{ get: () => unknown }} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
 }
@@ -15,12 +15,12 @@ const lengthOf = getter('length');
 const offsetOf = getter('byteOffset');
 const bufferOf = getter('buffer');
 
-/** Whether two views of the same length show the same bytes. @type {(one: Uint8Array, other: Uint8Array) => boolean} */
+/** For views of the same length. @type {(one: Uint8Array, other: Uint8Array) => boolean} */
 function isSameMemory(one, other) {
   return one === other || (offsetOf.call(one) === offsetOf.call(other) && bufferOf.call(one) === bufferOf.call(other));
 }
 
-/** Copies shared memory: native code must not look at bytes that another thread may change. @type {(view: Uint8Array) => Uint8Array} */
+/** Copies shared memory: another thread may change it while native code reads it. @type {(view: Uint8Array) => Uint8Array} */
 function unshared(view) {
   return isUint8Array(view) && isSharedArrayBuffer(bufferOf.call(view)) ? new FastBuffer(new Uint8Array(view).buffer) : view;
 }

@@ -8,12 +8,7 @@ const tls = require('node:tls');
 
 const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:", "https:", or "ws+unix:"';
 
-/**
- * `http:` and `https:` stand for `ws:` and `wss:`. The rest is not checked yet: see `complaint`.
- *
- * @type {(address: string | URL, base?: URL) => URL}
- * @throws {SyntaxError}
- */
+/** `http:` and `https:` stand for `ws:` and `wss:`. `complaint` checks the rest. @type {(address: string | URL, base?: URL) => URL} */
 function parseAddress(address, base) {
   let url;
   try {
@@ -22,20 +17,20 @@ function parseAddress(address, base) {
     throw new SyntaxError(`Invalid URL: ${address}`);
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return url;
-  // The caller's object stays as it is.
+  // The caller's object stays unchanged.
   const copy = new URL(url);
   copy.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
   return copy;
 }
 
-/** Why a client cannot connect there. @type {(url: URL) => string | undefined} */
+/** Why a client cannot connect. @type {(url: URL) => string | undefined} */
 function complaint(url) {
   if (!['ws:', 'wss:', 'ws+unix:'].includes(url.protocol)) return WRONG_PROTOCOL;
   if (url.protocol === 'ws+unix:' && !url.pathname) return "The URL's pathname is empty";
   return url.hash ? 'The URL contains a fragment identifier' : undefined;
 }
 
-/** The options of `http.request` that the address determines. @type {(url: URL) => RequestOptions} */
+/** Options of `http.request` from the address. @type {(url: URL) => RequestOptions} */
 function whereOf(url) {
   const isSecure = url.protocol === 'wss:';
   const { hostname } = url;
@@ -62,7 +57,7 @@ function credentialsOf(url) {
   return `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
 }
 
-/** @param {RequestOptions} options Of `http.request`: until now `path` is the path of the request */
+/** `path` was the path of the request so far. @param {RequestOptions} options */
 function connectPlain(options) {
   options.path = options.socketPath;
   return net.connect(/** @type {net.NetConnectOpts} */ (options));

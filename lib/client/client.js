@@ -35,7 +35,7 @@ const DEFAULTS = {
   maxRedirects: 10,
 };
 
-/** The numbers among the options of ws. */
+/** The numeric options of ws. */
 const NUMBERS = ['closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs', 'maxRedirects'];
 
 /** Options of `http.request` that a program cannot set. */
@@ -48,31 +48,29 @@ const KEY_BYTES = 16;
 /** @typedef {import('../../index').ClientOptions} ClientOptions */
 
 /**
- * The options as a program gives them, with the WebSocket of this package.
+ * As a program gives them, with the WebSocket of this package.
  *
- * @typedef {Omit<ClientOptions, 'finishRequest'> & {
- *   finishRequest?: (request: ClientRequest, ws: WebSocket) => void, protocols?: unknown }} Given
+ * @typedef {Omit<ClientOptions, 'finishRequest'> & { finishRequest?: (request: ClientRequest, ws: WebSocket) => void, protocols?: unknown }} Given
  */
 
-/** The options laid over the defaults. @typedef {Omit<typeof DEFAULTS, 'perMessageDeflate'> & Given} Settings */
+/** Over the defaults. @typedef {Omit<typeof DEFAULTS, 'perMessageDeflate'> & Given} Settings */
 
 /** @typedef {Omit<https.RequestOptions, 'headers'> & { headers: OutgoingHttpHeaders }} Requested */
 
 /** @typedef {Client} ClientHandshake */
 
-/** The opening handshake of a client. */
 class Client {
   /**
    * @param {WebSocket} ws
    * @param {string[]} protocols
-   * @param {Given | undefined} options Not checked yet
+   * @param {Given} [options]
    */
   constructor(ws, protocols, options) {
     this.ws = ws;
     this.protocols = protocols;
     this.options = options;
     this.redirects = 0;
-    // Of the request that is under way.
+    // Of the current request.
     this.url = '';
     this.settings = /** @type {Settings} */ (/** @type {unknown} */ (null));
     this.key = '';
@@ -81,18 +79,13 @@ class Client {
     this.deflate = null;
     /** @type {ClientRequest | null} */
     this.request = null;
-    /** Whether the request was aborted here, so that its error is not reported. */
+    /** Aborted here: its error is not reported. */
     this.isAborted = false;
-    /** The address of the first request. @type {{ host: string, isIpc: boolean, isSecure: boolean } | null} */
+    /** Address of the first request. @type {{ host: string, isIpc: boolean, isSecure: boolean } | null} */
     this.origin = null;
   }
 
-  /**
-   * Sends a request.
-   *
-   * @type {(url: URL) => void}
-   * @throws {SyntaxError | RangeError | TypeError} For wrong arguments of the constructor
-   */
+  /** Throws for wrong arguments of the constructor. @param {URL} url */
   start(url) {
     const { ws } = this;
     const settings = /** @type {Settings} */ ({ ...DEFAULTS, ...this.options, ...NOT_GIVEN });
@@ -127,7 +120,7 @@ class Client {
     else request.end();
   }
 
-  /** @type {(url: URL) => Requested} */
+  /** @param {URL} url */
   requestOptions(url) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
     const { deflate, key, settings } = this;
@@ -154,19 +147,14 @@ class Client {
     };
   }
 
-  /**
-   * Keeps credentials from the host that a redirect leads to. A 'redirect' listener has to do so
-   * itself.
-   *
-   * @type {(url: URL, requested: Requested) => void}
-   */
+  /** Keeps credentials from the host of a redirect. A 'redirect' listener must do so itself. @type {(url: URL, requested: Requested) => void} */
   guardSecrets(url, requested) {
     const isSecure = url.protocol === 'wss:';
     const isIpc = url.protocol === 'ws+unix:';
     const host = isIpc ? /** @type {string} */ (requested.socketPath) : url.host;
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
-      // A copy, as the object is the caller's, with names in lower case to look up.
+      // A copy, as the object is the caller's; in lower case for lookup.
       const given = Object.entries(this.options?.headers || {});
       const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
       this.options = { ...this.options, headers };
@@ -213,7 +201,7 @@ class Client {
     });
   }
 
-  /** Why the connection must fail after an answer (RFC 6455, 4.1). @type {(response: IncomingMessage) => string | undefined} */
+  /** Why the connection must fail (RFC 6455, 4.1). @type {(response: IncomingMessage) => string | undefined} */
   faultOf({ headers }) {
     const { deflate, offered, ws } = this;
     if (headers.upgrade?.toLowerCase() !== 'websocket') return 'Invalid Upgrade header';
@@ -222,7 +210,7 @@ class Client {
     if (protocol === undefined && offered.size !== 0) return 'Server sent no subprotocol';
     if (protocol !== undefined && offered.size === 0) return 'Server sent a subprotocol but none was requested';
     if (protocol !== undefined && !offered.has(protocol)) return 'Server sent an invalid subprotocol';
-    // As in ws it stays if the extensions are wrong.
+    // As in ws, it stays if the extensions are wrong.
     ws._protocol = protocol || '';
     const header = headers['sec-websocket-extensions'];
     if (header === undefined) return undefined;
@@ -237,7 +225,7 @@ class Client {
     }
   }
 
-  /** The server answers without an upgrade. @type {(request: ClientRequest, response: IncomingMessage, url: URL) => void} */
+  /** Without an upgrade. @type {(request: ClientRequest, response: IncomingMessage, url: URL) => void} */
   answered(request, response, url) {
     const { settings, ws } = this;
     const { headers } = response;
@@ -263,27 +251,22 @@ class Client {
   }
 }
 
-/**
- * Checks the subprotocols of a client.
- *
- * @type {(protocols: string[]) => Set<string>}
- * @throws {SyntaxError}
- */
+/** @type {(protocols: string[]) => Set<string>} */
 function offeredProtocols(protocols) {
   if (protocols.length === 0) return new Set();
   try {
     const offered = parse(protocols.join(','));
     if (offered.size === protocols.length && protocols.every((one) => offered.has(one))) return offered;
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw new SyntaxError('An invalid or duplicated subprotocol was specified');
 }
 
 /**
- * `new WebSocket(address, protocols, options)`. The options may be in the place of the protocols.
+ * `new WebSocket(...)`: options may be in the place of protocols.
  *
- * @type {(ws: WebSocket, address: string | URL, protocols: unknown, options: Given | undefined) => void}
+ * @type {(ws: WebSocket, address: string | URL, protocols: unknown, options?: Given) => void}
  */
 function connect(ws, address, protocols, options) {
   if (typeof protocols === 'object' && protocols !== null && !Array.isArray(protocols)) {
@@ -299,18 +282,14 @@ function connect(ws, address, protocols, options) {
   client.start(parseAddress(address));
 }
 
-/** `close()` and `terminate()` before the connection is open. @type {(ws: WebSocket) => void} */
+/** `close()` and `terminate()` before 'open'. @param {WebSocket} ws */
 function abort(ws) {
   const client = ws._extra?.client;
   if (!client) throw new Error(NEVER_CONNECTED);
   abortHandshake(client, /** @type {ClientRequest} */ (client.request), NEVER_CONNECTED);
 }
 
-/**
- * Fails a handshake: `stream` is the request, or the socket of its answer.
- *
- * @type {(client: Client, stream: ClientRequest | AnySocket, message: string) => void}
- */
+/** `stream`: the request, or the socket of its answer. @type {(client: Client, stream: ClientRequest | AnySocket, message: string) => void} */
 function abortHandshake(client, stream, message) {
   const { ws } = client;
   startClosing(ws);
@@ -320,7 +299,7 @@ function abortHandshake(client, stream, message) {
   if (stream.setHeader) {
     client.isAborted = true;
     stream.abort();
-    // abort() leaves the socket of a request that was answered.
+    // abort() leaves the socket of an answered request.
     if (stream.socket && !stream.socket.destroyed) stream.socket.destroy();
     process.nextTick(fail, ws, error);
   } else {

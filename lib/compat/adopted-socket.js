@@ -7,13 +7,11 @@ const { STATES, Socket } = require('./socket');
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
 /**
- * Turns a net.Socket, whose connection the reactor has adopted, into the Socket of its WebSocket: the same object, with
- * its listeners and its place in the server's count.
+ * Turns a net.Socket whose connection the reactor has adopted into the Socket of its WebSocket: the same object, with
+ * its listeners and its place in the server's count. `early`: bytes from before the reactor reads; `answered`: bytes
+ * from before the WebSocket writes.
  *
- * @param {AnySocket & net.Socket} socket
- * @param {WebSocket} ws
- * @param {number} early Bytes that came before the reactor reads
- * @param {number} answered Bytes that left before the WebSocket writes
+ * @type {(socket: AnySocket & net.Socket, ws: WebSocket, early: number, answered: number) => void}
  */
 function become(socket, ws, early, answered) {
   const { _handle: handle, remoteAddress: address, remoteFamily: family, remotePort: port } = socket;
@@ -23,19 +21,14 @@ function become(socket, ws, early, answered) {
   for (const name of STATES) delete socket[name];
   Object.setPrototypeOf(Object.assign(socket, adopted), Socket.prototype);
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
-  // The reactor has a descriptor of its own.
+  // The reactor has its own descriptor.
   socket._handle = null;
   handle.close();
-  // An error of `destroy(error)` is not an error of the WebSocket.
+  // An error of `destroy(error)` is not the WebSocket's.
   socket.on('error', () => {});
 }
 
-/**
- * Removes the methods that the HTTP server has put on the socket: they detach its parser when a
- * listener is added.
- *
- * @type {(socket: AnySocket) => void}
- */
+/** Removes methods that the HTTP server has put on the socket: they detach its parser when a listener is added. @param {AnySocket} socket */
 function forgetParser(socket) {
   for (const name of ['on', 'addListener', 'prependListener']) {
     const own = Object.hasOwn(socket, name) ? socket[name] : null;

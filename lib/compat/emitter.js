@@ -3,8 +3,8 @@
 const EventEmitter = require('node:events');
 
 /**
- * Where an emitter keeps its listeners, in place of Node's dictionary. Emitters with the same
- * listeners share a layout: each takes 150 bytes less, and finds listeners faster.
+ * Replaces Node's dictionary of listeners. Emitters with the same listeners share a layout: each takes 150 bytes less,
+ * and finds listeners faster.
  */
 function Listeners() {}
 Listeners.prototype = Object.freeze(Object.create(null));
@@ -14,27 +14,25 @@ function symbolOf(description) {
   return Object.getOwnPropertySymbols(new EventEmitter()).find((symbol) => symbol.description === description);
 }
 
-/** Key: whether the emitter keeps the object that it found, which may hold `undefined`. */
+/** Key: whether the emitter keeps its `_events`, which may hold `undefined`. */
 const kShapeMode = symbolOf('shapeMode');
 
-/** Key: whether the emitter catches rejections of its listeners. */
+/** Key: whether the emitter catches its listeners' rejections. */
 const kCapture = symbolOf('kCapture');
 
 /**
- * @typedef {object} Emitting Private parts of Node's constructor
- * @property {Function} init
- * @property {boolean} [usingDomains] Whether `node:domain` is loaded
- * @property {boolean} captureRejections
+ * Private parts of Node's constructor; `usingDomains`: whether `node:domain` is loaded.
+ *
+ * @typedef {{ init: Function, usingDomains?: boolean, captureRejections: boolean }} Emitting
  */
 
-/** The `init` of Node's constructor, as long as `node:domain` has not put another in its place. */
+/** Node's own, unless `node:domain` has replaced it. */
 const { init, usingDomains } = /** @type {Emitting} */ (/** @type {unknown} */ (EventEmitter));
 const plainInit = usingDomains ? null : init;
 
 /**
- * EventEmitter, for a class with many instances. Node's constructor is not called if it would only
- * record, in 24 bytes, that nothing is special. It keeps the `_events` that it finds, so its
- * dictionary of 250 bytes is never made.
+ * EventEmitter for a class with many instances. Node's constructor is skipped if it would only record, in 24 bytes,
+ * that nothing is special. It keeps existing `_events`, so its dictionary of 250 bytes is never made.
  *
  * @this {any}
  */
@@ -51,7 +49,7 @@ Emitter.prototype = EventEmitter.prototype;
 Object.setPrototypeOf(Emitter, EventEmitter);
 Object.defineProperty(Emitter, 'name', { value: EventEmitter.name });
 
-/** Keeps instances as they were made, whatever `EventEmitter.prototype` says later. @type {(prototype: object) => void} */
+/** Keeps instances as they were made, whatever `EventEmitter.prototype` says later. @param {object} prototype */
 function fixCapture(prototype) {
   if (kCapture !== undefined) Object.defineProperty(prototype, kCapture, { value: false, writable: true });
 }

@@ -1,9 +1,9 @@
 'use strict';
 
-/** A silent socket is reported too late by at most this part of its timeout. */
+/** 'timeout' is late by at most this part of the time. */
 const GRAIN = 1 / 8;
 
-/** Emits 'timeout' of a socket after a time without a byte in either direction. */
+/** Emits 'timeout' of a socket after some time without a byte in either direction. */
 class IdleTimer {
   /** @param {InstanceType<typeof import('./socket').Socket>} socket */
   constructor(socket) {
@@ -15,7 +15,7 @@ class IdleTimer {
     this.timer = undefined;
   }
 
-  /** @type {(milliseconds: unknown) => void} 0 is never @throws {TypeError | RangeError} As of a socket of Node */
+  /** 0: never. Throws as Node does. @param {unknown} milliseconds */
   set(milliseconds) {
     if (typeof milliseconds !== 'number') {
       const error = new TypeError('The "msecs" argument must be of type number.');
@@ -42,7 +42,7 @@ class IdleTimer {
     if (this.bytes !== this.socket.bytesRead + this.socket.bytesWritten) {
       this.moved();
     } else if (performance.now() - this.since >= this.limit) {
-      // Once for each silence, as in Node.
+      // Once per silence, as in Node.
       this.since = Infinity;
       this.socket.emit('timeout');
     }

@@ -11,8 +11,8 @@ const { warn } = require('../base/log');
 const { emit } = EventEmitter.prototype;
 
 /**
- * Stands for the HTTP server that ws has on a port of its own: `wss._server`. The reactor listens
- * and answers, so there is no 'request', and 'upgrade' only where a listener decides.
+ * Stands for the HTTP server that ws has on its own port: `wss._server`. The reactor listens and answers: 'request'
+ * never comes, and 'upgrade' only where a listener decides.
  */
 class ListenerServer extends EventEmitter {
   /**
@@ -22,13 +22,13 @@ class ListenerServer extends EventEmitter {
   constructor(wss, connected) {
     super();
     this._wss = wss;
-    // Not enumerable: the two refer to each other, and JSON would not end.
+    // Not enumerable: as the two refer to each other, JSON would not end.
     Object.defineProperty(this, '_wss', { value: wss, enumerable: false });
     /** @type {(request: IncomingMessage, socket: import('node:stream').Duplex, head: Buffer) => void} */
     this._upgrade = (request, socket, head) => wss.handleUpgrade(request, socket, head, connected);
     super.on('upgrade', this._upgrade);
     this._unreferenced = false;
-    /** undefined: no limit. @type {number | undefined} */
+    /** Undefined: no limit. @type {number | undefined} */
     this._most = undefined;
   }
 
@@ -36,7 +36,7 @@ class ListenerServer extends EventEmitter {
     return this._most;
   }
 
-  /** Upgrades above that number are dropped, so JavaScript has to see each. */
+  /** JavaScript must see each upgrade, to drop those above the number. */
   set maxConnections(most) {
     this._most = most;
     this._wss._updateAsk();
@@ -49,7 +49,7 @@ class ListenerServer extends EventEmitter {
     return this;
   }
 
-  /** Closes a connection that is one too many. @type {(socket: import('node:net').Socket) => boolean} */
+  /** Closes a connection above the limit. @type {(socket: import('node:net').Socket) => boolean} */
   drops(socket) {
     if (this._most == null || this._wss._connections <= this._most) return false;
     const { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort } = socket;
@@ -88,7 +88,7 @@ class ListenerServer extends EventEmitter {
     return this;
   }
 
-  /** @type {(does: boolean) => void} */
+  /** @param {boolean} does */
   _refer(does) {
     if (this._unreferenced !== does) return;
     this._unreferenced = !does;
@@ -97,19 +97,17 @@ class ListenerServer extends EventEmitter {
     else release();
   }
 
-  /** The server listens from now on. The owner calls it. */
   _onBound() {
     if (!this._unreferenced) hold();
   }
 
-  /** Descriptors have run out, or the kernel's memory to watch them. @type {(count: number) => void} */
+  /** Descriptors have run out, or kernel memory to watch them. @param {number} count */
   _onRefused(count) {
     warn('REACTOR_WS_EXHAUSTED', 'no descriptors are left, or no more can be watched: connections are closed as they come');
     this._wss._counts.exhausted += count;
     this._wss._emit('exhausted', count);
   }
 
-  /** The server listens no more. The owner calls it. */
   _onReleased() {
     if (!this._unreferenced) release();
     this.emit('close');

@@ -11,7 +11,7 @@ const { ReceiverView, SenderView, define } = require('./views');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
-/** Fields of ws that are not documented and that programs read all the same. @type {Record<string, (ws: WebSocket) => unknown>} */
+/** Undocumented fields of ws that programs read. @type {Record<string, (ws: WebSocket) => unknown>} */
 const getters = {
   _autoPong: (ws) => !!ws._options?.autoPong,
   _binaryType: binaryTypeOf,
@@ -20,7 +20,7 @@ const getters = {
   _closeFrameSent: (ws) => (ws._bits & CLOSE_SENT) !== 0,
   _closeMessage: (ws) => ws._extra?.closeMessage ?? EMPTY_BUFFER,
   _closeTimeout: (ws) => ws._options?.closeTimeout,
-  // The reactor has the timer: this object only shows its time.
+  // The reactor has the timer; this only shows its time.
   _closeTimer: (ws) => (ws._readyState === CLOSING && ws._owner !== null ? { _idleTimeout: ws._closeTimeout } : null),
   _errorEmitted: (ws) => (ws._bits & ERROR_EMITTED) !== 0,
   _extensions: (ws) => (ws._ensureExtra().extensions ??= extensionsIn(ws._common.shared.extensions)),
@@ -48,7 +48,7 @@ const setters = {
   },
 };
 
-/** Not a client whose handshake failed, either. @type {(ws: WebSocket) => boolean} */
+/** False also for a client whose handshake failed. @param {WebSocket} ws */
 function isConnected(ws) {
   return ws._readyState !== CONNECTING && hasConnection(ws);
 }
@@ -66,7 +66,7 @@ function extensionsIn(header) {
   return { [name]: { params } };
 }
 
-/** @type {(prototype: WebSocket) => void} */
+/** @param {WebSocket} prototype */
 function install(prototype) {
   define(prototype, getters, setters);
 }

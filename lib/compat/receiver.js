@@ -18,8 +18,8 @@ const { unshared } = require('../base/views');
 /** @typedef {import('../native/binding').Frame} Frame */
 
 /**
- * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude', or an 'error'
- * of the protocol. Part of the API only: our connections do without it.
+ * Takes bytes and emits 'message', 'ping', 'pong' and 'conclude', or 'error' for a breach of the protocol. Only part of
+ * the API: our connections do without it.
  */
 class Receiver extends Writable {
   /** @param {ReceiverOptions} [options] */
@@ -47,7 +47,7 @@ class Receiver extends Writable {
   /** @type {(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error) => void) => void} */
   _write(chunk, _encoding, callback) {
     chunk = /** @type {Buffer} */ (unshared(chunk));
-    // As in ws, where inflating takes time: chunks that are written meanwhile are read after it.
+    // As in ws, where inflating takes time: chunks written meanwhile are read afterwards.
     if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
     else this._parse(chunk, callback);
   }

@@ -9,12 +9,11 @@ const { closeReason, isBlob, toBytes } = require('../connection/arguments');
 const { callAll } = require('../connection/post');
 
 /** @import { SentCallback as Callback } from '../connection/state' */
-/** @import { SendOptions } from '../../types/sending' */
 /** @import { FrameOptions } from '../../types/tools' */
 
-/** The data of a frame. @typedef {string | Uint8Array | Blob} Payload */
+/** Of a frame. @typedef {string | Uint8Array | Blob} Payload */
 
-/** @typedef {{ data: Payload, size: number, compress: boolean, frame: FrameOptions, callback: Callback | undefined }} Send */
+/** @typedef {{ data: Payload, size: number, compress: boolean, frame: FrameOptions, callback?: Callback }} Send */
 
 const FIN = 0x80;
 const RSV1 = 0x40;
@@ -27,8 +26,8 @@ const PING = 0x9;
 const PONG = 0xa;
 
 /**
- * A payload of at most so many bytes has its length in the second byte of the header; a longer one
- * in two more bytes, or from `LENGTH_16` bytes on in eight.
+ * A payload of at most LENGTH_7 bytes has its length in the second byte of the header; below LENGTH_16 in two more
+ * bytes, otherwise in eight.
  */
 const LENGTH_7 = 125;
 const LENGTH_16 = 65536;
@@ -38,8 +37,8 @@ const DEFLATE = 'permessage-deflate';
 const key = Buffer.alloc(4);
 
 /**
- * Frames for a socket (RFC 6455, 5.2). Part of the API only: programs make a frame once with
- * `Sender.frame` and write it to many sockets.
+ * Frames for a socket (RFC 6455, 5.2). Only part of the API: programs make a frame once with `Sender.frame` and write
+ * it to many sockets.
  */
 class Sender {
   /**
@@ -54,9 +53,9 @@ class Sender {
     this._isFirst = true;
     this._compress = false;
     this._bufferedBytes = 0;
-    /** The first one is under way, the others wait for it. @type {Send[]} */
+    /** The first is under way; the others wait. @type {Send[]} */
     this._queue = [];
-    /** Whether a send has failed: nothing is sent after it. */
+    /** A send has failed: nothing follows it. */
     this._isOver = false;
     /** @type {(error: Error) => void} */
     this.onerror = () => {};
@@ -67,7 +66,7 @@ class Sender {
     return makeFrame(typeof data === 'string' ? Buffer.from(data) : data, options);
   }
 
-  /** @type {(code: number | undefined, data: string | Uint8Array | undefined, isMasked?: boolean, callback?: Callback) => void} */
+  /** @type {(code?: number, data?: string | Uint8Array, isMasked?: boolean, callback?: Callback) => void} */
   close(code, data, isMasked, callback) {
     const reason = closeReason(code, data);
     let body = EMPTY_BUFFER;
@@ -84,12 +83,12 @@ class Sender {
     this._control(PING, data, isMasked, callback);
   }
 
-  /** @type {(data: unknown, isMasked?: boolean, callback?: Callback) => void} */
+  /** @type {Sender['ping']} */
   pong(data, isMasked, callback) {
     this._control(PONG, data, isMasked, callback);
   }
 
-  /** @type {(data: unknown, options: SendOptions, callback?: Callback) => void} */
+  /** @type {(data: unknown, options: import('../../types/sending').SendOptions, callback?: Callback) => void} */
   send(data, options, callback) {
     const deflate = this._extensions[DEFLATE];
     const message = prepare(data);
@@ -107,7 +106,7 @@ class Sender {
     this._post(message.data, this._compress, frame, callback);
   }
 
-  /** Writes a frame of `frame`. @type {(list: Array<string | Uint8Array>, callback?: Callback) => void} */
+  /** @type {(list: Array<string | Uint8Array>, callback?: Callback) => void} */
   sendFrame(list, callback) {
     if (list.length === 1) {
       this._socket.write(list[0], callback);
@@ -132,9 +131,9 @@ class Sender {
   }
 
   /**
-   * Sends in order: at once, unless something before it is not ready.
+   * In order: at once, unless something before it is not ready.
    *
-   * @type {(data: Payload, compress: boolean, frame: FrameOptions, callback: Callback | undefined) => void}
+   * @type {(data: Payload, compress: boolean, frame: FrameOptions, callback?: Callback) => void}
    */
   _post(data, compress, frame, callback) {
     if (this._isOver) {
@@ -146,7 +145,7 @@ class Sender {
     if (this._queue.push({ callback, compress, data, frame, size }) === 1) this._next();
   }
 
-  /** Makes the sends of the queue. The first one stays there while its data is read or compressed. */
+  /** Makes the sends of the queue. The first stays there while its data is read or compressed. */
   _next() {
     while (this._queue.length !== 0) {
       const first = this._queue[0];
@@ -165,7 +164,7 @@ class Sender {
       (content) => {
         if (!this._socket.destroyed) return this._goOn(send, Buffer.from(content), send.compress, true);
         const error = new Error('The socket was closed while the blob was being read');
-        // An exception of a callback must not become a rejection.
+        // An exception in a callback must not become a rejection.
         process.nextTick(() => this._abandon(error, send));
       },
     ).catch((error) => {
@@ -236,23 +235,19 @@ function makeFrame(data, options) {
 function prepare(data) {
   if (typeof data === 'string' || isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
   const bytes = toBytes(data);
-  // A copy may be masked in place; a view of the caller's memory may not.
+  // A copy may be masked in place, but not the caller's memory.
   const readOnly = ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
   const buffer = Buffer.isBuffer(bytes) ? bytes : new FastBuffer(bytes.buffer, bytes.byteOffset, bytes.length);
   return { data: buffer, size: buffer.length, readOnly };
 }
 
-/** @type {(data: Payload) => number} */
+/** @param {Payload} data */
 function sizeOf(data) {
   if (typeof data === 'string') return Buffer.byteLength(data);
   return isUint8Array(data) ? data.length : data.size;
 }
 
-/**
- * A key that nobody can foresee, for one frame (RFC 6455, 5.3).
- *
- * @type {(generate: ((key: Buffer) => void) | undefined, target?: Buffer) => number}
- */
+/** Unpredictable, for one frame (RFC 6455, 5.3). @type {(generate: ((key: Buffer) => void) | undefined, target?: Buffer) => number} */
 function maskKey(generate, target) {
   if (generate) {
     const bytes = target || key;

@@ -17,13 +17,13 @@ const { IdleTimer } = require('./idle-timer');
 
 /** @import { Connection, WebSocket } from '../connection/state' */
 
-/** Most seconds that a record can carry. */
+/** Seconds that a record can carry. */
 const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
 
-/** Bytes of a 101 without a subprotocol and extensions. */
+/** Without a subprotocol and extensions. */
 const ANSWER_LENGTH = 129;
 
-/** Own properties that a net.Socket has and a stream has not, and fields of Socket until something is to say. */
+/** Own properties of a net.Socket that a stream lacks, and initial fields of Socket. */
 const INITIAL = {
   allowHalfOpen: true,
   connecting: false,
@@ -32,14 +32,14 @@ const INITIAL = {
   timeout: 0,
   _host: null,
 
-  /** Bytes of the 101 that JavaScript has written, and of what left before it; null if the reactor wrote it, or nobody yet. */
+  /** Bytes that JavaScript has written up to the end of a 101; null if the reactor wrote it, or nobody yet. */
   _answered: null,
-  /** Bytes that had come before the reactor read. */
+  /** Bytes from before the reactor read. */
   _early: 0,
-  /** Bytes that the reactor has read and the kernel has taken from it, as last seen. */
+  /** Bytes that the reactor has read, and that the kernel has taken, as last seen. */
   _given: 0,
   _taken: 0,
-  /** Addresses of both ends, once they were looked at. */
+  /** Addresses of both ends, once looked at. */
   _peer: null,
   _here: null,
   /** Writes that 'drain' waits for. */
@@ -54,8 +54,8 @@ const INITIAL = {
 };
 
 /**
- * A net.Socket by its prototype, and an emitter by its memory: its state as a stream, which takes
- * more than a WebSocket, is made on first use, for example by `pipe()`.
+ * A net.Socket by its prototype, an emitter by its memory. Its state as a stream, which takes more memory than a
+ * WebSocket, is made on first use, such as `pipe()`.
  *
  * @this {unknown}
  */
@@ -65,7 +65,7 @@ function LazySocket() {
 LazySocket.prototype = Object.create(net.Socket.prototype, { constructor: { value: LazySocket } });
 Object.assign(LazySocket.prototype, INITIAL);
 
-/** Its state as a stream. */
+/** The state of a stream. */
 const STATES = ['_readableState', '_writableState'];
 
 for (const name of STATES) {
@@ -83,7 +83,7 @@ for (const name of STATES) {
   });
 }
 
-// The methods of a stream would make its state. A listener for 'data' would resume the stream, and the stream the WebSocket.
+// A stream's methods would make its state. A listener for 'data' would resume the stream, and thereby the WebSocket.
 for (const name of ['addListener', 'off', 'on', 'removeListener', 'removeAllListeners', 'emit']) {
   const value = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
@@ -107,11 +107,11 @@ function makeStream(socket) {
 }
 
 /**
- * `ws._socket` and `req.socket` of a connection whose socket the reactor has. The reactor reads, so there is no 'data'.
- * A net.Socket that the reactor has adopted becomes one: see `become`.
+ * `ws._socket` and `req.socket` if the reactor has the socket. The reactor reads, so there is no 'data'. `become` turns
+ * an adopted net.Socket into one.
  */
 class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazySocket)) {
-  /** @param {Connection} owner The WebSocket, or the handshake before it */
+  /** @param {Connection} owner */
   constructor(owner) {
     super();
     /** @type {Connection} */
@@ -167,7 +167,7 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return { ...this._local() };
   }
 
-  /** The address of the peer is shown after the end if it was shown before, as by a net.Socket. @returns {Partial<net.AddressInfo>} */
+  /** As by a net.Socket, shown after the end if it was shown before. @returns {Partial<net.AddressInfo>} */
   _remote() {
     if (!this.destroyed) this._peer ??= addressOf(this._owner._remote, this._owner._remotePort);
     return this._peer ?? {};
@@ -178,7 +178,7 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return this.destroyed ? {} : (this._here ??= addressOf(this._owner._local, this._owner._localPort));
   }
 
-  // The counters of the reactor do not outlive the connection.
+  // The reactor's counters do not outlive the connection.
   get bytesRead() {
     const { _generation: generation, _slot: slot } = this._owner;
     this._given = Math.max(this._given, state.native.bytesGiven(slot, generation));
@@ -207,7 +207,7 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return this._ended;
   }
 
-  // The reactor reads: pushed bytes are dropped.
+  // The reactor reads, so pushed bytes are dropped.
   push() {
     return false;
   }
@@ -238,8 +238,8 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
   uncork() {}
 
   /**
-   * Writes bytes as they are, without a frame, before the next send of the WebSocket. Returns whether there is room for
-   * more; if not, 'drain' follows when all has left.
+   * Writes bytes without a frame, before the next send of the WebSocket. Returns false if there is no room for more;
+   * 'drain' follows when everything has left.
    *
    * @type {(data: unknown, encoding?: unknown, callback?: unknown) => boolean}
    */
@@ -259,7 +259,7 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
   }
 
   /**
-   * Half-closes the connection once everything is written. The callback may come in any place, as in Node.
+   * Half-closes the connection after everything is written. As in Node, the callback may be in any place.
    *
    * @type {(data?: unknown, encoding?: unknown, callback?: unknown) => this}
    */
@@ -275,7 +275,7 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return this;
   }
 
-  /** Closes the connection at once. @type {(error?: Error) => this} */
+  /** @type {(error?: Error) => this} */
   destroy(error) {
     if (this.destroyed) return this;
     this._destroyed = true;
@@ -284,7 +284,6 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return this;
   }
 
-  /** Closes the connection with a reset. */
   resetAndDestroy() {
     if (!this.destroyed) this._command(OUT_TERMINATE | OUT_FLAG_RESET);
     return this.destroy();
@@ -298,7 +297,7 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
 
   /** @param {unknown} [on] @param {unknown} [milliseconds] */
   setKeepAlive(on, milliseconds) {
-    // 0: as the system has it.
+    // 0: the default of the system.
     const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
     this._command(OUT_KEEP_ALIVE | (on ? OUT_FLAG_ON : 0) | (seconds << AUX_SHIFT));
     return this;
@@ -329,16 +328,14 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return refer(this, false);
   }
 
-  /** The peer sends no more. The owner calls it. */
   _onEnd() {
     this._peerEnded = true;
     this.emit('end');
   }
 
-  /** The connection has closed. The owner calls it. */
   _onClosed() {
     if (this._closed) return;
-    // The counters stay as they are now.
+    // The counters keep their last values.
     void [this.bytesRead, this.bytesWritten];
     this._closed = true;
     this._destroyed = true;
@@ -347,23 +344,19 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
       this.emit('close', false);
       return;
     }
-    // The server of Node that accepted it counts it no more. 'close' is emitted when the handle is closed.
+    // The accepting server of Node counts it no more. 'close' comes when the handle is closed.
     this._handle = { close: (/** @type {() => void} */ done) => process.nextTick(done) };
     super._destroy(null, () => {});
   }
 }
 
-/**
- * An IPv4 address is a number, an IPv6 address a string of 16 bytes, an unknown one ''.
- *
- * @type {(address: number | string, port: number) => Partial<net.AddressInfo>}
- */
+/** As in `Peer` of handshake/request.js. @type {(address: number | string, port: number) => Partial<net.AddressInfo>} */
 function addressOf(address, port) {
   if (address === '') return {};
   return { address: formatAddress(address), family: typeof address === 'number' ? 'IPv4' : 'IPv6', port };
 }
 
-/** Bytes of the 101 that the reactor has written. @type {(common: { extensions: string, protocol: string }) => number} */
+/** Of the 101 that the reactor has written. @type {(common: { extensions: string, protocol: string }) => number} */
 function answerLength({ extensions, protocol }) {
   const line = (/** @type {string} */ name, /** @type {string} */ value) => (value === '' ? 0 : `${name}: ${value}\r\n`.length);
   return ANSWER_LENGTH + line('Sec-WebSocket-Protocol', protocol) + line('Sec-WebSocket-Extensions', extensions);
@@ -376,10 +369,7 @@ function written(socket, isDrain, callback, error) {
   if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
 }
 
-/**
- * @type {(data: unknown, encoding: unknown) => Uint8Array}
- * @throws {TypeError} ERR_INVALID_ARG_TYPE, as of a stream of Node
- */
+/** Throws as a stream of Node does. @type {(data: unknown, encoding: unknown) => Uint8Array} */
 function toBytes(data, encoding) {
   if (typeof data === 'string') return Buffer.from(data, /** @type {BufferEncoding} */ (encoding));
   if (isUint8Array(data)) return data;
@@ -388,7 +378,7 @@ function toBytes(data, encoding) {
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
 }
 
-/** Lets the connection keep the process alive, or not. @type {(socket: Socket, does: boolean) => Socket} */
+/** Whether the connection keeps the process alive. @type {(socket: Socket, does: boolean) => Socket} */
 function refer(socket, does) {
   if (socket._unreferenced !== does || socket._closed) return socket;
   socket._unreferenced = !does;

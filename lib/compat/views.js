@@ -15,8 +15,8 @@ const { streamOf } = require('../connection/state');
 const INFLATING = 5;
 
 /**
- * `ws._receiver`: settings, whether bytes wait to be inflated, 'drain' when none do any more, and
- * 'conclude' after the peer's close frame was answered. It reads nothing itself.
+ * `ws._receiver`: settings, whether bytes wait to be inflated, 'drain' when none do, and 'conclude' after the answer to
+ * the peer's close frame. It reads nothing.
  */
 class ReceiverView extends EventEmitter {
   /** @param {WebSocket} ws */
@@ -29,7 +29,7 @@ class ReceiverView extends EventEmitter {
     return this._ws;
   }
 
-  /** Never for a connection of the reactor, which reads no more than it can hand on. */
+  /** Only for a stream: the reactor reads no more than it can pass on. */
   _isBehind() {
     return streamOf(this._ws)?.isThrottled === true;
   }
@@ -51,7 +51,7 @@ define(ReceiverView.prototype, {
   _writableState: (view) => ({ needDrain: view._isBehind() }),
 });
 
-/** States of ws's Sender: the work that sends wait for. */
+/** States of ws's Sender: what sends wait for. */
 const DEFAULT = 0;
 const GET_BLOB_DATA = 2;
 
@@ -74,14 +74,14 @@ class SenderView {
     return (this._ws._bits & SENDS_WAIT) === 0 ? DEFAULT : GET_BLOB_DATA;
   }
 
-  /** Writes a frame of `Sender.frame`. @type {(list: Array<string | Uint8Array>, callback?: SentCallback) => void} */
+  /** A frame of `Sender.frame`. @type {(list: Array<string | Uint8Array>, callback?: SentCallback) => void} */
   sendFrame(list, callback) {
     sendFrame(this._ws, list, callback);
   }
 }
 
 /**
- * Defines fields by functions of the object that has them.
+ * Fields as functions of their object.
  *
  * @type {(prototype: object, getters: Record<string, (of: any) => unknown>, setters?: Record<string, (of: any, value: any) => void>) => void}
  */

@@ -1,7 +1,6 @@
 'use strict';
 
-// The arguments of send(), ping(), pong() and close(): checked, and in the form in which they are
-// sent.
+// Arguments of send(), ping(), pong() and close(): checked, and in the form that is sent.
 
 const { isUint8Array } = require('node:util').types;
 
@@ -20,28 +19,23 @@ const { lengthOf } = require('../base/views');
 
 /** @import { SendOptions } from '../../types/sending' */
 
-/**
- * Tags of messages that are sent without options. OUT_FLAG_COMPRESS has no effect where
- * permessage-deflate was not negotiated.
- */
+/** Tags of messages without options. OUT_FLAG_COMPRESS needs a negotiated permessage-deflate. */
 const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 
-/** Flag of a tag of send(), ping() or pong(): a server masks the frame, a client does not. Streams only. */
+/** In the tag of send(), ping() or pong(): a server masks the frame, a client does not. */
 const MASK_FLIPPED = 1 << AUX_SHIFT;
 
 const PLAIN = /** @type {SendOptions} */ (Object.prototype);
 
 /**
- * The tag of a message that was sent with options. An own property that is undefined counts as given, because ws spreads
- * the options over its defaults.
+ * As ws spreads options over its defaults, an own property that is undefined counts as given.
  *
  * @type {(options: SendOptions, binary: boolean) => number}
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  // The properties of a plain object are its own, unless a program has extended the prototype of
-  // all objects.
+  // Properties of a plain object are its own, unless a program has extended Object.prototype.
   const plain =
     Object.getPrototypeOf(options) === PLAIN &&
     PLAIN.binary === undefined &&
@@ -55,31 +49,28 @@ function tagOf(options, binary) {
   return (fin !== undefined ? fin : !('fin' in given)) ? tag | OUT_FLAG_FIN : tag;
 }
 
-/**
- * @type {(data: unknown) => Uint8Array}
- * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for memory that has been detached
- */
+/** Throws ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for detached memory. @type {(data: unknown) => Uint8Array} */
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
   if (isUint8Array(data)) {
     const length = lengthOf.call(data);
-    // An own property `length` must not decide how much memory is sent. Detached memory is refused,
-    // unless it is that of a Buffer, as in ws.
+    // An own property `length` must not decide how much is sent. As in ws, detached memory is refused, except a
+    // Buffer's.
     if (data.length === length && (length !== 0 || Buffer.isBuffer(data))) return data;
     return new FastBuffer(data.buffer, data.byteOffset, length);
   }
   if (data instanceof ArrayBuffer) return new FastBuffer(data);
   if (ArrayBuffer.isView(data)) return new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
-  // Throws for any other value.
+  // Throws for anything else.
   return Buffer.from(/** @type {string} */ (data));
 }
 
-/** All bytes: an own property `length`, which `Buffer.from` would read, must not decide. @type {(bytes: Uint8Array) => Buffer} */
+/** All bytes: `Buffer.from` would read an own property `length`, which must not decide. @type {(bytes: Uint8Array) => Buffer} */
 function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
 }
 
-/** By its members, as in ws: it may be of another realm, or of a package. @type {(value: unknown) => value is Blob} */
+/** By its members, as in ws: it may be from another realm, or from a package. @type {(value: unknown) => value is Blob} */
 function isBlob(value) {
   if (typeof value !== 'object' || value === null) return false;
   const blob = /** @type {Blob & { [Symbol.toStringTag]?: string }} */ (value);
@@ -91,19 +82,14 @@ function isBlob(value) {
   );
 }
 
-/** The length of data as a message. @type {(data: unknown) => number} */
+/** @param {unknown} data */
 function byteLength(data) {
   if (!data) return 0;
   if (typeof data === 'string') return Buffer.byteLength(data);
   return isBlob(data) ? data.size : toBytes(data).length;
 }
 
-/**
- * Checks the arguments of `close()`, and returns the reason as bytes.
- *
- * @type {(code: unknown, reason: string | Uint8Array | undefined) => Uint8Array}
- * @throws {TypeError | RangeError}
- */
+/** Checks the arguments of `close()` and returns the reason. @type {(code: unknown, reason: string | Uint8Array | undefined) => Uint8Array} */
 function closeReason(code, reason) {
   if (code === undefined) return EMPTY_BUFFER;
   if (typeof code !== 'number' || !isValidStatusCode(code)) {
@@ -118,7 +104,7 @@ function closeReason(code, reason) {
   throw new TypeError('Second argument must be a string or a Uint8Array');
 }
 
-/** The data of `ping()` and `pong()`. @type {(data: unknown) => Uint8Array} @throws {RangeError | TypeError} */
+/** @param {unknown} data */
 function controlPayload(data) {
   const bytes = toBytes(data);
   if (bytes.length > CONTROL_BYTES) throw controlTooLong();

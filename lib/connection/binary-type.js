@@ -5,7 +5,7 @@ const { BINARY_TYPES } = require('../base/constants');
 
 /** @import { WebSocket } from './state' */
 
-/** @type {(ws: WebSocket) => string} */
+/** @param {WebSocket} ws */
 function binaryTypeOf(ws) {
   return ws._extra === null ? BINARY_TYPES[0] : ws._extra.binaryType;
 }
@@ -17,25 +17,20 @@ function setBinaryType(ws, type) {
   ws._ensureExtra().binaryType = type;
 }
 
-/**
- * A subclass may have a `binaryType` of its own: as in ws, what that says when the connection opens
- * counts.
- *
- * @type {(ws: WebSocket) => void}
- */
+/** As in ws, the `binaryType` of a subclass counts as it is when the connection opens. @param {WebSocket} ws */
 function heedBinaryType(ws) {
   setBinaryType(ws, ws.binaryType || BINARY_TYPES[0]);
 }
 
 /**
- * A binary message in the form that `binaryType` names; as in ws, an unknown name is 'fragments'.
+ * As in ws, an unknown `binaryType` is 'fragments'.
  *
  * @type {(binaryType: string, data: Buffer, isBorrowed?: boolean) => Buffer | ArrayBufferLike | Buffer[] | Blob}
  */
 function convert(binaryType, data, isBorrowed) {
   switch (binaryType) {
     case 'arraybuffer':
-      // Memory of its own: the ArrayBuffer of a view contains other messages too.
+      // Its own memory: a view's ArrayBuffer also contains other messages.
       return data.length === data.buffer.byteLength && !isBorrowed
         ? data.buffer
         : data.buffer.slice(data.byteOffset, data.byteOffset + data.length);

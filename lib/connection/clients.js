@@ -6,23 +6,23 @@ const { connections } = require('../reactor/table');
 
 let opened = 0;
 
-/** The server whose `clients` this package reads, not the program. @type {Server | null} */
+/** The server whose `clients` this package, not the program, reads. @type {Server | null} */
 let looked = null;
 
-/** Makes a connection a client of its server. @type {(server: Server, ws: WebSocket) => void} */
+/** @type {(server: Server, ws: WebSocket) => void} */
 function track(server, ws) {
   ws._order = ++opened;
   clientsOf(server)?.add(ws);
   welcome(ws);
 }
 
-/** A `setSocket()` of the program may open it long after it has become a client. @type {(ws: WebSocket) => void} */
+/** A program's `setSocket()` may open it long after it has become a client. @param {WebSocket} ws */
 function welcome(ws) {
   ws._owner?._topics?.everyone?.welcome(ws);
 }
 
 /**
- * The list of a server, or what the program has put there. Null before the program has looked at it, undefined without
+ * The server's list, or what the program has put there. Null until the program looks; undefined without
  * `clientTracking`.
  *
  * @type {(server: Server) => Set<WebSocket> | null | undefined}
@@ -35,8 +35,8 @@ function clientsOf(server) {
 }
 
 /**
- * A server keeps a list from now on: the program asks for it, or a client is about to leave the table. Undefined
- * without `clientTracking`.
+ * Keeps a list from now on: the program asks, or a client is about to leave the table. Undefined without
+ * `clientTracking`.
  *
  * @type {(server: Server) => Set<WebSocket> | undefined}
  */
@@ -47,18 +47,18 @@ function list(server) {
   return server._clients;
 }
 
-/** The WebSockets of a server that have a slot. @type {(server: Server) => WebSocket[]} */
+/** WebSockets with a slot. @param {Server} server */
 function tabled(server) {
   return /** @type {WebSocket[]} */ (connections()).filter((one) => one._order > 0 && one._owner === server);
 }
 
-/** The connections of a server until 'close', also without `clientTracking`. @type {(server: Server) => WebSocket[]} */
+/** Connections until 'close', also without `clientTracking`. @type {typeof tabled} */
 function connectionsOf(server) {
   const tracked = clientsOf(server);
   return tracked ? [...tracked] : tabled(server);
 }
 
-/** The property `clients`. A list takes 70 bytes for each connection, and few programs look at it. */
+/** A list takes 70 bytes per connection, and few programs look at it. */
 const property = {
   __proto__: /** @type {unknown} */ (null),
   configurable: true,
@@ -77,7 +77,7 @@ const property = {
 
 /** `clients` is null where the table has the connections. @type {(server: Server, clients: Set<WebSocket> | null) => void} */
 function trackClients(server, clients) {
-  // A subclass may have an accessor of its own.
+  // A subclass may have its own accessor.
   if ('clients' in server) {
     server.clients = clients ?? new Set();
     return;

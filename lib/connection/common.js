@@ -1,27 +1,24 @@
 'use strict';
 
-/** Subprotocols and our addresses are few, unless a peer makes some up. */
+/** Subprotocols and our addresses are few, unless a peer invents some. */
 const MOST_VARIANTS = 16;
 
 /** @import { Server } from './state' */
 
 /**
- * @typedef {object} Shared
- * @property {string} extensions Of the answer; '' for none
- * @property {number | string} local Our address, as `Peer` of handshake/request.js keeps it
- * @property {number} localPort
- * @property {unknown} options
- * @property {Server | null} owner
- * @property {string} protocol '' for none
+ * `extensions` (of the answer) and `protocol` are '' for none; `local` is our address, as in `Peer` of
+ * handshake/request.js.
+ *
+ * @typedef {{ extensions: string, local: number | string, localPort: number, options: unknown, owner: Server | null, protocol: string }} Shared
  */
 
 /**
- * The fields that the WebSockets of a server share: options, and mostly the subprotocol and the address at our end. It
- * never changes. They are private: a WebSocket may be printed, and they lead to the server and all that it has.
+ * What WebSockets of a server share: options, and mostly the subprotocol and our address. Immutable, and private: a
+ * WebSocket may be printed, and this leads to the server and all that it has.
  */
 class Common {
   #shared;
-  /** Made by `opened`, the latest last. @type {Common[] | null} */
+  /** Made by `opened`, latest last. @type {Common[] | null} */
   #variants = null;
 
   /** @param {Partial<Shared>} shared */
@@ -34,7 +31,7 @@ class Common {
     return this.#shared;
   }
 
-  /** The variant for a connection of a server. @type {(changes: Partial<Shared>) => Common} */
+  /** @type {(changes: Partial<Shared>) => Common} */
   opened(changes) {
     const variants = (this.#variants ??= []);
     const fields = /** @type {Array<keyof Shared>} */ (Object.keys(changes));
@@ -46,13 +43,13 @@ class Common {
     return made;
   }
 
-  /** @type {(changes: Partial<Shared>) => Common} */
+  /** @type {Common['opened']} */
   with(changes) {
     return new Common({ ...this.#shared, ...changes });
   }
 }
 
-/** The commons made for options that are objects. @type {WeakMap<object, Common>} */
+/** By options that are objects. @type {WeakMap<object, Common>} */
 const known = new WeakMap();
 
 const NONE = new Common({});

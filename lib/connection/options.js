@@ -5,7 +5,7 @@ const { delay, limit } = require('../base/checks');
 /** @typedef {Partial<Record<'closeTimeout' | 'idleTimeout' | 'maxPendingAutoPongs' | 'pingInterval', number>>} Given */
 
 /**
- * What a reader of frames may take.
+ * For a reader of frames.
  *
  * @type {(options: { maxFragments?: number, maxPayload?: number, skipUTF8Validation?: boolean }) => { maxPayload: number, maxFragments: number, skipUtf8Validation: boolean }}
  */
@@ -14,11 +14,11 @@ function readingOptions({ maxFragments, maxPayload, skipUTF8Validation }) {
 }
 
 /**
- * The options with which a reactor serves a connection.
+ * For a reactor.
  *
  * @param {Given} options
- * @param {Parameters<typeof readingOptions>[0]} reading Those of `setSocket()`, or the same
- * @param {boolean} autoPong Whether the reactor answers pings
+ * @param {Parameters<typeof readingOptions>[0]} reading Of `setSocket()`, or the same
+ * @param {boolean} autoPong
  */
 function engineOptions(options, reading, autoPong) {
   return {
@@ -32,7 +32,7 @@ function engineOptions(options, reading, autoPong) {
 }
 
 /**
- * 0 is never. Own properties only: a program may have extended Object.prototype.
+ * 0: never. Own properties only: a program may have extended Object.prototype.
  *
  * @type {(options: Given, name: 'pingInterval' | 'idleTimeout') => number}
  */

@@ -11,15 +11,11 @@ const { streamOf } = require('./state');
 
 /** @import { Connection, SentCallback, WebSocket } from './state' */
 
-/**
- * Queues one frame, whose data was checked.
- *
- * @type {(ws: WebSocket, tag: number, data: string | Uint8Array, callback?: SentCallback) => void}
- */
+/** Queues a frame with checked data. @type {(ws: WebSocket, tag: number, data: string | Uint8Array, callback?: SentCallback) => void} */
 function post(ws, tag, data, callback) {
   let more = 0;
   if ((ws._bits & CLIENT) !== 0 || (tag & MASK_FLIPPED) !== 0) [tag, data, more] = masked(ws, tag, data);
-  // Any stream but one of Node's is written to at once, as in ws.
+  // As in ws, a stream that is not Node's is written to at once.
   if (isOther(ws)) {
     outbox.sendNow(() => {
       ws._accepted += frameBytes(push(ws, tag, data, callback)) + more;
@@ -28,23 +24,21 @@ function post(ws, tag, data, callback) {
   }
   const length = push(ws, tag, data, callback);
   ws._accepted += frameBytes(length) + more;
-  // A long payload may be sent to other connections too. The payload is copied once if all of them
-  // leave together.
+  // A long payload may go to other connections too: if they leave together, it is copied once.
   if (length < outbox.SAME_BYTES) outbox.handOver();
 }
 
-/** @type {(ws: WebSocket) => boolean} */
+/** @param {WebSocket} ws */
 function isOther(ws) {
   const stream = streamOf(ws);
   return stream !== null && !stream.lendsMemory;
 }
 
-/** Bytes of a masking key. */
 const KEY_BYTES = 4;
 
 /**
- * A frame that may be masked. The reactor does that, with a key of its own or, before the payload, one that the
- * program has generated; `more` are the bytes that the frame has beside the payload.
+ * The reactor masks, with its own key or the program's, which precedes the payload. `more`: bytes of a key that is not
+ * in `data`.
  *
  * @type {(ws: WebSocket, tag: number, data: string | Uint8Array) => [tag: number, data: string | Uint8Array, more: number]}
  */
@@ -55,7 +49,7 @@ function masked(ws, tag, data) {
   return generateMask === undefined ? [tag, data, KEY_BYTES] : [tag | OUT_FLAG_KEY, keyed(generateMask, data), 0];
 }
 
-/** Data after the key of its frame. @type {(generateMask: (key: Buffer) => void, data: string | Uint8Array) => Buffer} */
+/** The key of the frame, then the data. @type {(generateMask: (key: Buffer) => void, data: string | Uint8Array) => Buffer} */
 function keyed(generateMask, data) {
   const bytes = Buffer.from(data);
   const both = Buffer.allocUnsafe(KEY_BYTES + bytes.length);
@@ -65,25 +59,25 @@ function keyed(generateMask, data) {
 }
 
 /**
- * Puts a record into the outbox, and remembers the callback for when its payload has left.
+ * Puts a record into the outbox. The callback is called when its payload has left.
  *
  * @type {(ws: Connection, tag: number, data: string | Uint8Array | number, callback?: SentCallback) => number}
  */
 function push(ws, tag, data, callback) {
   if (typeof callback !== 'function') return outbox.push(ws._slot, ws._generation, tag, data);
-  // First: a stream may write what is pushed before this returns.
+  // First: a stream may write the record before `push` returns.
   const callbacks = remember(ws, callback);
   try {
     return outbox.push(ws._slot, ws._generation, tag | OUT_FLAG_WANT_SENT, data);
   } catch (error) {
-    // The data was refused: the callback would be called for another send.
+    // Refused: the callback would be called for another send.
     callbacks?.pop();
     throw error;
   }
 }
 
 /**
- * Returns the callbacks, of which it is the last; null if the connection is gone.
+ * The callbacks, of which it is the last; null if the connection has ended.
  *
  * @type {(ws: Connection, callback: SentCallback) => SentCallback[] | null}
  */
@@ -93,7 +87,7 @@ function remember(ws, callback) {
     return null;
   }
   const extra = ws._ensureExtra();
-  // What a stream has written may be reported in the callback of another send.
+  // A stream may report a write in the callback of another send.
   const context = extra.stream === null ? null : capture();
   if (context !== null) callback = context.runInAsyncScope.bind(context, callback, null);
   if (extra.callbacks === null) extra.callbacks = [callback];
@@ -101,15 +95,12 @@ function remember(ws, callback) {
   return extra.callbacks;
 }
 
-/** Whether it has, or had, a connection: not a client whose handshake failed. @type {(ws: WebSocket) => boolean} */
+/** Whether it has or had a connection, unlike a client whose handshake failed. @param {WebSocket} ws */
 function hasConnection(ws) {
   return ws._slot !== NO_SLOT;
 }
 
-/**
- * @type {(ws: WebSocket, kind: number) => void}
- * @throws {TypeError} Without a connection: in ws the socket is null then
- */
+/** Throws a TypeError without a connection: in ws, the socket is null then. @type {(ws: WebSocket, kind: number) => void} */
 function command(ws, kind) {
   if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
   outbox.pushEmpty(ws._slot, ws._generation, kind);
@@ -117,16 +108,16 @@ function command(ws, kind) {
   const stream = streamOf(ws);
   if (stream === null) return;
   stream.command(kind);
-  // Visible at once, as in ws.
+  // As in ws, visible at once.
   if (kind === OUT_TERMINATE) outbox.flush();
 }
 
-/** Calls callbacks in order, all of them even if one throws. @type {(callbacks: Function[], next: number, error?: Error) => void} */
+/** Calls all callbacks in order, even if one throws. @type {(callbacks: Function[], next: number, error?: Error) => void} */
 function callAll(callbacks, next, error) {
   try {
     while (next < callbacks.length) {
       const callback = callbacks[next++];
-      // null and not undefined, as from Node's streams.
+      // Node's streams pass null, not undefined.
       callback(error === undefined ? null : error);
     }
   } finally {
@@ -134,7 +125,7 @@ function callAll(callbacks, next, error) {
   }
 }
 
-/** The kernel has the oldest sends with a callback. @type {(ws: Connection, count: number) => void} */
+/** The kernel has `count` more sends with a callback. @type {(ws: Connection, count: number) => void} */
 function sent(ws, count) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null) return;
@@ -142,7 +133,7 @@ function sent(ws, count) {
   else callAll(callbacks.splice(0, count), 0);
 }
 
-/** The connection is gone: sends that wait will never leave. @type {(ws: Connection) => void} */
+/** The connection has ended: waiting sends never leave. @param {Connection} ws */
 function abandonSends(ws) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null || callbacks.length === 0) return;

@@ -11,13 +11,13 @@ const { KEY_BYTES, post, push } = require('./post');
 
 /** @import { SentCallback, WebSocket } from './state' */
 
-/** The number of the next message that needs one of its own. */
+/** The next new number. */
 let next = FIRST_PREPARED;
-/** Numbers that can be used again: those of 32 bits would run out. @type {number[]} */
+/** Reusable numbers: 32 bits would run out. @type {number[]} */
 const free = [];
-/** Those of messages that nothing refers to. V8 may report a hundred thousand at once. @type {number[]} */
+/** Numbers of collected messages. V8 may report 100,000 at once. @type {number[]} */
 const unused = [];
-/** Most of them that are freed in one turn of the event loop. */
+/** In one turn of the event loop. */
 const MOST_FREED = 4096;
 const registry = new FinalizationRegistry((/** @type {number} */ number) => {
   if (unused.push(number) === 1) setImmediate(freeSome);
@@ -32,18 +32,14 @@ function freeSome() {
   if (unused.length !== 0) setImmediate(freeSome);
 }
 
-/** A message that was made ready to be sent to many connections. */
 class PreparedMessage {
   #data;
   #tag;
   #length;
-  /** The number of the reactor's copy; -1 before it has one. */
+  /** Of the reactor's copy; -1 before it has one. */
   #number = -1;
 
-  /**
-   * @param {unknown} data As `send()` takes it, but no Blob
-   * @param {PrepareOptions | null} [options] `binary` and `compress`, as of `send()`
-   */
+  /** @param {unknown} data As for `send()`, but no Blob @param {PrepareOptions | null} [options] */
   constructor(data, options) {
     if (isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
     const content = typeof data === 'number' ? data.toString() : data;
@@ -51,17 +47,17 @@ class PreparedMessage {
     const tag = options === undefined || options === null ? null : tagOf(options, !isText);
     this.#tag = tag ?? (isText ? TEXT : BINARY);
     if ((this.#tag & OUT_FLAG_FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
-    // A copy: the caller may use its memory again.
+    // A copy, as the caller may reuse its memory.
     this.#data = isText ? content : copyOf(toBytes(content));
     this.#length = isText ? Buffer.byteLength(content) : this.#data.length;
   }
 
-  /** Bytes of the message, before compression. */
+  /** Bytes before compression. */
   get length() {
     return this.#length;
   }
 
-  /** Queues the message. @type {(message: PreparedMessage, ws: WebSocket, callback?: SentCallback) => void} */
+  /** @type {(message: PreparedMessage, ws: WebSocket, callback?: SentCallback) => void} */
   static post(message, ws, callback) {
     if (ws._extra?.stream?.generateMask) {
       post(ws, message.#tag, message.#data, callback);
@@ -76,16 +72,12 @@ class PreparedMessage {
     return { tag: message.#tag, data: message.#data, prepared: message };
   }
 
-  /** The number of the reactor's copy, which exists from now on. @type {(message: PreparedMessage) => number} */
+  /** The number of the reactor's copy, which exists from now on. @param {PreparedMessage} message */
   static numberOf(message) {
     return message.#give();
   }
 
-  /**
-   * Gives the reactor a copy of the message, unless it has one.
-   *
-   * @returns {number} The number by which records refer to it
-   */
+  /** Makes the reactor's copy, unless there is one. Returns its number. */
   #give() {
     if (this.#number === -1) {
       const bytes = typeof this.#data === 'string' ? Buffer.from(this.#data) : this.#data;
@@ -99,8 +91,7 @@ class PreparedMessage {
 }
 
 /**
- * Makes a message ready to be sent to many connections: it is framed once, and compressed once where connections
- * have no context takeover.
+ * Makes a message ready for many connections: framed once, and compressed once for those without context takeover.
  *
  * @type {(data: unknown, options?: PrepareOptions | null) => PreparedMessage}
  * @throws {TypeError} For a Blob, `fin: false`, and data that `send()` refuses

@@ -7,12 +7,12 @@ const { push } = require('./post');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * Bytes that a subscriber sends between two queries of how many wait for it, as its topics are in
- * no count here: a query takes longer than a short send. 16 KiB.
+ * A subscriber may send this many bytes between two queries of how many wait: its topics are not counted here, and a
+ * query takes longer than a short send.
  */
 const ASKED_EVERY = 16 * 1024;
 
-/** False: there is no room for more, and 'drain' follows. @type {(ws: WebSocket) => boolean} */
+/** Returns false if there is no room for more; 'drain' follows. @param {WebSocket} ws */
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
   const given = ws._accepted + extra.lateBytes;
@@ -27,14 +27,14 @@ function hasRoom(ws) {
 }
 
 /**
- * Makes the reactor report when all bytes sent until now have left. By itself it does so only if it found
- * HIGH_WATER_MARK bytes waiting, and it may have written some of them by then.
+ * Makes the reactor report when all bytes so far have left. By itself it reports only if it finds HIGH_WATER_MARK bytes
+ * waiting, and it may have written some by then.
  *
  * @type {(ws: WebSocket, extra: ExtraFields) => void}
  */
 function mark(ws, extra) {
   extra.isMarked = true;
-  // An empty write, whose callback reports that all bytes before it have left.
+  // An empty write: the callback comes after all bytes before it have left.
   push(ws, OUT_WRITE, EMPTY_BUFFER, (error) => {
     extra.isMarked = false;
     if (error !== null) return;
@@ -44,10 +44,10 @@ function mark(ws, extra) {
 }
 
 /**
- * The bytes that wait may have fallen to half of the mark. Both the reactor and the marker report
- * that, and either report may concern bytes sent before an earlier 'drain'.
+ * The waiting bytes may have fallen to LOW_WATER_MARK. The reactor and an empty write report that, perhaps for bytes
+ * from before an earlier 'drain'.
  *
- * @type {(ws: WebSocket) => void}
+ * @param {WebSocket} ws
  */
 function drained(ws) {
   if (!ws._extra?.isDrainDue || ws.bufferedAmount > LOW_WATER_MARK) return;

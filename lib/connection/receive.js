@@ -61,14 +61,14 @@ const { closes, ended: hasEnded } = require('../reactor/withhold');
 
 /** @import { ExtraFields, WebSocket } from './state' */
 
-/** Takes a record of a batch. @typedef {(ws: WebSocket, tag: number, offset: number, length: number) => void} TakeRecord */
+/** @typedef {(ws: WebSocket, tag: number, offset: number, length: number) => void} TakeRecord */
 
-/** Takes a record with its payload. @typedef {(ws: WebSocket, tag: number, data: Buffer) => void} TakeData */
+/** @typedef {(ws: WebSocket, tag: number, data: Buffer) => void} TakeData */
 
-/** Most records that are held before the socket is no longer read. */
+/** Held records before the socket is no longer read. */
 const MOST_HELD = 1024;
 
-/** Handles a record that is not a plain message. @type {TakeRecord} */
+/** Anything but a plain message. @type {TakeRecord} */
 function record(ws, tag, offset, length) {
   inContext(ws, onRecord, tag, offset, length);
 }
@@ -80,8 +80,7 @@ function onRecord(ws, tag, offset, length) {
   else if (kind === IN_DRAIN) drained(ws);
   else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
-  // Reported during the handshake, and overtaken by its end: reported again when everything before
-  // it has been read.
+  // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
     const read = (ws._bits & BORROWED) === 0 ? payload : borrowedPayload;
@@ -89,33 +88,32 @@ function onRecord(ws, tag, offset, length) {
   }
 }
 
-/** The data of an error that only waits for the next tick: terminate() does not revoke it. */
+/** The data of an error that only waits for the next tick; terminate() does not revoke it. */
 const DUE = Buffer.alloc(0);
 
-/** Handles a message, a control frame or an error of the peer. @type {TakeData} */
+/** A message, a control frame, or an error of the peer. @type {TakeData} */
 function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
-  // If nothing unread is before it, the peer's end is reported to a paused WebSocket too.
+  // With nothing unread before it, the peer's end is reported even while paused.
   const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
-  // In the next tick, as in ws: a tick that a listener has asked for comes before.
+  // In the next tick, as in ws, after ticks that a listener has asked for.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
   else if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
   else deliver(ws, tag, data);
 }
 
-/** @type {(ws: WebSocket) => boolean} */
+/** @param {WebSocket} ws */
 function mustHold(ws) {
   if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
-  // Messages that were read together with the one whose handler paused are still delivered, as in
-  // ws.
+  // As in ws, messages read together with the one whose handler paused are still delivered.
   return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
 }
 
 /** @type {TakeData} */
 function hold(ws, tag, data) {
   const held = (ws._ensureExtra().held ??= new Held());
-  // The record is copied, so that it does not hold the memory of its batch.
+  // Copied, so as not to hold the memory of the batch.
   if ((ws._bits & BORROWED) !== 0 && data.length !== 0) data = copyOf(data);
   const count = held.records.push({ tag, data });
   if (count > MOST_HELD && !held.isFull && (ws._bits & GONE) === 0) {
@@ -128,12 +126,12 @@ function hold(ws, tag, data) {
   if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
 }
 
-/** After resume(), and one by one without allowSynchronousEvents. @type {(ws: WebSocket) => void} */
+/** After resume(), and one by one without allowSynchronousEvents. @param {WebSocket} ws */
 function deliverHeld(ws) {
   inContext(ws, onHeld);
 }
 
-/** @type {(ws: WebSocket) => void} */
+/** @param {WebSocket} ws */
 function onHeld(ws) {
   const extra = /** @type {ExtraFields} */ (ws._extra);
   const { held } = extra;
@@ -144,7 +142,7 @@ function onHeld(ws) {
   try {
     while (held.next < records.length && (ws._bits & PAUSED) === 0) {
       const { tag, data } = /** @type {{ tag: number, data: Buffer }} */ (records[held.next]);
-      // The record may be the last reference to the memory of its batch.
+      // Perhaps the last reference to the memory of its batch.
       records[held.next++] = undefined;
       ws._turn = JUST_NOW;
       try {
@@ -165,15 +163,10 @@ function onHeld(ws) {
   }
 }
 
-/**
- * Delivers held records soon: an event one by one in the next turn of the event loop, else in the
- * next tick.
- *
- * @type {(ws: WebSocket) => void}
- */
+/** Delivers held records in the next tick, or, one by one, an event per turn of the event loop. @param {WebSocket} ws */
 function scheduleNext(ws) {
   const held = ws._extra === null ? null : ws._extra.held;
-  // In the handler of the last one none is left.
+  // None is left in the handler of the last one.
   const record = held?.records[held.next];
   if (!held || !record || held.isScheduled) return;
   held.isScheduled = true;
@@ -181,7 +174,7 @@ function scheduleNext(ws) {
   else process.nextTick(deliverHeld, ws);
 }
 
-/** @type {(tag: number) => boolean} */
+/** @param {number} tag */
 function isEvent(tag) {
   const kind = tag & KIND_MASK;
   return kind === IN_TEXT || kind === IN_BINARY || kind === IN_PING || kind === IN_PONG;
@@ -206,7 +199,7 @@ function closeReceived(ws, code, reason) {
   const extra = ws._ensureExtra();
   extra.closeCode = code;
   if (reason.length !== 0) {
-    // A copy, so that the WebSocket does not keep a slab.
+    // A copy, so that no slab is kept.
     extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
     extra.closeMessage.set(reason);
   }
@@ -219,12 +212,12 @@ function closeReceived(ws, code, reason) {
 
 /** @type {(ws: WebSocket, data: Buffer) => void} */
 function pinged(ws, data) {
-  // In all other cases the reactor has answered.
+  // Otherwise the reactor has answered.
   if ((ws._bits & OWN_PONG) !== 0 && ws._autoPong && ws.readyState === OPEN) answerPing(ws, data);
   ws.emit('ping', data);
 }
 
-/** @type {(ws: WebSocket, data: Buffer) => void} */
+/** @type {typeof pinged} */
 function answerPing(ws, data) {
   const extra = ws._ensureExtra();
   const most = limit(ws._options.maxPendingAutoPongs);
@@ -237,7 +230,7 @@ function answerPing(ws, data) {
   ws.pong(data, !ws._isServer, () => extra.pendingPongs--);
 }
 
-/** Later bytes are read, also while paused: the peer's end is after them. @type {(ws: WebSocket) => void} */
+/** Later bytes are read even while paused: the peer's end is after them. @param {WebSocket} ws */
 function peerDone(ws) {
   ws._bits |= PEER_DONE;
   const stream = streamOf(ws);
@@ -246,24 +239,19 @@ function peerDone(ws) {
 }
 
 /**
- * The peer ended its side without a close frame. Frames that handlers have sent, or send in this
- * turn, still leave; then our side ends too.
+ * The peer ended its side without a close frame. Frames that handlers send up to the end of this turn still leave; then
+ * our side ends too.
  *
- * @type {(ws: WebSocket) => void}
+ * @param {WebSocket} ws
  */
 function peerEnded(ws) {
-  // The reactor was asked for the second report.
+  // This is the second report, which the reactor was asked for.
   const isAsked = (ws._bits & END_WAITS) !== 0;
   ws._bits |= END_WAITS;
   reportEnd(isAsked ? ended : afterCallbacks, ws);
 }
 
-/**
- * In Node the callback of a send that the kernel takes is called in the same turn of the event
- * loop, and may send the answer.
- *
- * @type {(ws: WebSocket) => void}
- */
+/** In Node, the callback of a send that the kernel takes is called in the same turn, and may send the answer. @param {WebSocket} ws */
 function afterCallbacks(ws) {
   if ((ws._bits & (GONE | TERMINATED)) === 0 && streamOf(ws) === null && ws._extra?.callbacks?.length) command(ws, OUT_ASK_END);
   else ended(ws);
@@ -278,26 +266,26 @@ function ended(ws) {
   startClosing(ws);
   command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
-  // 'close' need not wait until the reactor has closed the socket: nothing else can come.
+  // Nothing else can arrive, so 'close' need not wait for the reactor.
   if (wasOpen && streamOf(ws) === null && isDone(ws)) inContext(ws, leave);
 }
 
-/** @type {(ws: WebSocket) => boolean} */
+/** @param {WebSocket} ws */
 function isDone(ws) {
   if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
-  // The reactor may not have seen what is published to it.
+  // What was published to it may still be under way to the reactor.
   if (ws._extra?.topics) return false;
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 
-/** The reactor has nothing left to do with the connection. @param {WebSocket} ws */
+/** The reactor has nothing left to do. @param {WebSocket} ws */
 function leave(ws) {
   ws._bits |= GONE;
   table.depart(ws._slot);
   finish(ws, CAUSE.FIN);
 }
 
-/** The peer broke the protocol. @type {(ws: WebSocket, kind: number, detail: number) => void} */
+/** @type {(ws: WebSocket, kind: number, detail: number) => void} */
 function failed(ws, kind, detail) {
   peerDone(ws);
   if ((ws._bits & TERMINATED) === 0) ws.close(...closeArguments(kind));
@@ -317,8 +305,8 @@ function closing(ws) {
 }
 
 /**
- * The socket is gone. 'close' follows the held records: on resume(), if the program has paused the
- * WebSocket and not closed it.
+ * The socket has closed. 'close' follows the held records: after resume(), if the program has paused the WebSocket
+ * without closing it.
  *
  * @type {(ws: WebSocket, tag: number) => void}
  */
@@ -326,7 +314,7 @@ function closed(ws, tag) {
   inContext(ws, onClosed, tag);
 }
 
-/** @type {(ws: WebSocket, tag: number) => void} */
+/** @type {typeof closed} */
 function onClosed(ws, tag) {
   const stream = streamOf(ws);
   if (stream !== null) {
@@ -335,7 +323,7 @@ function onClosed(ws, tag) {
     tag = stream.closed;
   }
   const mayWait = (ws._bits & TERMINATED) === 0;
-  // The connection is a client of its server until 'close'.
+  // It is a client of its server until 'close'.
   if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
   if (stream === null) {
     table.forget(ws._slot);
@@ -355,7 +343,7 @@ function onClosed(ws, tag) {
 
 /** @type {(ws: WebSocket, cause: number) => void} */
 function finish(ws, cause) {
-  // The peer's close frame may have come too late for a program that has called terminate().
+  // The peer's close frame may have arrived too late, after terminate().
   endsBy(ws, cause === CAUSE.CLOSED && !isCloseReceived(ws) ? CAUSE.TERMINATE : cause);
   ws._owner?._drain?.explain(ws);
   ended(ws);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global one: a test may have put another in its place.
+// Not the global ones, which a test may replace.
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
@@ -18,11 +18,7 @@ const { inOrder, sendBlob } = require('./waiting');
 
 /** @import { Data, SentCallback, WebSocket } from './state' */
 
-/**
- * `ping()` and `pong()`.
- *
- * @type {(ws: WebSocket, tag: number, data: Data | SentCallback, mask: boolean | SentCallback | undefined, callback: SentCallback | undefined) => void}
- */
+/** @type {(ws: WebSocket, tag: number, data: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} */
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
     callback = data;
@@ -39,20 +35,20 @@ function sendControl(ws, tag, data, mask, callback) {
   if (mask !== undefined) tag |= masking(ws, mask);
   if ((ws._bits & SENDS_WAIT) !== 0 || isBlob(data)) sendInTurn(ws, tag, data, callback, true);
   else post(ws, tag, controlPayload(data), callback);
-  // ping() and pong() return nothing, but 'drain' follows.
+  // They return nothing, but 'drain' follows.
   if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
 }
 
-/** The `mask` of a send, which has an effect over streams only. @type {(ws: WebSocket, mask: unknown) => number} */
+/** MASK_FLIPPED, if `mask` is not as the role demands. @type {(ws: WebSocket, mask: unknown) => number} */
 function masking(ws, mask) {
   const isRule = !!mask === ((ws._bits & CLIENT) !== 0);
   return isRule ? 0 : MASK_FLIPPED;
 }
 
 /**
- * Sends data that cannot just be posted: a Blob or what is after one, or data that has to be converted.
+ * Data that cannot simply be posted: a Blob, what follows one, or data to be converted.
  *
- * @type {(ws: WebSocket, tag: number, data: unknown, callback: SentCallback | undefined, isControl?: boolean) => void}
+ * @type {(ws: WebSocket, tag: number, data: unknown, callback?: SentCallback, isControl?: boolean) => void}
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
   if (!isControl && data instanceof PreparedMessage) {
@@ -73,12 +69,12 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   };
   const size = bytes === null ? /** @type {Blob} */ (data).size : bytes.length;
   const given = /** @type {Partial<Uint8Array> | null | undefined} */ (data);
-  // A copy: the caller may use its memory again.
+  // A copy, as the caller may reuse its memory.
   if ((ws._bits & SENDS_WAIT) !== 0 && bytes !== null && bytes.buffer === (given?.buffer ?? given)) bytes = copyOf(bytes);
   inOrder(ws, size, send);
 }
 
-/** @type {(ws: WebSocket, message: InstanceType<typeof PreparedMessage>, callback: SentCallback | undefined) => void} */
+/** @type {(ws: WebSocket, message: InstanceType<typeof PreparedMessage>, callback?: SentCallback) => void} */
 function sendPrepared(ws, message, callback) {
   inOrder(ws, message.length, (error) => {
     if (error === undefined) PreparedMessage.post(message, ws, callback);
@@ -86,11 +82,7 @@ function sendPrepared(ws, message, callback) {
   });
 }
 
-/**
- * Refuses a send before the connection is open, or after it has left OPEN.
- *
- * @type {(ws: WebSocket, data: unknown, callback: SentCallback | undefined) => void}
- */
+/** Refuses a send before or after OPEN. @type {(ws: WebSocket, data: unknown, callback?: SentCallback) => void} */
 function sendClosed(ws, data, callback) {
   const state = ws.readyState;
   const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
@@ -100,15 +92,15 @@ function sendClosed(ws, data, callback) {
   if (callback) process.nextTick(callback, new Error(message));
 }
 
-/** Sends a close frame whose arguments were checked. @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
+/** With checked arguments. @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
 function postClose(ws, code, reason) {
   if ((ws._bits & SENDS_WAIT) === 0) {
     closeNow(ws, code, reason);
     return;
   }
-  // The reactor's timer begins with the close frame, which a Blob may keep for ever.
+  // The reactor's timer begins with the close frame, which a Blob may delay for ever.
   const timer = setTimeout(cut, delay(ws._closeTimeout), ws).unref();
-  // A copy: the caller may use its memory again.
+  // The caller may reuse its memory.
   const copy = copyOf(reason);
   inOrder(ws, 0, (error) => {
     clearTimeout(timer);
@@ -116,14 +108,14 @@ function postClose(ws, code, reason) {
   });
 }
 
-/** It has been closing for too long. @param {WebSocket} ws */
+/** @param {WebSocket} ws */
 function cut(ws) {
   if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
   endsBy(ws, CAUSE.CLOSE_TIMEOUT);
   ws.terminate();
 }
 
-/** @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
+/** @type {typeof postClose} */
 function closeNow(ws, code, reason) {
   const stream = streamOf(ws);
   if (stream === null) ws._bits |= CLOSE_SENT;
@@ -134,16 +126,12 @@ function closeNow(ws, code, reason) {
     tag |= OUT_FLAG_KEY;
     reason = keyed(generateMask, reason);
   }
-  // Counted neither here nor by the reactor: ws has handed the frame to the kernel by now.
+  // Not counted, here or in the reactor: ws has handed it to the kernel by now.
   push(ws, tag, reason, stream === null ? undefined : (error) => (ws._bits |= error ? 0 : CLOSE_SENT));
   outbox.handOver();
 }
 
-/**
- * Writes a frame of `Sender.frame`.
- *
- * @type {(ws: WebSocket, list: Array<string | Uint8Array>, callback?: SentCallback) => void}
- */
+/** A frame of `Sender.frame`. @type {(ws: WebSocket, list: Array<string | Uint8Array>, callback?: SentCallback) => void} */
 function sendFrame(ws, list, callback) {
   if ((ws._bits & GONE) !== 0) {
     if (callback) process.nextTick(callback, streamDestroyed());

@@ -1,68 +1,49 @@
 'use strict';
 
-// A connection is CONNECTING until `open`, OPEN until `startClosing`, and CLOSING until it emits 'close'. Its socket may
-// be TERMINATED by the program in any of these, and is GONE at last: before 'close', which comes after the messages that
-// wait for `resume()`.
+// A connection is CONNECTING until `open`, OPEN until `startClosing`, and CLOSING until 'close'. The program may make
+// its socket TERMINATED at any time. At last it is GONE: before 'close', which follows messages that wait for
+// `resume()`.
 
 const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { BINARY_TYPES, CLOSING, EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 const { heedBinaryType } = require('./binary-type');
 
-/** @import { AsyncResource } from 'node:async_hooks' */
 /** @import EventEmitter from 'node:events' */
-/** @import { Holder } from '../reactor/table' */
 /** @import { AnyTopic } from '../topics/topic' */
 
 /**
- * A WebSocket, or the handshake before there is one. The stand-in for its socket gets everything from it.
+ * A WebSocket, or the handshake before it. The stand-in for its socket gets everything from here. `_accepted`: bytes of
+ * frames and raw writes given to the reactor; `_destroy` closes the socket at once.
  *
- * @typedef {object} Sending
- * @property {number} _generation Which of the connections that its slot has had
- * @property {number} _accepted Bytes of frames, and of raw writes, that the reactor was given
- * @property {Sent | null} _extra
- * @property {() => Sent} _ensureExtra The same, made if need be
- * @property {number | string} _local Address of this side, as `Peer` of handshake/request.js keeps it
- * @property {number} _localPort
- * @property {number | string} _remote As `_local`
- * @property {number} _remotePort
- * @property {number} bufferedAmount
- * @property {boolean} isPaused
- * @property {() => void} pause
- * @property {() => void} resume
- * @property {() => void} _destroy Closes the socket at once
+ * @typedef {import('../handshake/request').Peer & { _accepted: number, _extra: Sent | null, bufferedAmount: number, isPaused: boolean, _ensureExtra(): Sent, _destroy(): void, pause(): void, resume(): void }} Sending
  */
 
 /** @typedef {Pick<ExtraFields, 'callbacks' | 'stream'>} Sent */
 
-/** @typedef {Holder & Sending} Connection */
+/** @typedef {import('../reactor/table').Holder & Sending} Connection */
 
-/** Called with null when the kernel has all of a send, with an error when it never will. @typedef {(error: Error | null) => void} SentCallback */
+/** Null when the kernel has all of a send; an error when it never will. @typedef {(error: Error | null) => void} SentCallback */
 
 /** @typedef {InstanceType<typeof import('../websocket')>} WebSocket */
 
 /** @typedef {InstanceType<typeof import('../websocket-server')>} Server */
 
-/** A server, whose emitter's own fields are read. @typedef {Server & { _events: Record<string, Function | Function[] | undefined> }} Emitting */
+/** With the fields of its emitter. @typedef {Server & { _events: Record<string, Function | Function[] | undefined> }} Emitting */
 
 /** @typedef {InstanceType<typeof import('../duplex/pump').Pump>} StreamConnection */
 
-/** Members that only a net.Socket has, or that are private, are looked for. @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket */
+/** With members that only a net.Socket has, and private ones. @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket */
 
 /** @typedef {import('../../index').ServerOptions & import('../../index').ClientOptions} Settings */
 
 /**
- * Members that `install` of private-fields.js adds to a WebSocket.
+ * From `install` of private-fields.js; `_closeTimeout` in milliseconds.
  *
- * @typedef {object} Fields
- * @property {Extensions} _extensions
- * @property {boolean} _autoPong
- * @property {number} _closeTimeout Milliseconds
- * @property {boolean} _isServer
- * @property {unknown} _socket
+ * @typedef {{ _extensions: Extensions, _autoPong: boolean, _closeTimeout: number, _isServer: boolean, _socket: unknown }} Fields
  */
 
-/** The negotiated extensions by name, and those that programs add. @typedef {Record<string, any>} Extensions */
+/** By name: negotiated, and added by programs. @typedef {Record<string, any>} Extensions */
 
 /** What `send()` takes. @typedef {import('../../types/sending').BufferLike} Data */
 
@@ -70,46 +51,43 @@ const { heedBinaryType } = require('./binary-type');
 
 /** @typedef {InstanceType<typeof Extra>} ExtraFields */
 
-/** A send that waits for a Blob; it gets an error if it can never leave. @typedef {{ send: (error?: Error) => void, size: number }} Waiting */
+/** A send after a Blob; gets an error if it can never leave. @typedef {{ send: (error?: Error) => void, size: number }} Waiting */
 
-/** Records that wait for their turn to be delivered: while HOLDING. */
+/** Records to deliver later, while HOLDING. */
 class Held {
   /** @type {Array<{ tag: number, data: Buffer } | undefined>} */
   records = [];
-  /** Index of the next one to deliver. */
+  /** Index of the next record. */
   next = 0;
   isScheduled = false;
-  /** Too many of them: the socket is not read. */
+  /** Too many: the socket is not read. */
   isFull = false;
 }
 
 /**
- * The part of a connection in topics.
+ * A connection's part in topics. `leave`: all topics, joining no other; `lost`: so many messages were missed; `passed`:
+ * messages with these offsets never come.
  *
- * @typedef {object} Membership
- * @property {() => void} leave Leaves all topics, and joins no other
- * @property {(topic: AnyTopic, count: number) => void} lost It missed this many messages
- * @property {(topic: AnyTopic, from: number, to: number) => void} passed It never gets the messages
- *   with these offsets
+ * @typedef {{ leave(): void, lost(topic: AnyTopic, count: number): void, passed(topic: AnyTopic, from: number, to: number): void }} Membership
  */
 
-/** Fields that few connections need, made on first use: an idle WebSocket takes as much memory as its fields. */
+/** Made on first use: an idle WebSocket takes as much memory as its fields, and few connections need these. */
 class Extra {
   constructor() {
-    /** Of sends that are not in the kernel yet, the oldest first. @type {SentCallback[] | null} */
+    /** Of sends that the kernel does not have yet, oldest first. @type {SentCallback[] | null} */
     this.callbacks = null;
     /** @type {Held | null} */
     this.held = null;
     /** A batch. */
     this.pausedIn = -1;
-    /** Of a connection over a stream of Node. @type {StreamConnection | null} */
+    /** Over a stream of Node. @type {StreamConnection | null} */
     this.stream = null;
     /** @type {Extensions | null} */
     this.extensions = null;
     /** @type {Client | null} */
     this.client = null;
     this.binaryType = BINARY_TYPES[0];
-    /** Of the peer's close frame, which never says ABNORMAL. */
+    /** From the peer's close frame, which never says ABNORMAL. */
     this.closeCode = ABNORMAL;
     this.closeMessage = EMPTY_BUFFER;
     /** Stand-ins for `_socket`, `_receiver` and `_sender`. @type {AnySocket | null} */
@@ -120,53 +98,53 @@ class Extra {
     this.sender = null;
     /** @type {Waiting[] | null} */
     this.waiting = null;
-    /** Bytes given to send() after the connection left OPEN, and bytes of Blobs being read. */
+    /** Bytes of sends after OPEN, and of Blobs being read. */
     this.lateBytes = 0;
-    /** There is room while fewer bytes than this have been accepted. */
+    /** There is room while fewer bytes have been accepted. */
     this.roomUntil = HIGH_WATER_MARK;
-    /** @type {AsyncResource | null} */
+    /** @type {import('node:async_hooks').AsyncResource | null} */
     this.context = null;
-    /** send() has returned false, and 'drain' has not come since. */
+    /** send() has returned false, without 'drain' since. */
     this.isDrainDue = false;
-    /** A record is under way that reports when it has left. */
+    /** An empty write is under way that reports when it has left. */
     this.isMarked = false;
-    /** Answers to pings that have not left. */
+    /** Pongs that have not left. */
     this.pendingPongs = 0;
     /** @type {Membership | null} */
     this.topics = null;
   }
 
-  /** Leaves these fields out of the JSON of a WebSocket, to which some of them refer. */
+  /** Keeps these fields out of the JSON of a WebSocket: some refer to it. */
   toJSON() {}
 }
 
-/** Null for a connection whose socket the reactor has. @type {(ws: Connection) => StreamConnection | null} */
+/** Null if the reactor has the socket. @type {(ws: Connection) => StreamConnection | null} */
 function streamOf(ws) {
   return ws._extra === null ? null : ws._extra.stream;
 }
 
-/** Whether the peer's close frame has come. @type {(ws: WebSocket) => boolean} */
+/** @param {WebSocket} ws */
 function isCloseReceived(ws) {
   return ws._extra !== null && ws._extra.closeCode !== ABNORMAL;
 }
 
-/** The connection ends for this reason, unless another came first. @type {(ws: { _bits: number }, cause: number) => void} */
+/** The first cause counts. @type {(ws: { _bits: number }, cause: number) => void} */
 function endsBy(ws, cause) {
   if ((ws._bits & CAUSE_BITS) === 0) ws._bits |= cause << CAUSE_SHIFT;
 }
 
-/** One of CAUSE; 0 while none is known. @type {(ws: { _bits: number }) => number} */
+/** One of CAUSE; 0: none known. @param {{ _bits: number }} ws */
 function causeOf(ws) {
   return (ws._bits & CAUSE_BITS) >>> CAUSE_SHIFT;
 }
 
-/** It leaves CONNECTING. @type {(ws: WebSocket) => void} */
+/** It leaves CONNECTING. @param {WebSocket} ws */
 function open(ws) {
   heedBinaryType(ws);
   ws._readyState = OPEN;
 }
 
-/** It leaves OPEN: nothing is sent to it any more. It leaves CLOSING when it emits 'close'. @type {(ws: WebSocket) => void} */
+/** It leaves OPEN, and CLOSING when it emits 'close'. Nothing is sent to it any more. @param {WebSocket} ws */
 function startClosing(ws) {
   ws._readyState = CLOSING;
   leaveTopics(ws);

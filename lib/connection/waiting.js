@@ -1,7 +1,7 @@
 'use strict';
 
-// Sends after one whose bytes are not there yet: a Blob that is being read. They wait in `extra.waiting`, and only
-// while SENDS_WAIT is set: until the Blob has been read, or for good if it cannot be sent. So no send is forgotten.
+// Sends after a Blob that is being read wait in `extra.waiting`, only while SENDS_WAIT is set: until the Blob has been
+// read, or for good if it cannot be sent. So no send is forgotten.
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
 const { FastBuffer, OPEN } = require('../base/constants');
@@ -13,10 +13,14 @@ const { startClosing, streamOf } = require('./state');
 
 /** @import { SentCallback, Waiting, WebSocket } from './state' */
 
-/** The queue of a connection that sends no more. */
+/** Of a connection that sends no more. */
 const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
 
-/** Sends now, or after the Blobs before it: until then `bufferedAmount` counts `size` bytes. @type {(ws: WebSocket, size: number, send: Waiting['send']) => void} */
+/**
+ * Sends now, or after earlier Blobs; until then `bufferedAmount` counts `size` bytes.
+ *
+ * @type {(ws: WebSocket, size: number, send: Waiting['send']) => void}
+ */
 function inOrder(ws, size, send) {
   if ((ws._bits & SENDS_WAIT) === 0) return send(undefined);
   const extra = ws._ensureExtra();
@@ -28,7 +32,7 @@ function inOrder(ws, size, send) {
   (extra.waiting ??= []).push({ send, size });
 }
 
-/** Reads a Blob and sends it. Later sends wait for it. @type {(ws: WebSocket, tag: number, blob: Blob, callback: SentCallback | undefined) => void} */
+/** Later sends wait for the Blob. @type {(ws: WebSocket, tag: number, blob: Blob, callback?: SentCallback) => void} */
 function sendBlob(ws, tag, blob, callback) {
   const { size } = blob;
   expect(ws, size);
@@ -48,13 +52,13 @@ function sendBlob(ws, tag, blob, callback) {
   );
 }
 
-/** Sends wait for these bytes; `bufferedAmount` counts them. @type {(ws: WebSocket, size: number) => void} */
+/** Later sends wait for these bytes, which `bufferedAmount` counts. @type {(ws: WebSocket, size: number) => void} */
 function expect(ws, size) {
   ws._ensureExtra().lateBytes += size;
   ws._bits |= SENDS_WAIT;
 }
 
-/** Makes the sends that have waited, up to one that others have to wait for. @type {(ws: WebSocket) => void} */
+/** Makes waiting sends, up to one that others must wait for. @param {WebSocket} ws */
 function sendWaiting(ws) {
   const extra = ws._ensureExtra();
   const { waiting } = extra;
@@ -69,8 +73,8 @@ function sendWaiting(ws) {
 }
 
 /**
- * Makes a send outside of a call of the program. An exception ends the connection, as does a Blob that cannot be
- * read. `size`: bytes of it that `bufferedAmount` has counted until now.
+ * Sends outside of a call of the program. An exception ends the connection, as does an unreadable Blob. `size`: bytes
+ * that `bufferedAmount` has counted.
  *
  * @type {(ws: WebSocket, size: number, callback: SentCallback | undefined, send: () => void) => void}
  */
@@ -83,12 +87,9 @@ function attempt(ws, size, callback, send) {
   }
 }
 
-/**
- * The bytes will never be there. Later sends are refused too: the peer would miss bytes that came
- * before.
- *
- * @type {(ws: WebSocket, size: number, callback: SentCallback | undefined, error: Error) => void}
- */
+/** @typedef {(ws: WebSocket, size: number, callback: SentCallback | undefined, error: Error) => void} Refuse */
+
+/** The bytes never arrive. Later sends are refused too: the peer would miss earlier bytes. @type {Refuse} */
 function abandon(ws, size, callback, error) {
   const extra = ws._ensureExtra();
   const waiting = extra.waiting ?? [];
@@ -98,11 +99,7 @@ function abandon(ws, size, callback, error) {
   callAll(typeof callback === 'function' ? [callback, ...sends] : sends, 0, error);
 }
 
-/**
- * A send has failed although the peer is there: the connection cannot go on in order.
- *
- * @type {(ws: WebSocket, size: number, callback: SentCallback | undefined, error: Error) => void}
- */
+/** A send has failed while the peer is there: the connection cannot go on in order. @type {Refuse} */
 function giveUp(ws, size, callback, error) {
   try {
     abandon(ws, size, callback, error);

@@ -4,11 +4,10 @@ const { addon } = require('../reactor/addon');
 const { orThrow } = require('../base/errors');
 
 /**
- * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1): the offers of each, with the values of each
- * parameter, which is true if it has none.
+ * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1): offers, each with the values of its
+ * parameters; true without a value.
  *
  * @type {(header: string) => Record<string, Array<Record<string, Array<string | true>>>>}
- * @throws {SyntaxError}
  */
 function parse(header) {
   const offers = Object.create(null);
@@ -27,7 +26,7 @@ function add(lists, name, element) {
 }
 
 /**
- * The inverse of `parse`. A single offer or value need not be in an array.
+ * The inverse of `parse`; a single offer or value may do without an array.
  *
  * @type {(extensions: import('../connection/state').Extensions) => string}
  */

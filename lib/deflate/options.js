@@ -12,7 +12,6 @@ const COMPRESSOR = /** @type {Range} */ ({ type: 'string', values: ['dedicated',
 const BYTES = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
 const DELAY = /** @type {Range} */ ({ type: 'number', least: 0, most: LONGEST_DELAY });
 
-/** The names of all options. */
 const KNOWN = [
   'budget',
   'clientMaxWindowBits',
@@ -29,32 +28,29 @@ const KNOWN = [
   'zlibInflateOptions',
 ];
 
-/** A shorter message, in bytes, is not compressed without context takeover. */
+/** Bytes. Shorter messages are not compressed without context takeover. */
 const THRESHOLD = 1024;
 
 /** zlib's default is 6. With 4, messages are some percent larger and take two thirds of the time. */
 const LEVEL = 4;
 const MEM_LEVEL = 8;
 
-/** Windows: every offer is accepted, or none. */
+/** Windows: accept every offer, or none. */
 const AS_OFFERED = 0;
 const REFUSED = -1;
 
 /**
- * The option `perMessageDeflate` of a server or a client.
+ * Option `perMessageDeflate` of a server or a client.
  *
- * @typedef
- *   {import('../../types/deflate').ServerOptions & import('../../types/deflate').ClientOptions}
- *   Options
+ * @typedef {import('../../types/deflate').ServerOptions & import('../../types/deflate').ClientOptions} Options
  */
 
 /**
  * Translates `compressor` to options of ws, and sets the budget of the process.
  *
  * @template T
- * @param {T} options `perMessageDeflate`, of any type and not checked yet
- * @returns {T} The same; a copy for `compressor: 'shared'`, which takes over no context
- * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`
+ * @param {T} options `perMessageDeflate`, not checked yet
+ * @returns {T} The same; for `compressor: 'shared'`, a copy without context takeover
  */
 function applyMemoryOptions(options) {
   if (!options) return options;
@@ -71,10 +67,9 @@ function applyMemoryOptions(options) {
 }
 
 /**
- * The `perMessageDeflate` of a server, for the reactor; true stands for the defaults.
+ * Of a server, for the reactor; true: the defaults.
  *
  * @type {(options: Options | boolean | null | undefined) => import('../native/binding').DeflateOptions | null}
- * @throws {RangeError | TypeError} As `check`
  */
 function deflateOptions(options) {
   if (!options) return null;
@@ -98,7 +93,7 @@ function acceptanceOf({ serverMaxWindowBits, clientMaxWindowBits, serverNoContex
 }
 
 /**
- * permessage-deflate of a handshake that JavaScript answered, for the engine.
+ * Of a handshake that JavaScript answered, for the engine.
  *
  * @type {(carrier: { _extensions: import('../connection/state').Extensions }) => import('../native/binding').NegotiatedDeflate | undefined}
  */
@@ -114,12 +109,7 @@ function negotiatedDeflate(carrier) {
   };
 }
 
-/**
- * Throws for numbers out of range what zlib throws in ws for the first message.
- *
- * @type {(options: Options) => void}
- * @throws {RangeError | TypeError}
- */
+/** For numbers out of range, throws what zlib throws in ws for the first message. @param {Options} options */
 function check(options) {
   checkNumbers(options, ['concurrencyLimit', 'threshold'], 'options.perMessageDeflate');
   if (typeof options === 'object') reportUnknown(options, KNOWN, 'options.perMessageDeflate');
@@ -132,11 +122,7 @@ function check(options) {
   zlib.createInflateRaw({ ...zlibInflateOptions, windowBits: client }).close();
 }
 
-/**
- * Of checked options. One that the program has spoiled since is left out.
- *
- * @type {(options: Options) => import('../native/binding').DeflateSettings}
- */
+/** Of checked options. Leaves out what the program has spoiled since. @type {(options: Options) => import('../native/binding').DeflateSettings} */
 function settingsOf(options) {
   const { level, memLevel, strategy } = options.zlibDeflateOptions ?? {};
   return {
@@ -148,31 +134,31 @@ function settingsOf(options) {
   };
 }
 
-/** Returns false only for false itself: to ws other falsy values are no wish. @type {(value: unknown) => boolean | undefined} */
+/** To ws, falsy values other than false are no wish. @type {(value: unknown) => boolean | undefined} */
 function flag(value) {
   if (value) return true;
   return value === false ? false : undefined;
 }
 
-/** 8 to 15, AS_OFFERED or REFUSED; the native side mends what is out of range. @type {(bits: unknown) => number} */
+/** 8 to 15, AS_OFFERED or REFUSED; the native side corrects other numbers. @type {(bits: unknown) => number} */
 function windowBits(bits) {
   if (typeof bits === 'number') return Math.trunc(bits);
   return bits === false ? REFUSED : AS_OFFERED;
 }
 
-/** 8 to 15; 15 if an option is a boolean, or nothing was negotiated. @type {(bits: unknown) => number} */
+/** 8 to 15; 15 for a boolean, or if nothing was negotiated. @type {(bits: unknown) => number} */
 function zlibWindowBits(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 
-/** An integer for which `length >= threshold` is the same as in ws. @type {(bytes: unknown) => number} */
+/** An integer with the same `length >= threshold` as in ws. @param {unknown} bytes */
 function threshold(bytes) {
   if (bytes === undefined) return THRESHOLD;
   const number = Math.ceil(Number(bytes));
   return Number.isNaN(number) ? Infinity : number;
 }
 
-/** Milliseconds; 0, the default, is never. @type {(millis: unknown) => number} */
+/** Milliseconds; 0 (default): never. @type {(millis: unknown) => number} */
 function releaseAfter(millis) {
   if (millis === undefined || millis === null) return 0;
   return /** @type {number} */ (checkValue(DELAY, millis, 'options.perMessageDeflate.releaseAfter'));

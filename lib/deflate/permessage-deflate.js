@@ -9,53 +9,44 @@ const { maxPayloadExceeded, orThrow } = require('../base/errors');
 const { addon } = require('../reactor/addon');
 const { limit } = require('../base/checks');
 
-/** @import { DeflateOptions } from '../../types/tools' */
+/** @typedef {(error: Error | null, data?: Buffer) => void} Callback */
+
+/** @template Data @typedef {(data: Data, fin: boolean, callback: Callback) => void} Transform */
 
 /**
- * Called with output, or with why there is none.
+ * By name in the header (RFC 7692, 7.1). Windows: 8 to 15; true if a client only knows the parameter.
  *
- * @typedef {(error: Error | null, data?: Buffer) => void} Callback
- */
-
-/**
- * Parameters of a connection, by their names in the header (RFC 7692, 7.1).
- *
- * @typedef {object} Params
- * @property {boolean} [client_no_context_takeover]
- * @property {boolean} [server_no_context_takeover]
- * @property {number | boolean} [client_max_window_bits] 8 to 15; true if a client only knows the
- *   parameter
- * @property {number | boolean} [server_max_window_bits] 8 to 15
+ * @typedef {{ client_no_context_takeover?: boolean, server_no_context_takeover?: boolean, client_max_window_bits?: number | boolean, server_max_window_bits?: number | boolean }} Params
  */
 
 /** @typedef {(zlib.DeflateRaw | zlib.InflateRaw) & { [kFlow]: Flow }} Stream */
 
 const kFlow = Symbol('kFlow');
 
-/** A sender leaves this out at the end of a message (RFC 7692, 7.2.1). */
+/** A sender leaves out these bytes at the end of a message (RFC 7692, 7.2.1). */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
 const DEFLATE = 'permessage-deflate';
 
 const CONCURRENCY = 10;
 
-/** Calls to zlib. The first PerMessageDeflate says how many may run at once. */
+/** Calls to zlib; the first PerMessageDeflate says how many run at once. */
 const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([]) };
 
 /**
- * The extension permessage-deflate (RFC 7692) over Node's zlib. Connections of this package
- * negotiate with it; their engine compresses.
+ * permessage-deflate (RFC 7692) over Node's zlib. Connections of this package negotiate with it; their engine
+ * compresses.
  */
 class PerMessageDeflate {
-  /** @param {DeflateOptions} [options] */
+  /** @param {import('../../types/tools').DeflateOptions} [options] */
   constructor(options = {}) {
     this._options = options;
     this._threshold = options.threshold !== undefined ? options.threshold : 1024;
     this._maxPayload = limit(options.maxPayload);
     this._isServer = !!options.isServer;
-    /** The negotiated parameters; null before that. */
+    /** Negotiated; null before. */
     this.params = /** @type {Params} */ (/** @type {unknown} */ (null));
-    /** The streams of zlib; their output is at `kFlow`. @type {Stream | null} */
+    /** Streams of zlib, with output at `kFlow`. @type {Stream | null} */
     this._deflate = null;
     /** @type {Stream | null} */
     this._inflate = null;
@@ -68,7 +59,6 @@ class PerMessageDeflate {
     return DEFLATE;
   }
 
-  /** The offer of a client. */
   offer() {
     const { clientMaxWindowBits, clientNoContextTakeover, serverMaxWindowBits, serverNoContextTakeover } = this._options;
     /** @type {Params} */
@@ -81,21 +71,13 @@ class PerMessageDeflate {
     return params;
   }
 
-  /**
-   * @type {(configurations: Record<string, Array<string | true>>[]) => Params}
-   * @throws {Error | TypeError} If they cannot be accepted
-   */
+  /** @type {(configurations: Record<string, Array<string | true>>[]) => Params} */
   accept(configurations) {
     const header = extension.format({ [DEFLATE]: configurations });
     return /** @type {Params} */ (this._accept(header));
   }
 
-  /**
-   * Takes the header of the other end; null: no offer is in it.
-   *
-   * @type {(header: string) => Params | null}
-   * @throws {Error | SyntaxError | TypeError} As `accept()`
-   */
+  /** The header of the other end. Null if it has no offer. @type {(header: string) => Params | null} */
   _accept(header) {
     const answer = orThrow(addon().negotiateDeflate(header, this._isServer, acceptanceOf(this._options)));
     if (answer === '') return null;
@@ -107,7 +89,7 @@ class PerMessageDeflate {
     return this.params;
   }
 
-  /** Frees what zlib holds. A compression under way ends with an error. */
+  /** Frees what zlib holds. A pending compression ends with an error. */
   cleanup() {
     this._inflate?.close();
     this._inflate = null;
@@ -117,17 +99,17 @@ class PerMessageDeflate {
     deflate?.[kFlow].finish(new Error('The deflate stream was closed while data was being processed'));
   }
 
-  /** @type {(data: string | Uint8Array, fin: boolean, callback: Callback) => void} */
+  /** @type {Transform<string | Uint8Array>} */
   compress(data, fin, callback) {
     run((done) => this._compress(data, fin, done), callback);
   }
 
-  /** @type {(data: Uint8Array, fin: boolean, callback: Callback) => void} */
+  /** @type {Transform<Uint8Array>} */
   decompress(data, fin, callback) {
     run((done) => this._decompress(data, fin, done), callback);
   }
 
-  /** @type {(data: string | Uint8Array, fin: boolean, callback: Callback) => void} */
+  /** @type {Transform<string | Uint8Array>} */
   _compress(data, fin, callback) {
     const side = this._isServer ? 'server' : 'client';
     if (this._deflate === null) {
@@ -148,7 +130,7 @@ class PerMessageDeflate {
     });
   }
 
-  /** @type {(data: Uint8Array, fin: boolean, callback: Callback) => void} */
+  /** @type {Transform<Uint8Array>} */
   _decompress(data, fin, callback) {
     const side = this._isServer ? 'client' : 'server';
     if (this._inflate === null) this._inflate = this._openInflate(side);
@@ -165,7 +147,7 @@ class PerMessageDeflate {
         return;
       }
       const all = flow.take();
-      // A block with the final bit set ends the stream; the next message begins a new one.
+      // A block with the final bit ends the stream; the next message begins a new one.
       if (stream.readableEnded) {
         stream.close();
         this._inflate = null;
@@ -193,10 +175,7 @@ class PerMessageDeflate {
 
 /** The output of a stream of zlib. */
 class Flow {
-  /**
-   * @param {zlib.DeflateRaw | zlib.InflateRaw} stream
-   * @param {number} most Bytes of output; 0 is no limit
-   */
+  /** @param {zlib.DeflateRaw | zlib.InflateRaw} stream @param {number} most Bytes; 0: no limit */
   constructor(stream, most) {
     this.length = 0;
     /** @type {Buffer[]} */
@@ -213,7 +192,7 @@ class Flow {
       }
       this.error = maxPayloadExceeded();
       stream.removeListener('data', onData);
-      // Unlike close(), it lets the flush under way finish.
+      // Unlike close(), lets the pending flush finish.
       stream.reset();
     };
     stream.on('data', onData);
@@ -227,7 +206,7 @@ class Flow {
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, length);
   }
 
-  /** @type {(error: Error | null, data?: Buffer) => void} */
+  /** @type {Callback} */
   finish(error, data) {
     const { callback } = this;
     this.callback = null;
@@ -236,7 +215,7 @@ class Flow {
 }
 
 /**
- * Runs a job when not too many others do, and the next one before `callback`.
+ * Runs a job when not too many others run, and the next one before `callback`.
  *
  * @type {(job: (done: Callback) => void, callback: Callback) => void}
  */

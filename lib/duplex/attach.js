@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones: a test may have put others in their place.
+// Not the global ones, which a test may replace.
 const { clearInterval, setInterval } = require('node:timers');
 
 const { CLIENT, ONE_BY_ONE, OWN_PONG } = require('../base/bits');
@@ -19,7 +19,7 @@ const { Pump, kPump, onData } = require('./pump');
 
 /** @typedef {'allowSynchronousEvents' | 'maxPayload' | 'maxFragments' | 'skipUTF8Validation' | 'generateMask'} Name */
 
-/** The options of `setSocket()`. @typedef {Pick<import('../../index').ClientOptions, Name>} SocketOptions */
+/** @typedef {Pick<import('../../index').ClientOptions, Name>} SocketOptions */
 
 /** @this {AnySocket} */
 function onDrain() {
@@ -54,7 +54,7 @@ function onClose() {
 }
 
 /**
- * Makes a stream the connection of a WebSocket, which is open then.
+ * Makes a stream the connection of a WebSocket, which then opens.
  *
  * @type {(ws: WebSocket, socket: AnySocket, head: Buffer, options: SocketOptions) => void}
  */
@@ -62,7 +62,7 @@ function attachStream(ws, socket, head, options) {
   const native = open();
   const place = table.claimStream(ws);
   const { allowSynchronousEvents = true, generateMask } = options;
-  // As in ws the answer to a ping comes after what the handlers of earlier messages send.
+  // As in ws, the answer to a ping comes after what handlers of earlier messages send.
   ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | OWN_PONG;
   ws._slot = place.slot;
   ws._generation = place.generation;
@@ -75,7 +75,7 @@ function attachStream(ws, socket, head, options) {
   const served = { ...engineOptions(given, options, false), deflate: negotiatedDeflate(ws) };
   native.openStream(place, isServer, served, ws._owner?._rates ?? undefined);
 
-  // A plain Duplex has neither method.
+  // Not every Duplex has these methods.
   if (socket.setTimeout) socket.setTimeout(0);
   if (socket.setNoDelay) socket.setNoDelay();
   if (head.length > 0) socket.unshift(head);
@@ -92,10 +92,10 @@ function attachStream(ws, socket, head, options) {
   ws.emit('open');
 }
 
-/** Milliseconds: deadlines are kept to within a tick of the reactor's wheel. */
+/** Milliseconds. Deadlines are exact to a tick of the reactor's wheel. */
 const TICK = 16;
 
-/** Where no event loop calls the reactor: while there are streams. @type {NodeJS.Timeout | undefined} */
+/** Where no event loop calls the reactor, while there are streams. @type {NodeJS.Timeout | undefined} */
 let clock;
 
 /** @param {import('../reactor/link').Native} native */

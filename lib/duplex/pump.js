@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 const tls = require('node:tls');
-// Not the global ones: a test may have put others in their place.
+// Not the global ones, which a test may replace.
 const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
 
 const { PAUSED, PEER_DONE } = require('../base/bits');
@@ -31,26 +31,26 @@ const { unshared } = require('../base/views');
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 /** @import { Block } from '../reactor/flows' */
 
-/** Bytes: a copy of fewer costs less than to be told when they are written. */
+/** Bytes: copying fewer costs less than a callback. */
 const LEAST_LENT = 512;
 
-// The life of a stream: it is open, has closed, and nothing more comes of it.
+// A stream is open, then closed, then nothing more comes of it.
 const LIVE = 0;
 const CLOSED = 1;
 const OVER = 2;
 
-/** Milliseconds between two looks whether the peer of a stream that is not read has ended its side. */
+/** Milliseconds between checks of whether the peer of an unread stream has ended its side. */
 const LOOK_MILLISECONDS = 100;
 
-/** Methods that `write()` of a stream may go through. @type {['write', '_write', '_writev', 'cork', 'uncork']} */
+/** Methods that `write()` of a stream may pass through. @type {['write', '_write', '_writev', 'cork', 'uncork']} */
 const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 const ORIGINALS = METHODS.map((name) => net.Socket.prototype[name]);
 
 /**
- * Whether it is one of Node's, with nothing put in between: it needs the memory of a chunk no longer once it says
- * that the chunk was written. Any other may have handed the chunk on.
+ * Whether it is Node's, with nothing in between: it does not need a chunk's memory once it reports the write. Any other
+ * may have passed the chunk on.
  *
- * @type {(socket: AnySocket) => boolean}
+ * @param {AnySocket} socket
  */
 function isNodes(socket) {
   const prototype = Object.getPrototypeOf(socket);
@@ -61,40 +61,39 @@ function isNodes(socket) {
 }
 
 /**
- * Between a stream of Node (TLS, a pipe, any Duplex) and the connection that the reactor of this
- * thread has for it: chunks in, bytes out, ends, and whether either side takes more.
+ * Between a stream of Node (TLS, a pipe, any Duplex) and its connection in the reactor of this thread: chunks in, bytes
+ * out, ends, and back-pressure.
  */
 class Pump {
   /**
    * @param {WebSocket} ws
    * @param {AnySocket} socket
-   * @param {((mask: Buffer) => void) | undefined} generateMask Fills the masking key of a client
+   * @param {(mask: Buffer) => void} [generateMask] For a client
    */
   constructor(ws, socket, generateMask) {
     this.ws = ws;
     this.socket = socket;
     this.generateMask = generateMask;
     this.lendsMemory = isNodes(socket);
-    /** Those of writes that failed: the stream may use their memory until it has closed. @type {Block[]} */
+    /** Of failed writes, until the stream has closed: it may use their memory. @type {Block[]} */
     this.failed = [];
     /** Whether the reactor has bytes that it may not read yet. */
     this.isThrottled = false;
-    /** Whether the stream takes no more bytes for now. */
+    /** Whether the stream takes no more bytes. */
     this.isFull = false;
-    /** It only goes forward. */
     this.life = LIVE;
-    /** Whether the end of its peer's side has been seen. */
+    /** Whether the peer's end was seen. */
     this.hasEnded = false;
-    /** The record with which the reactor has ended the connection; 0 before that. */
+    /** The record that ended the connection in the reactor; 0 before. */
     this.closed = 0;
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    /** While it is throttled. @type {NodeJS.Timeout | undefined} */
+    /** While throttled. @type {NodeJS.Timeout | undefined} */
     this.looks = undefined;
-    /** While it is closing: keeps the process alive. @type {NodeJS.Timeout | undefined} */
+    /** While closing: keeps the process alive. @type {NodeJS.Timeout | undefined} */
     this.stays = undefined;
   }
 
-  /** @param {Buffer} chunk Bytes of the peer */
+  /** @param {Buffer} chunk */
   take(chunk) {
     let isDone = false;
     try {
@@ -102,7 +101,7 @@ class Pump {
       turn(true);
       isDone = true;
     } finally {
-      // A handler has thrown, which ends the flow of the stream: it begins anew.
+      // A handler that throws stops the flow of the stream: restart it.
       if (!isDone && this.life === LIVE && !this.socket.isPaused()) {
         this.socket.pause();
         process.nextTick(() => this.goOn());
@@ -110,12 +109,12 @@ class Pump {
     }
   }
 
-  /** False: the stream is not to be read for now. @type {(chunk: Buffer) => boolean} */
+  /** Returns false if the stream is not to be read for now. @param {Buffer} chunk */
   isRead(chunk) {
     try {
       return take(this.ws, unshared(chunk));
     } catch {
-      // Not bytes: that ends this connection and nothing else.
+      // Not bytes: ends only this connection.
       this.socket.destroy();
       return true;
     }
@@ -124,8 +123,8 @@ class Pump {
   throttle() {
     this.isThrottled = true;
     this.socket.pause();
-    // A stream that is not read does not say that its peer has gone. The reactor reads the rest in a later turn, for
-    // which nothing else may keep the process alive.
+    // An unread stream does not report that its peer has gone. The reactor reads the rest in a later turn, for which
+    // nothing else may keep the process alive.
     this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
   }
 
@@ -148,7 +147,7 @@ class Pump {
   /** @type {(block: Block, start: number, length: number, count: number) => void} */
   write(block, start, length, count) {
     const { socket, ws } = this;
-    // A program may put a method of its own in the place at any time.
+    // A program may replace a method at any time.
     const lends = this.lendsMemory && length >= LEAST_LENT && !isScarce() && isNodes(socket);
     const bytes = lends ? viewOf(block, start, length) : copyOf(block, start, length);
     let isRoom;
@@ -160,8 +159,7 @@ class Pump {
         if (lends) block.writes++;
         let isCalled = false;
         isRoom = socket.write(bytes, (/** @type {Error | null | undefined} */ error) => {
-          // For a write that is made in the callback of one that failed, Node first reports that it
-          // failed too, and then how it went.
+          // If a write is made in the callback of a failed one, Node first reports that it failed too, then its result.
           if (isCalled) return;
           isCalled = true;
           if (lends) {
@@ -195,25 +193,25 @@ class Pump {
     }
   }
 
-  /** The stream may be read, as far as the reactor is concerned. */
+  /** Resumes the stream, as far as the reactor is concerned. */
   goOn() {
     if (!this.isThrottled && this.life === LIVE && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.held?.isFull) this.socket.resume();
   }
 
-  /** The program, or a queue of its messages, stops and goes on. @type {(kind: number) => void} */
+  /** The program, or its queue of messages, stops or continues. @param {number} kind */
   command(kind) {
     if (kind === OUT_PAUSE) this.socket.pause();
     else if (kind === OUT_RESUME) this.goOn();
   }
 
-  /** The peer has sent its last frame: later bytes are dropped, so that its end is seen. */
+  /** The peer's last frame has arrived. Later bytes are dropped, so that its end is seen. */
   stopReading() {
     if (this.life !== LIVE) return;
     this.socket.removeListener('data', onData);
     process.nextTick(() => this.socket.resume());
   }
 
-  /** From now on it takes all, as nothing runs after 'exit'. */
+  /** Takes everything from now on: nothing runs after 'exit'. */
   takeAll() {
     this.isFull = true;
     if (this.closed === 0) streamEvent(this.ws, STREAM_DRAINED);
@@ -229,12 +227,12 @@ class Pump {
     this.report(STREAM_ENDED);
   }
 
-  /** A close frame is sent. As in ws the process waits for the peer, which the reactor's deadline does not do. */
+  /** A close frame is sent. As in ws, the process waits for the peer; the reactor's deadline does not keep it alive. */
   closes() {
     if (this.life === LIVE && this.closed === 0) this.stays ??= setInterval(() => {}, LONGEST_DELAY);
   }
 
-  /** The reactor has ended the connection. @type {(tag: number) => boolean} */
+  /** The reactor has ended the connection. @param {number} tag */
   isClosed(tag) {
     clearInterval(this.stays);
     if (this.closed === 0) {
@@ -246,7 +244,7 @@ class Pump {
     return false;
   }
 
-  /** The stream has closed. What was read before is delivered. */
+  /** The stream has closed. Delivers what was read before. */
   over() {
     const { socket, ws } = this;
     clearTimeout(this.timer);
@@ -257,10 +255,10 @@ class Pump {
     const { endEmitted, length } = socket._readableState;
     if (this.closed === 0) {
       if ((ws._bits & PAUSED) !== 0) ws.resume();
-      // A paused stream may have been destroyed with bytes that were not read.
+      // A paused stream may have been destroyed with unread bytes.
       if (length !== 0 && !endEmitted) this.isRead(socket.read(length));
     }
-    // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
+    // Where ws would wait for the end of its receiver, other listeners of 'close' come first.
     if (endEmitted || (ws._bits & PEER_DONE) !== 0) this.finish();
     else process.nextTick(() => this.finish());
   }
@@ -270,11 +268,11 @@ class Pump {
     this.life = OVER;
     if (this.closed !== 0) return receive.closed(this.ws, this.closed);
     this.report(STREAM_CLOSED);
-    // As for a stream that is not read.
+    // As for an unread stream.
     if (this.closed === 0) this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
   }
 
-  /** The same with the cause that the reactor cannot know. @type {(tag: number) => number} */
+  /** The same, with a cause that the reactor cannot know. @param {number} tag */
   tagOfEnd(tag) {
     if (((tag >>> FLAGS_SHIFT) & KIND_MASK) !== CAUSE.RESET) return tag;
     const cause = this.socket.errored ? CAUSE.RESET : this.hasEnded ? CAUSE.FIN : CAUSE.TERMINATE;

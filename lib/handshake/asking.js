@@ -1,6 +1,6 @@
 'use strict';
 
-// The handshakes of a listener that the reactor leaves to JavaScript.
+// The handshakes that a reactor leaves to JavaScript.
 
 const EventEmitter = require('node:events');
 
@@ -15,10 +15,10 @@ const WebSocket = require('../websocket');
 const { setSocket } = WebSocket.prototype;
 
 /**
- * Servers notice at once when a program listens to events that see handshakes, or assigns a method
- * that does; anything else when the next connection opens.
+ * Servers notice at once when a program adds a listener or assigns a method that sees handshakes; anything else, when
+ * the next connection opens.
  *
- * @type {(prototype: Server) => void}
+ * @param {Server} prototype
  */
 function watchHooks(prototype) {
   for (const name of /** @type {const} */ (['addListener', 'on', 'prependListener'])) {
@@ -51,14 +51,14 @@ function define(prototype, name, descriptor) {
 }
 
 /**
- * The ASK_ bits of a server. `own`: the methods of this package that see handshakes. If a server has others, JavaScript
- * decides all its handshakes.
+ * The ASK_ bits of a server. `own`: our methods that see handshakes. If a server has others, JavaScript decides all its
+ * handshakes.
  *
  * @type {(server: Server, own: Record<string, unknown>) => number}
  */
 function wantedAsk(server, own) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
-  // Listeners are read where the emitter keeps them: this runs for every connection that opens.
+  // Read where the emitter keeps them, as this runs for every connection that opens.
   const { _events: events } = /** @type {Emitting} */ (server);
   const drained = server._drain?.refuses ? ASK_DRAINED | ASK_ACCEPTED : 0;
   if (isOverridden(server, own)) return drained | ASK_ACCEPTED | ASK_REFUSED;
@@ -74,7 +74,7 @@ function wantedAsk(server, own) {
   return drained | (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
 }
 
-/** Whether the program has replaced a method that sees handshakes. @type {(server: Server, own: Record<string, unknown>) => boolean} */
+/** A program has replaced a method that sees handshakes. @type {(server: Server, own: Record<string, unknown>) => boolean} */
 function isOverridden(server, own) {
   for (const name in own) {
     if (/** @type {Record<string, unknown>} */ (/** @type {unknown} */ (server))[name] !== own[name]) return true;

@@ -22,30 +22,27 @@ const WebSocket = require('../websocket');
 
 const { setSocket } = WebSocket.prototype;
 
-/** A socket is not adopted if the program has replaced one of these methods, which must be called. */
+/** A socket is not adopted if the program has replaced one of these, which must be called. */
 const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
 
-/** Most bytes that the reactor may inflate in one piece: each byte can become a thousand. */
+/** Bytes that the reactor may inflate in one piece: each can become a thousand. */
 const MOST_COMPRESSED = 8 * 1024;
 
-/** Milliseconds until a failed start is tried again. */
+/** Milliseconds until a failed start is repeated. */
 const RETRY_MILLISECONDS = 1000;
 let retryAt = 0;
 
-/**
- * Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop keeps.
- */
+/** Node on POSIX: elsewhere a handle has no descriptor, or another event loop keeps it. */
 const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
 
 /**
- * Makes a socket the connection of a WebSocket: the reactor adopts it if it can, else it is served
- * on this thread.
+ * Makes a socket the connection of a WebSocket: adopted by a reactor if possible, otherwise served on this thread.
  *
  * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, options: ServerOptions) => void}
  */
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
-  // A `setSocket()` of the program gets the socket itself, after the 101.
+  // A program's `setSocket()` gets the socket itself, after the 101.
   if (ws.setSocket !== setSocket) {
     socket.write(response);
     ws.setSocket(socket, head, socketOptions(options));
@@ -58,10 +55,10 @@ function attach(ws, socket, head, response, options) {
 }
 
 /**
- * Whether a socket is nothing but a descriptor: the kernel has all that was written, nobody else
- * reads it, and nothing, such as TLS, changes its bytes.
+ * Whether a socket is just a descriptor: the kernel has everything written, nobody else reads it, and nothing, such as
+ * TLS, changes its bytes.
  *
- * @type {(socket: AnySocket) => boolean}
+ * @param {AnySocket} socket
  */
 function isAdoptable(socket) {
   return (
@@ -83,7 +80,7 @@ function isAdoptable(socket) {
 }
 
 /**
- * Whether more bytes follow the request than the reactor may inflate in one piece.
+ * Whether too many bytes follow the request to inflate in one piece.
  *
  * @type {(ws: Connection, socket: import('node:stream').Duplex, head: Buffer) => boolean}
  */
@@ -91,11 +88,7 @@ function isBomb(ws, socket, head) {
   return head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
 }
 
-/**
- * Returns null if the process has no descriptors or threads left.
- *
- * @type {(options: ServerOptions) => typeof state.native | null}
- */
+/** Null if no descriptors or threads are left. @type {(options: ServerOptions) => typeof state.native | null} */
 function startReactor(options) {
   if (performance.now() < retryAt) return null;
   try {
@@ -113,7 +106,7 @@ function startReactor(options) {
  */
 function adopt(ws, socket, head, response, options) {
   const native = startReactor(options);
-  // No reactor would ever serve such a socket.
+  // No reactor would ever serve it.
   if (native === null || state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());
@@ -128,7 +121,7 @@ function adopt(ws, socket, head, response, options) {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
     native.adopt(socket._handle.fd, { slot, generation, held }, response, early, served, ws._owner?._rates ?? undefined);
   } catch {
-    // Out of descriptors: this thread can still serve the socket.
+    // Out of descriptors, but this thread can still serve it.
     forget(slot);
     for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
     return false;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { STATUS_CODES } = require('node:http');
-// Not the global ones: a test may have put others in their place.
+// Not the global ones, which a test may replace.
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { addon } = require('../reactor/addon');
@@ -18,16 +18,15 @@ const subprotocol = require('./subprotocol');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
-/** @import { Denial } from '../running/admission' */
 
 /** @typedef {InstanceType<typeof import('../running/admission').Admission>} Admission */
 
-/** Hooks of the program. @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
+/** @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
 
 /**
- * The opening handshake where JavaScript decides it, in the order of ws: `handle()` is
- * `handleUpgrade()` of a server, and `finish()` its `completeUpgrade()`. The request comes from an
- * HTTP server of Node, to whose socket the answer goes; `ReactorHandshake` has those of reactors.
+ * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()` of a server, and
+ * `finish()` its `completeUpgrade()`. An HTTP server of Node has the request and its socket; `ReactorHandshake` has
+ * those of reactors.
  */
 class Handshake {
   /**
@@ -35,8 +34,7 @@ class Handshake {
    * @param {IncomingMessage} request
    * @param {AnySocket} socket
    * @param {Buffer} head
-   * @param {(ws: WebSocket, request: IncomingMessage) => void} callback Called with the connection
-   *   when it is open
+   * @param {(ws: WebSocket, request: IncomingMessage) => void} callback
    */
   constructor(server, request, socket, head, callback) {
     this.server = server;
@@ -44,11 +42,10 @@ class Handshake {
     this.socket = socket;
     this.head = head;
     this.callback = callback;
-    /** The accepted extensions by name. @type {Extensions} */
+    /** By name. @type {Extensions} */
     this.accepted = {};
   }
 
-  /** Goes through all checks and hooks. */
   handle() {
     const { headers, method } = this.request;
     this.socket.on('error', destroyOnError);
@@ -58,7 +55,7 @@ class Handshake {
     else this.decide(/** @type {string} */ (key));
   }
 
-  /** Goes through the checks and hooks from the path on. @param {string} key */
+  /** The checks and hooks from the path on. @param {string} key */
   decide(key) {
     const { request, server } = this;
     if (!server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
@@ -79,7 +76,7 @@ class Handshake {
     });
   }
 
-  /** Calls `complete` if the program lets the client in. @param {() => void} complete */
+  /** Calls `complete` if the program admits the client. @param {() => void} complete */
   verify(complete) {
     const { request, server } = this;
     const { verifyClient } = server.options;
@@ -103,7 +100,7 @@ class Handshake {
   }
 
   /**
-   * Answers with 101, unless the connection has ended or was answered.
+   * Answers with 101, unless the connection has ended. Throws if it was answered.
    *
    * @type {(extensions: Extensions, key: string, protocols: Set<string>) => void | AnySocket}
    */
@@ -138,17 +135,13 @@ class Handshake {
     this.accept(ws, lines.join('\r\n') + '\r\n\r\n', protocol || '', answer);
   }
 
-  /**
-   * A refusal that 'wsClientError' listeners may take over.
-   *
-   * @type {(refusal: { status: number, message: string, headers: Record<string, string> }) => void}
-   */
+  /** 'wsClientError' listeners may take over. @type {(refusal: { status: number, message: string, headers: Record<string, string> }) => void} */
   refuse({ status, message, headers }) {
     if (this.server.listenerCount('wsClientError') === 0) this.respond(status, message, headers);
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
   }
 
-  /** Turns a client away if the server is draining (503) or full (no answer). */
+  /** If the server is draining (503) or full (no answer). */
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
     if (listener?.drops(/** @type {import('node:net').Socket} */ (/** @type {unknown} */ (this.socket)))) return true;
@@ -157,7 +150,7 @@ class Handshake {
     return true;
   }
 
-  /** Refuses a client that is over a limit, or has an origin that is not allowed. */
+  /** If a limit is exceeded, or the origin is not allowed. */
   isDenied() {
     const { _admission: admission } = this.server;
     if (admission === null) return false;
@@ -167,7 +160,7 @@ class Handshake {
     return true;
   }
 
-  /** Counts the connection. @type {(admission: Admission) => Denial | null} */
+  /** @type {(admission: Admission) => import('../running/admission').Denial | null} */
   enter(admission) {
     const denied = admission.enter(this.request, this.socket);
     if (denied === null) this.socket.once('end', () => this.ended());
@@ -175,8 +168,8 @@ class Handshake {
   }
 
   /**
-   * The client has ended its side while JavaScript decides. Without an answer within `closeTimeout`
-   * the socket is destroyed, as by the reactor.
+   * The client has ended its side while JavaScript decides. As in the reactor, the socket is destroyed unless an answer
+   * comes within `closeTimeout`.
    */
   ended() {
     if (this.isAnswered() || this.socket.destroyed) return;
@@ -185,7 +178,7 @@ class Handshake {
   }
 
   /**
-   * Answers with an HTTP status and ends the connection. The default body is the phrase of the status.
+   * Answers with an HTTP status, by default with its phrase as body, and ends the connection.
    *
    * @type {(code: number, message?: string, extra?: Record<string, string | number>) => void}
    */
@@ -202,12 +195,12 @@ class Handshake {
     this.end(head + body);
   }
 
-  /** The version that the client wants, in any form that JavaScript reads as its number. */
+  /** In any form that JavaScript reads as its number. */
   version() {
     return String(Number(this.request.headers['sec-websocket-version']));
   }
 
-  /** Whether the request has a body that could be mistaken for frames. */
+  /** That could be mistaken for frames. */
   hasBody() {
     return false;
   }
@@ -233,52 +226,47 @@ class Handshake {
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, server.options);
     server._came();
-    // The table of the reactors does not know this connection.
+    // The reactors' table does not know it.
     list(server);
     server._opened(ws);
     diagnostics.opened(ws, request);
     this.callback(ws, request);
   }
 
-  /** Writes a refusal and closes the connection. @type {(response: string) => void} */
+  /** Writes a refusal and closes. @type {(response: string) => void} */
   end(response) {
-    // An exception, whatever the program has done to the socket, becomes an 'error', which destroys
-    // it.
+    // Any exception becomes an 'error', which destroys the socket, whatever the program has done to it.
     this.socket.once('finish', this.socket.destroy);
     this.socket.end(response);
   }
 }
 
 /**
- * The extensions that a server accepts from a `Sec-WebSocket-Extensions` header.
+ * The extensions that a server accepts. Throws for a malformed header, or if no offer of permessage-deflate is
+ * acceptable.
  *
  * @type {(header: string | undefined, options: Server['options']) => Extensions}
- * @throws {Error} For a malformed header, or if no offer of permessage-deflate is acceptable
  */
 function acceptOffers(header, { maxPayload, perMessageDeflate }) {
   if (!perMessageDeflate || header === undefined) return {};
   const options = /** @type {import('../deflate/options').Options} */ (perMessageDeflate);
-  // Contexts have used the budget up: the client may not refer to earlier messages.
+  // Contexts have used up the budget: the client may not refer to earlier messages.
   const clientNoContextTakeover = options.clientNoContextTakeover || addon().deflateBudgetIsFull();
   const accepted = new PerMessageDeflate({ ...options, clientNoContextTakeover, isServer: true, maxPayload });
   return accepted._accept(header) === null ? {} : { [DEFLATE]: accepted };
 }
 
-/**
- * A field of a request that a program may have made itself, with a value of any type.
- *
- * @type {(value: unknown) => string | undefined}
- */
+/** A program may have made the request itself, with a value of any type. @type {(value: unknown) => string | undefined} */
 function textOf(value) {
   return value === undefined || value === null ? undefined : String(value);
 }
 
-/** The listener for errors of a socket while the handshake is under way. @this {AnySocket} */
+/** For errors during the handshake. @this {AnySocket} */
 function destroyOnError() {
   this.destroy();
 }
 
-/** @type {(lines: string[], refuse: () => void) => void} @throws {TypeError} For a line that would be several */
+/** Throws for a line that would be several. @type {(lines: string[], refuse: () => void) => void} */
 function checkLines(lines, refuse) {
   const bad = lines.find((line) => /[\r\n\0]/.test(line));
   if (bad === undefined) return;

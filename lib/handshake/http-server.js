@@ -7,14 +7,14 @@ const { sharedListenOptions } = require('../options');
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Server } from '../connection/state' */
 
-/** At most so many milliseconds between two checks for slow requests. */
+/** Most milliseconds between checks for slow requests. */
 const CHECK_INTERVAL = 1000;
 
 /** The WebSocketServers of each HTTP server, oldest first. @type {WeakMap<object, Set<Server>>} */
 const attached = new WeakMap();
 
 /**
- * Takes the upgrade requests of an HTTP server, and forwards 'listening' and 'error'. Returns what ends it.
+ * Takes upgrade requests of an HTTP server, and forwards 'listening' and 'error'. The result ends that.
  *
  * @type {(wss: Server, server: import('node:events').EventEmitter) => () => void}
  */
@@ -37,8 +37,8 @@ function takeUpgrades(wss, server) {
 }
 
 /**
- * Whether a server gets a request: each gets its own, and the first also gets, and refuses, what
- * none of them handles. In ws each refuses the requests of the others.
+ * Each server gets its own requests; the first also gets, and refuses, what none handles. In ws, each refuses the
+ * requests of the others.
  *
  * @type {(wss: Server, request: IncomingMessage, siblings: Set<Server>) => boolean}
  */
@@ -48,12 +48,12 @@ function isFor(wss, request, siblings) {
   return wss === first && ![...siblings].some((other) => other !== wss && other.shouldHandle(request));
 }
 
-/** Whether this is a worker of a cluster, to which the primary hands connections. @type {() => boolean} */
+/** In a worker of a cluster, the primary hands over connections. @returns {boolean} */
 function isShared() {
   return require('node:cluster').isWorker;
 }
 
-/** Listens as ws does. @type {(server: Server, callback: (() => void) | undefined) => http.Server} */
+/** Listens as ws does. @type {(server: Server, callback?: () => void) => http.Server} */
 function createListener(server, callback) {
   const { handshakeTimeout, healthCheck, place, tcp } = sharedListenOptions(server.options);
   const limits = {

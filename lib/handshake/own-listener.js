@@ -12,7 +12,7 @@ const { enlist } = require('../reactor/table');
 /** @import { Server } from '../connection/state' */
 /** @import { Place } from '../listening' */
 
-/** Makes a reactor listen. @type {(server: Server, place: Place) => void} */
+/** @type {(server: Server, place: Place) => void} */
 function startListening(server, place) {
   checkMayListen();
   const { host } = place;
@@ -25,7 +25,7 @@ function startListening(server, place) {
   });
 }
 
-/** `address`: IP literal; null is every address. @type {(server: Server, place: Place, address: string | null) => void} */
+/** `address`: IP literal, or null for every address. @type {(server: Server, place: Place, address: string | null) => void} */
 function listen(server, place, address) {
   server._updateAsk();
   let native = /** @type {ReturnType<typeof start>} */ (/** @type {unknown} */ (null));
@@ -47,10 +47,10 @@ function listen(server, place, address) {
   }
   enlist(server._listenerId, server);
   server._listener?._onBound();
-  // Accept after this turn, which attaches listeners.
+  // Accepts after this turn, in which listeners are attached.
   process.nextTick(() => {
     if (!server._isRunning()) return;
-    // A subclass has defined its fields by now, which nothing reports.
+    // By now a subclass has defined its fields, which nothing reports.
     server._updateAsk();
     native.accept(server._listenerId);
     server._emit('listening');
@@ -59,10 +59,8 @@ function listen(server, place, address) {
 }
 
 /**
- * Node checks this for its own servers only: --permission does not restrict an addon that it
- * allows.
- *
- * @throws {Error} ERR_ACCESS_DENIED, as from `net.Server`
+ * As `net.Server`, throws ERR_ACCESS_DENIED. Node checks only its own servers: --permission does not restrict an addon
+ * that it allows.
  */
 function checkMayListen() {
   const { permission } = /** @type {{ permission?: { has(scope: string, address?: string): boolean } }} */ (process);

@@ -1,8 +1,8 @@
 'use strict';
 
-// The request of 'connection' is made only if a listener could see it: an IncomingMessage takes 800
-// bytes. If it were always made, a handshake would take 1.11 to 1.25 times the CPU time of this
-// thread, and each of 10,000 idle connections 1,117 bytes instead of 733 (benchmark/NOTES.md).
+// The request of 'connection' is made only if a listener could see it, as an IncomingMessage takes 800 bytes. Otherwise
+// a handshake would take 1.11 to 1.25 times the CPU time of this thread, and each of 10,000 idle connections 1,117
+// bytes instead of 733 (benchmark/NOTES.md).
 
 const { isProxy } = require('node:util').types;
 
@@ -14,21 +14,17 @@ const { UpgradeRequest, requestText } = require('./request');
 
 const { toString } = Function.prototype;
 
-/** The source of a function with exactly one parameter: an identifier without a default. */
+/** A function with exactly one parameter: an identifier without a default. */
 const ONE_PARAMETER =
   /^(?:async\s+)?(?:(?:[A-Za-z_$][\w$]*|\(\s*[A-Za-z_$][\w$]*\s*,?\s*\))\s*=>|function(?:\s+[A-Za-z_$][\w$]*)?\s*\(\s*[A-Za-z_$][\w$]*\s*,?\s*\)\s*\{)/;
 
-/** Names that lead to the other arguments, and the escapes that they could be written with. */
+/** Names that lead to other arguments, and escapes that could write them. */
 const BACK_DOOR = /\b(?:arguments|eval)\b|\\u/;
 
-/** The results for listeners that were looked at. @type {WeakMap<Function, boolean>} */
+/** Results by listener. @type {WeakMap<Function, boolean>} */
 const judged = new WeakMap();
 
-/**
- * False only when the source of a listener proves that it cannot look at its second argument.
- *
- * @type {(listener: Function) => boolean}
- */
+/** False only if the source of a listener proves that it cannot see its second argument. @param {Function} listener */
 function seesSecond(listener) {
   let sees = judged.get(listener);
   if (sees === undefined) {
@@ -39,12 +35,12 @@ function seesSecond(listener) {
   return sees;
 }
 
-/** Whether only its listeners see the events that it emits. @type {(server: Server) => boolean} */
+/** Whether only listeners see its events. @param {Server} server */
 function isPlain(server) {
   return server.emit === nodeEmit && !server._capturesRejections;
 }
 
-/** @type {(server: Server) => boolean} */
+/** @param {Server} server */
 function isRequestSeen(server) {
   if (!isPlain(server)) return true;
   // Not `rawListeners()`, which makes an array.
@@ -54,8 +50,7 @@ function isRequestSeen(server) {
 }
 
 /**
- * Emits 'connection'. A single listener is called without `emit`, whose array of arguments is 64
- * bytes of garbage.
+ * A single listener is called without `emit`, whose array of arguments is 64 bytes of garbage.
  *
  * @type {(server: Server, ws: WebSocket, bytes: Buffer, start: number) => void}
  */

@@ -9,8 +9,8 @@ const { OPENED_PROTOCOL_LENGTH, OPENED_REMOTE_PORT, OPENED_REQUEST, OPENED_REQUE
 const IPV6_BYTES = 16;
 
 /**
- * The upgrade request, as Node's HTTP server would have made it. The reactor's form is
- * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`.
+ * The upgrade request as Node's HTTP server would make it. The reactor's form is `METHOD \0 url \0 minor version \0
+ * name \0 value \0 name \0 value ...`.
  */
 class UpgradeRequest extends /** @type {new (socket: null) => { _addHeaderLines?(list: string[], count: number): void }} */ (/** @type {unknown} */ (IncomingMessage)) {
   /**
@@ -29,9 +29,9 @@ class UpgradeRequest extends /** @type {new (socket: null) => { _addHeaderLines?
     this.httpVersion = `1.${minor}`;
     this.upgrade = true;
     this._owner = owner;
-    // Without a header there is nothing after the version.
+    // Without headers, nothing follows the version.
     const list = text.length === versionAt + 1 ? [] : text.slice(versionAt + 2).split('\0');
-    // Lines that are added to a complete message would be trailers. Some versions of Bun have none.
+    // Lines added to a complete message would be trailers. Some versions of Bun lack the method.
     this._addHeaderLines?.(list, list.length);
     this.complete = true;
   }
@@ -47,7 +47,7 @@ class UpgradeRequest extends /** @type {new (socket: null) => { _addHeaderLines?
   }
 }
 
-// `start` is the offset of the payload of an OPEN or REQUEST record in the memory of its batch.
+// `start`: offset of an OPEN or REQUEST record's payload in the memory of its batch.
 
 /**
  * An IPv4 address is a number, an IPv6 address a string of 16 bytes, an unknown one '': every connection keeps them.
@@ -66,19 +66,21 @@ function readPeer(peer, slot, bytes, start) {
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
 }
 
-/** `family` is 4, 6, or 0 if the kernel knows no address. @type {(bytes: Buffer, at: number, family: number) => number | string} */
+/** `family`: 4, 6, or 0 if the kernel knows no address. @type {(bytes: Buffer, at: number, family: number) => number | string} */
 function readAddress(bytes, at, family) {
   if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
   return family === 4 ? bytes.readInt32BE(at) : '';
 }
 
-/** @type {(bytes: Buffer, start: number) => string} */
+/** @typedef {(bytes: Buffer, start: number) => string} ReadText */
+
+/** @type {ReadText} */
 function requestText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);
   return bytes.toString('latin1', start + OPENED_REQUEST, start + OPENED_REQUEST + length);
 }
 
-/** @type {(bytes: Buffer, start: number) => string} */
+/** @type {ReadText} */
 function protocolText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
   if (length === 0) return '';
@@ -86,13 +88,13 @@ function protocolText(bytes, start) {
   return bytes.toString('latin1', at, at + length);
 }
 
-/** @type {(bytes: Buffer, start: number) => string} */
+/** @type {ReadText} */
 function extensionsText(bytes, start) {
   const text = headOf(bytes, start);
   return text.length === 0 ? '' : text.toString('latin1');
 }
 
-/** A copy of the bytes after the request and the subprotocol. @type {(bytes: Buffer, start: number) => Buffer} */
+/** A copy of what follows the request and the subprotocol. @type {(bytes: Buffer, start: number) => Buffer} */
 function headOf(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
   if (length === 0) return EMPTY_BUFFER;

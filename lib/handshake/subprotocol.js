@@ -3,12 +3,7 @@
 const { addon } = require('../reactor/addon');
 const { orThrow } = require('../base/errors');
 
-/**
- * The names in a `Sec-WebSocket-Protocol` header.
- *
- * @type {(header: string) => Set<string>}
- * @throws {SyntaxError} When the header is no list of tokens, or names one token twice
- */
+/** Throws a SyntaxError unless the header is a list of different tokens. @type {(header: string) => Set<string>} */
 function parse(header) {
   return new Set(orThrow(addon().parseSubprotocols(header)));
 }

@@ -35,15 +35,14 @@ const {
   OUT_TERMINATE,
 } = require('../base/layout');
 
-/** @import { AnySocket, Connection, Extensions } from '../connection/state' */
-/** @import { SentCallback, Server, WebSocket } from '../connection/state' */
+/** @import { AnySocket, Connection, Extensions, SentCallback, Server, WebSocket } from '../connection/state' */
 
-/** Key, on a socket that has no WebSocket yet: its handshake. */
+/** Key, on a socket without a WebSocket: its handshake. */
 const kUpgrade = Symbol('kUpgrade');
 
 /**
- * A connection that the reactor has accepted and JavaScript decides on. It holds the slot in the
- * table until there is a WebSocket or the connection is closed. `handleUpgrade()` gets its socket.
+ * A connection that the reactor has accepted and JavaScript decides on. It has the slot in the table until there is a
+ * WebSocket, or the connection is closed. `handleUpgrade()` gets its socket.
  *
  * @implements {Connection}
  */
@@ -53,8 +52,7 @@ class Upgrade {
    * @param {number} slot
    * @param {Buffer} bytes
    * @param {number} start
-   * @param {boolean} isLate Whether the reactor answered before it knew that it had to ask: the
-   *   record is an OPEN record
+   * @param {boolean} isLate The reactor answered before it knew that it had to ask: an OPEN record
    */
   constructor(server, slot, bytes, start, isLate) {
     this.server = server;
@@ -73,13 +71,13 @@ class Upgrade {
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
     const records = /** @type {Array<[number, Buffer]>} */ ([]);
-    /** The answer of the reactor, if JavaScript was asked too late, and the records since. */
+    /** The reactor's answer, if JavaScript was asked too late, and the records since. */
     this.late = isLate ? { protocol: protocolText(bytes, start), extensions: extensionsText(bytes, start), records } : null;
     this.answered = false;
     this.isPaused = false;
     this.bufferedAmount = 0;
     table.place(slot, this);
-    // The answer of the reactor has not left, unless `earlyHandshake` is on.
+    // The reactor's answer has not left, unless `earlyHandshake` is on.
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
   }
 
@@ -95,7 +93,7 @@ class Upgrade {
     return this._extra;
   }
 
-  /** @type {(tag: number, offset: number, length: number) => void} */
+  /** @type {Connection['_onRecord']} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_CLOSED) {
@@ -124,12 +122,12 @@ class Upgrade {
     if ((this._bits & GONE) === 0) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
-  /** Called when a record of the connection is lost. */
+  /** A record of the connection is lost. */
   terminate() {
     this._destroy();
   }
 
-  /** Emits 'upgrade', to which the server listens. Without a listener the answer is 426, as for a request without an upgrade. */
+  /** Emits 'upgrade'. Without a listener, the answer is 426, as for a request without an upgrade. */
   ask() {
     const { head, request, server, socket } = this;
     if (server._listener.emit('upgrade', request, socket, head)) return;
@@ -139,7 +137,7 @@ class Upgrade {
   }
 
   /**
-   * Answers with the 101. `head` is read first, as if put back into a stream.
+   * Answers with 101. `head` is read first, as if put back into a stream.
    *
    * @type {(response: string, server: Server, extensions: Extensions, head: Buffer) => void}
    */
@@ -155,10 +153,10 @@ class Upgrade {
     this.socket._answered = Buffer.byteLength(response);
   }
 
-  /** Answers with a refusal, after which the connection ends. @type {(response: string) => void} */
+  /** The connection ends after this answer. @param {string} response */
   respond(response) {
     this.push(OUT_RESPOND, response);
-    // A second answer comes too late, as with a stream that was ended.
+    // A second answer comes too late, as with an ended stream.
     this.socket._ended = true;
   }
 
@@ -170,7 +168,7 @@ class Upgrade {
   }
 }
 
-/** The handshake of an `Upgrade`, in the `handleUpgrade()` of some server. */
+/** Of an `Upgrade`, in `handleUpgrade()` of any server. */
 class ReactorHandshake extends Handshake {
   get upgrade() {
     return this.socket[kUpgrade];
@@ -184,7 +182,7 @@ class ReactorHandshake extends Handshake {
     return this.socket.writable && !this.upgrade.answered;
   }
 
-  /** Character by character (RFC 6455, 4.4), as the reactor compares it. */
+  /** Compared by character, as in the reactor (RFC 6455, 4.4). */
   version() {
     return String(this.request.headers['sec-websocket-version']);
   }
@@ -194,12 +192,12 @@ class ReactorHandshake extends Handshake {
     return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
   }
 
-  /** Counts the connection, unless its reactor has done so for the same server. @param {import('./handshake').Admission} admission */
+  /** Unless its reactor has counted it for the same server. @param {import('./handshake').Admission} admission */
   enter(admission) {
     return this.server === this.upgrade.server ? null : admission.enter(this.request, this.socket);
   }
 
-  /** @type {(ws: WebSocket, response: string, protocol: string, extensions: string) => void} */
+  /** @type {InstanceType<typeof Handshake>['accept']} */
   accept(ws, response, protocol, extensions) {
     const { accepted, head, server, socket, upgrade } = this;
     if (socket.destroyed) return;
@@ -233,31 +231,27 @@ class ReactorHandshake extends Handshake {
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     ws.setSocket(socket, head, socketOptions(server.options));
-    // If `setSocket()` has kept the socket, the table does not know this client.
+    // If `setSocket()` keeps the socket, the table does not know this client.
     if (ws._owner !== server) list(server);
     server._opened(ws);
     diagnostics.opened(ws, this.request);
     this.callback(ws, this.request);
-    // No handler is running, so no record came with its message: everything waits for resume().
+    // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
-  /** @type {(response: string) => void} */
+  /** @param {string} response */
   end(response) {
     this.upgrade.respond(response);
   }
 }
 
-/** @type {(socket: AnySocket) => boolean} */
+/** @param {AnySocket} socket */
 function isReactors(socket) {
   return socket[kUpgrade] !== undefined;
 }
 
-/**
- * The peer has ended its side. A WebSocket that has the connection by now reports the end itself.
- *
- * @type {(upgrade: Upgrade) => void}
- */
+/** The peer has ended its side. A WebSocket that has the connection by now reports that itself. @param {Upgrade} upgrade */
 function ended(upgrade) {
   if ((upgrade._bits & END_WAITS) === 0) return;
   upgrade._bits &= ~END_WAITS;

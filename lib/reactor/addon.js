@@ -9,12 +9,12 @@ const { VERSION } = require('../base/layout');
 
 /** @typedef {typeof import('../native/binding')} Addon */
 
-/** Bundlers leave this `require` alone. In a bundle it looks from there, or, if that is a module, from the program. */
+/** Bundlers leave this `require` alone: it resolves from the bundle or, if that is a module, from the program. */
 const here = createRequire(
   typeof __filename === 'string' ? __filename : (process.argv[1] ?? join(process.cwd(), 'index.js')),
 );
 
-/** Written out for tools that collect the files of a program. @type {Record<string, () => unknown>} */
+/** Spelled out for tools that collect the files of a program. @type {Record<string, () => unknown>} */
 const PACKAGES = {
   'darwin-arm64': () => here('reactor-ws-darwin-arm64'),
   'darwin-x64': () => here('reactor-ws-darwin-x64'),
@@ -26,7 +26,7 @@ const PACKAGES = {
   'win32-x64-msvc': () => here('reactor-ws-win32-x64-msvc'),
 };
 
-/** The first bytes of an ELF file, where linkers write the name of its interpreter. */
+/** Bytes at the start of an ELF file in which linkers place the name of its interpreter. */
 const ELF_START = 4096;
 
 const DISABLED = /loading addons is disabled/;
@@ -36,16 +36,10 @@ const BUILD = 'in a clone of the repository run: npm ci && npm run build';
 /** @type {Addon | undefined} */
 let loaded;
 
-/**
- * The native addon; loaded on first use.
- *
- * @type {() => Addon}
- * @throws {Error} ERR_REACTOR_WS_NATIVE, with the cause, and the remedy
- */
+/** Loads it on first use. @type {() => Addon} @throws {Error} ERR_REACTOR_WS_NATIVE, with cause and remedy */
 function addon() {
   try {
-    // Outside of the async context of the first caller: the objects that the addon makes when it is
-    // loaded live as long as the process.
+    // Outside of the first caller's async context: the addon's own objects live as long as the process.
     loaded ??= root.runInAsyncScope(load);
     return loaded;
   } catch (error) {
@@ -54,11 +48,10 @@ function addon() {
 }
 
 /**
- * From `NAPI_RS_NATIVE_LIBRARY_PATH`; without that from a build in lib/native, from the package for this system, and, in
- * a bundle, from the place of the package `reactor-ws`.
+ * From `NAPI_RS_NATIVE_LIBRARY_PATH`, or else a build in lib/native, the package for this system or, in a bundle, that
+ * package as `reactor-ws` finds it.
  *
  * @type {() => Addon}
- * @throws {AggregateError} With the error of each place
  */
 function load() {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
@@ -81,7 +74,7 @@ function load() {
   throw new AggregateError(errors, 'no addon could be loaded');
 }
 
-/** @type {(addon: { version?: () => string }) => void} @throws {Error} ERR_REACTOR_WS_VERSION, unless it has that of this package */
+/** @param {{ version?: () => string }} addon */
 function checkVersion(addon) {
   const its = typeof addon.version === 'function' ? addon.version() : 'unknown';
   if (its === VERSION) return;
@@ -89,7 +82,7 @@ function checkVersion(addon) {
   throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
 }
 
-/** The name of the package for this system, without `reactor-ws-`. */
+/** Without `reactor-ws-`. */
 function systemName() {
   const { arch, platform } = process;
   if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
@@ -98,12 +91,12 @@ function systemName() {
 
 function isMusl() {
   const interpreter = interpreterOf(process.execPath);
-  // A report takes milliseconds, so it is made only if the first bytes of the program are no help.
+  // A report takes milliseconds, so it is the second choice.
   return interpreter === null ? glibcVersion() === null : interpreter === 'musl';
 }
 
 /**
- * Of an ELF file: /lib64/ld-linux-x86-64.so.2, /lib/ld-musl-x86_64.so.1. Null if it is not at the start of the file, or
+ * From an ELF file, such as /lib64/ld-linux-x86-64.so.2 or /lib/ld-musl-x86_64.so.1; null if it is not at the start, or
  * the file cannot be read.
  *
  * @type {(program: string) => 'linux' | 'musl' | null}
@@ -125,7 +118,7 @@ function interpreterOf(program) {
 /** Null where this process uses none. */
 function glibcVersion() {
   const report = /** @type {Report} */ (/** @type {unknown} */ (process.report));
-  // A report with sockets looks host names up, which can take long.
+  // A report with sockets looks up host names, which may take long.
   const { excludeNetwork } = report;
   report.excludeNetwork = true;
   const { header } = report.getReport();
@@ -134,13 +127,12 @@ function glibcVersion() {
 }
 
 /**
- * @typedef {object} Manifest What pack.mjs adds to package.json
- * @property {Record<string, string>} [optionalDependencies] The packages with addons
- * @property {boolean} [released] Whether they are published
- * @property {string} version
+ * What pack.mjs adds to package.json: packages with addons, and whether they are published.
+ *
+ * @typedef {{ optionalDependencies?: Record<string, string>, released?: boolean, version: string }} Manifest
  */
 
-/** The error that is thrown in place of that of `load`. @type {(error: AggregateError) => Error & { code: string }} */
+/** Thrown in place of the error of `load`. @type {(error: AggregateError) => Error & { code: string }} */
 function explained(error) {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
   const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND');
@@ -156,19 +148,19 @@ function explained(error) {
     `  what to do: ${advice}`,
   ];
   const short = Object.assign(new Error(lines.join('\n')), { code: 'ERR_REACTOR_WS_NATIVE' });
-  // The causes are for programs. Printed they take sixty lines; Node does not print a getter.
+  // The causes are for programs: printed, they take sixty lines. Node does not print a getter.
   Object.defineProperty(short, 'cause', { configurable: true, get: () => error });
   return short;
 }
 
 /**
- * The remedy, by the errors of addons that exist, the name of the package for this system, if there is one, and the
- * version that a registry has of it; with null `npm install` would be of no help.
+ * `failures`: errors of existing addons; `name`: the package for this system, if there is one; `released`: its version
+ * in a registry (null: `npm install` would not help).
  *
  * @type {(failures: (Error & { code?: string })[], name: string | null, released: string | null) => [why: string, advice: string]}
  */
 function diagnosis(failures, name, released) {
-  // An error of the system, whose text may be long.
+  // A system error may have a long text.
   const reasons = [...new Set(failures.map(({ message }) => message.split('\n', 1)[0]))];
   if (reasons.some((reason) => DISABLED.test(reason))) {
     return ['this process may load no addons', 'start Node without --no-addons, and --permission with --allow-addons'];
@@ -184,7 +176,7 @@ function diagnosis(failures, name, released) {
   return ['its package is not installed', install + remedy];
 }
 
-/** The C library of a Linux system and its version, if Node reports it. */
+/** On Linux, ' musl' or ' glibc 2.36'. */
 function libc() {
   if (process.platform !== 'linux') return '';
   const version = glibcVersion();

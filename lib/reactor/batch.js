@@ -11,62 +11,58 @@ const { allocate, allocateMovable, shortLived } = require('./message-memory');
 const { connectionOf } = require('./table');
 
 /**
- * Received payloads are views of slabs. A slab is never written twice, so a view stays valid for as long as the program
- * keeps it; the price is that the view keeps its slab.
+ * Received payloads are views of slabs. A slab is never written twice, so a view is valid as long as the program keeps
+ * it, with its slab.
  */
 const SLAB_BYTES = 128 * 1024;
 
-/** Batches of one reactor in lent memory. A reactor that is further ahead uses memory of its own. */
+/** Lent buffers per reactor. A reactor that is further ahead uses memory of its own. */
 const LENT_BUFFERS = 8;
 
-/** The batch that was drained last: its records, and the place of their payloads. */
+/** The last drained batch. */
 const batch = {
-  /** The memory with the payloads, the same as a Buffer, and the offset at which they begin. @type {ArrayBufferLike} */
+  /** The payloads' memory, the same as a Buffer, and the offset of the first. @type {ArrayBufferLike} */
   buffer: new ArrayBuffer(0),
   /** @type {Buffer} */
   bytes: Buffer.alloc(0),
   base: 0,
-  /** A view of them was handed out. If not, the next batch takes their place. */
+  /** A view was handed out. If not, the next batch overwrites the payloads. */
   viewed: false,
-  /** The same of a view that is taken back when its handler has returned. */
+  /** The same for views that are taken back when their handlers return. */
   borrowed: false,
-  /** Payloads in memory of their own that are taken back too. @type {Buffer[]} */
+  /** Payloads with memory of their own that are taken back too. @type {Buffer[]} */
   taken: [],
 };
 
-/**
- * Memory that batches are copied to; `start` and `end` are those of the last one.
- *
- * @typedef {{ memory: Buffer, start: number, end: number }} Slab
- */
+/** Memory that batches are copied to; the last one is from `start` to `end`. @typedef {{ memory: Buffer, start: number, end: number }} Slab */
 
 /** @type {Slab} */
 const ownedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
-/** For batches of which a part is taken back: they begin where it begins. @type {Slab} */
+/** For batches with borrowed messages, which begin at its start. @type {Slab} */
 const borrowedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
 let slab = ownedSlab;
 /**
- * Memory that the reactors read into, by its number. It comes back with a batch: for good with a large one, which then
- * needs no copy, and until the next drain with a small one. The native part keeps this list.
+ * Memory that reactors read into, by number. A large batch hands it over for good, without a copy; a small one lends it
+ * until the next drain. The native part keeps this list.
  *
  * @type {(Buffer | undefined)[]}
  */
 let lent = [];
-/** Memory that came back for good with the last batch. @type {Buffer | null} */
+/** Memory that the last batch handed over. @type {Buffer | null} */
 let handed = null;
-/** Whether messages may be taken back: a handler cannot detach memory, but neither can we. */
+/** Whether memory is movable, so that messages can be taken back. If not, nobody can detach it. */
 let isBorrowing = false;
-/** Whether a handler has detached memory: large batches are copied from then on. */
+/** A handler has detached memory: from then on, large batches are copied. */
 let isWary = false;
 
-/** @param {(Buffer | undefined)[]} list Stays empty until now */
+/** @param {(Buffer | undefined)[]} list Empty until now */
 function attach(list) {
   lent = list;
-  // Detached memory has no bytes: a batch without bytes must not be shown in memory that has none.
+  // Detached memory has no bytes, so an empty batch needs memory that has some.
   newSlab(0);
 }
 
-/** @param {number} least Bytes that must fit */
+/** @param {number} least Bytes */
 function newSlab(least) {
   const bytes = Math.max(least, SLAB_BYTES);
   slab.memory = slab === borrowedSlab ? allocateMovable(bytes) : allocate(bytes);
@@ -74,8 +70,8 @@ function newSlab(least) {
 }
 
 /**
- * Flushes, and takes the oldest batch that waits: its records into `words`, its payloads into the slab,
- * or with the memory that was lent for them. Returns the number of records.
+ * Flushes, and takes the oldest waiting batch: records into `words`, payloads into the slab, or in the memory lent for
+ * them. Returns the number of records.
  *
  * @type {(streamsOnly: boolean) => number}
  */
@@ -91,12 +87,12 @@ function nextBatch(streamsOnly) {
   }
   const count = crossing.drain(streamsOnly);
   if (count === 0) return 0;
-  // -1: the reactor's own memory has the payloads, and more should be lent.
+  // -1: the payloads are in the reactor's own memory, and more should be lent.
   const id = state.words[DRAINED_LENT] - 1;
   if (state.words[DRAINED_HANDED] !== 0) {
     handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
-    // The slab has no bytes of this batch.
+    // No byte of this batch is in the slab.
     slab.end = slab.start;
     if (!isWary) show(handed, 0);
   }
@@ -109,9 +105,8 @@ function nextBatch(streamsOnly) {
 }
 
 /**
- * Takes back the borrowed messages of the last drained batch: no handler sees them any more. Returns whether its
- * memory is kept all the same: a part is not borrowed, or it cannot be taken back as it has been lent before there
- * was anybody to borrow.
+ * Takes back the borrowed messages of the last batch. Returns whether its memory is kept all the same: part of it is
+ * not borrowed, or it was lent before anybody borrowed.
  *
  * @type {() => boolean}
  */
@@ -121,7 +116,7 @@ function takeBack() {
   batch.borrowed = false;
   if (taken.length !== 0) {
     for (const data of taken) borrowing.takeBack(data);
-    // A call of V8's runtime, even of an array that is empty.
+    // Even for an empty array, a call of V8's runtime.
     taken.length = 0;
   }
   const isKept = viewed || !renew(bytes);
@@ -129,15 +124,11 @@ function takeBack() {
   return isKept;
 }
 
-/**
- * Returns whether only this file has the memory now; false if nothing has changed.
- *
- * @type {(memory: Buffer) => boolean}
- */
+/** Returns whether the memory is ours alone again; false if nothing has changed. @type {(memory: Buffer) => boolean} */
 function renew(memory) {
   const isSlab = memory === slab.memory;
   if (!isSlab && memory !== handed) return false;
-  // The bytes before it are not borrowed.
+  // Bytes before it are not borrowed.
   if (isSlab && slab.start !== 0) return false;
   const moved = borrowing.move(memory);
   if (moved === null && memory.length !== 0) return false;
@@ -152,11 +143,7 @@ function renew(memory) {
   return true;
 }
 
-/**
- * Whether its messages are borrowed. If so, memory from now on is of a kind that can be taken back.
- *
- * @type {(options: object) => boolean}
- */
+/** Whether messages are borrowed. If so, memory is movable from now on. @type {(options: object) => boolean} */
 function lendsMessages(options) {
   if (!Object.hasOwn(options, 'messages') || /** @type {{ messages?: unknown }} */ (options).messages !== 'borrowed') return false;
   if (!isBorrowing) {
@@ -168,13 +155,14 @@ function lendsMessages(options) {
   return true;
 }
 
-/** The memory, which is not zeroed; its ArrayBuffer is its own. @type {(bytes: number) => Buffer} */
+/** Not zeroed, with an ArrayBuffer of its own. @type {(bytes: number) => Buffer} */
 function memoryOf(bytes) {
   return isBorrowing ? allocateMovable(bytes) : allocate(bytes);
 }
 
 /**
- * Small messages that are kept would each have a slab of their own, if every batch began a new one.
+ * False if the batch has no borrowed message: kept small messages would each hold a slab, if every batch began a new
+ * one.
  *
  * @type {(count: number) => boolean}
  */
@@ -192,17 +180,16 @@ function mayBorrow(count) {
   return false;
 }
 
-/** Copies the bytes of the last drained batch into the slab. */
 function intoSlab() {
   const bytes = state.words[DRAINED_BYTES];
   const from = handed === null ? lent[state.words[DRAINED_LENT] - 1] : handed;
-  // Bytes after messages that handlers own could not be taken back.
+  // Bytes after messages that handlers own cannot be taken back.
   const isShared = slab === borrowedSlab && slab.start !== 0 && bytes !== 0;
   if (isShared || bytes > slab.memory.length - slab.start) newSlab(bytes);
   const { memory, start } = slab;
   if (from === undefined) state.native.copyBytes(memory, start);
   else if (bytes !== 0) memory.set(new FastBuffer(from.buffer, 0, bytes), start);
-  // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
+  // Batches begin at multiples of 8, so that handlers can lay typed arrays over their start.
   slab.end = Math.min((start + bytes + 7) & ~7, memory.length);
   show(memory, start);
 }
@@ -214,7 +201,7 @@ function show(memory, base) {
   batch.buffer = memory.buffer;
 }
 
-/** @param {Uint8Array} chunk A chunk of a stream, with all payloads of the batch */
+/** @param {Uint8Array} chunk Of a stream, with all payloads of the batch */
 function showChunk(chunk) {
   shortLived(chunk.byteLength);
   batch.bytes = /** @type {Buffer} */ (chunk);
@@ -223,8 +210,8 @@ function showChunk(chunk) {
 }
 
 /**
- * A handler has detached the memory of the batch being delivered, as Node before 24 lets it: the bytes of the batch
- * are copied again. Returns false if they came without a copy and are gone.
+ * A handler has detached the memory of the current batch (before Node 24): copies the bytes again. Returns false if
+ * they came without a copy, and are lost.
  *
  * @type {() => boolean}
  */
@@ -237,7 +224,7 @@ function restore() {
   return true;
 }
 
-/** @param {Buffer} memory Memory that nothing else refers to */
+/** @param {Buffer} memory Nothing else refers to it */
 function lend(memory) {
   const free = lent.indexOf(undefined);
   const id = free === -1 ? lent.length : free;
@@ -245,41 +232,34 @@ function lend(memory) {
   crossing.lend(id, memory);
 }
 
-/** A payload of that batch that is too large for the slab. @type {(index: number, length: number) => Buffer} */
+/** A payload that is too large for the slab. @type {(index: number, length: number) => Buffer} */
 function takeLarge(index, length) {
   const data = allocateMovable(length);
   state.native.takeLarge(index, data);
   return data;
 }
 
-/** A view of the batch being delivered was handed out. */
+/** A view of the current batch is handed out. */
 function keep() {
   batch.viewed = true;
 }
 
-/** The payload of a record of the batch being delivered. @type {(tag: number, offset: number, length: number) => Buffer} */
+/** @typedef {(tag: number, offset: number, length: number) => Buffer} ReadPayload */
+
+/** Of the current batch. @type {ReadPayload} */
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
   if ((tag & IN_FLAG_OWNED) === 0) keep();
   return peek(tag, offset, length);
 }
 
-/**
- * The same, for code that has read it before a handler runs. A view that a handler might keep would cost the memory of
- * the whole batch.
- *
- * @type {(tag: number, offset: number, length: number) => Buffer}
- */
+/** For code that is done with it before any handler runs: the batch need not be kept. @type {ReadPayload} */
 function peek(tag, offset, length) {
   if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
   return new FastBuffer(batch.buffer, batch.base + offset, length);
 }
 
-/**
- * The same, for a handler from which the next `nextBatch` takes it back.
- *
- * @type {(tag: number, offset: number, length: number) => Buffer}
- */
+/** For a handler: the next `nextBatch` takes it back. @type {ReadPayload} */
 function borrowedPayload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
   const data = peek(tag, offset, length);
@@ -292,7 +272,7 @@ function borrowedPayload(tag, offset, length) {
   return data;
 }
 
-/** A handler gets a message that the next `nextBatch` takes back. @type {(data: Buffer) => void} */
+/** The next `nextBatch` takes it back from a handler. @param {Buffer} data */
 function borrow(data) {
   batch.borrowed = true;
   borrowing.lend(data);

@@ -9,29 +9,29 @@ const WHY =
 
 /** @typedef {ArrayBuffer & { transfer?: () => Movable }} Movable */
 
-/** Node 22 and later. */
+/** Since Node 22. */
 const { transfer } = /** @type {Movable} */ (ArrayBuffer.prototype);
 
 /**
- * By a detached ArrayBuffer, and by the one that has its memory now: the holder of that memory. A write of Node's that is
- * still under way refers to a message, and to bytes that must not be freed.
+ * The holder of the memory, by a detached ArrayBuffer and by the one that has the memory now. A pending write of Node
+ * refers to the message, whose bytes must not be freed.
  *
  * @type {WeakMap<Movable, { memory: Movable }>}
  */
 const holders = new WeakMap();
 
-/** Messages that are lent at the moment; null in production. @type {Buffer[] | null} */
+/** Messages lent at the moment; null in production. @type {Buffer[] | null} */
 let lent = null;
 let hasReported = false;
 
-/** In development, messages that are kept say why they are empty. */
+/** In development, messages that a program keeps report why they are empty. */
 function begin() {
   if (process.env.NODE_ENV !== 'production') lent = [];
 }
 
 /**
- * Moves memory to an ArrayBuffer that no handler has seen, without a copy. Views of the old one
- * have no bytes any more. Returns null if it cannot be moved, or a handler has detached it.
+ * Moves memory, without a copy, to an ArrayBuffer that no handler has seen. Views of the old one lose their bytes. Null
+ * if it cannot be moved, or a handler has detached it.
  *
  * @type {(memory: Buffer) => Buffer | null}
  */
@@ -51,7 +51,7 @@ function move(memory) {
   }
 }
 
-/** A handler gets a message whose memory is taken back together with that of others. @type {(message: Buffer) => void} */
+/** Its memory is taken back together with other messages. @param {Buffer} message */
 function lend(message) {
   if (lent !== null) lent.push(message);
 }
@@ -63,19 +63,19 @@ function returned() {
   lent.length = 0;
 }
 
-/** Takes back a message in memory of its own, whose handler has returned. @type {(message: Buffer) => void} */
+/** Takes back a message with memory of its own. @param {Buffer} message */
 function takeBack(message) {
   if (message.length === 0) return;
   move(message);
   if (lent !== null && message.length === 0) mark(message);
 }
 
-/** Its use is reported from now on, unless a handler has made it not extensible. @type {(message: Buffer) => void} */
+/** Reports its use from now on, unless a handler has made it non-extensible. @param {Buffer} message */
 function mark(message) {
   Reflect.setPrototypeOf(message, RETURNED);
 }
 
-/** The prototype of a message that was taken back, in development. */
+/** In development, the prototype of a message that was taken back. */
 const RETURNED = new Proxy(Object.create(FastBuffer.prototype), {
   get(target, name, message) {
     if (!hasReported) {

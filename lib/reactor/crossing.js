@@ -1,7 +1,7 @@
 'use strict';
 
-// The calls to the native reactors that every turn makes; `src/binding/crossing.rs` is the other end. Arguments and
-// results are words after the records of an array that both sides know: as arguments they would cost more than the call.
+// The native calls of every turn; `src/binding/crossing.rs` is the other end. Arguments and results are words after the
+// records of a shared array: as arguments they would cost more than the call.
 
 const {
   ASKED_GENERATION,
@@ -16,21 +16,20 @@ const { act } = require('./flows');
 const { state } = require('./link');
 const { exchange } = require('./outbox');
 
-/** A connection, or its handshake. @typedef {{ _slot: number, _generation: number }} Place */
+/** A connection or its handshake. @typedef {{ _slot: number, _generation: number }} Place */
 
-/** Whether records of streams wait. */
 function streamsWait() {
   return (state.words[STREAMS_WAIT] & 1) !== 0;
 }
 
-/** Whether they wait, or their reactor waits until those before are dealt with. */
+/** Whether records of streams wait, or their reactor waits until earlier ones are handled. */
 function isAwaited() {
   return state.words[STREAMS_WAIT] !== 0;
 }
 
 /**
- * Hands over the collected records, gives the last batch back, and takes the oldest one that waits. Returns the number
- * of its records, which are in `words`; `DRAINED_` words have the rest.
+ * Hands over the collected records, returns the last batch, and takes the oldest waiting one. Returns the number of its
+ * records in `words`; `DRAINED_` words have the rest.
  *
  * @type {(streamsOnly: boolean) => number}
  */
@@ -39,13 +38,13 @@ function drain(streamsOnly) {
   return exchange(state.calls.drain);
 }
 
-/** The others of the last batch come in a later turn of the event loop. @param {number} count Records that have been delivered */
+/** The rest of the last batch comes in a later turn of the event loop. @param {number} count */
 function delivered(count) {
   state.words[DELIVERED_RECORDS] = count;
   state.calls.deliver();
 }
 
-/** Lends memory for batches to the reactor that the last one came from. @type {(id: number, memory: Buffer) => void} */
+/** To the reactor of the last batch. @type {(id: number, memory: Buffer) => void} */
 function lend(id, memory) {
   state.words[LENT_ID] = id;
   state.calls.lend(memory);
@@ -58,8 +57,7 @@ function ask({ _slot, _generation }) {
 }
 
 /**
- * The number of bytes of a connection's sends that the kernel has, minus bytes of its topics that
- * wait: those are in no count here.
+ * Bytes of a connection's sends that the kernel has, minus waiting bytes of its topics, which nothing counts here.
  *
  * @type {(connection: Place) => number}
  */
@@ -69,9 +67,9 @@ function bytesSettled(connection) {
 }
 
 /**
- * A chunk has come from the stream of a connection. With `mayStay` its bytes may be read where they are: then `PUMPED` is
- * 1 + the number of their records, which have offsets in the chunk. Else they are copied. Returns false if the stream is
- * not to be read before it is told so. The caller calls `act`.
+ * A chunk of a connection's stream. With `mayStay` its bytes may be read in place: `PUMPED` is then 1 + the number of
+ * records, with offsets in the chunk. Returns false if the stream must not be read until told so. The caller calls
+ * `act`.
  *
  * @type {(connection: Place, chunk: Uint8Array, mayStay: boolean) => boolean}
  */
@@ -81,7 +79,7 @@ function pump(connection, chunk, mayStay) {
   return state.calls.pump(chunk);
 }
 
-/** Something else has happened to that stream. @type {(connection: Place, event: number) => void} */
+/** Anything else that happens to the stream. @type {(connection: Place, event: number) => void} */
 function streamEvent(connection, event) {
   ask(connection);
   state.calls.streamEvent(event);

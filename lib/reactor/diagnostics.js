@@ -1,7 +1,7 @@
 'use strict';
 
-// Channels of node:diagnostics_channel, for those that look at a process from outside: tracers,
-// loggers, tests. Nothing is made for a channel without subscribers.
+// Channels of node:diagnostics_channel, for tracers, loggers and tests. Nothing is made for a channel without
+// subscribers.
 
 const { channel, tracingChannel } = require('node:diagnostics_channel');
 const EventEmitter = require('node:events');
@@ -21,17 +21,13 @@ const { end, error, start } = handling;
 /** The requests of connections that opened while a channel had subscribers. @type {WeakMap<WebSocket, object>} */
 const requests = new WeakMap();
 
-/** Null for a client, too. @type {(ws: WebSocket) => object | null} */
+/** Also null for a client. @type {(ws: WebSocket) => object | null} */
 const requestOf = (ws) => requests.get(ws) ?? null;
 
-/** The listener of 'message' that a tracer has put around ours, as around that of a Receiver. @type {Function | null} */
+/** What a tracer has put around our listener of 'message', as it does with a Receiver of ws. @type {Function | null} */
 let onMessage = null;
 
-/**
- * Looks whether a program has replaced `on` of Receiver to see its messages, as tracers do with ws.
- *
- * @type {(receiver: Writable) => void}
- */
+/** A tracer may have replaced `on` of Receiver to see messages, as with ws. @param {Writable} receiver */
 function handleWith(receiver) {
   if (receiver.on === Writable.prototype.on) return;
   const listened = new EventEmitter();
@@ -44,7 +40,7 @@ function handle(data, isBinary) {
   this[kWebSocket].emit('message', data, isBinary);
 }
 
-/** Whether the handling of messages is. */
+/** Whether a subscriber or a tracer sees messages. */
 function isTraced() {
   return onMessage !== null || start.hasSubscribers || end.hasSubscribers || error.hasSubscribers;
 }
@@ -57,30 +53,30 @@ function isRequestSeen() {
   return opening.hasSubscribers || closing.hasSubscribers || failing.hasSubscribers || isTraced();
 }
 
-/** Called before 'connection' or, of a client, 'open'. @type {(ws: WebSocket, request: object | null) => void} */
+/** Before 'connection' or, of a client, 'open'. @type {(ws: WebSocket, request: object | null) => void} */
 function opened(ws, request) {
   if (!isRequestSeen()) return;
   if (request !== null) requests.set(ws, request);
   if (opening.hasSubscribers) opening.publish({ ws, request });
 }
 
-/** Called before 'close'. @type {(ws: WebSocket, code: number, reason: Buffer, cause: string | null) => void} */
+/** Before 'close'. @type {(ws: WebSocket, code: number, reason: Buffer, cause: string | null) => void} */
 function closed(ws, code, reason, cause) {
   if (closing.hasSubscribers) closing.publish({ ws, request: requestOf(ws), code, reason, cause });
 }
 
-/** Called before 'error'. @type {(ws: WebSocket, reason: Error) => Error} */
+/** Before 'error'. @type {(ws: WebSocket, reason: Error) => Error} */
 function failed(ws, reason) {
   if (failing.hasSubscribers) failing.publish({ ws, request: requestOf(ws), error: reason });
   return reason;
 }
 
-/** Called before the request is answered. @type {(request: object, server: unknown, status: number) => void} */
+/** Before the answer. @type {(request: object, server: unknown, status: number) => void} */
 function refused(request, server, status) {
   if (refusing.hasSubscribers) refusing.publish({ request, server, status });
 }
 
-/** And reports its beginning and end to subscribers. @type {(ws: WebSocket, data: unknown, isBinary: boolean) => void} */
+/** Reports the beginning and end of handlers to subscribers. @type {(ws: WebSocket, data: unknown, isBinary: boolean) => void} */
 function emitMessage(ws, data, isBinary) {
   if (!isTraced()) return void ws.emit('message', data, isBinary);
   const receiver = onMessage === null ? null : /** @type {{ _receiver?: object }} */ (ws)._receiver;

@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones: a test may have put others in their place.
+// Not the global ones, which a test may replace.
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
@@ -41,35 +41,35 @@ const { connectionOf } = table;
 
 /** @import { WebSocket } from '../connection/state' */
 
-/** Its emitter's own fields are read. @typedef {WebSocket & { _events: Record<string, unknown> }} Open */
+/** With the fields of its emitter. @typedef {WebSocket & { _events: Record<string, unknown> }} Open */
 
-/** The most milliseconds and batches of one turn; then timers and other I/O come first. */
+/** Milliseconds and batches of one delivery; then timers and other I/O come first. */
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
 
-/** The same where connections end, which may leave many topics: the clock is read after each. */
+/** The same while connections end, which may leave many topics; the clock is read after each. */
 const ENDING_MILLISECONDS = 4;
 
 /** Records between two looks at the clock. */
 const CLOCK_INTERVAL = 64;
 
-/** The slot of the previous record, when there is none or that record opened the connection. */
+/** In place of the previous slot: no record yet, or a record that opened the connection. */
 const NO_RECORD = -1;
 const OPENED_JUST_NOW = -2;
 
-// The batch being delivered: records [cursor, count) are still to come.
+// The current batch: records [cursor, count) remain.
 let cursor = 0;
 let count = 0;
 let batchNumber = 0;
 let delivering = false;
 let immediate = false;
-/** In the callback of a stream Node runs the ticks itself, after it. */
+/** After the callback of a stream, Node itself runs ticks. */
 const runNoTicks = () => {};
 let runTicks = checkpoint;
-/** Whether that batch is a chunk of a stream, where it is. */
+/** Whether the batch is a chunk of a stream, read in place. */
 let isChunk = false;
 
-/** Called when records wait, or to go on with a turn that was cut short. */
+/** Called when records wait, or to resume a delivery that was cut short. */
 function wake() {
   callDue();
   if (immediate) return;
@@ -92,14 +92,9 @@ function continueLater() {
   setImmediate(continueTurn);
 }
 
-/**
- * Delivers what waits, for as long as a turn may take. The rest comes in an immediate.
- *
- * @type {(streamsOnly?: boolean) => void}
- */
+/** Delivers waiting records for as long as a delivery may take; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
 function turn(streamsOnly = false) {
-  // A handler that runs the event loop, as deasync does, or calls this function is in a delivery,
-  // which goes on when it returns.
+  // A handler that runs the event loop (as deasync does) or calls this is in a delivery, which goes on afterwards.
   if (delivering) return;
   // Most chunks without a whole message leave nothing to do.
   if (streamsOnly && cursor === count && !isAwaited()) return outbox.flush();
@@ -108,14 +103,13 @@ function turn(streamsOnly = false) {
   let finished = false;
   outbox.beginBatching();
   try {
-    // Streams that the loop writes to may bring chunks, whose records must not take the place of
-    // others.
+    // Writes to streams may bring chunks, whose records must not replace others.
     delivering = true;
     for (let batches = 0; ; ) {
       if (cursor === count) {
         if (batches === TURN_BATCHES) break;
         count = cursor = 0;
-        // The sends of handlers leave with it.
+        // Sends of handlers leave with this call.
         count = nextBatch(streamsOnly);
         isChunk = false;
         batchNumber++;
@@ -135,11 +129,11 @@ function turn(streamsOnly = false) {
       }
     }
   } finally {
-    // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.
+    // Also when a handler threw: the error goes to 'uncaughtException', and the rest comes next.
     delivering = false;
     outbox.endBatching();
     if (!finished) {
-      // Peers wait for some records, which must not wait for all of a batch.
+      // Peers may wait until these records count as delivered, which must not take a whole batch.
       if (cursor !== 0 && cursor !== count) delivered(cursor);
       continueLater();
     }
@@ -147,7 +141,7 @@ function turn(streamsOnly = false) {
 }
 
 /**
- * Takes a chunk of a stream, whose records the next `turn` delivers. Returns false if the stream is not to be read for now.
+ * The next `turn` delivers the records of the chunk. Returns false if the stream is not to be read for now.
  *
  * @type {(connection: WebSocket, chunk: Uint8Array) => boolean}
  */
@@ -162,7 +156,7 @@ function take(connection, chunk) {
     isChunk = true;
     batchNumber++;
   }
-  // What streams do may bring other chunks.
+  // Acting on streams may bring other chunks.
   const outer = delivering;
   delivering = true;
   try {
@@ -174,10 +168,10 @@ function take(connection, chunk) {
 }
 
 /**
- * Delivers the batch from `cursor` on. `turn` deals with a handler that throws: inside of a `try` V8 needs three more
- * calls to construct a Buffer, a seventh of JavaScript's share of a small message.
+ * Delivers the batch from `cursor` on. `turn` handles exceptions: inside a `try`, V8 needs three more calls to
+ * construct a Buffer, a seventh of JavaScript's share of a small message.
  *
- * @type {(deadline: number) => boolean}
+ * @param {number} deadline
  */
 function deliver(deadline) {
   const { words: records } = state;
@@ -201,13 +195,13 @@ function deliver(deadline) {
     }
     if (next >= nextLook) {
       if (performance.now() > latest) {
-        // A request may come next, and the handlers of the records before go on with a promise.
+        // A request may be next, and handlers of earlier records may continue with a promise.
         runTicks();
         return false;
       }
       nextLook = next + CLOCK_INTERVAL;
     }
-    // Set before a handler may throw: the next delivery goes on after this record.
+    // Before a handler may throw: the next delivery begins after this record.
     cursor = ++next;
     if (bytes.length === 0) {
       // A handler has detached the memory.
@@ -232,7 +226,7 @@ function deliver(deadline) {
       if ((connection._bits & BORROWED) === 0) keep();
       else if (length !== 0) borrow(data);
       const listener = connection._events.message;
-      // Without `emit` a single listener saves a tenth of what a small message costs.
+      // For a single listener, a call without `emit` saves a tenth of the cost of a small message.
       if (typeof listener === 'function' && connection.emit === nodeEmit) {
         Reflect.apply(listener, connection, [data, kind === IN_BINARY]);
       } else {
@@ -244,7 +238,7 @@ function deliver(deadline) {
         return false;
       }
       if (kind === IN_END) {
-        // Their listeners may throw.
+        // A tick may throw: then the end is still to be delivered.
         cursor--;
         runTicks();
         cursor++;
@@ -252,8 +246,7 @@ function deliver(deadline) {
         connection._turn = turnNumber;
       }
       deliverOther(slot, tag, records[word + 2], length);
-      // Jobs of a 'connection' handler run before its first message, as they do when Node reads the
-      // socket.
+      // Jobs of a 'connection' handler run before the first message, as when Node reads the socket.
       if (kind === IN_OPEN) {
         previous = OPENED_JUST_NOW;
       } else if (kind === IN_CLOSE || kind === IN_CLOSED || kind === IN_END) {
@@ -262,21 +255,21 @@ function deliver(deadline) {
       }
     }
   }
-  // The last connection's jobs run before the flush too, so that what they send goes with it.
+  // Jobs of the last connection also run before the flush, and send with it.
   runTicks();
   return true;
 }
 
-/** Whether it is the first record of a connection, or of its request. @type {(kind: number) => boolean} */
+/** @param {number} kind */
 function isOpening(kind) {
   return kind === IN_OPEN || kind === IN_REQUEST;
 }
 
 /**
- * Acts on a record whose batch is gone. A connection that misses a record ends: no peer may take
- * a frame for received that was not.
+ * A record whose batch is lost. Its connection ends if bytes are missing: no peer may believe that a lost frame was
+ * received.
  *
- * @type {(slot: number, tag: number, offset: number, length: number) => void}
+ * @type {typeof deliverOther}
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
@@ -290,14 +283,14 @@ function lose(slot, tag, offset, length) {
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
   if (isOpening(kind)) {
-    // Read in place: a Buffer of its own would be garbage at once.
+    // Read in place: a Buffer would be garbage at once.
     const isOwned = (tag & IN_FLAG_OWNED) !== 0;
     const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
     const start = isOwned ? 0 : batch.base + offset;
     table.serverOf(bytes.readUInt32LE(start + OPENED_LISTENER))?._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = table.serverOf(slot);
-    // Each reactor reports this when nothing opens there any more.
+    // Each reactor reports this, when nothing opens there any more.
     if (server === undefined || --server._reactors !== 0) return;
     table.strike(slot);
     server._onReleased();
@@ -314,14 +307,14 @@ function deliverOther(slot, tag, offset, length) {
   }
 }
 
-/** Its number; -1 outside of a delivery. */
+/** -1 outside of a delivery. */
 function currentBatch() {
   return delivering ? batchNumber : -1;
 }
 
 /**
- * A reactor died: the others end too, every connection is gone and every server has failed. If it was one in a thread,
- * streams go on.
+ * A reactor has died: the others end too, connections close, and servers fail. Streams survive the death of a reactor
+ * with a thread.
  *
  * @type {(reason: string, isOfStreams: boolean) => void}
  */

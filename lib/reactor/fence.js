@@ -1,31 +1,26 @@
 'use strict';
 
-// What comes to a reactor, and then to a server of Node's in this thread, is delivered in that order. A new connection of
-// such a server is not read before the reactors have reported all that they had when it came. Nobody waits in between.
+// What arrives at a reactor, and then at a server of Node in this thread, is delivered in that order: a new connection
+// of Node is read when the reactors have reported what they had. Nothing blocks meanwhile.
 
-// Not the global one: a test may have put another in its place.
+// Not the global one, which a test may replace.
 const { setImmediate } = require('node:timers');
 
 const lifetime = require('./lifetime');
 const { state } = require('./link');
 
-/** The part of a connection's handle that is used here, which is Node's own. @typedef {{ reading?: boolean, readStart?(): void, readStop?(): void }} Handle */
+/** The part of Node's handle of a connection that is used here. @typedef {{ reading?: boolean, readStart?(): void, readStop?(): void }} Handle */
 
-/** Functions to be called when the reactors have answered. @type {Array<() => void>} */
+/** Functions to call when the reactors have answered. @type {Array<() => void>} */
 let asked = [];
-/** Functions that ask next. @type {Array<() => void>} */
+/** Functions to call after the next question. @type {Array<() => void>} */
 let next = [];
-/** The number of reactors that have not answered. */
+/** Reactors that have not answered. */
 let left = 0;
 
-/**
- * Calls `act` when all that the reactors have now has been delivered, and they have ended the connections whose ends they
- * have reported.
- *
- * @param {() => void} act
- */
+/** Calls `act` when all that the reactors have now is delivered, and connections with reported ends have ended there. @param {() => void} act */
 function afterReactors(act) {
-  // Those of one turn ask together.
+  // Once for all of one turn.
   if (next.push(act) === 1 && left === 0) setImmediate(ask);
 }
 
@@ -39,12 +34,12 @@ function ask() {
   state.native.fence();
 }
 
-/** A reactor has answered: perhaps after the report that another one has died. */
+/** Perhaps after the report that another reactor has died. */
 function passed() {
   if (left !== 0 && --left === 0) release();
 }
 
-/** The reactors have answered, or never will. */
+/** All reactors have answered, or never will. */
 function release() {
   left = 0;
   const acts = asked;
@@ -55,17 +50,17 @@ function release() {
   if (next.length !== 0) ask();
 }
 
-/** The reactors have died, and `state` has their failure. */
+/** The reactors have died; `state` has the failure. */
 function fail() {
   if (left !== 0) release();
 }
 
-/** A server of Node's has a new connection, and has called its listeners. @type {(message: unknown) => void} */
+/** A server of Node has a new connection, and has called its listeners. @param {unknown} message */
 function onArrival(message) {
   if (!state.hasStarted) return;
   const { socket } = /** @type {{ socket?: { _handle?: Handle | null } }} */ (message);
   const handle = socket?._handle;
-  // A server may have chosen not to read it.
+  // A server may choose not to read it.
   if (!handle?.reading || handle.readStart === undefined || handle.readStop === undefined) return;
   handle.readStop();
   afterReactors(() => {

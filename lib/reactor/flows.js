@@ -1,7 +1,7 @@
 'use strict';
 
-// What streams are to do for their connections in the reactor: write bytes, end, be destroyed, be read
-// again. Their bytes are in a block of memory that the reactor fills.
+// What streams do for connections in the reactor: write, end, be destroyed, be read again. The reactor fills a block of
+// memory with their bytes.
 
 const { FastBuffer } = require('../base/constants');
 const { state } = require('./link');
@@ -20,35 +20,28 @@ const {
 
 /** @import { Connection, StreamConnection as Pump } from '../connection/state' */
 
-/**
- * Memory that streams are written from.
- *
- * @typedef {object} Block
- * @property {Buffer} memory
- * @property {number} writes Writes of its bytes that are under way
- */
+/** Memory that streams are written from; `writes`: pending writes of its bytes. @typedef {{ memory: Buffer, writes: number }} Block */
 
-/** Bytes of a block. */
 const BLOCK_BYTES = 64 * 1024;
 
-/** As many bytes are copied by a loop in the time that a view of them takes. */
+/** A loop copies this many bytes in the time that a view of them takes. */
 const LOOP_BYTES = 96;
 
-/** Most blocks. With all of them under way bytes are copied. */
+/** With this many in use, bytes are copied. */
 const MOST_BLOCKS = 32;
 
 const MASK_OF_COUNT = FLOWS_WANT_MEMORY - 1;
 const MASK_OF_KIND = (1 << FLOW_SENT_SHIFT) - 1;
 
-/** All memory that was lent. The native part keeps this list for as long as the reactors run. @type {Buffer[]} */
+/** All lent memory. The native part keeps this list while the reactors run. @type {Buffer[]} */
 let lent = [];
 /** @type {Block[]} */
 const blocks = [];
-/** The block that is filled. */
+/** The block being filled. */
 let current = /** @type {Block} */ (/** @type {unknown} */ (null));
 
 /**
- * What is to be done, and by whom.
+ * What is to be done, and by which stream.
  *
  * @type {{ pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block }[]}
  */
@@ -56,11 +49,11 @@ let waiting = [];
 let isActing = false;
 let wantsMemory = false;
 
-/** What a stream has thrown when it was written to, if somebody wants to know. @type {{ error: unknown } | null} */
+/** What a stream threw when it was written to, if the caller wants to know. @type {{ error: unknown } | null} */
 let thrown = null;
 let isCatching = false;
 
-/** @param {Buffer[]} list For all memory that is lent */
+/** @param {Buffer[]} list */
 function attach(list) {
   lent = list;
   renew();
@@ -72,7 +65,7 @@ function renew() {
   state.native.lendFlows(current.memory);
 }
 
-/** @returns {Block} A block that nothing is written from */
+/** @returns {Block} Without pending writes */
 function newBlock() {
   const free = blocks.find(({ writes }) => writes === 0);
   if (free !== undefined) return free;
@@ -82,18 +75,18 @@ function newBlock() {
   return block;
 }
 
-/** @returns {boolean} Whether bytes are to be copied, so that their block is free at once */
+/** Whether to copy bytes, so that their block is free at once. */
 function isScarce() {
   return blocks.length >= MOST_BLOCKS && !blocks.some((block) => block !== current && block.writes === 0);
 }
 
-/** A write of bytes of the block has ended. @type {(block: Block) => void} */
+/** @param {Block} block */
 function written(block) {
   block.writes--;
   if (block === current && block.writes === 0 && !isActing && waiting.length === 0) state.words[FLOWS_FREE] = 1;
 }
 
-/** Takes over what the last call of the reactors has left to do. */
+/** Takes over what the reactors' last call has left to do. */
 function collect() {
   const said = state.words;
   for (;;) {
@@ -117,7 +110,7 @@ function collect() {
   }
 }
 
-/** Does what there is to do. A stream may call this again while it is written to: then all is done when it returns. */
+/** Does what is to be done. If a stream calls this while it is written to, the outer call does it. */
 function act() {
   const said = state.words;
   if (said[FLOWS_WAIT] === 0) return;
@@ -128,7 +121,7 @@ function act() {
   isActing = true;
   try {
     if (said[FLOWS_WAIT] === 1 && waiting.length === 0) {
-      // Most calls leave one thing to do, for which no list is made.
+      // Most calls leave one thing, which needs no list.
       said[FLOWS_WAIT] = 0;
       const tag = said[FLOWS + 1];
       run(pumpOf(said[FLOWS]), tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, said[FLOWS + 2], said[FLOWS + 3], current);
@@ -150,7 +143,7 @@ function act() {
   if (current.writes === 0) said[FLOWS_FREE] = 1;
 }
 
-/** The stream of a connection that the reactor has not ended. @type {(slot: number) => Pump | null | undefined} */
+/** Unless the reactor has ended the connection. @type {(slot: number) => Pump | null | undefined} */
 function pumpOf(slot) {
   return /** @type {Connection | undefined} */ (connectionOf(slot))?._extra?.stream;
 }
@@ -161,13 +154,9 @@ function run(pump, kind, sent, start, length, block) {
   else pump?.flow(kind);
 }
 
-/**
- * Calls `flush`, and throws what a stream throws that is written to: as in ws, `send()` does.
- *
- * @type {(flush: () => void) => void}
- */
+/** Calls `flush`, and throws what a stream throws: in ws, `send()` does. @param {() => void} flush */
 function throwing(flush) {
-  // A stream may hand what is written to another one, which answers.
+  // A stream may pass the bytes to another one, which answers.
   const outer = isCatching;
   isCatching = true;
   try {
@@ -181,13 +170,13 @@ function throwing(flush) {
   throw error;
 }
 
-/** @type {(error: unknown) => boolean} */
+/** @param {unknown} error */
 function rethrows(error) {
   if (isCatching) thrown ??= { error };
   return isCatching;
 }
 
-/** The process ends: streams are given all that waits for them. */
+/** The process ends: streams get everything that waits for them. */
 function finish() {
   for (const { _slot: slot } of /** @type {Connection[]} */ (connections())) pumpOf(slot)?.takeAll();
 }
@@ -197,7 +186,7 @@ function viewOf({ memory }, start, length) {
   return new FastBuffer(memory.buffer, start, length);
 }
 
-/** @type {(block: Block, start: number, length: number) => Buffer} */
+/** @type {typeof viewOf} */
 function copyOf(block, start, length) {
   const copy = Buffer.allocUnsafe(length);
   const { memory } = block;

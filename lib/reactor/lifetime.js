@@ -1,22 +1,22 @@
 'use strict';
 
 const channels = require('node:diagnostics_channel');
-// Not the global ones: a test may have put others in their place.
+// Not the global ones, which a test may replace.
 const { clearInterval, setInterval } = require('node:timers');
 
 const { LONGEST_DELAY } = require('../base/checks');
 const { state } = require('./link');
 
-/** The channel on which Node reports a connection of a server of its own, after the listeners of 'connection'. */
+/** Node publishes a connection of its own server here, after the listeners of 'connection'. */
 const ARRIVALS = 'net.server.socket';
 
 /** @type {(message: unknown) => void} */
 let onArrival = () => {};
 /** Sends all that waits. */
 let beforeExit = () => {};
-/** The number of listeners and connections. */
+/** Listeners and connections. */
 let users = 0;
-/** The number of those that keep the process alive. */
+/** Users that keep the process alive. */
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -28,9 +28,8 @@ function attach(arrived, exits) {
 }
 
 /**
- * Lets the reactors call until the matching `unuse`. Without users the reactors refer to nothing
- * here: once nothing else refers to this copy of the package, it is collected, and the reactors
- * end.
+ * Lets the reactors call until the matching `unuse`. Without users they refer to nothing here, so an unused copy of the
+ * package is collected, and its reactors end.
  */
 function use() {
   if (users++ !== 0) return;
@@ -48,7 +47,7 @@ function unuse() {
   state.native.hold(false);
 }
 
-/** Keeps the process alive until the matching `release`: the reactors do not. */
+/** Keeps the process alive until the matching `release`; the reactors do not. */
 function hold() {
   if (holders++ === 0) keepAlive = setInterval(() => {}, LONGEST_DELAY);
 }
@@ -60,9 +59,8 @@ function release() {
 }
 
 /**
- * Other listeners of 'exit' may send something: our listener comes after those that were there a
- * tick before. The listeners of other copies of this package send nothing; two copies would move
- * about each other for ever.
+ * Other listeners of 'exit' may send something, so ours moves to the end. Those of other copies of this package send
+ * nothing; two copies would move past each other for ever.
  *
  * @type {(event: string | symbol, listener: object & { [kStop]?: boolean }) => void}
  */
@@ -76,13 +74,13 @@ function comeLast() {
   process.on('exit', stop);
 }
 
-/** Writes the queued frames, as far as the sockets take them: nothing runs after 'exit'. */
+/** Writes queued frames as far as the sockets take them: nothing runs after 'exit'. */
 function stop() {
   beforeExit();
   state.native.shutdown();
 }
 
-/** The mark of `stop` in every copy of this package. */
+/** Identifies `stop` in every copy of this package. */
 const kStop = Symbol.for('reactor-ws.stop');
 Object.assign(stop, { [kStop]: true });
 

@@ -6,23 +6,22 @@
 
 /** Gets records that concern no connection. @typedef {Pick<import('./table').Holder, '_onRecord' | '_onFailed'>} Receiver */
 
-/** What this environment (the main thread or a worker) has in the reactors. Only this file writes to it. */
+/** The reactors of this environment (main thread or worker). Only this file writes here. */
 const state = {
-  /** The reactors look like one; null before they have been made. */
+  /** All reactors, which look like one; null before they exist. */
   native: /** @type {Native} */ (/** @type {unknown} */ (null)),
-  /** The calls of every turn; as long as there are no reactors, these few. */
+  /** The calls of every turn; before there are reactors, these few. */
   calls: /** @type {import('../native/binding').Calls} */ ({ bytesSettled: () => Infinity, callNext: () => false, loopTurn: () => 0 }),
-  /** The records of the last batch, and after them arguments and results of calls. */
+  /** The records of the last batch, then arguments and results of calls. */
   words: new Uint32Array(0),
   /** Of a reactor that has died. @type {Error | null} */
   failure: null,
-  /** The number of reactors that have sockets. */
+  /** Reactors with sockets. */
   reactors: 1,
-  /** The number of all reactors: also that for streams. With 1 it has the sockets too, on this thread. */
+  /** All reactors, including the one for streams. If 1, it also has the sockets, on this thread. */
   links: 1,
-  /** Whether the reactors of sockets have been started. */
   hasStarted: false,
-  /** Those of the first server: until they have been started, of the first with a stream. @type {(Record<string, unknown> & ReactorOptions) | null} */
+  /** Of the first server; before that, of the first with a stream. @type {(Record<string, unknown> & ReactorOptions) | null} */
   settings: null,
   /** For topics. @type {Receiver | null} */
   topics: null,
@@ -33,23 +32,23 @@ function attach(native, words) {
   Object.assign(state, { native, words, calls: native.calls() });
 }
 
-/** @param {ReactorOptions} settings With which the reactors of sockets have been started */
+/** @param {ReactorOptions} settings Of the reactors of sockets */
 function started(settings) {
   const { links } = state.native;
   Object.assign(state, { reactors: Math.max(links - 1, 1), links, hasStarted: true, settings: { ...settings } });
 }
 
-/** @param {ReactorOptions} settings Those of streams, until those of sockets take their place */
+/** @param {ReactorOptions} settings Of streams, until reactors of sockets start */
 function configured(settings) {
   state.settings = { ...settings };
 }
 
-/** @param {Error} error Why all reactors of sockets have ended */
+/** @param {Error} error Why the reactors of sockets have ended */
 function failed(error) {
   state.failure = error;
 }
 
-/** @param {Receiver} receiver Gets the records about topics from now on */
+/** @param {Receiver} receiver */
 function receiveTopics(receiver) {
   state.topics = receiver;
 }

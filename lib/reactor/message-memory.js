@@ -6,43 +6,40 @@ const { markAsUntransferable } = require('node:worker_threads');
 
 const DETACHING = ['transfer', 'transferToFixedLength'];
 
-/** In Node 22 these methods ignore the mark. */
+/** In Node 22 these methods ignore `markAsUntransferable`. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
-/**
- * In their place. It belongs to the environment's own context: memory that a program keeps must not keep the context of
- * this package.
- */
+/** Replaces them. From the environment's own context: memory that a program keeps must not keep this package's. */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
 })`;
 const transfer = ignoresMark ? runInThisContext(TRANSFER) : null;
 
 /**
- * Since V8 13 (Node 24) each 80 MB or so of ArrayBuffers cause a collection of the whole heap, even if all of it could
- * be freed with the young generation. That is collected when it is full of JavaScript objects, of which messages have
- * few. So their memory is accompanied by garbage: benchmark/NOTES.md, "Collections".
+ * Since V8 13 (Node 24), about every 80 MB of ArrayBuffers cause a collection of the whole heap, even if the young
+ * generation could free them all. That is collected when JavaScript objects fill it, and messages have few. So garbage
+ * accompanies their memory: benchmark/NOTES.md, "Collections".
  */
 const isCounted = Number.parseInt(process.versions.v8, 10) < 13;
 
 const MIB = 1024 * 1024;
 const BYTES_PER_COLLECTION = 32 * MIB;
-/** Garbage for each byte: more costs more than it spares. */
+/** Garbage per byte: more would cost more than it saves. */
 const MOST_GARBAGE = 1 / 4;
 const LEAST_BYTES = 4096;
 const MOST_BYTES = 8 * MIB;
-/** After them V8 may have made the young generation larger or smaller. */
+/** Bytes between two looks at the young generation, which V8 resizes. */
 const BYTES_PER_LOOK = 8 * MIB;
-/** A longer array has pages of its own. */
+/** A longer array has its own pages. */
 const MOST_WORDS = 8192;
 
-/** Garbage for each byte of memory. */
+/** Garbage per byte of memory. */
 let share = 0;
 let untilLook = 0;
-/** Without a reference V8 would not make the array. @type {{ garbage: unknown[] | null }} */
+/** Without a reference, V8 would not make the array. @type {{ garbage: unknown[] | null }} */
 const last = { garbage: null };
 
-/** @type {(memory: Buffer) => boolean} */
+/** @param {Buffer} memory */
 function isKept(memory) {
   markAsUntransferable(memory.buffer);
   try {
@@ -54,8 +51,8 @@ function isKept(memory) {
 }
 
 /**
- * Memory for many messages, which a handler must not be able to detach. Before Node 24 there are
- * still ways to detach it, which `restore` of batch.js deals with. It is not zeroed; its ArrayBuffer is its own.
+ * Memory for many messages, which handlers must not detach. Before Node 24 there are ways to; see `restore` of
+ * batch.js. Not zeroed, with an ArrayBuffer of its own.
  *
  * @type {(bytes: number) => Buffer}
  */
@@ -68,13 +65,13 @@ function allocate(bytes) {
   return memory;
 }
 
-/** Memory for messages that are taken back from handlers, as of `allocate`. @type {(bytes: number) => Buffer} */
+/** Memory for messages that are taken back from handlers. @type {(bytes: number) => Buffer} */
 function allocateMovable(bytes) {
   shortLived(bytes);
   return Buffer.allocUnsafeSlow(bytes);
 }
 
-/** So much memory will most likely be garbage soon. @type {(bytes: number) => void} */
+/** This much memory will probably be garbage soon. @param {number} bytes */
 function shortLived(bytes) {
   if (isCounted || bytes < LEAST_BYTES) return;
   untilLook -= bytes;
@@ -86,7 +83,7 @@ function shortLived(bytes) {
   for (; words > 0; words -= MOST_WORDS) last.garbage = new Array(Math.min(words, MOST_WORDS));
 }
 
-/** @returns {number} Bytes that the young generation has room for */
+/** Bytes in the young generation, used or not. */
 function youngBytes() {
   const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
   return young === undefined ? 0 : young.space_used_size + young.space_available_size;

@@ -1,6 +1,6 @@
 'use strict';
 
-// What goes to the reactors: records with their payloads, collected in an arena until it is handed over.
+// What goes to the reactors: records with payloads, collected in an arena until it is handed over.
 
 const { FastBuffer } = require('../base/constants');
 const { isSameMemory, lengthOf, unshared } = require('../base/views');
@@ -26,97 +26,91 @@ const {
   TOPIC_STREAMS,
 } = require('../base/layout');
 
-/** Bytes of an arena. The answers to a full batch fit. */
+/** The answers to a full batch fit. */
 const ARENA_BYTES = 320 * 1024;
 
-/** Most arenas: one is filled here, the others are on their way. A reactor that has all others gets copies. */
+/** One is filled here while the others are under way. If a reactor has all others, it gets copies. */
 const ARENAS = 4;
 
-/** From this many bytes on a payload goes by itself, and not in the arena. */
+/** A payload of at least this many bytes travels by itself, not in the arena. */
 const LARGE_BYTES = 64 * 1024;
 
-/** The same where the reactor is on this thread, and writes payloads from where they are. */
+/** The same if the reactor is on this thread and writes payloads from where they are. */
 const DIRECT_BYTES = 16 * 1024;
 
-/** From this many bytes on, comparing bytes with those sent before costs less than copying them again. */
+/** From this many bytes on, comparing with the previous payload costs less than another copy. */
 const SAME_BYTES = 4096;
 
-/** In the tag of a record about topics: the reactor of the streams gets it too. */
+/** In the tag of a record about topics: it also goes to the reactor of streams. */
 const FOR_STREAMS = TOPIC_STREAMS << AUX_SHIFT;
 
-/** Text of at most this length is tried as ASCII in a loop, which costs less than `utf8Write`. */
+/** A text of at most this length is first tried as ASCII, in a loop that costs less than `utf8Write`. */
 const LOOP_CHARACTERS = 10;
 
-/** UTF-8 of a UTF-16 code unit, at most. */
+/** Most UTF-8 bytes of a UTF-16 code unit. */
 const CHARACTER_BYTES = 3;
 
-/** Looked up once: through Buffers V8 takes longer. @type {(data: Uint8Array, start: number) => void} */
+/** Looked up once, as through Buffers it takes V8 longer. @type {(data: Uint8Array, start: number) => void} */
 const setBytes = Uint8Array.prototype.set;
 const { compare } = Buffer;
 
-/** A Buffer, whose `utf8Write` Node's types do not know. @typedef {Buffer & { utf8Write(text: string, start: number, length?: number): number }} Arena */
+/** Node's types lack `utf8Write`. @typedef {Buffer & { utf8Write(text: string, start: number, length?: number): number }} Arena */
 
-/** The arena that is filled, its words, and the bytes of it that are in use. */
+/** The arena being filled, its words, and the bytes in use. */
 let arena = /** @type {Arena} */ (Buffer.alloc(0));
 let words = new Uint32Array(0);
 let used = 0;
-/** Some of its records are for the reactor of the streams. */
+/** Some of its records are for the reactor of streams. */
 let isMixed = false;
-/** A delivery, or a microtask, is going to flush. */
+/** A delivery or a microtask is going to flush. */
 let flushComing = false;
-/** The last record is the first one outside of a delivery. */
+/** The last record is the first outside of a delivery. */
 let isFirst = false;
 
-/**
- * All arenas, by number. The native part keeps this list. Nothing else refers to an arena, so no code can detach it
- * while a reactor reads it.
- *
- * @type {Buffer[]}
- */
+/** By number. The native part keeps this list. Nothing else refers to an arena, so no code can detach it while a reactor reads. @type {Buffer[]} */
 let arenas = [];
 /**
- * Their words, not in that list: the native part would hold the global object of this copy of the package, if it had an
- * object of its realm.
+ * Not in that list: with an object of our realm, the native part would hold the global object of this copy of the
+ * package.
  *
  * @type {Uint32Array<ArrayBuffer>[]}
  */
 const arenaWords = [];
 
 /**
- * A record since the last flush: the next one may have the same payload. Then the reactor keeps that, under a number, as
- * it keeps prepared messages. Without this a plain loop over `clients` takes 1.19 times the CPU time with 16 KiB to each
- * of 100 connections, and 1.26 times with 1 KiB of text to each of 1,000.
+ * A record since the last flush. If the next one has the same payload, the reactor keeps it under a number, like a
+ * prepared message. Without this, a plain loop over `clients` takes 1.19 times the CPU time with 16 KiB to each of 100
+ * connections, and 1.26 times with 1 KiB of text to each of 1,000.
  *
  * @typedef {object} Last
  * @property {number} number
- * @property {Uint8Array | string} data The argument of `send()`; '' for none
- * @property {number} slot One connection hardly ever gets the same text twice
+ * @property {Uint8Array | string} data Argument of `send()`; '' for none
+ * @property {number} slot A connection rarely gets the same text twice
  * @property {number} tag
  * @property {number} start Where its payload would be in the arena
  * @property {number} length
- * @property {Uint8Array | null} copy The bytes in the arena; null before `data` was compared with them
+ * @property {Uint8Array | null} copy The bytes in the arena, once `data` was compared with them
  */
 
-// Programs send a text and bytes to each connection in turn.
+// Programs may alternate between text and bytes.
 const lastText = /** @type {Last} */ ({ number: SHARED_TEXT, data: '', slot: -1, tag: 0, start: 0, length: 0, copy: null });
 const lastOther = /** @type {Last} */ ({ ...lastText, number: SHARED_OTHER });
-/** The one that has the payload that was added last, of those that go by themselves. */
+/** The one whose payload was last to travel by itself. */
 let lastLarge = lastOther;
 
-/** @param {Buffer[]} list Stays empty until now */
+/** @param {Buffer[]} list Empty until now */
 function attach(list) {
   arenas = list;
   lendArena();
   fill(0);
 }
 
-/** @param {number} id Number of the arena to be filled from now on */
+/** @param {number} id Of the arena to fill */
 function fill(id) {
   arena = /** @type {Arena} */ (arenas[id]);
   words = arenaWords[id];
 }
 
-/** Lends one more arena, if there may be. */
 function lendArena() {
   if (arenas.length === ARENAS) return;
   const memory = Buffer.allocUnsafeSlow(ARENA_BYTES);
@@ -125,11 +119,13 @@ function lendArena() {
   state.native.lendArena(id, memory);
 }
 
+/** @template Data @typedef {(slot: number, generation: number, tag: number, data: Data) => number} Push */
+
 /**
- * Appends a record with a payload: text, bytes, or the number of a prepared message. Returns the bytes of a payload.
+ * Appends a record whose payload is text, bytes, or the number of a prepared message. Returns the bytes of the payload.
  * `tag` is kind | flags << 8 | aux << 16.
  *
- * @type {(slot: number, generation: number, tag: number, data: string | Uint8Array | number) => number}
+ * @type {Push<string | Uint8Array | number>}
  */
 function push(slot, generation, tag, data) {
   if (typeof data === 'string') return pushText(slot, generation, tag, data);
@@ -138,7 +134,7 @@ function push(slot, generation, tag, data) {
   return 0;
 }
 
-/** @type {(slot: number, generation: number, tag: number, text: string) => number} */
+/** @type {Push<string>} */
 function pushText(slot, generation, tag, text) {
   const characters = text.length;
   if (characters <= LOOP_CHARACTERS) {
@@ -169,20 +165,24 @@ function writeShort(text, start) {
   return length;
 }
 
-/** @type {(slot: number, generation: number, tag: number, data: Uint8Array) => number} */
+/** @type {Push<Uint8Array>} */
 function pushBytes(slot, generation, tag, data) {
   let { length } = data;
-  // V8 knows the type of `data` by now and removes this call.
+  // V8 knows the type of `data` by now, and removes this call.
   if (length !== lengthOf.call(data)) length = lengthOf.call(data);
   if (length >= SAME_BYTES) return pushLong(slot, generation, tag, data, length);
   const start = begin(slot, generation, tag, length);
-  // A view whose ArrayBuffer was detached has no bytes, and `set` throws for it.
+  // A view of detached memory has no bytes, and `set` throws for it.
   if (length !== 0) Reflect.apply(setBytes, arena, [data, start]);
   finish(start, length);
   return length;
 }
 
-/** Bytes that other connections may be sent too. @type {(slot: number, generation: number, tag: number, data: Uint8Array, length: number) => number} */
+/**
+ * Bytes that may also go to other connections.
+ *
+ * @type {(slot: number, generation: number, tag: number, data: Uint8Array, length: number) => number}
+ */
 function pushLong(slot, generation, tag, data, length) {
   const last = lastOf(tag);
   if (mayShare(last, tag) && isLastBytes(last, data, length)) return pushLast(last, slot, generation, tag);
@@ -197,9 +197,9 @@ function pushLong(slot, generation, tag, data, length) {
   return length;
 }
 
-/** A payload that goes to the reactor by itself. @type {(slot: number, generation: number, tag: number, bytes: Uint8Array, data: Uint8Array | string) => number} */
+/** The payload travels by itself. @type {(slot: number, generation: number, tag: number, bytes: Uint8Array, data: Uint8Array | string) => number} */
 function pushLarge(slot, generation, tag, bytes, data) {
-  // One flush must have both the record and the payload, so room is made first.
+  // Room first: the record and the payload need the same flush.
   while (!canRefer()) flush();
   const length = lengthOf.call(bytes);
   const isInline = state.links === 1;
@@ -207,7 +207,7 @@ function pushLarge(slot, generation, tag, bytes, data) {
   const start = begin(slot, generation, tag | OUT_FLAG_LARGE, 0);
   finish(start, 0);
   words[(start >>> 2) - 1] = length;
-  // Without a thread it is written from where it is.
+  // Without a thread, the reactor writes it from where it is.
   if (isInline) {
     exchange(state.calls.flushWith, bytes);
     return length;
@@ -217,12 +217,12 @@ function pushLarge(slot, generation, tag, bytes, data) {
   return length;
 }
 
-/** A record without payload. @type {(slot: number, generation: number, tag: number) => void} */
+/** @type {(slot: number, generation: number, tag: number) => void} */
 function pushEmpty(slot, generation, tag) {
   finish(begin(slot, generation, tag, 0), 0);
 }
 
-/** A record whose payload is a few words. @type {(slot: number, generation: number, tag: number, payload: number[]) => void} */
+/** The payload is a few words. @type {(slot: number, generation: number, tag: number, payload: number[]) => void} */
 function pushWords(slot, generation, tag, payload) {
   const length = payload.length * Uint32Array.BYTES_PER_ELEMENT;
   const start = begin(slot, generation, tag, length);
@@ -230,14 +230,14 @@ function pushWords(slot, generation, tag, payload) {
   finish(start, length);
 }
 
-/** A record whose payload is the message with this number. @type {(slot: number, generation: number, tag: number, number: number) => void} */
+/** The payload is the message with this number. @type {(slot: number, generation: number, tag: number, number: number) => void} */
 function pushSame(slot, generation, tag, number) {
   const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);
   words[(start >>> 2) - 1] = number;
   used = start;
 }
 
-/** @type {(tag: number) => Last} */
+/** @param {number} tag */
 function lastOf(tag) {
   return (tag & KIND_MASK) === OUT_TEXT ? lastText : lastOther;
 }
@@ -252,40 +252,44 @@ function remember(last, slot, tag, data, start, length) {
   last.copy = null;
 }
 
-/** Whether a record with this tag can have the payload of the last one. @type {(last: Last, tag: number) => boolean} */
+/** Whether a record with this tag can share the payload of the last one. @type {(last: Last, tag: number) => boolean} */
 function mayShare(last, tag) {
   return ((tag ^ last.tag) & ~OUT_FLAG_WANT_SENT) === 0 && canRefer();
 }
 
-/** A record with the payload of the last one. @type {(last: Last, slot: number, generation: number, tag: number) => number} */
+/** With the payload of the last record. @type {(last: Last, slot: number, generation: number, tag: number) => number} */
 function pushLast(last, slot, generation, tag) {
   words[(last.start >>> 2) - 2] |= OUT_FLAG_SHARED;
   pushSame(slot, generation, tag, last.number);
   return last.length;
 }
 
-/** Whether the next record can refer to earlier ones: there is no flush in between. */
+/** Whether the next record can refer to earlier ones, without a flush in between. */
 function canRefer() {
   return used + OUT_HEADER_BYTES <= ARENA_BYTES;
 }
 
-/** Whether the bytes were sent last, perhaps by way of another view, and have not changed. @type {(last: Last, data: Uint8Array, length: number) => boolean} */
+/**
+ * Whether these bytes were sent last, perhaps through another view, and are unchanged.
+ *
+ * @type {(last: Last, data: Uint8Array, length: number) => boolean}
+ */
 function isLastBytes(last, data, length) {
   if (typeof last.data === 'string' || length !== last.length || !isSameMemory(last.data, data)) return false;
-  // A text may have come in between, of the same bytes as these have now.
+  // A text with these very bytes may have been sent in between.
   if (length >= LARGE_BYTES) return last === lastLarge && state.native.isLastLarge(data);
   last.copy ??= new FastBuffer(arena.buffer, last.start, length);
   return compare(last.copy, data) === 0;
 }
 
 /**
- * Makes room for a record, of which the payload may take so many bytes of the arena, and writes its header. Returns
- * the offset for the payload.
+ * Writes the header of a record whose payload takes at most `room` bytes of the arena. Returns the offset for the
+ * payload.
  *
  * @type {(slot: number, generation: number, tag: number, room: number) => number}
  */
 function begin(slot, generation, tag, room) {
-  // More than once if a stream that is written to sends something meanwhile.
+  // Repeatedly, if a stream that is written to sends something meanwhile.
   while (used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
   isFirst = !flushComing;
   if (isFirst) {
@@ -300,21 +304,21 @@ function begin(slot, generation, tag, room) {
   return used + OUT_HEADER_BYTES;
 }
 
-/** The payload has been written. @type {(start: number, length: number) => void} */
+/** @type {(start: number, length: number) => void} */
 function finish(start, length) {
   words[(start >>> 2) - 1] = length;
   used = (start + length + OUT_ALIGN - 1) & -OUT_ALIGN;
 }
 
 /**
- * The first record outside of a delivery does not wait for others: what its caller does next, such as to end a response,
- * may be seen by the same peer.
+ * The first record outside of a delivery leaves at once: the peer may see what the caller does next, such as ending a
+ * response.
  */
 function handOver() {
   if (isFirst) flush();
 }
 
-/** Until `endBatching` no flush is scheduled: the caller promises one. */
+/** The caller promises a flush: none is scheduled until `endBatching`. */
 function beginBatching() {
   flushComing = true;
 }
@@ -328,7 +332,7 @@ function flush() {
   if (used !== 0) exchange(state.calls.flush);
 }
 
-/** Sends something to a stream, at once. What the stream throws is thrown, as in ws. @type {(send: () => void) => void} */
+/** To a stream, at once. As in ws, throws what the stream throws. @param {() => void} send */
 function sendNow(send) {
   flows.throwing(() => {
     send();
@@ -336,7 +340,11 @@ function sendNow(send) {
   });
 }
 
-/** One crossing: hands over the collected records, and takes the results of a call. @type {<T>(call: (payload: Uint8Array) => T, payload?: Uint8Array) => T} */
+/**
+ * One crossing: hands over the collected records and takes the results of `call`.
+ *
+ * @type {<T>(call: (payload: Uint8Array) => T, payload?: Uint8Array) => T}
+ */
 function exchange(call, payload) {
   const collected = used;
   const said = state.words;
@@ -352,7 +360,7 @@ function exchange(call, payload) {
   try {
     return call(/** @type {Uint8Array} */ (payload));
   } finally {
-    // Also when the call threw: the reactor may have the arena by now.
+    // Also when it threw: the reactor may have the arena by now.
     const next = said[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
     else if (collected !== 0) lendArena();

@@ -17,18 +17,18 @@ const { warn } = require('../base/log');
 
 const { state } = link;
 
-/** Bun and Deno have functions of libuv, but no event loop under them. */
+/** Bun and Deno have functions of libuv, but not its event loop. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
-/** `given`: the names of those that the program gave. @typedef {import('../native/binding').ReactorOptions & { given: string[] }} Settings */
+/** `given`: names of options from the program. @typedef {import('../native/binding').ReactorOptions & { given: string[] }} Settings */
 
-/** The reactors; that for streams runs from now on, on this thread. */
+/** The reactor for streams runs from now on, on this thread. */
 function open() {
   if (state.native !== null) return state.native;
   const binding = addon();
   const words = new Uint32Array(DRAINED_WORDS);
   const memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
-  // Outside of the async context of the first caller.
+  // Outside of the first caller's async context.
   const native = root.runInAsyncScope(() => coding(() => new binding.Reactor(wake, !HAS_OWN_LOOP, words, memory)));
   link.attach(native, words);
   batch.attach(memory[0]);
@@ -43,14 +43,14 @@ function open() {
   return native;
 }
 
-/** @param {Settings} settings Those of a server with a stream, of which those of the first one count */
+/** @param {Settings} settings Of a server with a stream; the first counts */
 function want({ given: _given, ...settings }) {
   if (state.settings !== null) return;
   link.configured(settings);
   if (state.native !== null) state.native.configure(settings);
 }
 
-/** The reactors; those of sockets run from now on, too. @param {Settings} settings */
+/** Reactors of sockets run from now on, too. @param {Settings} settings */
 function start({ given, ...settings }) {
   const native = open();
   if (state.hasStarted) {
@@ -62,7 +62,7 @@ function start({ given, ...settings }) {
   return native;
 }
 
-/** Starts something native: an error gets the code of the system. @type {<T>(act: () => T) => T} */
+/** Adds the system's code to an error. @type {<T>(act: () => T) => T} */
 function coding(act) {
   try {
     return act();
@@ -74,7 +74,7 @@ function coding(act) {
   }
 }
 
-/** The reactors have been started with other options. @type {(given: string[], settings: Record<string, unknown>) => void} */
+/** The reactors may run with other options. @type {(given: string[], settings: Record<string, unknown>) => void} */
 function warnOfOthers(given, settings) {
   for (const name of given) {
     const used = state.settings?.[name];

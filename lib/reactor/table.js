@@ -9,59 +9,54 @@ const { failed, state } = require('./link');
 /** @import { Server } from '../connection/state' */
 
 /**
- * A connection, a handshake before it, or what is left after it.
+ * A connection, the handshake before it, or what is left after it.
  *
  * @typedef {object} Holder
- * @property {number} _slot Chosen by the reactor; from ADOPTED_SLOTS on, by this side
+ * @property {number} _slot Assigned by the reactor; from ADOPTED_SLOTS on, by this side
  * @property {number} _bits See bits.js
- * @property {number} _turn The event loop's turn of its last record, but for its end
- * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets what is no plain message
+ * @property {number} _turn The event loop's turn of its last record except its end
+ * @property {(tag: number, offset: number, length: number) => void} _onRecord For anything but a plain message
  * @property {() => void} _onFailed The reactor has died
  * @property {() => void} terminate
  */
 
-/** Connections that were accepted, by slot. @type {Array<Holder | undefined>} */
+/** Accepted connections, by slot. @type {Array<Holder | undefined>} */
 const accepted = [];
-/** Those that were adopted, by slot minus ADOPTED_SLOTS. @type {Array<Holder | undefined>} */
+/** Adopted ones, by slot minus ADOPTED_SLOTS. @type {Array<Holder | undefined>} */
 const adopted = [];
 /** Those over streams, by slot minus PIPE_SLOTS. @type {Array<Holder | undefined>} */
 const streams = [];
-/** Indexes that are free. @type {number[]} */
+/** Free indexes. @type {number[]} */
 const freeAdopted = [];
 /** @type {number[]} */
 const freeStreams = [];
-/** The servers by listener id. @type {Map<number, Server>} */
+/** By listener id. @type {Map<number, Server>} */
 const listeners = new Map();
 let adoptedGeneration = 0;
 
-/**
- * A WebSocket, its handshake, or what is left of it; undefined for a free slot.
- *
- * @type {(slot: number) => Holder | undefined}
- */
+/** Undefined for a free slot. @type {(slot: number) => Holder | undefined} */
 function connectionOf(slot) {
   if (slot < ADOPTED_SLOTS) return accepted[slot];
   if (slot < PIPE_SLOTS) return adopted[slot - ADOPTED_SLOTS];
-  // V8 would compile the callers again and again for an index that no array has.
+  // An index that no array has would make V8 compile the callers again and again.
   return slot === TOPIC_SLOT ? undefined : streams[slot - PIPE_SLOTS];
 }
 
-/** All connections and handshakes. @type {() => Holder[]} */
+/** Connections and handshakes. @type {() => Holder[]} */
 function connections() {
   return /** @type {Holder[]} */ ([...accepted, ...adopted, ...streams].filter(Boolean));
 }
 
-/** Whether there are connections over streams. */
 function hasStreams() {
   return streams.length !== freeStreams.length;
 }
 
-/** @type {(id: number) => Server | undefined} */
+/** @param {number} id */
 function serverOf(id) {
   return listeners.get(id);
 }
 
-/** The servers that listen by themselves. */
+/** Servers that listen by themselves. */
 function servers() {
   return [...listeners.values()];
 }
@@ -73,21 +68,21 @@ function set(slot, holder) {
   else streams[slot - PIPE_SLOTS] = holder;
 }
 
-/** A slot for a connection that is about to be adopted. @type {(connection: Holder) => { generation: number, slot: number }} */
+/** For a connection about to be adopted. @type {(connection: Holder) => { generation: number, slot: number }} */
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
   adopted[index] = connection;
   return { generation: claimed(connection), slot: ADOPTED_SLOTS + index };
 }
 
-/** The same for a connection over a stream. @type {(connection: Holder) => { generation: number, held: boolean, slot: number }} */
+/** For a connection over a stream. @type {(connection: Holder) => { generation: number, held: boolean, slot: number }} */
 function claimStream(connection) {
   const index = freeStreams.pop() ?? streams.length;
   streams[index] = connection;
   return { generation: claimed(connection), held: false, slot: PIPE_SLOTS + index };
 }
 
-/** @type {(connection: Holder) => number} */
+/** @param {Holder} connection */
 function claimed(connection) {
   connection._turn = state.calls.loopTurn();
   lifetime.use();
@@ -95,22 +90,22 @@ function claimed(connection) {
   return adoptedGeneration;
 }
 
-/** The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn. */
+/** The low bits of a slot are its reactor's number, so new slots alternate between reactors. */
 function nextAdopted() {
   let index = adopted.length;
-  // Skips the numbers that no reactor has.
+  // Skips numbers without a reactor.
   while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = adopted.push(undefined);
   return index;
 }
 
-/** The records of a slot are for this connection from now on. @type {(slot: number, connection: Holder) => void} */
+/** Records of the slot go to this connection from now on. @type {(slot: number, connection: Holder) => void} */
 function place(slot, connection) {
   if (accepted[slot] === undefined) lifetime.use();
   accepted[slot] = connection;
   connection._turn = state.calls.loopTurn();
 }
 
-/** The connection of a slot is gone. @type {(slot: number) => void} */
+/** The connection has ended. @param {number} slot */
 function forget(slot) {
   set(slot, undefined);
   if (slot >= PIPE_SLOTS) freeStreams.push(slot - PIPE_SLOTS);
@@ -118,16 +113,16 @@ function forget(slot) {
   lifetime.unuse();
 }
 
-/** The rest of a connection whose 'close' was emitted before the reactor closed its socket: its slot. */
+/** What is left of a connection that emitted 'close' before the reactor closed its socket. */
 class Departed {
-  /** @param {number} slot Slot of the connection in the table */
+  /** @param {number} slot */
   constructor(slot) {
     this._slot = slot;
     this._bits = TERMINATED;
     this._turn = 0;
   }
 
-  /** @param {number} tag kind | flags | aux of the record */
+  /** @param {number} tag */
   _onRecord(tag) {
     if ((tag & KIND_MASK) === IN_CLOSED) forget(this._slot);
   }
@@ -137,25 +132,25 @@ class Departed {
   terminate() {}
 }
 
-/** Leaves a connection nothing but its slot, until the reactor reports that as free. @type {(slot: number) => void} */
+/** Keeps only the slot, until the reactor reports it as free. @param {number} slot */
 function depart(slot) {
   set(slot, new Departed(slot));
 }
 
-/** The records of a listener are for this server from now on. @type {(id: number, server: Server) => void} */
+/** Records of the listener go to this server from now on. @type {(id: number, server: Server) => void} */
 function enlist(id, server) {
   lifetime.use();
   listeners.set(id, server);
 }
 
-/** A listener is closed. @type {(id: number) => void} */
+/** @param {number} id */
 function strike(id) {
   listeners.delete(id);
   lifetime.unuse();
 }
 
 /**
- * A reactor has died: forgets all connections but perhaps streams, and all listeners.
+ * A reactor has died: forgets all listeners and all connections, except streams unless it was theirs.
  *
  * @type {(error: Error, isOfStreams: boolean) => { connections: Holder[], servers: Server[] }}
  */

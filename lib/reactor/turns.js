@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones: a test may have put others in their place.
+// Not the global ones, which a test may replace.
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
@@ -9,46 +9,46 @@ const { state } = require('./link');
 
 const { _tickCallback: ticks = () => {} } = /** @type {{ _tickCallback?: () => void }} */ (/** @type {unknown} */ (process));
 
-/** With --pending-deprecation `ticks` warns, and this is Node's own function. Else it has no name. */
+/** With --pending-deprecation, `ticks` warns and this is Node's own function. Otherwise it has no name. */
 const wrapped = Object.getPrototypeOf(ticks);
 
 /**
- * In Node every read of a socket is a callback of its own, and process.nextTick and promise jobs run after it. This does
- * the same between the connections of a batch (measured: 40 ns when nothing waits).
+ * In Node, each read of a socket is a callback, followed by process.nextTick and promise jobs. This does the same
+ * between connections of a batch (40 ns when nothing waits).
  *
  * @type {() => void}
  */
 const checkpoint = wrapped.name === '' ? ticks : wrapped;
 
-/** Ends of peers that were delivered and that their connections have yet to report. */
+/** Delivered ends of peers that their connections have yet to report. */
 let unreported = 0;
 
 /** In place of the turn of a connection's last record. */
 const JUST_NOW = 2 ** 30 - 1;
 
-/** Turns after a handler's in which work that it has put off may still wait. */
+/** Turns after a handler's in which work that it has deferred may be pending. */
 let turnsToDo = 0;
 
-/** To be called in the event loop's next turn, before that reads any socket. @type {{ act: () => void, turn: number }[]} */
+/** To call in the next turn of the event loop, before it reads any socket. @type {{ act: () => void, turn: number }[]} */
 const waiting = [];
 
-/** The number of those that have been called. */
+/** How many of those were called. */
 let called = 0;
 
 /**
- * A connection that opens waits until those ends are reported: an eighth of the time at most, and 16 ms at once. Then
- * it opens before them: to report them early would lose work that handlers have put off.
+ * A connection that opens waits until unreported ends are reported: an eighth of the time at most, and 16 ms at once.
+ * Then it opens before them: reporting early would lose work that handlers have deferred.
  */
 const WAITING_SHARE = 8;
 const MOST_WAITING = 16;
 
-/** The milliseconds that it may wait, and the time from which they count. */
+/** Milliseconds that it may wait, and since when. */
 const allowance = { left: MOST_WAITING, since: 0, isWaiting: false };
 
-/** How often a connection has opened before an end that had come before. */
+/** Connections that opened before an earlier end. */
 let unsettled = 0;
 
-/** Begins the delivery of an immediate of ours. */
+/** Begins the delivery of our immediate. */
 function beginTurn() {
   if (allowance.isWaiting) {
     const now = performance.now();
@@ -56,7 +56,7 @@ function beginTurn() {
     allowance.since = now;
     allowance.isWaiting = false;
   }
-  // Immediates of the turn before have run by now, and timers have not.
+  // Immediates of the previous turn have run by now; timers have not.
   state.words[DRAINED_TURN] = state.calls.loopTurn();
   turnsToDo = 1;
 }
@@ -66,8 +66,8 @@ function endTurn() {
 }
 
 /**
- * Calls the functions that wait, except those of this turn. A handler that runs the event loop gets here again, and
- * goes on with the same list.
+ * Calls the waiting functions, except those of this turn. A handler that runs the event loop comes here again and goes
+ * on with the list.
  */
 function callDue() {
   if (waiting.length === 0) return;
@@ -81,17 +81,16 @@ function callDue() {
   } finally {
     waiting.splice(0, called);
     called = 0;
-    // A function that began to wait after `setImmediate` was not due in the call it asked for. And when one has
-    // thrown, `wake` delivers nothing.
+    // A function that began to wait after `setImmediate` was not due in the call it asked for. If one has thrown,
+    // `wake` delivers nothing.
     if (!finished || waiting.length !== 0) state.calls.callNext();
   }
 }
 
 /**
- * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop: the
- * end comes one turn after the bytes before it, after the work that handlers have put off with
- * ticks, promises, `setImmediate` and timers that are due. Without such work the end is reported
- * now: what Node reports next, such as a request, comes after it.
+ * Reports the peer's end when Node would. Node reads a socket once per turn: the end comes one turn after the bytes
+ * before it, and after work that handlers have deferred by ticks, promises, `setImmediate` and due timers. Without such
+ * work it is reported now, before Node's next report, such as a request.
  *
  * @type {<T extends import('./table').Holder>(report: (connection: T) => void, connection: T) => void}
  */
@@ -103,11 +102,11 @@ function reportEnd(report, connection) {
     report(connection);
   };
   if (state.calls.callNext()) waiting.push({ act, turn: state.calls.loopTurn() });
-  // In two turns of the event loop Node has done its work, and the work that followed from it.
+  // After two turns, Node has done its work and what followed from it.
   else setImmediate(() => setImmediate(act));
 }
 
-/** Whether there are such ends, and time to wait until they are reported. */
+/** Whether there are unreported ends, and time to wait for them. */
 function waitsForEnds() {
   if (unreported === 0) return false;
   const now = performance.now();
@@ -119,7 +118,6 @@ function waitsForEnds() {
   return allowance.isWaiting;
 }
 
-/** For metrics. */
 function openedBeforeEnds() {
   return unsettled;
 }

@@ -1,10 +1,10 @@
 'use strict';
 
-// A client that closes one connection and opens another one sees the old end first. In one event loop that is so by
-// itself. Here Node, or another reactor, may answer the new connection before a reactor has ended the old one, so answers
-// wait for the ends before them, and, for a client in this process, until the event loop has read those ends.
+// A client that closes one connection and opens another sees the old end first, as with one event loop. Here Node or
+// another reactor may answer the new connection before a reactor has ended the old one. So answers wait for earlier
+// ends and, for a client in this process, until the event loop has read them.
 
-// Not the global ones: a test may have put others in their place.
+// Not the global ones, which a test may replace.
 const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 
 const { OUT_FLAG_ON, OUT_WITHHOLD } = require('../base/layout');
@@ -14,34 +14,37 @@ const outbox = require('./outbox');
 
 /** @import { Place } from './crossing' */
 
-/** The turns of the event loop after an end: in the first it comes to a client, and in the next 'close' does. */
+/** Turns of the event loop after an end: in the first it reaches a client, in the next comes 'close'. */
 const TURNS = 3;
-/** The number of turns is counted in so many bits. */
+/** Turns are counted in so many bits. */
 const TURN_MASK = 2 ** 30 - 1;
-/** The milliseconds after which answers wait for no end: a peer may not read our close frame, and so put its end off. */
+/** Milliseconds after which answers wait for no later end: a peer may delay its end by not reading our close frame. */
 const PATIENCE = 2;
 
-/** Connections whose close frame has just been answered. @type {Set<Place>} */
+/** Connections whose close frame is being answered. @type {Set<Place>} */
 const closing = new Set();
-/** The turn of the last end. */
 let lastEnd = -1;
 /** Connections whose answers wait. @type {Place[]} */
 let waiting = [];
-/** The turns until those leave; 0: none are counted. */
+/** Turns until those leave; 0: not counting. */
 let turnsLeft = 0;
-/** Whether there were ends since the count began. */
+/** Whether ends arrived since the count began. */
 let areNew = false;
 let isPatient = true;
 /** @type {NodeJS.Timeout | undefined} */
 let timer;
 
-/** Its close frame is being answered. `isOver`: that answers ours, and the end leaves without us. @type {(connection: Place, isOver: boolean) => void} */
+/**
+ * The peer's close frame is being answered. `isOver`: it answers ours, so the end leaves without us.
+ *
+ * @type {(connection: Place, isOver: boolean) => void}
+ */
 function closes(connection, isOver) {
   if (isOver) ended(connection);
   else closing.add(connection);
 }
 
-/** @param {Place} connection A connection whose end leaves */
+/** Its end leaves. @param {Place} connection */
 function ended(connection) {
   closing.delete(connection);
   lastEnd = state.calls.loopTurn();
@@ -49,26 +52,26 @@ function ended(connection) {
   if (isPatient && closing.size === 0) count();
 }
 
-/** Whether an answer must wait: clients may not have seen all ends. */
+/** Whether an answer must wait, as clients may not have seen all ends. */
 function mustWait() {
   return closing.size !== 0 || (lastEnd >= 0 && ((state.calls.loopTurn() - lastEnd) & TURN_MASK) < TURNS);
 }
 
-/** @param {Place} connection A connection that has been answered, and need not wait */
+/** @param {Place} connection Its answer may have to wait */
 function withhold(connection) {
   if (!mustWait()) return;
   outbox.pushEmpty(connection._slot, connection._generation, OUT_WITHHOLD | OUT_FLAG_ON);
   wait(connection);
 }
 
-/** @param {Place} connection A connection whose answer waits */
+/** @param {Place} connection Its answer waits */
 function wait(connection) {
   if (waiting.push(connection) !== 1) return;
   timer = setTimeout(setImmediate, PATIENCE, giveUp, waiting);
   if (closing.size === 0) count();
 }
 
-/** Counts the turns after the ends that have been reported by now. */
+/** Counts turns after the ends reported so far. */
 function count() {
   if (turnsLeft !== 0 || waiting.length === 0) return;
   areNew = false;
@@ -86,9 +89,9 @@ function onTurn() {
   else if (closing.size === 0) count();
 }
 
-/** @param {Place[]} connections Those that began to wait `PATIENCE` ago do not wait for later ends */
+/** After PATIENCE: these do not wait for later ends. @param {Place[]} connections */
 function giveUp(connections) {
-  // They may have been let go since.
+  // They may have left since.
   if (connections !== waiting) return;
   closing.clear();
   isPatient = false;
@@ -97,7 +100,7 @@ function giveUp(connections) {
 
 function letGo() {
   clearTimeout(timer);
-  // It refers to the connections that waited.
+  // It refers to those connections.
   timer = undefined;
   isPatient = true;
   const connections = waiting;

@@ -9,10 +9,10 @@ const { DENIALS } = require('../base/layout');
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket } from '../connection/state' */
 
-/** At most so many refused origins cause a warning. */
+/** Warnings about refused origins. */
 const MOST_SHOWN = 10;
 
-/** Most characters of an origin in such a warning. */
+/** Characters of an origin in a warning. */
 const MOST_CHARACTERS = 200;
 
 const [HEAD, ORIGIN] = ['head', 'origin'].map((name) => DENIALS.findIndex((denial) => denial.name === name) + 1);
@@ -21,7 +21,7 @@ const [HEAD, ORIGIN] = ['head', 'origin'].map((name) => DENIALS.findIndex((denia
 
 /** @typedef {Record<'handshakesPerSecond' | 'maxConnections' | 'maxConnectionsPerAddress' | 'maxHeaderBytes' | 'maxHeaders', number>} Limits */
 
-/** The limits of a server. The native part counts, for the reactors and for JavaScript. */
+/** The native part counts, for the reactors and for JavaScript. */
 class Admission {
   /** @param {Limits} limits @param {ReturnType<typeof originsOf>} origins */
   constructor({ handshakesPerSecond, maxConnections, maxConnectionsPerAddress, maxHeaderBytes, maxHeaders }, { patterns, judges }) {
@@ -30,20 +30,16 @@ class Admission {
     this.native = new (addon().Admission)(maxConnections, maxConnectionsPerAddress, handshakesPerSecond, patterns);
     this.isForAll = patterns === undefined;
     this.judges = judges;
-    /** Origins that have caused a warning. @type {Set<string>} */
+    /** Origins with a warning. @type {Set<string>} */
     this.shown = new Set();
   }
 
-  /** Whether the reactor cannot judge origins by itself. */
+  /** Whether a reactor cannot judge origins by itself. */
   get asksJavaScript() {
     return this.judges.length !== 0;
   }
 
-  /**
-   * Counts a connection with an HTTP server of Node, until its socket closes.
-   *
-   * @type {(request: IncomingMessage, socket: AnySocket) => Denial | null}
-   */
+  /** Counts a connection of a Node HTTP server until its socket closes. @type {(request: IncomingMessage, socket: AnySocket) => Denial | null} */
   enter({ rawHeaders, socket: { remoteAddress }, url }, socket) {
     let bytes = /** @type {string} */ (url).length;
     // Each field has a colon, a space and an end of line.
@@ -63,7 +59,7 @@ class Admission {
   judge(request) {
     if (this.isForAll) return null;
     const { headers } = request;
-    // The header field that `verifyClient` gets.
+    // The field that `verifyClient` gets.
     const origin = headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
     const text = /** @type {string | undefined} */ (origin);
     if (this.allows(text, request)) return null;
@@ -71,11 +67,7 @@ class Admission {
     return this.deny(ORIGIN);
   }
 
-  /**
-   * Only functions judge a request without an origin. A Promise allows nothing.
-   *
-   * @type {(origin: string | undefined, request: IncomingMessage) => boolean}
-   */
+  /** Only functions judge a request without an origin. A Promise allows nothing. @type {Judge} */
   allows(origin, request) {
     if (origin === undefined && !this.judges.some(isFunction)) return true;
     if (origin !== undefined && this.native.allows(origin)) return true;
@@ -84,7 +76,7 @@ class Admission {
     );
   }
 
-  /** `number`: 1 + index of the reason in DENIALS. @type {(number: number) => Denial} */
+  /** `number`: 1 + index in DENIALS. @type {(number: number) => Denial} */
   deny(number) {
     this.native.deny(number);
     return DENIALS[number - 1];
@@ -102,7 +94,7 @@ function isFunction(judge) {
 function warn(shown, origin) {
   shown.add(origin);
   if (origin.length > MOST_CHARACTERS) origin = `${origin.slice(0, MOST_CHARACTERS)}...`;
-  // Every site can make a page with this origin: nobody should allow it.
+  // Any site can make a page with this origin: nobody should allow it.
   const text =
     origin === 'null'
       ? 'A WebSocket of a file, or of a sandboxed page, was refused: such pages have no origin'
@@ -110,12 +102,7 @@ function warn(shown, origin) {
   process.emitWarning(text, { code: 'REACTOR_WS_ORIGIN' });
 }
 
-/**
- * Without `patterns` every origin is allowed.
- *
- * @type {(allowed: unknown) => { patterns: string[] | undefined, judges: Array<RegExp | Judge> }}
- * @throws {TypeError}
- */
+/** Without `patterns`, every origin is allowed. @type {(allowed: unknown) => { patterns: string[] | undefined, judges: Array<RegExp | Judge> }} */
 function originsOf(allowed) {
   if (allowed === undefined || allowed === null) return { patterns: undefined, judges: [] };
   const all = Array.isArray(allowed) ? allowed : [allowed];

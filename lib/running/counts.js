@@ -9,54 +9,54 @@ const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../bas
 /** @import { WebSocket } from '../connection/state' */
 
 /**
- * A WebSocket, or its handshake, which has no number yet.
+ * A WebSocket, or its handshake, which has no number.
  *
  * @typedef {{ _bits: number, _order?: number, _extra: { callbacks: unknown, closeCode?: number } | null }} Counted
  */
 
-/** The first of the codes that programs choose (RFC 6455, 7.4.2). */
+/** First of the codes that programs choose (RFC 6455, 7.4.2). */
 const PRIVATE = 3000;
 
-/** The code of 'close' without a code, or without a close frame (RFC 6455, 7.4.1). */
+/** Codes of 'close' without a code, and without a close frame (RFC 6455, 7.4.1). */
 const WITHOUT_CODE = [1005, ABNORMAL];
 
-/** The usual answers to handshakes. */
+/** Usual answers to handshakes. */
 const STATUSES = [400, 401, 403, 404, 405, 426, 429, 431, 503];
 
-/** At most so many topics are counted by name: peers may choose the names. */
+/** Topics counted by name: peers may choose the names. */
 const MOST_TOPICS = 20;
 
-/** Most characters of the name of such a topic. */
+/** Characters of such a name. */
 const LONGEST_NAME = 200;
 
 const CODES = Array.from({ length: PRIVATE }, (_, code) => code).filter((code) => isValidStatusCode(code) || WITHOUT_CODE.includes(code));
 
-/** Counts for `metrics()`. All keys are there from the beginning. */
+/** For `metrics()`. All keys exist from the beginning. */
 class Counts {
   constructor() {
     this.open = this.opened = 0;
-    /** Ended connections by the code of 'close'; a peer may choose any other. */
+    /** By the code of 'close', or 'other', as a peer may choose any. */
     this.closed = zeros([...CODES, 'other']);
-    /** The same by `closeCause`. */
+    /** By `closeCause`. */
     this.ended = /** @type {Record<CloseCause, number>} */ (zeros(/** @type {CloseCause[]} */ (CAUSES.slice(1))));
-    /** Failed connections by the code of 'error'. */
+    /** By the code of 'error'. */
     this.failed = zeros(PROTOCOL_ERRORS.flatMap((row) => row?.code ?? []));
-    /** Handshakes that JavaScript refused, by status; a program may choose any other. */
+    /** Refusals by JavaScript, by status; a program may choose others. */
     this.refused = zeros(STATUSES);
-    /** Connections closed at once, as no descriptors were left. */
+    /** Closed at once, as no descriptors were left. */
     this.exhausted = 0;
-    /** Messages that slow members did not get, by topic. @type {Record<string, number>} */
+    /** Messages that slow members missed, by topic. @type {Record<string, number>} */
     this.dropped = Object.create(null);
   }
 
-  /** @type {(ws: WebSocket) => void} */
+  /** @param {WebSocket} ws */
   began(ws) {
     this.open++;
     this.opened++;
     if (log.enabled) log('%s: open', nameOf(ws));
   }
 
-  /** @type {(connection: Counted) => void} */
+  /** @param {Counted} connection */
   left(connection) {
     if (!(/** @type {number} */ (connection._order) > 0)) return;
     this.open--;
@@ -67,7 +67,7 @@ class Counts {
     if (log.enabled) log('%s: closed with %d, %s', nameOf(/** @type {WebSocket} */ (connection)), code, cause);
   }
 
-  /** @type {(kind: number) => void} */
+  /** @param {number} kind */
   broke(kind) {
     const row = PROTOCOL_ERRORS[kind];
     if (row !== undefined) this.failed[row.code]++;
@@ -81,7 +81,7 @@ class Counts {
     this.dropped[key] = (this.dropped[key] ?? 0) + count;
   }
 
-  /** @type {(status: number) => void} */
+  /** @param {number} status */
   refusedWith(status) {
     this.refused[status] = (this.refused[status] ?? 0) + 1;
     if (log.enabled) log('handshake: refused with %d', status);
@@ -93,7 +93,7 @@ function zeros(keys) {
   return Object.fromEntries(keys.map((key) => [key, 0]));
 }
 
-/** @type {(ws: WebSocket) => string} */
+/** @param {WebSocket} ws */
 function nameOf(ws) {
   const { address, port } = peerOf(ws);
   return address === undefined ? `connection ${ws._order}` : `connection ${ws._order} of ${address} port ${port}`;

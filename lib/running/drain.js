@@ -13,22 +13,22 @@ const { Pace } = require('./pace');
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Counted } from './counts' */
 
-/** "Service Restart" (the registry of RFC 6455, section 11.7). */
+/** "Service Restart" (registry of RFC 6455, 11.7). */
 const SERVICE_RESTART = 1012;
 
 /** Milliseconds. */
 const DURATION = { type: /** @type {const} */ ('number'), least: 0, most: LONGEST_DELAY };
 
-/** Least milliseconds between two checks for clients that are due. */
+/** Least milliseconds between checks for due clients. */
 const STEP = 5;
 
-/** Least milliseconds between two calls of `onProgress`. */
+/** Least milliseconds between calls of `onProgress`. */
 const REPORT_INTERVAL = 100;
 
-/** Milliseconds after which a terminated connection counts as closed; a stream may never report it. */
+/** Milliseconds until a terminated connection counts as timed out: a stream may never report its end. */
 const CUT_TIMEOUT = 1000;
 
-/** Closes the clients of a server, spread over a time, and refuses new ones. */
+/** Closes the clients of a server over some time, and refuses new ones. */
 class Drain {
   /** @param {Server} server @param {ReturnType<typeof checked>} options */
   constructor(server, { code, duration, handOver, onProgress, reason, signal }) {
@@ -46,12 +46,12 @@ class Drain {
     this.clients = [.../** @type {{ clients: Set<WebSocket> }} */ (/** @type {unknown} */ (server)).clients];
     /** @type {Set<Counted>} */
     this.open = new Set(this.clients);
-    /** Clients whose close frame is sent, with their deadlines, in order. @type {Map<WebSocket, number>} */
+    /** Clients with a sent close frame, and their deadlines, in order. @type {Map<WebSocket, number>} */
     this.closing = new Map();
-    /** Clients that were terminated. @type {Set<Counted>} */
+    /** Terminated clients. @type {Set<Counted>} */
     this.cut = new Set();
     this.pace = new Pace(this.clients.length, duration, now);
-    /** The number of clients to close now. */
+    /** Clients to close now. */
     this.due = 0;
     this.closed = 0;
     this.timedOut = 0;
@@ -84,7 +84,7 @@ class Drain {
     return { closed, timedOut, left: open.size };
   }
 
-  /** A connection that was accepted before has opened: it is closed like the others. @type {(ws: WebSocket) => void} */
+  /** A connection accepted before has opened: it is closed like the others. @param {WebSocket} ws */
   joined(ws) {
     if (this.isOver || this.refuses) return;
     const now = performance.now();
@@ -96,7 +96,7 @@ class Drain {
     this.changed();
   }
 
-  /** A connection of the server has ended. @param {Counted} ws */
+  /** @param {Counted} ws */
   gone(ws) {
     if (this.isOver) return;
     if (!this.open.delete(ws)) return this.refuses ? undefined : this.changed();
@@ -106,7 +106,7 @@ class Drain {
     this.changed();
   }
 
-  /** Names the drain as the cause of an end that it caused. @type {(ws: WebSocket) => void} */
+  /** Names the drain as the cause of an end that it caused. @param {WebSocket} ws */
   explain(ws) {
     let cause = causeOf(ws);
     if (cause === CAUSE.CLOSED && this.closing.has(ws)) cause = CAUSE.DRAIN;
@@ -125,12 +125,12 @@ class Drain {
     this.onProgress?.(this.progress);
   }
 
-  /** @param {number} now Milliseconds, as `performance.now()` */
+  /** @param {number} now Milliseconds */
   wait(now) {
     const [until = Infinity] = this.closing.values();
     const next = this.pace.left === 0 ? until : Math.min(until, this.pace.next);
     this.timer = undefined;
-    // All clients are gone, but more may come.
+    // All clients have gone, but more may come.
     if (next === Infinity && this.due === 0) return;
     const wait = this.due > 0 ? 0 : next - now;
     this.timer = setTimeout(() => this.step(), Math.max(wait, STEP));
@@ -150,17 +150,17 @@ class Drain {
     }
   }
 
-  /** Closes the next client. @param {number} now */
+  /** @param {number} now */
   close(now) {
     this.due--;
     const ws = /** @type {WebSocket} */ (this.clients.pop());
-    // The client may have gone by itself.
+    // It may have gone by itself.
     if (!this.open.has(ws)) return;
     this.closing.set(ws, now + this.closeTimeout);
     ws.close(this.code, this.reason);
   }
 
-  /** `closeTimeout` is over: terminates the client. @type {(ws: WebSocket, now: number) => void} */
+  /** `closeTimeout` is over. @type {(ws: WebSocket, now: number) => void} */
   giveUp(ws, now) {
     this.closing.delete(ws);
     if (ws.readyState !== CLOSED && !this.cut.has(ws)) {
@@ -181,7 +181,7 @@ class Drain {
     clearTimeout(this.reporter);
     this.signal?.removeEventListener('abort', this.abort);
     const { onProgress, progress } = this;
-    // Not while the last client is being closed: the callback may throw.
+    // Not while the last client is closing, as the callback may throw.
     process.nextTick(() => {
       this.resolve?.(progress);
       onProgress?.(progress);
@@ -189,7 +189,7 @@ class Drain {
   }
 }
 
-/** @param {DrainOptions} [options] @throws {TypeError | RangeError} */
+/** @param {DrainOptions} [options] */
 function checked(options = {}) {
   const { code = SERVICE_RESTART, duration = 10_000, handOver = false, onProgress, reason = '', signal } = options;
   checkNames(options, ['code', 'duration', 'handOver', 'onProgress', 'reason', 'signal'], 'options');
@@ -214,7 +214,6 @@ async function drain(server, options) {
   if (given.handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, given);
   if (given.handOver) {
-    // Another process listens on the same socket.
     server._leaves = true;
     server._drain.refuses = false;
     if (server._listenerId !== -1) state.native.shareListener(server._listenerId, true);

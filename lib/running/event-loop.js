@@ -1,7 +1,7 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
-// Not the global one: a test may have put another in its place.
+// Not the global one, which a test may replace.
 const { setInterval } = require('node:timers');
 
 const { root } = require('../base/async-context');
@@ -9,7 +9,7 @@ const { root } = require('../base/async-context');
 /** Milliseconds. */
 const INTERVAL = 100;
 
-/** Buckets up to 1 us, 2 us, 4 us and so on, the last without a bound, as in the reactors. */
+/** Bounds: 1 us, 2 us, 4 us and so on; the last has none, as in reactors. */
 const buckets = new Array(25).fill(0);
 
 /** Seconds. */
@@ -27,22 +27,21 @@ function look() {
 }
 
 /**
- * Seconds that the event loop of this thread has worked and waited, and by how much its timers were late. Measures from
- * the first call on.
+ * Seconds that the event loop of this thread has worked and waited, and how late its timers were, since the first call.
  *
  * @type {() => { active: number, idle: number, delay: { buckets: number[], sum: number } }}
  */
 function eventLoop() {
   if (Number.isNaN(due)) {
     due = performance.now() + INTERVAL;
-    // Outside of the async context of the first caller.
+    // Outside of the first caller's async context.
     root.runInAsyncScope(setInterval, null, look, INTERVAL).unref();
   }
   let used = { active: 0, idle: 0 };
   try {
     used = performance.eventLoopUtilization();
   } catch {
-    // Bun and Deno lack the function.
+    // Not in Bun and Deno.
   }
   return { active: used.active / 1000, idle: used.idle / 1000, delay: { buckets, sum } };
 }

@@ -1,30 +1,26 @@
 'use strict';
 
-// The metrics of a server by the names under which Prometheus and OpenTelemetry know them.
+// The metrics of a server under their names in Prometheus and OpenTelemetry.
 
 /** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
 
 /**
- * One number. The suffix comes after the name of its family: '' or, of a histogram, `_bucket`, `_sum` or `_count`; labels
- * distinguish it from others of its family.
+ * `suffix` follows the name of the family: '' or, in a histogram, `_bucket`, `_sum` or `_count`. Labels distinguish
+ * samples of a family.
  *
  * @typedef {{ suffix: string, labels: Record<string, string>, value: number }} Sample
  */
 
 /**
- * All numbers of one name.
+ * All numbers of one name. `isShared`: all servers of the thread have the same; `samples`: none before there are
+ * reactors.
  *
- * @typedef {object} Family
- * @property {string} name
- * @property {string} help For readers
- * @property {'counter' | 'gauge' | 'histogram'} type A counter only grows
- * @property {boolean} isShared Whether they are the same for all servers of the thread
- * @property {Sample[]} samples None while there are no reactors
+ * @typedef {{ name: string, help: string, type: 'counter' | 'gauge' | 'histogram', isShared: boolean, samples: Sample[] }} Family
  */
 
 /** @typedef {[Family['type'], string, string, (metrics: Metrics) => Sample[]]} Row */
 
-/** The numbers of a server. @type {Row[]} */
+/** @type {Row[]} */
 const OF_SERVER = [
   ['gauge', 'connections', 'Open connections', ({ connections }) => one(connections.open)],
   ['counter', 'connections_opened', 'Connections that have opened', ({ connections }) => one(connections.opened)],
@@ -40,14 +36,14 @@ const OF_SERVER = [
   ['counter', 'topic_dropped', 'Messages that slow members did not get, by topic', ({ dropped }) => each('topic', dropped)],
 ];
 
-/** The numbers of the process and its thread. @type {Row[]} */
+/** @type {Row[]} */
 const OF_THREAD = [
   ['gauge', 'info', 'The versions of this package and of Node', ({ versions }) => [{ suffix: '', labels: { ...versions }, value: 1 }]],
   ['counter', 'event_loop_seconds', 'Time that the event loop has worked or waited', ({ eventLoop: { active, idle } }) => each('state', { active, idle })],
   ['histogram', 'event_loop_delay_seconds', 'By how much timers were late', ({ eventLoop }) => spread(eventLoop.delay)],
 ];
 
-/** The numbers of the reactors. @type {Array<[Family['type'], string, string, (reactors: ReactorMetrics) => Sample[]]>} */
+/** @type {Array<[Family['type'], string, string, (reactors: ReactorMetrics) => Sample[]]>} */
 const OF_REACTORS = [
   ['gauge', 'reactors', 'Reactors of the thread', ({ count }) => one(count)],
   ['counter', 'accepted', 'Sockets that were accepted', ({ accepted }) => one(accepted)],
@@ -74,7 +70,7 @@ const OF_REACTORS = [
   ['histogram', 'compression_ratio', 'Bytes of a compressed message by those before', ({ ratio }) => spread(ratio)],
 ];
 
-/** Always the same families, in the same order. @type {(metrics: Metrics) => Family[]} */
+/** Always the same, in the same order. @type {(metrics: Metrics) => Family[]} */
 function familiesOf(metrics) {
   const { reactors } = metrics;
   const ofReactors = OF_REACTORS.map(([type, name, help, samples]) => /** @type {Row} */ ([type, name, help, () => (reactors === null ? [] : samples(reactors))]));
@@ -87,7 +83,7 @@ function familiesOf(metrics) {
   }));
 }
 
-/** @type {(reactors: ReactorMetrics) => Sample[]} */
+/** @param {ReactorMetrics} reactors */
 function messages({ messagesReceived, messagesSent, textsReceived, textsSent }) {
   return [
     ...each('direction', { received: textsReceived, sent: textsSent }, { kind: 'text' }),
@@ -106,7 +102,7 @@ function each(key, values, labels = {}) {
 }
 
 /**
- * As Prometheus has histograms: buckets by the label `le`, sum and count.
+ * A histogram of Prometheus: buckets by the label `le`, sum and count.
  *
  * @type {(histogram: Histogram<string>, labels?: Record<string, string>) => Sample[]}
  */
@@ -120,7 +116,7 @@ function spread({ count, sum, upTo }, labels = {}) {
   ];
 }
 
-/** The labels that our own samples have. */
+/** Labels of our own samples. */
 const OWN_LABELS = ['budget', 'cause', 'code', 'direction', 'kind', 'le', 'node', 'package', 'reason', 'side', 'state', 'status', 'topic', 'unit'];
 
 module.exports = { OWN_LABELS, familiesOf };

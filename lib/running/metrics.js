@@ -13,7 +13,7 @@ const { openedBeforeEnds } = require('../reactor/turns');
 
 /** @typedef {Record<'historyBudget' | 'historyBytes' | 'unfinishedBytes', number> & ReactorMetrics} Totals */
 
-/** The first bound of the ratio of compression. */
+/** The first bound of compression ratios. */
 const LEAST_RATIO = 1 / 1024;
 
 /** A power of two: no batch has more records. */
@@ -48,12 +48,12 @@ function metricsOf(server) {
   };
 }
 
-/** The connections for which most bytes wait. @type {(server: Server, count: number) => Waiting[]} */
+/** Those with most waiting bytes. @type {(server: Server, count: number) => Waiting[]} */
 function slowest(server, count) {
   const waiting = connectionsOf(server).map((client) => ({ client, bytesWaiting: client.bufferedAmount }));
   const most = waiting.filter(({ bytesWaiting }) => bytesWaiting > 0).sort((one, other) => other.bytesWaiting - one.bytesWaiting);
   return most.slice(0, count).map(({ client, bytesWaiting }) => {
-    // null when its reactor has closed it.
+    // Null if the reactor has closed it.
     const seconds = (client._bits & GONE) === 0 ? state.native.fullFor(client._slot) : null;
     return { client, ...peerOf(client), bytesWaiting, seconds };
   });
@@ -83,7 +83,7 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
   };
 }
 
-/** How many are up to a bound, to twice the bound, and so on; the last has none. @typedef {{ buckets: number[], sum: number }} Counted */
+/** How many are up to a bound, twice the bound, and so on; the last has no bound. @typedef {{ buckets: number[], sum: number }} Counted */
 
 /** @type {(native: Counted) => Histogram} */
 function times(native) {

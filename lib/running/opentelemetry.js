@@ -8,14 +8,10 @@ const { version } = require('../../package.json');
 /** @import { ObserveOptions } from '../../types/opentelemetry' */
 /** @import { Family } from './families' */
 
-/** Units by the ends of names. @type {Record<string, string>} */
+/** By the end of a name. @type {Record<string, string>} */
 const UNITS = { seconds: 's', bytes: 'By', records: '{record}', ratio: '1' };
 
-/**
- * Reports the metrics of a server to OpenTelemetry whenever they are collected.
- *
- * @type {(server: { metrics(): Metrics }, options?: ObserveOptions) => () => void}
- */
+/** Reports metrics to OpenTelemetry whenever they are collected. @type {(server: { metrics(): Metrics }, options?: ObserveOptions) => () => void} */
 function observe(server, { attributes = {}, meterProvider = globalProvider() } = {}) {
   const meter = meterProvider.getMeter('reactor-ws', version);
   const instruments = new Map(familiesOf(server.metrics()).flatMap((family) => instrumentsOf(meter, family)));
@@ -37,11 +33,7 @@ function globalProvider() {
   return /** @type {(name: string) => { metrics: MeterProvider }} */ (require)('@opentelemetry/api').metrics;
 }
 
-/**
- * No histogram can be observed: its counts are counters.
- *
- * @type {(meter: Meter, family: Family) => Array<[string, Observable]>}
- */
+/** A histogram cannot be observed: its counts are counters. @type {(meter: Meter, family: Family) => Array<[string, Observable]>} */
 function instrumentsOf(meter, { name, help: description, type }) {
   const [, stem, ending] = /** @type {RegExpExecArray} */ (/^reactor_ws_(.*?)(?:_(seconds|bytes|records|ratio))?(?:_total)?$/.exec(name));
   const unit = UNITS[ending];

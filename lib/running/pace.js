@@ -1,14 +1,14 @@
 'use strict';
 
-/** Steps may come faster by this factor, to make up for a busy thread. */
+/** Steps may be this much faster, to make up for a busy thread. */
 const HASTE = 1.15;
 
-/** At most so many lost milliseconds are made up for at once. */
+/** Lost milliseconds that are made up for at once. */
 const GRACE = 50;
 
 /**
- * Spreads steps evenly over a time: each at a random moment of its own slot. Late steps do not come
- * all at once: no second has more than 1.21 times the mean plus two.
+ * Spreads steps evenly over a time, each at a random moment of its own slot. Late steps do not come all at once: no
+ * second has more than 1.21 times the mean, plus two.
  */
 class Pace {
   /**
@@ -27,13 +27,13 @@ class Pace {
     this.next = now + this.slot * random();
   }
 
-  /** Adds a step. @type {(now: number) => void} */
+  /** @param {number} now */
   add(now) {
     this.left++;
     this.next = Math.max(this.next, now);
   }
 
-  /** @type {(now: number) => number} */
+  /** @param {number} now */
   take(now) {
     let due = 0;
     while (this.left > 0 && this.next <= now) {

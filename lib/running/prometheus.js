@@ -8,7 +8,7 @@ const { OWN_LABELS, familiesOf } = require('./families');
 /** @import { Registry } from '../../types/prometheus' */
 /** @import { Family, Sample } from './families' */
 
-/** The version of the text format. */
+/** Of the text format. */
 const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** @typedef {{ metrics(): Metrics }} Server A WebSocketServer */
@@ -16,7 +16,7 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 /** @typedef {Record<string, string>} Labels */
 
 /**
- * The servers of a registry with their labels, and their metrics in this turn of the event loop.
+ * A registry's servers with their labels, and metrics in this turn of the event loop.
  *
  * @typedef {{ servers: Map<Server, Labels>, current: Map<string, Family> | null }} Shown
  */
@@ -25,8 +25,7 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 const registries = new WeakMap();
 
 /**
- * The metrics of a server in the text format of Prometheus, to be sent with `contentType`. `labels` are those of every
- * sample.
+ * Metrics in the text format of Prometheus, to send with `contentType`. Every sample has `labels`.
  *
  * @type {(servers: Server | Iterable<[Server, Labels]>, labels?: Labels) => string}
  * @throws {RangeError} For a wrong label, or the same labels twice
@@ -45,8 +44,8 @@ function prometheus(servers, labels = {}) {
 }
 
 /**
- * Adds the metrics of a server to a registry of prom-client, and returns what removes them. `labels`, of the server's
- * own samples, tell servers apart.
+ * Adds the metrics of a server to a registry of prom-client; the result removes them. `labels` distinguish samples of
+ * servers.
  *
  * @type {(server: Server, registry: Registry, labels?: Labels) => () => void}
  * @throws {RangeError} For a wrong label, or the labels of another server
@@ -67,15 +66,11 @@ function register(server, registry, labels = {}) {
   };
 }
 
-/**
- * prom-client removes `_total` from its name if the format adds it.
- *
- * @type {(family: Family, shown: Shown) => object}
- */
+/** prom-client removes `_total` from the name if the format adds it. @type {(family: Family, shown: Shown) => object} */
 function metricOf({ name, help, type }, shown) {
   const get = async () => {
     const values = look(shown).get(name)?.samples.map(({ suffix, labels, value }) => (suffix === '' ? { labels, value } : { metricName: name + suffix, labels, value }));
-    // Named anew: prom-client may have changed it.
+    // prom-client may have changed `metric.name`.
     return { name: metric.name, help, type, values, aggregator: 'sum' };
   };
   const metric = { name, help, type, reset: () => {}, get };
@@ -91,11 +86,7 @@ function look(shown) {
   return shown.current;
 }
 
-/**
- * By name. What the servers share is there once.
- *
- * @type {(servers: Iterable<[Server, Labels]>, labels: Labels) => Map<string, Family>}
- */
+/** By name. What servers share appears once. @type {(servers: Iterable<[Server, Labels]>, labels: Labels) => Map<string, Family>} */
 function collect(servers, labels) {
   const all = new Map();
   for (const [server, own] of servers) {
@@ -112,7 +103,7 @@ function collect(servers, labels) {
   return all;
 }
 
-/** @type {(labels: Labels) => void} @throws {RangeError} */
+/** @param {Labels} labels */
 function check(labels) {
   for (const name of Object.keys(labels)) {
     if (!/^(?!__)[a-zA-Z_]\w*$/.test(name)) throw new RangeError(`${inspect(name)} is no name of a label: letters, digits and _`);
@@ -120,10 +111,7 @@ function check(labels) {
   }
 }
 
-/**
- * @type {(labels: Labels, others: Labels[]) => Labels}
- * @throws {RangeError} For a wrong label, or the labels of another server
- */
+/** @type {(labels: Labels, others: Labels[]) => Labels} */
 function checkNew(labels, others) {
   check(labels);
   const isSame = (/** @type {Labels} */ other) => {
@@ -140,7 +128,7 @@ function lineOf(name, { suffix, labels, value }) {
   return `${name}${suffix}${all.length === 0 ? '' : `{${all.join()}}`} ${value}`;
 }
 
-/** @type {(text: string) => string} */
+/** @param {string} text */
 function escaped(text) {
   return String(text).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }

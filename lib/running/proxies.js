@@ -5,17 +5,10 @@ const { inspect } = require('node:util');
 
 const { checkNames, wrongType } = require('../base/checks');
 
-/** @import { ServerOptions } from '../options' */
-
-/** Bits of an address, by the result of `isIP`. */
+/** Bits of an address, by `isIP`. */
 const BITS = [0, 0, 0, 0, 32, 0, 128];
 
-/**
- * Peers that begin with a header of the PROXY protocol.
- *
- * @type {(options: ServerOptions) => string[]}
- * @throws {TypeError | RangeError}
- */
+/** Peers that begin with a PROXY protocol header. @type {(options: import('../options').ServerOptions) => string[]} */
 function proxiesOf({ proxyProtocol }) {
   if (proxyProtocol === undefined || proxyProtocol === null) return [];
   const trusted = /** @type {{ trusted: string[] }} */ (proxyProtocol).trusted;
@@ -27,17 +20,14 @@ function proxiesOf({ proxyProtocol }) {
   return trusted;
 }
 
-/**
- * @param {unknown} network Such as `10.0.0.0/8`, `fd00::/8` or `192.0.2.1`
- * @throws {TypeError | RangeError}
- */
+/** @param {unknown} network Such as `10.0.0.0/8`, `fd00::/8` or `192.0.2.1` */
 function checkNetwork(network) {
   const label = 'options.proxyProtocol.trusted';
   if (typeof network !== 'string') throw wrongType(label, 'a list of strings', network);
   const [address, bits, ...more] = network.split('/');
   const most = BITS[isIP(address)];
   const isNumber = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  // The zone of an address does not distinguish peers.
+  // A zone does not distinguish peers.
   if (most === 0 || address.includes('%') || !isNumber || more.length !== 0) {
     throw new RangeError(`${label} must be IP addresses, or networks such as 10.0.0.0/8. Received ${inspect(network)}`);
   }

@@ -1,13 +1,13 @@
 'use strict';
 
-// Checks of the arguments of topic methods, before anything has changed.
+// Checks arguments of topic methods before anything has changed.
 
 const { checkNames, checkValue, wrongType } = require('../base/checks');
 
-/** The beginning of a subscription: a position, or the oldest message. */
+/** Where a subscription may begin, besides a position. */
 const OLDEST = 'oldest';
 
-/** Most messages that `history()` may be asked for. */
+/** For `history()`. */
 const MOST_ENTRIES = 2 ** 32 - 1;
 
 /** @typedef {import('../base/checks').Range} Range */
@@ -35,12 +35,7 @@ function checkCallback(callback) {
   if (callback !== undefined && callback !== null) checkValue({ type: 'function' }, callback, 'callback');
 }
 
-/**
- * Undefined: not in the past.
- *
- * @type {(options: SubscribeOptions | null | undefined) => Position | 'oldest' | undefined}
- * @throws {TypeError | RangeError} For a value that is not a position
- */
+/** Undefined: not in the past. @type {(options: SubscribeOptions | null | undefined) => Position | 'oldest' | undefined} */
 function sinceOf(options) {
   const since = options?.since;
   if (since === undefined || since === null) return undefined;

@@ -9,18 +9,16 @@ const { state } = require('../reactor/link');
 
 const { WORD_BYTES, longOf, wordOf } = records;
 
-/** @import { Server } from '../connection/state' */
 /** @import { History, HistoryOptions, Position } from '../../types/topics' */
 /** @import { AnyTopic } from './topic' */
 
-/** Entries are padded to a multiple of this many bytes. */
+/** Bytes; entries are padded to a multiple. */
 const ENTRY_ALIGN = 4;
 
 /**
- * The messages that a topic has kept, from `since` on. No argument is checked yet.
+ * The messages that a topic has kept, from `since` on. Arguments are not checked yet.
  *
- * @type {(server: Server, name: string, options: HistoryOptions | null | undefined) => Promise<History>}
- * @throws {TypeError | RangeError}
+ * @type {(server: import('../connection/state').Server, name: string, options: HistoryOptions | null | undefined) => Promise<History>}
  */
 function history(server, name, options) {
   checkTopic(name);
@@ -43,10 +41,10 @@ async function collect(topic, since, limit) {
     const bytes = await askPiece(topic, mode, offset, left);
     const isFirst = messages.length === 0;
     if (isFirst) isWhole = wordOf(bytes, HISTORY_RECOVERED) !== 0;
-    // Messages published since the first piece are not asked for.
+    // Messages published since the first piece are not requested.
     if (isFirst) top = longOf(bytes, HISTORY_TOP);
     const count = wordOf(bytes, HISTORY_COUNT);
-    // The history has lost what comes after the pieces before.
+    // What follows the earlier pieces is no longer in the history.
     if (count === 0) return { recovered: isFirst && isWhole, position, messages: [] };
     for (const entry of entriesOf(bytes, count)) {
       mode = SINCE_OFFSET;
@@ -60,14 +58,14 @@ async function collect(topic, since, limit) {
 
 /** @type {(topic: AnyTopic, mode: number, since: number, limit: number) => Promise<Buffer>} */
 function askPiece(topic, mode, since, limit) {
-  // Histories are in a reactor of sockets.
+  // A reactor of sockets has the histories.
   if (state.failure !== null) throw new Error('The reactor failed');
   const { request, result } = expect(1, (bytes) => bytes);
   records.history(topic, request, mode, since, limit);
   return result;
 }
 
-/** The messages with their headers, the oldest first. @type {(bytes: Buffer, count: number) => Generator<Buffer>} */
+/** With their headers, oldest first. @type {(bytes: Buffer, count: number) => Generator<Buffer>} */
 function* entriesOf(bytes, count) {
   let start = HISTORY_WORDS * WORD_BYTES;
   for (; count > 0; count--) {

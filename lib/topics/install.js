@@ -1,6 +1,6 @@
 'use strict';
 
-// The members that topics add to a WebSocket and to a server.
+// Members that topics add to a WebSocket and a server.
 
 const { TERMINATED } = require('../base/bits');
 const { inContext } = require('../base/async-context');
@@ -32,16 +32,24 @@ const { isOpen, subscriptionsOf } = require('./subscriptions');
 
 /** @typedef {(result: Subscribed) => void} OnSubscribed */
 
-/** In the public types the next two have overloads. @typedef {{ publish(topic: string, data: Published, options?: PublishOptions | null): number | Promise<Receipt> }} Publishing */
+/**
+ * The public types of the next two have overloads.
+ *
+ * @typedef {{ publish(topic: string, data: Published, options?: PublishOptions | null): number | Promise<Receipt> }} Publishing
+ */
 
 /** @typedef {{ subscribe(topic: string, options?: SubscribeOptions | OnSubscribed | null, callback?: OnSubscribed): boolean }} Subscribing */
 
-/** The members that `install` adds to a WebSocket. @typedef {Publishing & Subscribing & Pick<Public.WebSocket, 'isSubscribed' | 'subscriptions' | 'topicCounts' | 'unsubscribe'>} Fields */
+/**
+ * Members that `install` adds to a WebSocket.
+ *
+ * @typedef {Publishing & Subscribing & Pick<Public.WebSocket, 'isSubscribed' | 'subscriptions' | 'topicCounts' | 'unsubscribe'>} Fields
+ */
 
-/** Counts of a topic that does not exist. */
+/** For a topic that does not exist. */
 const NO_COUNTS = { size: 0, published: 0, dropped: 0, missed: 0 };
 
-/** Methods of a WebSocket. @type {Fields & ThisType<WebSocket>} */
+/** @type {Fields & ThisType<WebSocket>} */
 const ofConnection = {
   subscribe(topic, options, callback) {
     if (typeof options === 'function') {
@@ -86,7 +94,7 @@ const ofConnection = {
     return [...subscriptionsOf(this).joined].filter((topic) => topic !== everyone).map(({ name }) => name);
   },
 
-  // Programs give their connections fields of that name.
+  // Programs give connections a field of this name.
   set subscriptions(value) {
     Object.defineProperty(this, 'subscriptions', { configurable: true, enumerable: true, value, writable: true });
   },
@@ -96,11 +104,7 @@ const ofConnection = {
   },
 };
 
-/**
- * Methods of a server.
- *
- * @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'history'> & ThisType<Server>}
- */
+/** @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'history'> & ThisType<Server>} */
 const ofServer = {
   publish(topic, data, options) {
     return publish(this, topic, data, options, null);
@@ -132,27 +136,19 @@ const ofServer = {
   },
 };
 
-/** @type {(ws: WebSocket) => Server} @throws {TypeError} For a connection without a server */
+/** @param {WebSocket} ws */
 function ownerOf(ws) {
   const owner = ws._owner;
   if (owner === null) throw new TypeError('Only connections of a WebSocketServer have topics');
   return owner;
 }
 
-/**
- * A record about topics came for a connection.
- *
- * @type {(ws: WebSocket, tag: number, offset: number, length: number) => void}
- */
+/** @type {import('../connection/receive').TakeRecord} */
 function record(ws, tag, offset, length) {
   if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, peek(tag, offset, length));
 }
 
-/**
- * `bytes`: its payload, which is read before any handler runs.
- *
- * @type {(ws: WebSocket, kind: number, bytes: Buffer) => void}
- */
+/** `bytes` are read before any handler runs. @type {(ws: WebSocket, kind: number, bytes: Buffer) => void} */
 function onRecord(ws, kind, bytes) {
   const subscriptions = subscriptionsOf(ws);
   if (kind === IN_SUBSCRIBED) {

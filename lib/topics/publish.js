@@ -15,40 +15,33 @@ const { isOpen, subscriptionsOf } = require('./subscriptions');
 const { Topic } = require('./topic');
 
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
-/** @import { SendOptions } from '../../types/sending' */
 /** @import { BroadcastOptions, Published, PublishOptions, Receipt } from '../../types/topics' */
 /** @import { Counts } from './requests' */
-/** @import { Topics } from './server-topics' */
 /** @import { AnyTopic } from './topic' */
 
 /**
- * The data of a message, in the form in which it is sent to all.
+ * A message as all get it. `tag`: kind | flags of a send; `prepared`: what it was made of, which reactors may have
+ * already.
  *
- * @typedef {object} Message
- * @property {number} tag kind | flags of a send
- * @property {string | Uint8Array} data The payload
- * @property {InstanceType<typeof PreparedMessage> | null} prepared The prepared message
- *   of which it was made, which the reactors may have already; or null
+ * @typedef {{ tag: number, data: string | Uint8Array, prepared: InstanceType<typeof PreparedMessage> | null }} Message
  */
 
-/** Names of options: those of `send()` are taken by both methods. */
+/** Names of options. Both methods take those of `send()`. */
 const BROADCAST = ['binary', 'compress', 'fin', 'mask', 'except'];
 const PUBLISH = [...BROADCAST, 'key', 'receipt'];
 
-/** The outcomes of a message that no reactor gets. */
+/** Outcomes without a reactor. */
 const NOTHING = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
 
 /** @typedef {{ except: Set<WebSocket>, key: string, receipt: boolean }} Target */
 
-/** No connection is excepted. @type {Set<WebSocket>} */
+/** Excepts no connection. @type {Set<WebSocket>} */
 const NO_CONNECTION = new Set();
 
 /**
- * Sends a message to all subscribers of a topic. Returns the number of connections that the message goes to; with
- * `receipt: true`, its receipt.
+ * To all subscribers of a topic. Returns the number of connections or, with `receipt: true`, a receipt.
  *
  * @type {(server: Server, name: string, data: Published, options: PublishOptions | null | undefined, publisher: WebSocket | null) => number | Promise<Receipt>}
- * @throws {TypeError | RangeError}
  */
 function publish(server, name, data, options, publisher) {
   checkTopic(name);
@@ -60,10 +53,9 @@ function publish(server, name, data, options, publisher) {
 }
 
 /**
- * Sends a message to all open connections of a server, in the order of `send()`.
+ * To all open connections of a server, in the order of `send()`.
  *
  * @type {(server: Server, data: Published, options: BroadcastOptions | null | undefined) => number}
- * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function broadcast(server, data, options) {
   const { except } = targetOf(options, null, BROADCAST);
@@ -71,10 +63,7 @@ function broadcast(server, data, options) {
   return Number(publishTo(everyoneOf(server), message, { except, key: '', receipt: false }));
 }
 
-/**
- * @type {(topic: AnyTopic, given: Message, target: Target) => number | Promise<Receipt>}
- * @throws {TypeError} For data that is not text in a topic with a stamp
- */
+/** @type {(topic: AnyTopic, given: Message, target: Target) => number | Promise<Receipt>} */
 function publishTo(topic, given, target) {
   const message = topic.settings.stamp === null ? given : stamped(given, topic, topic.settings.stamp);
   const excepted = membersAmong(topic, target.except);
@@ -89,11 +78,9 @@ function publishTo(topic, given, target) {
 }
 
 /**
- * The connections that a message is not for, the key by which it replaces an earlier one, and whether it has a
- * receipt.
+ * Connections that do not get it, the key by which it replaces an earlier message, and whether it has a receipt.
  *
  * @type {(options: PublishOptions | null | undefined, publisher: WebSocket | null, known?: string[]) => Target}
- * @throws {TypeError}
  */
 function targetOf(options, publisher, known = PUBLISH) {
   checkOptions(options, known);
@@ -105,7 +92,7 @@ function targetOf(options, publisher, known = PUBLISH) {
   return { except: excepted === NO_CONNECTION ? new Set([publisher]) : new Set([publisher, ...excepted]), key, receipt };
 }
 
-/** @type {(except: unknown) => Set<WebSocket>} @throws {TypeError} */
+/** @type {(except: unknown) => Set<WebSocket>} */
 function exceptOf(except) {
   if (except === undefined || except === null) return NO_CONNECTION;
   if (isWebSocket(except)) return new Set([except]);
@@ -132,7 +119,7 @@ function membersAmong(topic, connections) {
 }
 
 /**
- * Returns the sum of the outcomes, if a receipt is wanted and the reactors get the message.
+ * The sum of outcomes, if a receipt is wanted and reactors get the message.
  *
  * @type {(topic: AnyTopic, message: Message, excepted: WebSocket[], target: Target) => Promise<Counts> | null}
  */
@@ -148,16 +135,11 @@ function toReactors(topic, message, excepted, { key, receipt }) {
 /** @type {(sum: Promise<Counts> | null, matched: number, position: Receipt['position']) => Promise<Receipt>} */
 async function receiptOf(sum, matched, position) {
   const counts = (await sum) ?? NOTHING;
-  // The peers of other members have gone, and their connections do not know it yet.
+  // The peers of other members have gone, which their connections do not know yet.
   return { ...counts, matched, dropped: counts.dropped + matched - counts.matched, position };
 }
 
-/**
- * No argument is checked yet.
- *
- * @type {(data: Published, options: SendOptions | null | undefined) => Message}
- * @throws {TypeError}
- */
+/** Arguments are not checked yet. @type {(data: Published, options: import('../../types/sending').SendOptions | null | undefined) => Message} */
 function messageOf(data, options) {
   if (data instanceof PreparedMessage) return PreparedMessage.contentOf(data);
   if (isBlob(data)) throw wrongType('data', 'read before it is published, if it is a Blob', data);
@@ -168,12 +150,7 @@ function messageOf(data, options) {
   return { tag, data: isText ? content : toBytes(content), prepared: null };
 }
 
-/**
- * The same message with the position around it.
- *
- * @type {(message: Message, topic: AnyTopic, stamp: { before: string, after: string }) => Message}
- * @throws {TypeError} For data that is not text
- */
+/** With the position around it. @type {(message: Message, topic: AnyTopic, stamp: { before: string, after: string }) => Message} */
 function stamped({ data, tag }, topic, { before, after }) {
   if ((tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
   const [start, end] = [before, after].map((text) => text.replaceAll('$epoch', String(topic.epoch)).replaceAll('$offset', String(topic.offset + 1)));
@@ -183,15 +160,15 @@ function stamped({ data, tag }, topic, { before, after }) {
 
 /** @typedef {Everyone} Anyone */
 
-/** The topic of all open connections of a server. */
+/** All open connections of a server. */
 class Everyone extends Topic {
-  /** @param {Topics} topics The topics of the server */
+  /** @param {import('./server-topics').Topics} topics */
   constructor(topics) {
     super('', DEFAULTS);
     this.topics = topics;
   }
 
-  /** @param {WebSocket} ws A connection that gets all broadcasts from now on */
+  /** It gets all broadcasts from now on. @param {WebSocket} ws */
   welcome(ws) {
     // A program may put anything into `clients`.
     if (ws?._owner?._topics !== this.topics || !isOpen(ws)) return;
@@ -200,11 +177,11 @@ class Everyone extends Topic {
   }
 }
 
-/** @type {(server: Server) => Everyone} @throws {TypeError} For `clients` of the program that cannot be iterated */
+/** Throws if the program has put something into `clients` that cannot be iterated. @param {Server} server */
 function everyoneOf(server) {
   const topics = topicsOf(server);
   if (topics.everyone === null) {
-    // All connections, whatever a program has done to `clients`, and those that it has put there.
+    // All connections, whatever a program has done to `clients`, and what it has put there.
     const own = /** @type {WebSocket[]} */ (connections()).filter((one) => one._owner === server);
     const all = new Set([...own, ...(clientsOf(server) ?? [])]);
     const everyone = (topics.everyone = new Everyone(topics));

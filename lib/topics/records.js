@@ -1,7 +1,7 @@
 'use strict';
 
-// Records about topics for the reactors. A record for several of them has TOPIC_SLOT in the place of a
-// connection, and the number of the topic in that of its generation.
+// Records about topics. For several reactors, TOPIC_SLOT stands for the connection, and the topic's number for the
+// generation.
 
 const { PreparedMessage } = require('../connection/prepared');
 const { EMPTY_BUFFER } = require('../base/constants');
@@ -30,27 +30,24 @@ const {
 } = require('../base/layout');
 
 /** @import { WebSocket } from '../connection/state' */
-/** @import { Position } from '../../types/topics' */
-/** @import { Message } from './publish' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {Pick<AnyTopic, 'number' | 'isForStreams'>} Known */
 
-/** The number of values of a word. */
+/** Values of a word. */
 const WORD = 2 ** 32;
 
-/** Bytes of a word. */
 const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
 
-/** The last number that was given to a topic. */
+/** The last number given to a topic. */
 let last = 0;
-/** Numbers that can be used again. @type {number[]} */
+/** Reusable numbers. @type {number[]} */
 const free = [];
 
-/** Topics that the reactors report on, by number. @type {Map<number, AnyTopic>} */
+/** By number: topics that the reactors report on. @type {Map<number, AnyTopic>} */
 const reporting = new Map();
 
-/** The reactors know the topic from now on. @param {AnyTopic} topic */
+/** The reactors know it from now on. @param {AnyTopic} topic */
 function begin(topic) {
   if (free.length === 0 && last === WORD - 1) throw new RangeError('There are no more numbers for topics');
   topic.number = free.pop() ?? ++last;
@@ -58,19 +55,19 @@ function begin(topic) {
   introduce(topic);
 }
 
-/** Reactors that know it already take no notice. @param {AnyTopic} topic */
+/** Reactors that know it ignore this. @param {AnyTopic} topic */
 function introduce(topic) {
   const { history, limit, maxBytes, slow, ttl } = topic.settings;
   outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TOPIC), [slow, limit, history, ttl, maxBytes]);
 }
 
-/** The tag of a record for the reactors that know the topic. @type {(topic: Known, tag: number) => number} */
+/** For reactors that know the topic. @type {(topic: Known, tag: number) => number} */
 function tagFor(topic, tag) {
   return topic.isForStreams ? tag | outbox.FOR_STREAMS : tag;
 }
 
 /**
- * The reactors forget the topic, with its messages and its members. If they report on it, its number is in use until
+ * The reactors forget the topic, its messages and its members. If they report on it, its number stays in use until
  * `forgetReports`.
  *
  * @param {AnyTopic} topic
@@ -82,21 +79,21 @@ function end(topic) {
   topic.number = 0;
 }
 
-/** @param {number} number The number of a topic on which no report comes any more */
+/** No more reports will come. @param {number} number */
 function forgetReports(number) {
   reporting.delete(number);
   free.push(number);
 }
 
-/** Undefined: the topic is forgotten. @type {(number: number) => AnyTopic | undefined} */
+/** Undefined if it was forgotten. @type {(number: number) => AnyTopic | undefined} */
 function reportingTopic(number) {
   return reporting.get(number);
 }
 
 /**
- * Where a replay begins: `mode` is one of SINCE_, and `offset` that of the message before.
+ * Where a replay begins: `mode` is one of SINCE_; `offset` is of the message before.
  *
- * @type {(topic: AnyTopic, since: Position | 'oldest' | undefined) => { mode: number, offset: number }}
+ * @type {(topic: AnyTopic, since: import('../../types/topics').Position | 'oldest' | undefined) => { mode: number, offset: number }}
  */
 function startOf(topic, since) {
   if (topic.epoch === null || since === undefined) return { mode: SINCE_NOW, offset: 0 };
@@ -106,7 +103,7 @@ function startOf(topic, since) {
 }
 
 /**
- * With `request` 0 no answer is wanted; `mode` and `since` as from `startOf`.
+ * `request` 0: no answer; `mode` and `since` as from `startOf`.
  *
  * @type {(ws: WebSocket, topic: AnyTopic, request: number, mode: number, since: number) => void}
  */
@@ -120,20 +117,20 @@ function subscribe(ws, topic, request, mode, since) {
   outbox.handOver();
 }
 
-/** With `number` 0 from all topics, for good. @type {(ws: WebSocket, number: number) => void} */
+/** `number` 0: all topics, for good. @type {(ws: WebSocket, number: number) => void} */
 function unsubscribe(ws, number) {
   outbox.pushWords(ws._slot, ws._generation, OUT_UNSUBSCRIBE, [number]);
   outbox.handOver();
 }
 
 /**
- * Makes the publish that follows differ from a plain message for all.
- * With `receipt` 0 none is wanted; with a `key` the message replaces an earlier one of the same key.
+ * How the next publish differs from a plain message for all. `receipt` 0: none; a message with a `key` replaces the
+ * earlier one.
  *
  * @type {(topic: Known, receipt: number, excepted: WebSocket[], key: string) => void}
  */
 function target(topic, receipt, excepted, key) {
-  // In UTF-8 all lone surrogates would be the same key.
+  // In UTF-8, all lone surrogates would be the same key.
   const name = key === '' ? EMPTY_BUFFER : Buffer.from(key, 'utf16le');
   const words = new Uint32Array(TARGET_WORDS + 2 * excepted.length);
   words.set([receipt, excepted.length, name.length]);
@@ -144,18 +141,14 @@ function target(topic, receipt, excepted, key) {
   outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TARGET), name.length === 0 ? bytes : Buffer.concat([bytes, name]));
 }
 
-/**
- * Asks for a receipt of nothing, which each reactor sends after all of its earlier reports.
- *
- * @type {(number: number, receipt: number) => void}
- */
+/** Asks each reactor for an empty receipt, which comes after its earlier reports. @type {(number: number, receipt: number) => void} */
 function ask(number, receipt) {
   target({ number, isForStreams: true }, receipt, [], '');
   outbox.push(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN | outbox.FOR_STREAMS, EMPTY_BUFFER);
   outbox.handOver();
 }
 
-/** @type {(topic: AnyTopic, message: Message) => void} */
+/** @type {(topic: AnyTopic, message: import('./publish').Message) => void} */
 function publish(topic, { data, prepared, tag }) {
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
@@ -163,18 +156,14 @@ function publish(topic, { data, prepared, tag }) {
   if (outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, kind), payload) < outbox.SAME_BYTES) outbox.handOver();
 }
 
-/**
- * Asks for messages of the past, from `since` on as `subscribe`.
- *
- * @type {(topic: AnyTopic, request: number, mode: number, since: number, limit: number) => void}
- */
+/** Past messages; `since` as in `subscribe`. @type {(topic: AnyTopic, request: number, mode: number, since: number, limit: number) => void} */
 function history(topic, request, mode, since, limit) {
   const words = [request, mode, since % WORD, Math.floor(since / WORD), limit];
   outbox.pushWords(TOPIC_SLOT, topic.number, OUT_HISTORY, words);
   outbox.handOver();
 }
 
-/** Of all topics, on all reactors together. @param {number} bytes */
+/** Of all topics in all reactors. @param {number} bytes */
 function historyBudget(bytes) {
   outbox.pushWords(TOPIC_SLOT, 0, OUT_HISTORY_BUDGET | outbox.FOR_STREAMS, [bytes % WORD, Math.floor(bytes / WORD)]);
 }
@@ -184,7 +173,7 @@ function wordOf(bytes, index) {
   return bytes.readUInt32LE(WORD_BYTES * index);
 }
 
-/** @type {(bytes: Buffer, index: number) => number} */
+/** @type {typeof wordOf} */
 function longOf(bytes, index) {
   return wordOf(bytes, index) + WORD * wordOf(bytes, index + 1);
 }

@@ -1,6 +1,6 @@
 'use strict';
 
-// Requests to the reactors about topics, with answers that belong to no connection: receipts here, and those of history.js.
+// Requests about topics with answers for no connection: receipts, and those of history.js.
 
 const { HISTORY_REQUEST, IN_HISTORY, KIND_MASK } = require('../base/layout');
 const { RECEIPT_BYTES, RECEIPT_DROPPED, RECEIPT_MATCHED, RECEIPT_QUEUED, RECEIPT_REQUEST, RECEIPT_SENT } = require('../base/layout');
@@ -11,12 +11,10 @@ const records = require('./records');
 
 const { WORD, longOf, wordOf } = records;
 
-/** @import { AnyTopic } from './topic' */
-
-/** The outcomes of one message. @typedef {Omit<import('../../types/topics').Receipt, 'position'>} Counts */
+/** Outcomes of a message. @typedef {Omit<import('../../types/topics').Receipt, 'position'>} Counts */
 
 /**
- * Answers that have yet to come; `take` gets each, and the result of the last one is the result of the request.
+ * `left`: answers to come. `take` gets each; its last result is the result of the request.
  *
  * @typedef {{ left: number, take: (bytes: Buffer) => any, resolve: (result: any) => void, reject: (error: Error) => void }} Waiting
  */
@@ -24,10 +22,10 @@ const { WORD, longOf, wordOf } = records;
 /** By number. @type {Map<number, Waiting>} */
 const requests = new Map();
 
-/** The number of the last request. */
+/** The last request. */
 let last = 0;
 
-/** @returns {number} Never 0 */
+/** Never 0. */
 function nextRequest() {
   do last = (last + 1) % WORD;
   while (last === 0 || requests.has(last));
@@ -35,7 +33,7 @@ function nextRequest() {
 }
 
 /**
- * Expects so many answers to a request that the caller makes. `result` is rejected when the reactors die.
+ * Expects `left` answers to a request that the caller makes. Rejected when the reactors die.
  *
  * @template T
  * @param {number} left
@@ -44,16 +42,16 @@ function nextRequest() {
  */
 function expect(left, take) {
   const request = nextRequest();
-  // From the first request on answers have a receiver, which must stay until all of them have come.
+  // Answers have a receiver from now on, until all have arrived.
   receiveTopics(answers);
   lifetime.use();
-  // A program may await it with nothing else open.
+  // A program may await the result with nothing else open.
   lifetime.hold();
   const result = new Promise((resolve, reject) => requests.set(request, { left, take, resolve, reject }));
   return { request, result };
 }
 
-/** Of several reactors the sum over all that know the topic. @param {boolean} isForStreams */
+/** The sum over all reactors that know the topic. @param {boolean} isForStreams */
 function expectReceipt(isForStreams) {
   const sum = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
   const { links } = state.native;
@@ -67,16 +65,16 @@ function expectReceipt(isForStreams) {
   });
 }
 
-/** The last answer has come, or never will. @param {number} request */
+/** The last answer has arrived, or never will. @param {number} request */
 function settle(request) {
   requests.delete(request);
   lifetime.release();
   lifetime.unuse();
 }
 
-/** The receiver of records that are for no connection. */
+/** Receives records for no connection. */
 const answers = {
-  /** @type {(tag: number, offset: number, length: number) => void} */
+  /** @type {import('../reactor/table').Holder['_onRecord']} */
   _onRecord(tag, offset, length) {
     const isHistory = (tag & KIND_MASK) === IN_HISTORY;
     const bytes = isHistory ? payload(tag, offset, length) : peek(tag, offset, length);
@@ -89,7 +87,6 @@ const answers = {
     waiting.resolve(result);
   },
 
-  /** The reactors have died. */
   _onFailed() {
     for (const [request, { reject }] of requests) {
       settle(request);
@@ -98,22 +95,17 @@ const answers = {
   },
 };
 
-/**
- * Numbers of topics that the reactors have been told to forget: they may have reported before what
- * members did not get.
- *
- * @type {number[]}
- */
+/** Numbers of topics that the reactors were told to forget. Earlier reports of losses may be under way. @type {number[]} */
 let ended = [];
 
-/** @param {AnyTopic} topic A topic without members that the reactors know */
+/** @param {import('./topic').AnyTopic} topic Without members, and known to the reactors */
 function endTopic(topic) {
   const { number } = topic;
   records.end(topic);
   if (topic.reports && ended.push(number) === 1) process.nextTick(awaitReports);
 }
 
-/** Waits for the last reports on topics that ended in one tick: a receipt of each reactor comes after them. */
+/** Awaits the last reports on topics that ended in one tick: each reactor's receipt comes after them. */
 function awaitReports() {
   const numbers = ended;
   ended = [];

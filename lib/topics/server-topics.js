@@ -1,7 +1,5 @@
 'use strict';
 
-// The topics of a server.
-
 const { state } = require('../reactor/link');
 const records = require('./records');
 const { endTopic } = require('./requests');
@@ -11,47 +9,37 @@ const { Topic } = require('./topic');
 /** @import { Server } from '../connection/state' */
 /** @import { AnyTopic } from './topic' */
 
-/** The interval in milliseconds at which idle topics are checked, and the most topics of one check. */
+/** Milliseconds between checks of idle topics, and most topics per check. */
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
 
-/** The interval while a check finds this many topics that have expired: there may be more. */
+/** The interval if a check finds this many expired topics: there may be more. */
 const BUSY_MILLISECONDS = 50;
 const BUSY_TOPICS = SWEEP_TOPICS / 4;
 
-/** Whether the reactors have the budget for histories: the first history decides. */
+/** Whether the reactors have the history budget: the first history decides. */
 let isBudgetKnown = false;
 
 /** @typedef {ServerTopics} Topics */
 
 class ServerTopics {
-  /** @param {Server} server The server of the topics */
+  /** @param {Server} server */
   constructor(server) {
     this.server = server;
     this.options = server._forTopics();
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
-    /**
-     * The topic of all open connections, which has no name: it exists from the first broadcast on,
-     * until all have gone.
-     *
-     * @type {import('./publish').Anyone | null}
-     */
+    /** All open connections, without a name: from the first broadcast on, until all have gone. @type {import('./publish').Anyone | null} */
     this.everyone = null;
-    /** Topics that are kept for their history. @type {Set<AnyTopic>} */
+    /** Kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    /** Names and events that have not been emitted yet. @type {Array<[string, string]>} */
+    /** Names and events to emit. @type {Array<[string, string]>} */
     this.news = [];
-    /** The server has closed. */
     this.isOver = false;
   }
 
-  /**
-   * Undefined: the message would reach no subscriber, now or later.
-   *
-   * @type {(name: string) => AnyTopic | undefined}
-   */
+  /** Undefined if the message would never reach a subscriber. @type {(name: string) => AnyTopic | undefined} */
   forPublish(name) {
     const topic = this.all.get(name);
     if (topic !== undefined || this.isOver || this.options.topicOptions === null) return topic;
@@ -59,12 +47,12 @@ class ServerTopics {
     // `topicOptions` may have subscribed to it.
     if (settings.history === 0) return this.all.get(name);
     const created = this.create(name, settings, false);
-    // `topicOptions` may have subscribed to it.
+    // As above.
     if (created.size === 0) this.rest(created);
     return created;
   }
 
-  /** @param {string} name Name of the topic */
+  /** @param {string} name */
   settings(name) {
     const { topicOptions } = this.options;
     return settingsOf(topicOptions === null ? undefined : topicOptions(name));
@@ -72,18 +60,18 @@ class ServerTopics {
 
   /** @type {(name: string, settings: AnyTopic['settings'], isOnReactors: boolean) => AnyTopic} */
   create(name, settings, isOnReactors) {
-    // `topicOptions` may have subscribed to it.
+    // As in `forPublish`.
     const known = this.all.get(name);
     if (known !== undefined) return known;
-    // A text of its own: it may have been cut out of a longer one, which it would keep in memory.
+    // Its own text: a slice would keep a longer text in memory.
     const topic = new Topic(JSON.parse(JSON.stringify(name)), settings);
-    // It may throw.
+    // First, as it may throw.
     if (topic.epoch !== null || isOnReactors) this.register(topic);
     this.all.set(topic.name, topic);
     return topic;
   }
 
-  /** @param {AnyTopic} topic A topic that the reactors must know from now on */
+  /** The reactors must know it from now on. @param {AnyTopic} topic */
   register(topic) {
     if (topic.number !== 0) return;
     // Reactors that start later would not know it.
@@ -96,32 +84,32 @@ class ServerTopics {
     records.begin(topic);
   }
 
-  /** @param {AnyTopic} topic A topic that has its first subscriber */
+  /** It has its first subscriber. @param {AnyTopic} topic */
   woke(topic) {
     this.idle.delete(topic);
     this.report(topic, 'created');
   }
 
-  /** @param {AnyTopic} topic A topic that has no subscribers any more */
+  /** It has lost its last subscriber. @param {AnyTopic} topic */
   emptied(topic) {
     this.report(topic, 'empty');
     if (topic.epoch === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
 
-  /** @param {AnyTopic} topic A topic with a history and without subscribers */
+  /** It has a history, but no subscribers. @param {AnyTopic} topic */
   rest(topic) {
     this.idle.add(topic);
     if (this.sweeping === undefined) this.sweepLater(SWEEP_MILLISECONDS);
   }
 
-  /** @param {number} milliseconds Time until idle topics are checked */
+  /** @param {number} milliseconds */
   sweepLater(milliseconds) {
     this.sweeping = setTimeout(() => this.sweep(), milliseconds);
     this.sweeping.unref();
   }
 
-  /** @param {AnyTopic} topic A topic without members and history */
+  /** It has no members, and no history to keep. @param {AnyTopic} topic */
   forget(topic) {
     if (topic === this.everyone) this.everyone = null;
     else this.all.delete(topic.name);
@@ -149,26 +137,20 @@ class ServerTopics {
     if (this.idle.size !== 0) this.sweepLater(forgotten < BUSY_TOPICS ? SWEEP_MILLISECONDS : BUSY_MILLISECONDS);
   }
 
-  /** The server has closed: nothing is kept any more. */
   end() {
     this.isOver = true;
     for (const topic of this.idle) this.forget(topic);
     clearTimeout(this.sweeping);
   }
 
-  /**
-   * Events come in a tick of their own, so that no listener runs inside a call that subscribes or
-   * closes.
-   *
-   * @type {(topic: AnyTopic, event: string) => void}
-   */
+  /** In a tick of their own: no listener runs inside a call that subscribes or closes. @type {(topic: AnyTopic, event: string) => void} */
   report(topic, event) {
     if (topic === this.everyone || this.server.listenerCount('topic') === 0) return;
     if (this.news.push([topic.name, event]) === 1) process.nextTick(emitNews, this);
   }
 }
 
-/** @param {ServerTopics} topics The topics of a server */
+/** @param {ServerTopics} topics */
 function emitNews(topics) {
   const { news, server } = topics;
   topics.news = [];
@@ -176,7 +158,7 @@ function emitNews(topics) {
   try {
     while (next < news.length) server.emit('topic', ...news[next++]);
   } finally {
-    // A listener has thrown; the remaining events come before new ones.
+    // A listener has thrown. The remaining events come before new ones.
     if (next < news.length) {
       if (topics.news.length === 0) process.nextTick(emitNews, topics);
       topics.news.unshift(...news.slice(next));
@@ -184,7 +166,7 @@ function emitNews(topics) {
   }
 }
 
-/** Made on first use. @type {(server: Server) => ServerTopics} */
+/** @param {Server} server */
 function topicsOf(server) {
   return (server._topics ??= new ServerTopics(server));
 }

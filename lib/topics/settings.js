@@ -1,6 +1,6 @@
 'use strict';
 
-// The settings that `topicOptions` returns for a topic.
+// What `topicOptions` returns for a topic.
 
 const { HIGH_WATER_MARK, SLOW } = require('../base/layout');
 const { LONGEST_DELAY, checkValue, wrongType } = require('../base/checks');
@@ -24,15 +24,11 @@ const RANGES = [
 ];
 
 /**
- * @typedef {object} Settings
- * @property {number} slow One of SLOW
- * @property {number} limit Bytes that may wait for a connection before it is slow
- * @property {number} history Messages that are kept; 0: there are no positions
- * @property {number} ttl Milliseconds for which a message is kept; 0 is without end
- * @property {number} maxBytes Bytes of the messages that are kept; 0 is no limit
- * @property {number} positionTtl Milliseconds for which a topic without subscribers keeps its
- *   position, since the last message
- * @property {{ before: string, after: string } | null} stamp
+ * `slow`: one of SLOW. `limit`: bytes that may wait before a connection is slow. `history`: messages kept (0: no
+ * positions), for `ttl` milliseconds (0: without end), up to `maxBytes` (0: no limit). `positionTtl`: milliseconds
+ * since the last message for which a topic without subscribers keeps its position.
+ *
+ * @typedef {Record<'slow' | 'limit' | 'history' | 'ttl' | 'maxBytes' | 'positionTtl', number> & { stamp: { before: string, after: string } | null }} Settings
  */
 
 /** @type {Readonly<Settings>} */
@@ -46,11 +42,11 @@ const DEFAULTS = Object.freeze({
   stamp: null,
 });
 
-/** The settings of a topic. @type {(given: unknown) => Readonly<Settings>} @throws {TypeError | RangeError} */
+/** @type {(given: unknown) => Readonly<Settings>} */
 function settingsOf(given) {
   if (given === undefined || given === null) return DEFAULTS;
   const options = /** @type {TopicOptions & { then?: unknown }} */ (given);
-  // Its settings come when the topic has been made.
+  // The topic is made before a Promise resolves.
   if (typeof options.then === 'function') throw wrongType('topicOptions()', 'an object, not a Promise', given);
   checkOptions(given, Object.keys(DEFAULTS), 'topicOptions()');
   const settings = /** @type {Settings} */ ({ ...DEFAULTS, stamp: stampOf(options.stamp) });

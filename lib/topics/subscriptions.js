@@ -12,34 +12,29 @@ const { topicsOf } = require('./server-topics');
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
 
-/** The most topics that a connection leaves in one turn when it ends. */
+/** Topics that an ended connection leaves per turn. */
 const MOST_PARTED = 4096;
 
-/** The most topics whose losses are counted, unless the connection is in more. */
+/** Topics whose losses are counted, unless the connection is in more. */
 const MOST_LOSSES = 1024;
 
-/** The topics of a connection. */
 class Subscriptions {
-  /** @param {WebSocket} ws A connection of a server */
+  /** @param {WebSocket} ws */
   constructor(ws) {
     this.ws = ws;
     this.topics = topicsOf(/** @type {Server} */ (ws._owner));
     /** @type {Set<AnyTopic>} */
     this.joined = new Set();
-    /**
-     * Callbacks that wait for an answer, by the number of the request.
-     *
-     * @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null}
-     */
+    /** Waiting callbacks, by request. @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null} */
     this.pending = null;
-    /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
+    /** By name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
   }
 
   /**
    * Returns false if `topicOptions` has closed the connection.
    *
-   * @type {(name: string, since: Position | 'oldest' | undefined, callback: SubscribedCallback | undefined) => boolean}
+   * @type {(name: string, since?: Position | 'oldest', callback?: SubscribedCallback) => boolean}
    */
   join(name, since, callback) {
     const { topics } = this;
@@ -66,7 +61,7 @@ class Subscriptions {
     if (topic.size === 1) this.topics.woke(topic);
   }
 
-  /** @type {(name: string) => boolean} */
+  /** @param {string} name */
   quit(name) {
     const topic = this.topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
@@ -90,12 +85,7 @@ class Subscriptions {
     this.partAll(joined.values());
   }
 
-  /**
-   * A connection may be in a hundred thousand topics: it is taken out of some in each turn of the
-   * event loop.
-   *
-   * @type {(joined: IterableIterator<AnyTopic>) => void}
-   */
+  /** A connection may be in 100,000 topics: it leaves some per turn of the event loop. @param {IterableIterator<AnyTopic>} joined */
   partAll(joined) {
     let left = MOST_PARTED;
     for (let next = joined.next(); !next.done; next = joined.next()) {
@@ -105,7 +95,7 @@ class Subscriptions {
     }
   }
 
-  /** @type {(topic: AnyTopic, count: number) => void} */
+  /** @type {import('../connection/state').Membership['lost']} */
   lost(topic, count) {
     topic.dropped += count;
     this.ws._owner?._counts.lost(topic.name, count);
@@ -113,11 +103,7 @@ class Subscriptions {
     this.ws.emit('dropped', topic.name, count);
   }
 
-  /**
-   * The history no longer had the messages that it lacked.
-   *
-   * @type {(topic: AnyTopic, from: number, to: number) => void}
-   */
+  /** The history no longer had messages that the connection lacked. @type {import('../connection/state').Membership['passed']} */
   passed(topic, from, to) {
     const { epoch, name } = topic;
     if (epoch === null) return;
@@ -126,11 +112,7 @@ class Subscriptions {
     this.ws.emit('gap', name, { epoch, offset: from }, { epoch, offset: to });
   }
 
-  /**
-   * Counts of its messages that the connection did not get, to be increased.
-   *
-   * @type {(name: string) => TopicLosses}
-   */
+  /** Counts of messages that the connection missed, to be increased. @type {(name: string) => TopicLosses} */
   lossOf(name) {
     this.losses ??= new Map();
     let loss = this.losses.get(name);
@@ -156,12 +138,12 @@ class Subscriptions {
   }
 }
 
-/** @type {(ws: WebSocket) => boolean} */
+/** @param {WebSocket} ws */
 function isOpen(ws) {
   return ws._readyState === OPEN && (ws._bits & GONE) === 0;
 }
 
-/** Made on first use. @type {(ws: WebSocket) => Subscriptions} */
+/** @param {WebSocket} ws */
 function subscriptionsOf(ws) {
   const extra = ws._ensureExtra();
   if (extra.topics === null) {

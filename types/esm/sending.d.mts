@@ -37,7 +37,7 @@ export interface SendOptions {
   compress?: boolean | undefined;
   /** Whether this is the last fragment of the message. Default: true */
   fin?: boolean | undefined;
-  /** Default: as the role demands. The reactor's connections ignore it. */
+  /** Whether to mask the frame. Default: true for a client. A prepared message ignores it. */
   mask?: boolean | undefined;
 }
 

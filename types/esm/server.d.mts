@@ -87,8 +87,8 @@ export interface ServerOptions<
    * is valid until the listener returns, or until its first `await`. Its memory is then used for
    * the next messages, and views of it that the program has kept have length 0. Copy what you keep:
    * `Buffer.from(data)`. The same holds for pings and pongs. An ArrayBuffer or a Blob of
-   * `binaryType` is always yours, and so are the messages of connections over TLS and other
-   * streams. Not in ws. Default: 'owned'
+   * `binaryType` is always yours, and so is a message over TLS or another Duplex. Not in ws.
+   * Default: 'owned'
    */
   messages?: 'owned' | 'borrowed' | undefined;
   /**
@@ -137,10 +137,10 @@ export interface ServerOptions<
   reactors?: number | undefined;
   /**
    * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
-   * - 1; 0 is no limit. Above it, connections are closed with 1013: those first whose messages were
-   * left lying or trickle. Beside reactor threads, clients and connections over TLS and other streams
-   * have the same amount once more. The value of a thread's first server counts. Not in ws. Default: 256
-   * MiB
+   * - 1; 0 is no limit. Above it, connections are closed with 1013, first those whose messages
+   * stall or trickle. With reactor threads, connections of the JavaScript thread, such as over TLS,
+   * have the same amount once more. The value of a thread's first server counts. Not in ws. Default:
+   * 256 MiB
    */
   unfinishedBudget?: number | undefined;
   /**
