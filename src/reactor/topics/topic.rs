@@ -1,4 +1,4 @@
-//! One topic: its settings, its members, its history.
+//! One topic: its settings, members and history.
 
 use crate::bridge::layout::{
     SLOW_CATCH_UP, SLOW_CLOSE, SLOW_DROP, SLOW_LATEST, TOPIC_HISTORY, TOPIC_LIMIT, TOPIC_MAX_BYTES,
@@ -8,22 +8,16 @@ use crate::bridge::layout::{
 use super::ring::Ring;
 use crate::reactor::ConnectionId;
 
-/// The ways to treat a message to a slow member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slow {
-    /// The message is queued like any other.
     Queue,
-    /// The member does not get the message.
     Drop,
-    /// The last message of each key is kept until the member is no longer slow.
     Latest,
-    /// The member gets the message from the history once the member is no longer slow.
     CatchUp,
-    /// The member is closed.
     Close,
 }
 
-/// The bounds of slow members, and their treatment.
+/// When a member is slow, and what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Patience {
     pub(super) slow: Slow,
@@ -33,14 +27,13 @@ pub(super) struct Patience {
 
 pub(super) struct Topic {
     pub(super) patience: Patience,
-    /// Connections whose memberships have not been taken back yet: some may be gone.
+    /// Some may have ended: their memberships are taken back later.
     pub(super) members: Vec<ConnectionId>,
     /// Boxed: many topics have none.
     pub(super) ring: Option<Box<Ring>>,
 }
 
 impl Topic {
-    /// A topic without members, from the words of its record.
     pub(super) fn new(words: &[u32; TOPIC_WORDS]) -> Self {
         let [slow, limit, history, ttl, max_bytes] =
             [TOPIC_SLOW, TOPIC_LIMIT, TOPIC_HISTORY, TOPIC_TTL, TOPIC_MAX_BYTES].map(|word| words[word]);
