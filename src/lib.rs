@@ -12,9 +12,9 @@
 //!
 //! # In Rust
 //!
-//! The reactor serves Rust programs too, without Node: implement [`reactor::Handler`], give it to
+//! The reactor also serves Rust programs without Node: implement [`reactor::Handler`], give it to
 //! [`reactor::Reactor::with_handler`], and let a thread run that. `examples/rust/echo.rs` is the
-//! smallest server, `examples/rust/chat.rs` has a second thread that sends.
+//! smallest server; `examples/rust/chat.rs` has a second thread that sends.
 
 pub mod engine;
 

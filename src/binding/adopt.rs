@@ -7,10 +7,10 @@ use std::net::TcpStream;
 
 use crate::reactor::BoundListener;
 
-/// Under a descriptor of its own, closed on exec: Node closes `fd`.
+/// A copy of the descriptor, closed on exec. Node closes `fd` itself.
 ///
 /// # Errors
-/// The system's: `fd` is not open, or there are no descriptors left.
+/// The system's: `fd` is not open, or no descriptors are left.
 #[cfg(unix)]
 pub(super) fn duplicate(fd: i32) -> io::Result<TcpStream> {
     owned(fd).map(TcpStream::from)
@@ -36,7 +36,7 @@ fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
     borrowed.try_clone_to_owned()
 }
 
-/// libuv binds a socket to its completion port for good, so there is nothing to duplicate.
+/// libuv binds a socket to its completion port for good, so it cannot be duplicated.
 #[cfg(not(unix))]
 pub(super) fn duplicate(_fd: i32) -> io::Result<TcpStream> {
     Err(io::ErrorKind::Unsupported.into())

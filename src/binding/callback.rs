@@ -1,5 +1,5 @@
-//! A call from the event loop into JavaScript, as Node makes its own: with microtasks and ticks
-//! after it. Also values that stay, and a hook for the environment's end.
+//! A call from the event loop into JavaScript, as Node makes its own: microtasks and ticks run
+//! after it. Also references to values, and a hook for the environment's end.
 #![expect(unsafe_code, reason = "Node-API has this for C only")]
 
 use std::cell::Cell;
@@ -9,7 +9,6 @@ use std::ptr;
 use napi::bindgen_prelude::{Function, JsObjectValue, Object};
 use napi::{Env, Error, JsValue, Result, Status, sys};
 
-/// For the event loop, on its environment's thread.
 pub(super) struct Callback {
     function: Reference,
     context: sys::napi_async_context,
@@ -34,7 +33,7 @@ impl Callback {
         Ok(Self { function, context })
     }
 
-    /// Whether the function stays although nothing else refers to it.
+    /// Whether this keeps the function alive when nothing else does.
     pub(super) fn hold(&self, does: bool) {
         self.function.hold(does);
     }
@@ -44,7 +43,7 @@ impl Callback {
     pub(super) fn call(&self) {
         let (env, context) = (self.function.env, self.context);
         let (mut handles, mut scope) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the environment lives, for its cleanup hook drops this; the loop calls on its
+        // SAFETY: the environment lives, because its cleanup hook drops this. The loop calls on its
         // thread, with no JavaScript on the stack. Scopes are closed in reverse order.
         unsafe {
             if sys::napi_open_handle_scope(env, &mut handles) != OK {
@@ -67,12 +66,12 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        // SAFETY: it was made in this environment, which lives: see `call`.
+        // SAFETY: made in this environment, which lives: see `call`.
         unsafe { sys::napi_async_destroy(self.function.env, self.context) };
     }
 }
 
-/// A JavaScript value, for its environment's thread; dropped by the cleanup hook at the latest.
+/// A JavaScript value, used on its environment's thread; the cleanup hook drops it at the latest.
 pub(super) struct Reference {
     env: sys::napi_env,
     raw: sys::napi_ref,
@@ -80,7 +79,7 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// `held`: whether the value stays although nothing else refers to it.
+    /// `held`: whether this keeps the value alive when nothing else does.
     pub(super) fn new<'env>(env: &Env, value: &impl JsValue<'env>, held: bool) -> Result<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: the environment and the value belong to the running call; the result is a live
@@ -94,7 +93,7 @@ impl Reference {
             return;
         }
         let mut count = 0;
-        // SAFETY: made in this environment, which lives; it counts one exactly while it is held.
+        // SAFETY: made in this environment, which lives. The count is 1 exactly while it is held.
         unsafe {
             if does {
                 sys::napi_reference_ref(self.env, self.raw, &mut count);
@@ -104,7 +103,7 @@ impl Reference {
         }
     }
 
-    /// For the open handle scope; `None` when it has been collected.
+    /// Valid in the open handle scope; `None` if it has been collected.
     fn value(&self) -> Option<sys::napi_value> {
         let mut value = ptr::null_mut();
         // SAFETY: made in this environment, which lives.
@@ -120,7 +119,7 @@ impl Drop for Reference {
     }
 }
 
-/// Calls `hook` before the environment ends, which waits for its argument to be dropped.
+/// Calls `hook` before the environment ends; the end waits until the hook's argument is dropped.
 pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Result<CleanupHook> {
     let hook: Box<Hook> = Box::new(Box::new(hook));
     let (hook, mut handle) = (Box::into_raw(hook), ptr::null_mut());
@@ -133,7 +132,7 @@ pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Res
     Ok(CleanupHook { handle, hook })
 }
 
-/// A hook that was not called yet; its owner drops it when it is called.
+/// A hook that was not called yet; its owner drops this when it is.
 pub(super) struct CleanupHook {
     handle: sys::napi_async_cleanup_hook_handle,
     hook: *mut Hook,
@@ -174,8 +173,8 @@ const PENDING: sys::napi_status = sys::Status::napi_pending_exception;
 /// As for [`Callback::call`].
 unsafe fn report(env: sys::napi_env) {
     let mut error = ptr::null_mut();
-    // SAFETY: as the caller promises. Node refuses the second call where no JavaScript may run any
-    // more.
+    // SAFETY: as the caller promises. Node refuses the second call where JavaScript may no longer
+    // run.
     unsafe {
         if sys::napi_get_and_clear_last_exception(env, &mut error) == OK {
             sys::napi_fatal_exception(env, error);

@@ -1,9 +1,8 @@
-//! The calls of every turn, and of programs that look at `bufferedAmount` before they send. The
-//! calls take no arguments: both sides exchange `u32` words at places that both know.
+//! The calls of every turn, and of programs that look at `bufferedAmount` before they send. They
+//! take no arguments: both sides exchange `u32` words at agreed places.
 //!
-//! A method of a class costs Node-API and napi-rs 0.6 us before it does anything, and 0.1 us for
-//! each typed array. With a few messages per turn that was more than all else that
-//! JavaScript's side does.
+//! A method of a class costs 0.6 us in Node-API and napi-rs, and 0.1 us more for each typed array:
+//! with a few messages per turn, more than all else on JavaScript's side.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -36,34 +35,29 @@ use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
 use super::threads::Flushed;
 
-/// Bytes of an arena for which the cache matters: 64 KiB.
+/// For an arena of this many bytes the cache matters.
 const WORTH_EXCHANGE: usize = 64 << 10;
 
-/// JavaScript's end of the exchange, in both directions.
 pub(super) struct Crossing {
-    /// One link of each reactor, that of the one on this thread first.
+    /// One per reactor; the one on this thread comes first.
     pub(super) links: Vec<Arc<Link>>,
     drives: Rc<Drives>,
-    /// The array of records and the words behind them.
+    /// The array of records and the words after it.
     words: LentWords,
-    /// The arena that JavaScript fills.
     arena: Option<Box<dyn Lent>>,
-    /// Bytes of the arena that was flushed last, until JavaScript has asked for it again.
+    /// Bytes of the arena that was flushed last, until `exchange` asks for it again.
     flushed: usize,
-    /// Large payloads of the records in it.
     pub(super) large: Vec<Large>,
-    /// The batch that JavaScript has drained last, until it drains the next.
+    /// The batch that JavaScript drained last, until it drains the next.
     pub(super) current: Option<Box<Batch>>,
     /// The records of the last chunk, until JavaScript has dealt with them.
     passed: Option<Passed>,
-    /// The number of the reactor of that batch.
+    /// The number of the reactor that `current` came from.
     turn: usize,
-    /// Batches that have been taken from each of several reactors, and come next.
+    /// Batches that come next, one from each of several reactors, with the reactor's number.
     taken: VecDeque<(usize, Box<Batch>)>,
     delivered: Rc<Delivered>,
-    /// Time from the report of the system until a batch was taken.
     pub(super) delays: Histogram,
-    /// Records of the batches that were taken.
     pub(super) batches: Histogram,
 }
 
@@ -91,7 +85,7 @@ impl Crossing {
         }
     }
 
-    /// A large payload of the batch, or of the chunk, that JavaScript has now.
+    /// A large payload of the batch or chunk that JavaScript has now.
     pub(super) fn large_payload(&self, index: usize) -> Option<&[u8]> {
         let batch = self.current.as_ref().map(|batch| &batch.large);
         let large = self.passed.as_ref().map(|passed| &passed.large).or(batch)?;
@@ -110,7 +104,6 @@ impl Crossing {
         Ok(())
     }
 
-    /// Lends an arena; the first one is filled first.
     pub(super) fn lend_arena(&mut self, memory: Box<dyn Lent>) {
         if self.arena.is_none() {
             self.arena = Some(memory);
@@ -144,8 +137,8 @@ impl Crossing {
         outcome
     }
 
-    /// Fills the arena that was flushed last again, if the reactor is done with it: two arenas that
-    /// take turns need twice as much of the cache. A short arena needs little.
+    /// Fills the arena that was flushed last again, if the reactor is done with it: two arenas in
+    /// alternation need twice as much of the cache. A short arena needs little.
     fn exchange(&mut self) {
         if std::mem::take(&mut self.flushed) < WORTH_EXCHANGE {
             return;
@@ -203,8 +196,8 @@ impl Crossing {
 
     fn next_batch(&mut self) -> Option<Box<Batch>> {
         self.take().or_else(|| {
-            // The bells are answered before the last look: a batch published later rings again.
-            // Those of the reactors in threads are one.
+            // The bells are answered before the last look: a batch published later rings again. The
+            // reactors in threads share one bell.
             for link in self.links.iter().take(2) {
                 link.inbox.bell().answer();
             }
@@ -212,7 +205,6 @@ impl Crossing {
         })
     }
 
-    /// The oldest batch of the reactor that has the streams.
     fn next_of_streams(&mut self) -> Option<Box<Batch>> {
         let inbox = &self.links.get(INLINE)?.inbox;
         inbox.bell().answer();
@@ -221,8 +213,8 @@ impl Crossing {
         Some(batch)
     }
 
-    /// A chunk has come from the stream of the connection in the `ASKED_` words, see `PUMPED`; nothing
-    /// refers to it when this returns. False: the stream is not to be read before it is told so.
+    /// Reads a chunk of the stream in the `ASKED_` words, see `PUMPED`. Nothing refers to the chunk
+    /// afterwards. False: the stream must not be read until it is told to resume.
     fn pump(&mut self, chunk: LentMemory) -> Result<bool> {
         self.free_flows();
         let id = self.asked();
@@ -247,7 +239,6 @@ impl Crossing {
         Ok(whole)
     }
 
-    /// Something else has happened to that stream, one of `STREAM_`.
     fn stream_event(&mut self, event: u32) {
         self.free_flows();
         let id = self.asked();
@@ -261,21 +252,19 @@ impl Crossing {
         self.pour();
     }
 
-    /// Lends memory for what streams write.
     pub(super) fn lend_flows(&mut self, memory: Box<dyn Lent>) {
         let waiting = self.drives.inline.outlet.lend(memory);
         self.drives.inline.on_streams(|reactor| reactor.serve_flows(waiting));
         self.pour();
     }
 
-    /// The memory for what streams write is free, if JavaScript says so.
     fn free_flows(&mut self) {
         if self.words.replace(FLOWS_FREE, 0) != 0 {
             self.drives.inline.outlet.rewind();
         }
     }
 
-    /// Copies what streams are to do to the words.
+    /// Copies what streams are to do into the words.
     pub(super) fn pour(&mut self) {
         let wishes = self.wishes();
         let outlet = &self.drives.inline.outlet;
@@ -302,10 +291,9 @@ impl Crossing {
         }
     }
 
-    /// The bits of `STREAMS_WAIT`.
     fn wishes(&self) -> u32 {
         let (waits, starves) = self.links.get(INLINE).map(|link| link.inbox.wishes()).unwrap_or_default();
-        // Their memory is to be given back.
+        // The memory of large payloads is to be given back.
         let is_large = self.passed.as_ref().is_some_and(|passed| !passed.large.is_empty());
         u32::from(waits) | u32::from(starves || is_large) << 1
     }
@@ -316,12 +304,12 @@ impl Crossing {
         ConnectionId { slot: word(ASKED_SLOT), generation: word(ASKED_GENERATION) }
     }
 
-    /// The oldest batch of the first reactor that has one, beginning behind the last.
+    /// The oldest batch of the first reactor that has one, starting after the last one served.
     fn take(&mut self) -> Option<Box<Batch>> {
         if self.taken.is_empty() {
             let (number, batch) = self.take_behind(self.turn, self.links.len())?;
             if self.links.len() > 1 && batch.openings() != 0 {
-                // Ends that other reactors have reported come first.
+                // Ends reported by other reactors come before these openings.
                 let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
                 self.taken = others.flatten().collect();
             }
@@ -332,8 +320,7 @@ impl Crossing {
         Some(batch)
     }
 
-    /// The oldest batch of the first reactor that has one, among the `count` behind reactor
-    /// `number`.
+    /// As `take`, among the `count` reactors after reactor `number`.
     fn take_behind(&self, number: usize, count: usize) -> Option<(usize, Box<Batch>)> {
         let numbers = (1..=count).map(|behind| (number + behind) % self.links.len());
         numbers.into_iter().find_map(|number| Some((number, self.links.get(number)?.inbox.take()?)))
@@ -352,40 +339,38 @@ impl Crossing {
     }
 }
 
-/// The calls, as functions of JavaScript. None of them calls JavaScript.
+/// None of these functions calls JavaScript.
 #[napi(object, object_from_js = false)]
 pub struct Calls<'env> {
-    /// Flushes, gives the last batch back, and moves the oldest one to JavaScript: its records to the
-    /// array, and the place of its bytes to the `DRAINED_` words after them. Returns the number of
-    /// records; 0 when nothing waits.
+    /// Flushes, gives the last batch back, and moves the oldest one to JavaScript: its records to
+    /// the array, the place of its bytes to the `DRAINED_` words. Returns the number of records; 0
+    /// when nothing waits.
     pub drain: Function<'env, (), u32>,
-    /// Notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records of the batch that it
-    /// drained last, and goes on with the others later: peers that wait for the former wait no longer.
+    /// Notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records of the current
+    /// batch and takes the others later. Peers that wait for the former wait no longer.
     pub deliver: Function<'env, (), ()>,
-    /// Hands the first `FLUSHED_BYTES` bytes of the arena, and the payloads that `addLarge` collected, to
-    /// the reactors. `FLUSHED_NEXT` then names the arena to be filled next, as after `drain`.
+    /// Hands the first `FLUSHED_BYTES` bytes of the arena, and the payloads of `addLarge`, to the
+    /// reactors. `FLUSHED_NEXT` then names the arena to fill next, as after `drain`.
     pub flush: Function<'env, (), ()>,
-    /// Does the same, without a thread, and takes its argument for the payload of the last record, which
-    /// is a large one: from where it is, without a copy.
+    /// As `flush`, without a thread: its argument is the payload of the last record, a large one,
+    /// and is used in place without a copy.
     pub flush_with: Function<'env, Uint8Array, ()>,
-    /// Lends its argument for batches, to the reactor whose batch was drained last: a whole ArrayBuffer
-    /// of `LENT_BYTES` or more that JavaScript does not touch before a drain hands it over under the
-    /// number in the word `LENT_ID`.
+    /// Lends its argument for batches to the reactor whose batch was drained last: a whole
+    /// ArrayBuffer of `LENT_BYTES` or more, which JavaScript does not touch until a drain hands it
+    /// over under the number in `LENT_ID`.
     pub lend: Function<'env, Uint8Array, ()>,
-    /// For the connection in the `ASKED_` words: the bytes of its sends that the kernel has, minus bytes
-    /// of its topics that wait; infinite when it is gone.
+    /// For the connection in the `ASKED_` words: bytes of its sends that the kernel has, minus
+    /// bytes of its topics that wait; infinite when it has ended.
     pub bytes_settled: Function<'env, (), f64>,
-    /// The number of the event loop's turn, as in `DRAINED_TURN`.
     pub loop_turn: Function<'env, (), u32>,
-    /// Schedules `wake` for the event loop's next turn, before that reads any socket. Returns false if
+    /// Schedules `wake` for the event loop's next turn, before any socket is read. Returns false if
     /// that is impossible.
     pub call_next: Function<'env, (), bool>,
-    /// Has a chunk of the stream in the `ASKED_` words read. Returns false if the stream is not to be read
-    /// before `FLOW_RESUME`.
+    /// Reads a chunk of the stream in the `ASKED_` words. Returns false if the stream must not be
+    /// read before `FLOW_RESUME`.
     pub pump: Function<'env, Uint8Array, bool>,
-    /// Reports something else of that stream, one of `STREAM_`.
+    /// Reports another event of that stream, one of `STREAM_`.
     pub stream_event: Function<'env, u32, ()>,
-    /// Puts what there is to do with streams into the words.
     pub pour: Function<'env, (), ()>,
 }
 

@@ -1,4 +1,4 @@
-//! Options of permessage-deflate.
+//! Options of permessage-deflate. Numbers out of range count as the nearest in range.
 
 use std::time::Duration;
 
@@ -8,14 +8,12 @@ use crate::engine::deflate::{Params, Settings, Strategy};
 use crate::engine::handshake::extensions::{Acceptance, WindowBits};
 use crate::reactor::DeflateConfig;
 
-/// The `perMessageDeflate` of a listener; numbers out of range count as the nearest in range.
 #[napi(object)]
 pub struct DeflateOptions {
     pub settings: DeflateSettings,
     pub acceptance: AcceptanceOptions,
 }
 
-/// What an end accepts; numbers out of range count as the nearest in range.
 #[napi(object)]
 pub struct AcceptanceOptions {
     /// true: always, false: an offer with it is declined, undefined: as the client offers.
@@ -28,7 +26,6 @@ pub struct AcceptanceOptions {
     pub client_max_window_bits: i32,
 }
 
-/// How this end compresses; numbers out of range count as the nearest in range.
 #[napi(object)]
 pub struct DeflateSettings {
     /// -1 to 9.
@@ -43,7 +40,6 @@ pub struct DeflateSettings {
     pub release_after: f64,
 }
 
-/// As JavaScript has negotiated it.
 #[napi(object)]
 pub struct NegotiatedDeflate {
     pub settings: DeflateSettings,
@@ -73,7 +69,6 @@ impl AcceptanceOptions {
 }
 
 impl DeflateSettings {
-    /// For a connection, whose parameters are negotiated.
     pub(super) fn config(&self) -> DeflateConfig {
         let release_after = millis(self.release_after);
         DeflateConfig {
@@ -115,7 +110,7 @@ fn window_bits(bits: i32) -> u8 {
 }
 
 pub(super) fn millis(millis: f64) -> Duration {
-    /// Of Node's timers; about 24 days.
+    /// The longest of Node's timers, about 24 days.
     const LONGEST: f64 = 2_147_483_647.0;
     Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)
 }

@@ -1,7 +1,7 @@
-//! The reactors of an environment: one on the JavaScript thread, which has the streams, and those in
-//! threads, once a server has asked for them. Without threads the first has the sockets too.
+//! The reactors of an environment: one on the JavaScript thread, which has the streams, and those
+//! in threads once a server asks for them. Without threads the first one has the sockets too.
 //!
-//! A reactor has the number of its link: [`INLINE`], and those in threads follow.
+//! Reactors have the numbers of their links: [`INLINE`], then the threads.
 
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -23,7 +23,6 @@ pub(super) const INLINE: usize = 0;
 pub(super) struct Drives {
     pub(super) inline: Rc<Inline>,
     threads: OnceCell<Threads>,
-    /// The threads have ended before the environment.
     ended: Cell<bool>,
 }
 
@@ -32,12 +31,11 @@ impl Drives {
         Self { inline, threads: OnceCell::new(), ended: Cell::new(false) }
     }
 
-    /// From now on these have the sockets.
+    /// From now on `threads` have the sockets.
     pub(super) fn start(&self, threads: Threads) {
         let _only_once = self.threads.set(threads);
     }
 
-    /// Whether there is no thread.
     pub(super) fn is_inline(&self) -> bool {
         self.threads().is_none()
     }
@@ -46,7 +44,6 @@ impl Drives {
         self.threads.get().filter(|_| !self.ended.get())
     }
 
-    /// The reactors that have sockets.
     pub(super) fn sockets(&self) -> Range<usize> {
         match self.threads() {
             Some(threads) => INLINE + 1..INLINE + 1 + threads.count(),
@@ -54,7 +51,6 @@ impl Drives {
         }
     }
 
-    /// The reactor that a slot belongs to.
     pub(super) fn of_slot(&self, slot: u32) -> usize {
         match self.threads() {
             Some(threads) if slot < PIPE_SLOTS => INLINE + 1 + threads.of_slot(slot),
@@ -72,18 +68,16 @@ impl Drives {
         }
     }
 
-    /// Sends a command to each reactor.
     pub(super) fn submit_all(&self, command: impl Fn() -> Command) -> Result<()> {
         (INLINE..self.sockets().end).try_for_each(|number| self.submit(number, command()))
     }
 
-    /// Sends a command to each reactor that has sockets.
     pub(super) fn submit_to_sockets(&self, command: impl Fn() -> Command) -> Result<()> {
         self.sockets().try_for_each(|number| self.submit(number, command()))
     }
 
-    /// Hands the records of an arena over; `mixed`: some of them are not for a socket. Without a thread
-    /// `last` may be the payload of the last record.
+    /// `mixed`: some records are not for a socket. `last`: without a thread, the payload of the
+    /// last record.
     pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>, mixed: bool) -> Flushed {
         let flushed = |next, outcome| Flushed { next, wanting: false, outcome };
         let Some(threads) = self.threads() else { return flushed(self.inline.flush(arena, last), Ok(())) };
@@ -96,18 +90,18 @@ impl Drives {
         let large = std::mem::take(&mut arena.large);
         let buffer = |number: usize| threads.buffer(number.wrapping_sub(INLINE + 1));
         let chunks = split(arena.bytes(), large, threads.count(), |slot| self.of_slot(slot), buffer);
-        // The one on this thread applies its own at once, so it comes last.
+        // The reactor on this thread applies its chunk at once, so it comes last.
         let mut chunks = chunks.into_iter().enumerate().rev().filter(|(_, chunk)| !chunk.bytes.is_empty());
         let outcome = chunks.try_for_each(|(number, chunk)| self.submit(number, Command::Chunk(chunk)));
         flushed(arena.memory, outcome)
     }
 
-    /// For the memory of arenas. `None`: there is no thread, and one arena is enough.
+    /// For the memory of arenas. `None` without threads: one arena is enough.
     pub(super) fn outbox(&self) -> Option<&Outbox<Command>> {
         self.threads()?.outbox()
     }
 
-    /// Reports that credit was given back for which a reactor waits.
+    /// Reports credit that was given back to a reactor that waits for it.
     pub(super) fn give_credit(&self, number: usize) -> Result<()> {
         match (number.checked_sub(INLINE + 1), self.threads()) {
             (Some(thread), Some(threads)) => threads.give_credit(thread),
@@ -118,7 +112,7 @@ impl Drives {
         }
     }
 
-    /// Ends the reactors after an attempt to write the queued bytes.
+    /// Ends the reactors after one attempt to write the queued bytes.
     pub(super) fn stop(&self) {
         self.inline.stop();
         if let Some(threads) = self.threads.get() {
@@ -126,8 +120,8 @@ impl Drives {
         }
     }
 
-    /// Ends the threads, one of which has died. What is for them goes to the other reactor, which has none
-    /// of their connections.
+    /// Ends the threads after one of them has died. Their commands then go to the reactor on this
+    /// thread, which has none of their connections.
     pub(super) fn end_threads(&self) {
         if let Some(threads) = self.threads() {
             threads.stop();
@@ -135,7 +129,8 @@ impl Drives {
         }
     }
 
-    /// Ends the reactors for good. `until_closed` is dropped when the loop has closed their handles.
+    /// Ends the reactors for good. `until_closed` is dropped once the loop has closed their
+    /// handles.
     pub(super) fn close<T: 'static>(&self, until_closed: T) {
         let until_closed = Rc::new(until_closed);
         self.inline.close(&until_closed);

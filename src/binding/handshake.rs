@@ -9,15 +9,13 @@ use super::deflate::AcceptanceOptions;
 use crate::engine::handshake::extensions::{self, confirm, negotiate};
 use crate::engine::handshake::{self, Fault, subprotocol};
 
-/// An error to be thrown.
 #[napi(object, object_from_js = false)]
 pub struct HeaderFault {
-    /// The name of its class.
     pub class: &'static str,
     pub message: String,
 }
 
-/// The checks before `shouldHandle`. Returns the first that failed, by its name in `REFUSALS`.
+/// The checks before `shouldHandle`. Returns the first one that failed, by its name in `REFUSALS`.
 #[napi(catch_unwind)]
 pub fn check_upgrade(
     method: Option<String>,
@@ -31,7 +29,6 @@ pub fn check_upgrade(
     checked.err().map(|refusal| format!("{refusal:?}").to_uppercase())
 }
 
-/// The value of `Sec-WebSocket-Accept` for a key.
 #[napi(catch_unwind)]
 pub fn accept_key(key: String) -> String {
     text(&handshake::accept_for(key.as_bytes()))
@@ -42,7 +39,7 @@ pub fn parse_subprotocols(header: String) -> Either<Vec<String>, HeaderFault> {
     outcome(subprotocol::parse(once(header.as_bytes())).map(|names| names.into_iter().map(text).collect()))
 }
 
-/// Each extension is its name, then the name and the value of each parameter; without one it is empty.
+/// Each extension is its name, then the name and value of each parameter; a missing value is empty.
 #[napi(catch_unwind)]
 pub fn parse_extensions(header: String) -> Either<Vec<Vec<String>>, HeaderFault> {
     let words = |(name, params): extensions::Extension<'_>| {
@@ -53,8 +50,8 @@ pub fn parse_extensions(header: String) -> Either<Vec<Vec<String>>, HeaderFault>
     outcome(extensions::parse(once(header.as_bytes())).map(|list| list.into_iter().map(words).collect()))
 }
 
-/// The parameters of permessage-deflate that a server answers with, or that a client has to use
-/// after an answer, as the value of the header.
+/// The parameters of permessage-deflate that a server answers with, or that a client must use after
+/// an answer, as a header value.
 #[napi(catch_unwind)]
 pub fn negotiate_deflate(
     header: String,

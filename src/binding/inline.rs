@@ -1,9 +1,8 @@
-//! The reactor without a thread: the event loop of the environment runs its turns, on the
-//! JavaScript thread.
+//! The reactor without a thread: the environment's event loop runs its turns, on the JavaScript
+//! thread.
 //!
-//! The loop watches the reactor's descriptor. A turn with something to report ends with a call
-//! of `wake`, and the reactor does what JavaScript asks for at once, inside the call
-//! that asks.
+//! The loop watches the reactor's descriptor. A turn with something to report ends with a call of
+//! `wake`. What JavaScript asks for is done inside the call that asks.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -24,32 +23,29 @@ use crate::reactor::{Command, Due, Forward, Link, Outlet, Reactor, ReactorConfig
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
 
-/// Turns with something to report before others on the loop have theirs.
+/// Turns in a row with something to report, before others on the loop get theirs.
 const MOST_TURNS: u32 = 16;
 
-/// A reactor on the JavaScript thread.
 pub(super) struct Inline {
-    /// `None` when the reactor has ended. Borrowed for a turn, in which no JavaScript runs.
+    /// `None` once the reactor has ended. Borrowed during a turn, in which no JavaScript runs.
     reactor: RefCell<Option<Reactor<Forward>>>,
     link: Arc<Link>,
-    /// What the streams are to do.
     pub(super) outlet: Outlet,
-    /// The bell was rung, and `wake` has not been called for it.
+    /// The bell rang, and `wake` has not been called for it.
     rung: Arc<AtomicBool>,
-    /// The number of calls of `turn_alone`.
+    /// Calls of `turn_alone`.
     turns: Cell<u32>,
-    /// `wake` is on the stack.
     waking: Cell<bool>,
     /// `wake` is to be called in the next turn of the loop.
     is_wanted: Cell<bool>,
-    /// The time for which the timer has been started.
+    /// When the timer is due.
     armed: Cell<Due>,
     pub(super) wake: Rc<Wake>,
     watch: RefCell<Option<Watch>>,
 }
 
 impl Inline {
-    /// A reactor that the loop of `env` drives. Where that cannot be, `turn` is to be called now and then.
+    /// Where the loop of `env` cannot drive it, `turn_alone` must be called now and then.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
@@ -81,7 +77,6 @@ impl Inline {
         Ok(inline)
     }
 
-    /// Ends the reactor. `until_closed` is dropped when the loop has closed its handles.
     pub(super) fn close<T: 'static>(&self, until_closed: &Rc<T>) {
         self.stop();
         if let Some(watch) = self.watch.take() {
@@ -89,7 +84,6 @@ impl Inline {
         }
     }
 
-    /// Does what JavaScript asks for, inside its call.
     fn act(&self, step: impl FnOnce(&mut Reactor<Forward>)) {
         self.run(|reactor| {
             step(reactor);
@@ -98,7 +92,7 @@ impl Inline {
         self.report_later();
     }
 
-    /// From now on it may have sockets. False: no event loop can watch them.
+    /// Lets it have sockets. False: no event loop can watch them.
     ///
     /// # Errors
     /// The system's: out of descriptors.
@@ -109,24 +103,22 @@ impl Inline {
         Ok(reactor.descriptor().is_some_and(|descriptor| watch.watch(env, descriptor)))
     }
 
-    /// Whether the event loop drives it.
     pub(super) fn is_driven(&self) -> bool {
         self.watch.borrow().is_some()
     }
 
-    /// Where no event loop drives it: a turn.
+    /// A turn, where no event loop drives the reactor.
     pub(super) fn turn_alone(&self) {
         self.turns.set(self.turns.get().wrapping_add(1));
         self.run_once(self.turns.get());
     }
 
-    /// The number of the event loop's turn; 0 if that does not drive it.
+    /// The number of the event loop's turn; 0 if the loop does not drive the reactor.
     pub(super) fn loop_turn(&self) -> u32 {
         self.watch.borrow().as_ref().map_or(0, Watch::turn)
     }
 
-    /// Calls `wake` in the event loop's next turn, before that reads any socket. False: that is
-    /// impossible.
+    /// Before any socket is read. False: that is impossible.
     pub(super) fn call_next(&self) -> bool {
         self.is_wanted.set(true);
         self.arm(Due::Now);
@@ -144,7 +136,7 @@ impl Inline {
         self.act(|reactor| reactor.configure(config));
     }
 
-    /// Does something with streams. The caller takes the records.
+    /// The caller takes the records.
     pub(super) fn on_streams<T>(&self, step: impl FnOnce(&mut Reactor<Forward>) -> T) -> Option<T> {
         let turn = if self.is_driven() { self.loop_turn() } else { self.turns.get() };
         let mut result = None;
@@ -157,13 +149,13 @@ impl Inline {
         result
     }
 
-    /// Does what the command says before it returns.
+    /// The command has been applied when this returns.
     pub(super) fn submit(&self, command: Command) {
         self.act(|reactor| reactor.serve(command));
     }
 
-    /// The records have been applied when this returns, so the arena can be filled again. `last` may be the
-    /// payload of the last.
+    /// The records have been applied when this returns, so the arena can be filled again. `last`
+    /// may be the payload of the last record.
     pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Box<dyn Lent> {
         let large = std::mem::take(&mut arena.large);
         self.act(|reactor| reactor.serve_records(arena.bytes(), large, last));
@@ -189,7 +181,7 @@ impl Inline {
         if why == Reason::Turn && self.is_wanted.take() {
             self.call();
         }
-        // Most of what a message costs when there is little traffic is the way into sleep and back.
+        // With little traffic, going to sleep and waking up is most of the cost of a message.
         let mut turns = 0;
         while turns < MOST_TURNS {
             turns += u32::from(self.turn());
@@ -200,7 +192,7 @@ impl Inline {
         self.report_later();
     }
 
-    /// A turn of the reactor, and of JavaScript if there is something to report. Returns whether
+    /// A turn of the reactor, then of JavaScript if there is something to report. Returns whether
     /// there was.
     fn turn(&self) -> bool {
         self.run_once(self.loop_turn());
@@ -218,13 +210,13 @@ impl Inline {
         self.waking.set(outer);
     }
 
-    /// Whether to look again ahead of the loop, which has nothing else to do at the moment.
+    /// Whether to look again at once, because the loop has nothing else to do.
     fn is_spinning(&self) -> bool {
         let spinning = self.reactor.borrow_mut().as_mut().is_some_and(Reactor::is_spinning);
         spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.event_loop().is_busy())
     }
 
-    /// The bell was rung outside of a turn of the loop: the next turn reports.
+    /// If the bell rang outside of a turn of the loop, the next turn reports.
     fn report_later(&self) {
         if self.rung.load(Ordering::Relaxed) && !self.waking.get() {
             self.arm(Due::Now);
@@ -255,14 +247,14 @@ impl Inline {
             watch.stop();
         }
         self.armed.set(Due::Never);
-        // After the end of the watch, which needs the descriptor.
+        // After the watch has stopped, which needs the descriptor.
         self.reactor.take();
         if self.is_wanted.get() {
             self.arm(Due::Now);
         }
     }
 
-    /// Sees to it that the next turn comes in time; an earlier one does no harm.
+    /// Makes sure that the next turn comes in time; an earlier one does no harm.
     fn arm(&self, due: Due) {
         let Some(watch) = &*self.watch.borrow() else { return };
         match (due, self.armed.get()) {
@@ -275,7 +267,6 @@ impl Inline {
     }
 }
 
-/// The report to an environment whose reactor cannot go on.
 pub(super) fn waiting_failed(error: &io::Error) -> String {
     format!("waiting for events failed: {error}")
 }

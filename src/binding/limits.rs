@@ -1,4 +1,4 @@
-//! The limits of a server, for upgrades that JavaScript decides and for all that peers send.
+//! The limits of a server, for upgrades that JavaScript decides and for what peers send.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ impl JsAdmission {
         Self { shared: Arc::new(Admission::new(limits)) }
     }
 
-    /// Counts an upgrade request and its connection. Returns 0, and `leave` is due when the
-    /// connection is closed; else the number of the denial. `address`: an IP literal, or anything
-    /// else for none.
+    /// Counts an upgrade request and its connection. Returns 0, and `leave` must be called when the
+    /// connection closes; or the number of the denial. `address`: an IP literal; anything else
+    /// means none.
     #[napi(catch_unwind)]
     pub fn enter(&self, address: String) -> u32 {
         #[expect(clippy::disallowed_methods, reason = "when a request comes that a server of Node has read")]
@@ -47,11 +47,10 @@ impl JsAdmission {
 
     #[napi(catch_unwind)]
     pub fn allows(&self, origin: String) -> bool {
-        // JavaScript sees the bytes of fields as latin1; what is not ASCII matches nothing.
+        // JavaScript sees header bytes as latin1; what is not ASCII matches nothing.
         self.shared.allows(Some(origin.as_bytes()))
     }
 
-    /// Counts a denial of JavaScript's.
     #[napi(catch_unwind)]
     pub fn deny(&self, number: u32) {
         if let Some(&denial) = Denial::ALL.iter().find(|denial| u32::from(denial.number()) == number) {
@@ -78,7 +77,7 @@ pub struct JsRates {
 
 #[napi]
 impl JsRates {
-    /// As of [`Rates`]. `bytes` is an integer.
+    /// As in [`Rates`]. `bytes` is an integer.
     #[napi(constructor, catch_unwind)]
     pub fn new(messages: u32, bytes: f64, closes: bool) -> Self {
         Self { shared: Arc::new(Rates::new(messages, bytes as u64, closes)) }

@@ -1,7 +1,7 @@
 //! After a short delivery JavaScript's thread looks for more, for as long as the reactor does.
 //!
-//! A peer that has its answer often asks again at once. Waking a thread on an idle CPU costs more
-//! than the rest of such a message.
+//! A peer that has its answer often asks again at once, and waking a thread on an idle CPU costs
+//! more than the rest of such a message.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,15 +12,13 @@ use crate::reactor::{Link, Spin, Spinner};
 use super::uv::EventLoop;
 use super::wake::Wake;
 
-/// Deliveries in a row before others on the loop have their turn.
+/// Deliveries in a row before others on the loop get their turn.
 const MOST_DELIVERIES: u32 = 16;
-/// Most records of a delivery that is worth it; after more the next come whether a thread looks or
-/// not.
+/// Records of a delivery up to which a look is worth it; after more, the next come anyway.
 const LITTLE: usize = 4;
-/// Microseconds, whatever the reactor may do: the other work of the loop waits meanwhile.
+/// Microseconds, even where the reactor may look longer: the loop's other work waits meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
-/// What JavaScript has taken since the last look.
 #[derive(Default)]
 pub(super) struct Delivered {
     pub(super) records: Cell<usize>,
@@ -29,7 +27,7 @@ pub(super) struct Delivered {
 }
 
 pub(super) struct Lingering {
-    /// One for each reactor; they share one bell.
+    /// Of the threads, which share one bell.
     links: Vec<Arc<Link>>,
     delivered: Rc<Delivered>,
     spinner: RefCell<Spinner>,
@@ -44,8 +42,8 @@ impl Lingering {
         Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
     }
 
-    /// Calls JavaScript, which takes all batches, and again for batches that come soon after, unless
-    /// the loop has something else to do.
+    /// Calls JavaScript, which takes all batches; then again for batches that come soon after,
+    /// unless the loop has other work.
     pub(super) fn deliver(&self, wake: &Wake, event_loop: EventLoop) {
         for deliveries in 1.. {
             self.delivered.records.set(0);
@@ -57,12 +55,12 @@ impl Lingering {
         }
     }
 
-    /// Looks until a batch comes, which does not ring, or it takes too long.
+    /// Looks until a batch comes, which does not ring, or until it takes too long.
     fn comes_soon(&self) -> bool {
         let Some(bell) = self.links.first().map(|link| link.inbox.bell()) else { return false };
         let looked = Cell::new(false);
         let begin = || {
-            // If the bell rang since the last look, the loop is about to call.
+            // If the bell rang since the last look, the loop is about to call anyway.
             looked.set(bell.ring());
             looked.get()
         };

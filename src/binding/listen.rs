@@ -31,24 +31,21 @@ pub struct ListenOptions {
     /// A socket that another process has bound, instead of an address; null: a new one.
     pub fd: Option<i32>,
     pub backlog: i32,
-    /// With other processes that do the same.
+    /// Shared with other processes that set it too.
     pub reuse_port: bool,
     pub no_delay: bool,
-    /// Silence before the system probes a peer, 0 = as the system says; below 0: it does not.
+    /// Silence before the system probes a peer; 0: the system's default, below 0: no probes.
     pub keep_alive: f64,
     pub ipv6_only: bool,
     /// null: every path.
     pub path: Option<String>,
     /// A GET there is answered with 200; null: none.
     pub health_check: Option<String>,
-    /// Answer handshakes that do not need JavaScript before it has seen them.
     pub early_handshake: bool,
-    /// From accept to the complete request.
     pub handshake_timeout: f64,
     pub max_header_bytes: u32,
     /// At most 256.
     pub max_headers: u32,
-    /// Networks of peers that must begin with a header of the PROXY protocol.
     pub proxies: Vec<String>,
     /// The handshakes that need JavaScript, `ASK_`.
     pub ask: u32,
@@ -68,13 +65,9 @@ pub struct ConnectionOptions {
     pub auto_pong: bool,
     /// For a peer that does not read; 0 = no limit.
     pub max_pending_auto_pongs: u32,
-    /// From close frame to closed socket.
     pub close_timeout: f64,
-    /// Silence before a ping.
     pub ping_interval: f64,
-    /// Silence before the connection is ended.
     pub idle_timeout: f64,
-    /// Where JavaScript has answered the handshake.
     pub deflate: Option<NegotiatedDeflate>,
 }
 
@@ -179,7 +172,7 @@ fn latin1(c: char) -> u8 {
     u8::try_from(u32::from(c)).unwrap_or(0)
 }
 
-/// Also the code that Node would report, where lib cannot find it by the system's number.
+/// Also throws the code that Node would report, where lib cannot find it by the system's number.
 fn listen_error(env: &Env, error: &io::Error, options: &ListenOptions) -> Error {
     let code = match error.kind() {
         ErrorKind::AddrInUse => "EADDRINUSE",

@@ -18,30 +18,24 @@ pub struct ReactorMetrics {
     pub contexts: Vec<f64>,
     /// Taken by JavaScript.
     pub batches: f64,
-    /// That JavaScript has dealt with.
+    /// Records that JavaScript has dealt with.
     pub records: f64,
     /// Bytes of batches that JavaScript has yet to deal with.
     pub undelivered: f64,
-    /// From the report of the system until a batch is taken.
     pub delay: HistogramCounts,
     /// Between two waits.
     pub turn: HistogramCounts,
-    /// From accepting a socket until its upgrade is accepted.
     pub handshake: HistogramCounts,
-    /// From a ping until its pong.
     pub round_trip: HistogramCounts,
     /// Connections that were not read: the program's wish, their rates, too much undelivered.
     pub pauses: Vec<HistogramCounts>,
-    /// Records of a batch.
     pub batch: HistogramCounts,
-    /// Bytes of a compressed message by its bytes before.
     pub ratio: HistogramCounts,
 }
 
-/// Durations or sizes by magnitude.
 #[napi(object)]
 pub struct HistogramCounts {
-    /// As of [`Histogram`].
+    /// As in [`Histogram`].
     pub buckets: Vec<f64>,
     /// In seconds, or as it is.
     pub sum: f64,
@@ -76,7 +70,7 @@ pub(super) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> ReactorMetric
     }
 }
 
-/// `unit` is what 1 is in the histograms' sums, such as 10^9 nanoseconds.
+/// `unit` is what 1 is in the sums, such as 10^9 nanoseconds.
 fn counts<'a>(histograms: impl IntoIterator<Item = &'a Histogram>, unit: u64) -> HistogramCounts {
     let mut buckets = [0; BUCKETS];
     let sum: f64 = histograms.into_iter().map(|histogram| histogram.add_to(&mut buckets) as f64).sum();

@@ -7,20 +7,19 @@ use napi::bindgen_prelude::{Uint8ArraySlice, Uint32ArraySlice};
 
 use crate::bridge::room::Lent;
 
-/// Memory of an ArrayBuffer that lib has lent to the reactor.
 pub(super) struct LentMemory {
     id: u32,
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the memory is not bound to a thread, and until it is handed back this value is the only
-// way to it: lib keeps the ArrayBuffer, which no other code can reach, in a list until then.
+// SAFETY: the memory is not bound to a thread. Until it is handed back, this value is the only way
+// to it: lib keeps the ArrayBuffer in a list that no other code can reach.
 unsafe impl Send for LentMemory {}
 
 impl LentMemory {
-    /// `view` is an ArrayBuffer's whole memory that only lib's list of lent memory refers to, or the
-    /// value is dropped before the call returns that `view` is an argument of.
+    /// `view` is the whole memory of an ArrayBuffer that only lib's list of lent memory refers to;
+    /// or the value is dropped before the call returns whose argument `view` is.
     pub(super) fn new(id: u32, view: &mut Uint8ArraySlice<'_>) -> Self {
         let bytes = bytes_mut(view);
         Self { id, len: bytes.len(), start: NonNull::from(bytes).cast() }
@@ -34,14 +33,13 @@ impl Lent for LentMemory {
 
     fn bytes(&self) -> &[u8] {
         // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that stays attached
-        // while it is lent. lib keeps it in a list, and `Wake` keeps the list until the reactor has
-        // ended; where there are none, `wake` keeps lib until then.
+        // while it is lent: lib keeps it in a list, and `Wake` keeps the list until the reactors
+        // have ended.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `bytes`, and nothing else has access, so the borrow of `self` makes it
-        // unique.
+        // SAFETY: as for `bytes`. Nothing else has access, so the borrow of `self` makes it unique.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -53,8 +51,8 @@ pub(super) struct LentWords {
 }
 
 impl LentWords {
-    /// `view` is an ArrayBuffer's whole memory that lib keeps, out of reach of other code, as long
-    /// as it has a reactor.
+    /// `view` is the whole memory of an ArrayBuffer that lib keeps, out of reach of other code, as
+    /// long as it has a reactor.
     pub(super) fn new(view: &mut Uint32ArraySlice<'_>) -> Self {
         // SAFETY: as for `bytes_mut`; a Uint32Array is aligned to four bytes.
         let words = unsafe { view.as_mut() };
@@ -63,8 +61,8 @@ impl LentWords {
 
     pub(super) fn all(&mut self) -> &mut [u32] {
         // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that lib keeps alive
-        // and attached. Only calls from JavaScript come here, on its thread: no JavaScript runs
-        // while the slice lives, and the borrow of `self` makes it unique.
+        // and attached. Only calls from JavaScript come here, on its thread, so no JavaScript runs
+        // while the slice lives; the borrow of `self` makes it unique.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
@@ -74,10 +72,10 @@ impl LentWords {
     }
 }
 
-/// To be written before this call returns to JavaScript.
+/// The slice must be written before this call returns to JavaScript.
 pub(super) fn bytes_mut<'a>(view: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
     // SAFETY: the view is an argument of the call that is running on the JavaScript thread, so its
-    // buffer is attached and no JavaScript runs while the slice lives; lib passes no two arguments
+    // buffer is attached and no JavaScript runs while the slice lives. lib passes no two arguments
     // over the same memory, and never memory of a SharedArrayBuffer.
     unsafe { view.as_mut() }
 }

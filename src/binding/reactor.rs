@@ -28,7 +28,7 @@ use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::start::{self, ReactorOptions};
 use super::threads::Threads;
 
-/// The reactors of this environment. Each copy of lib makes one.
+/// Each copy of lib makes one.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
     drives: Rc<Drives>,
@@ -36,11 +36,11 @@ pub struct JsReactor {
     has_libuv: bool,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
-    /// The options of the last connection that JavaScript has answered: mostly those of the next.
+    /// The options of the last connection that JavaScript answered; mostly the next one has the
+    /// same.
     served_config: Arc<ListenerConfig>,
 }
 
-/// The connection that a socket becomes.
 #[napi(object)]
 pub struct Place {
     pub slot: u32,
@@ -50,18 +50,20 @@ pub struct Place {
     pub held: bool,
 }
 
-/// The id of a listener for adopted sockets, which have none.
+/// The listener of adopted sockets, which have none.
 const NO_LISTENER: u32 = u32::MAX;
 
 #[napi]
 impl JsReactor {
-    /// Makes the one for streams, on this thread. `wake` is called, never re-entrantly, when `drain`
-    /// would bring a batch; by itself it does not keep the event loop alive. `libuv`: whether the
-    /// event loop is libuv's; others may have functions of its names. `words` is the array of records:
-    /// `DRAINED_WORDS` long, all of its ArrayBuffer, and touched by the caller alone, which keeps
-    /// it for as long as any function of this object exists. `memory` is an array of the
-    /// lists in which the caller keeps all memory that it lends. The lists stay until the reactors
-    /// have ended: with the environment, or when this object has been collected.
+    /// Makes the reactor for streams, on this thread.
+    ///
+    /// - `wake` is called, never re-entrantly, when `drain` would bring a batch. By itself it does
+    ///   not keep the event loop alive.
+    /// - `libuv`: whether the event loop is libuv's; others may have functions of its names.
+    /// - `words`: the array of records, `DRAINED_WORDS` long and all of its ArrayBuffer. Only the
+    ///   caller touches it, and keeps it while any function of this object exists.
+    /// - `memory`: the lists in which the caller keeps all memory that it lends. They stay until
+    ///   the reactors have ended: with the environment, or after this object was collected.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
@@ -91,7 +93,7 @@ impl JsReactor {
         })
     }
 
-    /// Starts the reactors that have sockets: in threads, or the one on this thread has them. Once.
+    /// Starts the reactors that have sockets, in threads or on this thread. Called once.
     #[napi(catch_unwind)]
     pub fn start(&self, env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<()> {
         let config = options.config();
@@ -108,7 +110,6 @@ impl JsReactor {
         let threads = Threads::start(&env, &wake, &self.drives.inline.wake, &links, config, lingering)?;
         crossing.links.extend(links);
         self.drives.start(threads);
-        // Messages that streams have been sent.
         let prepared: Vec<_> =
             self.drives.inline.on_streams(|reactor| reactor.prepared().collect()).unwrap_or_default();
         prepared.into_iter().try_for_each(|(id, prepared)| {
@@ -116,34 +117,31 @@ impl JsReactor {
         })
     }
 
-    /// Sets the budgets for streams.
     #[napi(catch_unwind)]
     pub fn configure(&self, options: ReactorOptions) {
         self.drives.inline.configure(options.config());
     }
 
-    /// Whether an event loop of libuv's calls what is due for streams; if not, `turn` is to be
-    /// called now and then.
+    /// Whether libuv's loop runs what is due for streams; if not, `turn` must be called now and
+    /// then.
     #[napi(getter, catch_unwind)]
     pub fn is_driven(&self) -> bool {
         self.drives.inline.is_driven()
     }
 
-    /// Does what is due for streams.
     #[napi(catch_unwind)]
     pub fn turn(&self) {
         self.drives.inline.turn_alone();
         self.crossing.borrow_mut().pour();
     }
 
-    /// The calls of every turn.
     #[napi(catch_unwind)]
     pub fn calls<'env>(&self, env: &'env Env) -> Result<Calls<'env>> {
         Calls::new(env, &self.crossing)
     }
 
-    /// Serves a stream from now on. `slot`, from `PIPE_SLOTS` on, is free until a CLOSED record
-    /// names it again.
+    /// Serves a stream from now on. `slot`, from `PIPE_SLOTS` on, must be free; it is free again
+    /// after a CLOSED record.
     #[napi(catch_unwind)]
     pub fn open_stream(
         &mut self,
@@ -159,21 +157,21 @@ impl JsReactor {
         self.begin(Transport::Pipe(Box::new(pipe)), place, &options, config, [&[], &[]])
     }
 
-    /// Lends memory for what streams write: a whole ArrayBuffer, in place of that before.
+    /// Lends memory for what streams write: a whole ArrayBuffer, which replaces the one before.
     #[napi(catch_unwind)]
     pub fn lend_flows(&self, mut memory: Uint8ArraySlice<'_>) {
         self.crossing.borrow_mut().lend_flows(Box::new(LentMemory::new(0, &mut memory)));
     }
 
-    /// Whether `wake`, and all that it refers to, stays although nothing else refers to it; at
-    /// first it does not.
+    /// Whether this keeps `wake`, and all that it refers to, alive when nothing else does; at first
+    /// it does not.
     #[napi(catch_unwind)]
     pub fn hold(&self, does: bool) {
         self.drives.inline.wake.hold(does);
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
-    /// clients may connect; null: all. `limits`: the rates at which they may send; null: none.
+    /// clients may connect; `limits`: how fast they may send; null: no limit.
     #[napi(catch_unwind)]
     pub fn listen(
         &mut self,
@@ -202,23 +200,23 @@ impl JsReactor {
         self.drives.submit(self.owner(id), Command::Accept(id))
     }
 
-    /// Closes a listener; a record of each reactor reports that it is closed there.
+    /// A record of each reactor reports that the listener is closed there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
         self.drives.submit_to_sockets(|| Command::CloseListener(id))
     }
 
-    /// Another process may have its socket. `leaves`: it accepts what waits, then none.
+    /// Another process may have the listener's socket too. `leaves`: this one accepts what waits,
+    /// then nothing.
     #[napi(catch_unwind)]
     pub fn share_listener(&self, id: u32, leaves: bool) -> Result<()> {
         self.drives.submit(self.owner(id), if leaves { Command::Leave(id) } else { Command::Share(id) })
     }
 
-    /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own:
-    /// writes `response`, and takes `prefix` for the first bytes that were read. `slot`, from
-    /// `ADOPTED_SLOTS` on, is free until a CLOSED record names it again; its lowest bits are those
-    /// of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed
-    /// then.
+    /// Serves a duplicate of the socket `fd`: writes `response`, and takes `prefix` for the first
+    /// bytes read. `slot`, from `ADOPTED_SLOTS` on, must be free; it is free again after a CLOSED
+    /// record. Its lowest bits are a reactor's number. Throws if the descriptor cannot be
+    /// duplicated; nothing has changed then.
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -234,7 +232,7 @@ impl JsReactor {
         self.begin(stream.into(), place, &options, config, [response, prefix])
     }
 
-    /// Sets the options of a connection whose REQUEST record has come, if it is accepted later.
+    /// Sets the options of a connection whose REQUEST record has arrived, in case it is accepted.
     #[napi(catch_unwind)]
     pub fn serve(
         &mut self,
@@ -249,8 +247,7 @@ impl JsReactor {
         self.drives.submit(self.drives.of_slot(slot), Command::Serve { id, config, deflate })
     }
 
-    /// Sets the handshakes of a listener that need JavaScript: bit 0 those that pass the native
-    /// checks, bit 1 refusals.
+    /// Sets which handshakes of a listener need JavaScript: the bits `ASK_`.
     #[napi(catch_unwind)]
     pub fn set_ask(&self, id: u32, ask: u32) {
         for link in &self.crossing.borrow().links {
@@ -258,14 +255,14 @@ impl JsReactor {
         }
     }
 
-    /// Asks every reactor for an `IN_FENCE` record: when all of these have come, all that the sockets had at this call
-    /// has been reported.
+    /// Asks every reactor for an `IN_FENCE` record. Once all have arrived, everything that the
+    /// sockets had at this call has been reported.
     #[napi(catch_unwind)]
     pub fn fence(&self) -> Result<()> {
         self.drives.submit_to_sockets(|| Command::Fence)
     }
 
-    /// Copies the bytes of the batch that was drained last, which are in no lent memory.
+    /// Copies the bytes of a batch that is in no lent memory.
     #[napi(catch_unwind)]
     pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
         let crossing = self.crossing.borrow();
@@ -281,13 +278,13 @@ impl JsReactor {
     }
 
     /// Lends an arena: a whole ArrayBuffer. The caller fills the first at once, the others when
-    /// `FLUSHED_NEXT` names them by `id`, and touches none between a flush and that.
+    /// `FLUSHED_NEXT` names them by `id`, and touches none between its flush and then.
     #[napi(catch_unwind)]
     pub fn lend_arena(&self, id: u32, mut memory: Uint8ArraySlice<'_>) {
         self.crossing.borrow_mut().lend_arena(Box::new(LentMemory::new(id, &mut memory)));
     }
 
-    /// Copies a large payload of the last drained batch, or of the chunk that was read since.
+    /// Copies a large payload of the batch drained last, or of a chunk read since.
     #[napi(catch_unwind)]
     pub fn take_large(&self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
         let crossing = self.crossing.borrow();
@@ -310,7 +307,7 @@ impl JsReactor {
         self.drives.submit_all(|| Command::Prepare(id, Box::new(prepared.clone())))
     }
 
-    /// Frees the messages; no record that names one of them may come after this.
+    /// No record that names one of these messages may come after this.
     #[napi(catch_unwind)]
     pub fn forget(&self, ids: &[u32]) -> Result<()> {
         let ids: Arc<[u32]> = ids.into();
@@ -323,27 +320,26 @@ impl JsReactor {
         self.crossing.borrow_mut().large.push(Large::copy(data));
     }
 
-    /// Whether the large payload that was added last, since the last flush, is these bytes.
+    /// Whether the large payload added last, since the last flush, is these bytes.
     #[napi(catch_unwind)]
     pub fn is_last_large(&self, data: &[u8]) -> bool {
         let crossing = self.crossing.borrow();
         crossing.large.last().is_some_and(|payload| **payload == *data)
     }
 
-    /// Bytes that were read from the connection, or -1 when it is gone.
+    /// Bytes read from the connection, or -1 when it has ended.
     #[napi(catch_unwind)]
     pub fn bytes_given(&self, slot: u32, generation: u32) -> f64 {
         self.gauge(|gauges| gauges.read_given(slot, generation))
     }
 
-    /// Bytes that the kernel has of the connection, those of its topics included, or -1 when it is
-    /// gone.
+    /// Bytes of the connection that the kernel has, its topics' included, or -1 when it has ended.
     #[napi(catch_unwind)]
     pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
         self.gauge(|gauges| gauges.read(slot, generation))
     }
 
-    /// Seconds for which bytes have waited that the kernel does not take; the slot is taken.
+    /// Seconds for which bytes have waited that the kernel does not take. The slot must be in use.
     #[napi(catch_unwind)]
     pub fn full_for(&self, slot: u32) -> Result<f64> {
         Ok(self.link(slot)?.meters.full_for(slot).as_secs_f64())
@@ -362,25 +358,24 @@ impl JsReactor {
         self.drives.stop();
     }
 
-    /// The same for those in threads, of which one has died.
+    /// As `shutdown`, for the threads after one of them has died.
     #[napi(catch_unwind)]
     pub fn end_threads(&self) {
         self.drives.end_threads();
     }
 
-    /// The number of all reactors: also that for streams, which may have the sockets too.
+    /// The number of all reactors, including the one for streams.
     #[napi(getter, catch_unwind)]
     pub fn links(&self) -> u32 {
         if self.drives.is_inline() { 1 } else { self.crossing.borrow().links.len() as u32 }
     }
 
-    /// The number of the reactor that has the listener.
     fn owner(&self, id: u32) -> usize {
         let sockets = self.drives.sockets();
         sockets.start + id as usize % sockets.len()
     }
 
-    /// `response` is written first, `prefix` is what was read before.
+    /// `response` is written first; `prefix` was read before.
     fn begin(
         &self,
         stream: Transport,
@@ -404,7 +399,6 @@ impl JsReactor {
         self.drives.submit(self.drives.of_slot(slot), Command::Adopt(Box::new(adoption)))
     }
 
-    /// The options in the form of the reactor; mostly those of the last connection.
     fn served_config(
         &mut self,
         options: &ConnectionOptions,

@@ -23,13 +23,13 @@ pub struct ReaderOptions {
     pub deflate: Option<NegotiatedDeflate>,
 }
 
-/// Bytes of compressed input between two looks at what has been inflated: one byte can become a thousand.
+/// Bytes of compressed input between two looks at what was inflated: one byte can become a
+/// thousand.
 const COMPRESSED_PIECE: usize = 512;
 
-/// Bytes that one call inflates, and one piece more.
+/// One call inflates this many bytes, and up to one piece more.
 const INFLATED_AT_ONCE: usize = 128 << 10;
 
-/// A message, a control frame or an error.
 #[napi(object)]
 pub struct Frame {
     /// As in an inbound record.
@@ -37,12 +37,10 @@ pub struct Frame {
     pub data: Buffer,
 }
 
-/// The protocol state of a `Receiver`.
 #[napi]
 pub struct FrameReader {
     engine: Engine,
     config: Config,
-    /// Bytes of the chunk that have been read.
     position: usize,
     pool: Arc<Pool>,
 }
@@ -66,8 +64,8 @@ impl FrameReader {
         Self { engine, config, position: 0, pool }
     }
 
-    /// What is whole with these bytes, which are unmasked in place. While `isBehind`, call again with the
-    /// same chunk.
+    /// Returns what is whole with these bytes, which are unmasked in place. While `isBehind`, call
+    /// again with the same chunk.
     #[napi(catch_unwind)]
     pub fn read(&mut self, mut chunk: Uint8ArraySlice<'_>) -> Vec<Frame> {
         let chunk = bytes_mut(&mut chunk);
@@ -89,13 +87,13 @@ impl FrameReader {
         frames
     }
 
-    /// Whether some of the chunk is left, as much has been inflated.
+    /// Whether part of the chunk is left because enough was inflated.
     #[napi(getter, catch_unwind)]
     pub fn is_behind(&self) -> bool {
         self.position != 0
     }
 
-    /// Bytes that the data frames of the message under way have declared, 0 between messages.
+    /// As in [`Engine::declared`].
     #[napi(catch_unwind)]
     pub fn declared(&self) -> f64 {
         self.engine.declared() as f64

@@ -15,10 +15,9 @@ pub struct ReactorOptions {
     /// The number of reactors, each in a thread; 0: one, on the JavaScript thread where that is
     /// possible.
     pub reactors: u32,
-    /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no
-    /// limit.
+    /// An integer; 0 = no limit.
     pub unfinished_budget: f64,
-    /// Bytes that may wait to be sent to all connections together, an integer; 0 = no limit.
+    /// An integer; 0 = no limit.
     pub send_budget: f64,
 }
 
@@ -37,7 +36,6 @@ impl ReactorOptions {
     }
 }
 
-/// For a reactor without options.
 pub(super) fn config() -> ReactorConfig {
     ReactorConfig { give_back: give_back(), ..ReactorConfig::default() }
 }
@@ -53,7 +51,7 @@ fn budget(bytes: f64) -> usize {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn give_back() -> Option<fn()> {
     Some(|| {
-        // SAFETY: any thread may call it at any time. It changes no memory in use.
+        // SAFETY: any thread may call it at any time; it changes no memory in use.
         let _anything = unsafe { libc::malloc_trim(0) };
     })
 }

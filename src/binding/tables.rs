@@ -1,23 +1,23 @@
-//! Functions of the addon itself, and the one number that JavaScript sets for the process.
+//! Functions of the addon itself.
 
 use napi_derive::napi;
 
 use crate::engine::deflate::Budget;
 
-/// An addon of another version than the package's is not used.
+/// lib refuses an addon of another version.
 #[napi(catch_unwind)]
 pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Three empty arrays in an array: of the environment's own context, in whichever context the caller
-/// runs, so that a reference to them keeps no other context.
+/// Three empty arrays in an array. They are of the environment's own context, whichever context the
+/// caller runs in, so a reference to them keeps no other context alive.
 #[napi(catch_unwind)]
 pub fn lists() -> Vec<Vec<u32>> {
     vec![Vec::new(), Vec::new(), Vec::new()]
 }
 
-/// Whether clients are to be asked for messages without context: contexts have used the budget up.
+/// Whether clients should be asked for messages without context: contexts have used up the budget.
 #[napi(catch_unwind)]
 pub fn deflate_budget_is_full() -> bool {
     Budget::of_process().is_full()

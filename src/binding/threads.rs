@@ -20,25 +20,25 @@ use super::listen::system_error;
 use super::uv::signal::Signal;
 use super::wake::{Ring, Wake};
 
-/// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
     handles: Vec<Handle>,
-    /// Until they are stopped.
+    /// Empty once they are stopped.
     running: RefCell<Vec<JoinHandle<()>>>,
     ring: Ring,
 }
 
-/// Whether the flush succeeds or not.
+/// Valid even if the flush failed.
 pub(super) struct Flushed {
-    /// The arena to be filled next, from its beginning on.
+    /// The arena to fill next, from its beginning on.
     pub(super) next: Box<dyn Lent>,
-    /// More arenas are needed: the records had to be copied.
+    /// More arenas are needed: the records were copied.
     pub(super) wanting: bool,
     pub(super) outcome: Result<()>,
 }
 
 impl Threads {
-    /// A thread for each link. `config`: of each reactor. Without `lingering` they ring `function`.
+    /// A thread for each link; each reactor gets `config`. Without `lingering` they ring
+    /// `function`.
     pub(super) fn start(
         env: &Env,
         function: &Function<'_, (), ()>,
@@ -80,7 +80,6 @@ impl Threads {
         self.handles.len()
     }
 
-    /// The number of the reactor that a slot belongs to.
     pub(super) fn of_slot(&self, slot: u32) -> usize {
         slot as usize & (self.count().next_power_of_two() - 1)
     }
@@ -89,14 +88,13 @@ impl Threads {
         self.handle(number)?.submit(command).map_err(|error| system_error(&error))
     }
 
-    /// Hands the records of an arena over to the one reactor.
     pub(super) fn flush(&self, arena: Arena) -> Flushed {
         let Some(handle) = self.handles.first() else {
             return Flushed { next: arena.memory, wanting: false, outcome: Ok(()) };
         };
         let (next, wanting, command) = match handle.outbox().arena() {
             Some(next) => (next, false, Command::Arena(arena)),
-            // The reactor has all others: it gets a copy.
+            // The reactor has all other arenas, so it gets a copy.
             None => {
                 let mut bytes = handle.buffer();
                 bytes.extend_from_slice(arena.bytes());
@@ -107,7 +105,6 @@ impl Threads {
         Flushed { next, wanting, outcome: self.submit(0, command) }
     }
 
-    /// Memory for a chunk of the reactor of that number.
     pub(super) fn buffer(&self, number: usize) -> Vec<u8> {
         self.handles.get(number).map(Handle::buffer).unwrap_or_default()
     }
@@ -125,11 +122,10 @@ impl Threads {
         self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
     }
 
-    /// Waits for the threads to end.
     pub(super) fn stop(&self) {
         let threads = self.running.take();
-        // All get the command before one is waited for. A thread that cannot be woken does not run:
-        // then there is nothing to wait for either.
+        // All get the command before any is waited for. A thread that cannot be woken does not run,
+        // so there is nothing to wait for.
         let stop = |handle: &Handle| handle.submit(Command::Stop).is_ok();
         let sent: Vec<_> = self.handles.iter().take(threads.len()).map(stop).collect();
         for (thread, sent) in threads.into_iter().zip(sent) {
@@ -139,7 +135,7 @@ impl Threads {
         }
     }
 
-    /// For good. `until_closed` is dropped when the loop has closed the bell.
+    /// For good. `until_closed` is dropped once the loop has closed the bell.
     pub(super) fn close(&self, until_closed: impl Any) {
         self.stop();
         if let Ring::Signal(signal) = &self.ring {
@@ -148,7 +144,7 @@ impl Threads {
     }
 }
 
-/// The body of the thread. Its end is reported to the environment, whatever the cause.
+/// The body of the thread. If it ends without having been stopped, the environment gets a report.
 fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring) {
     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
     // All sockets close with it.

@@ -11,7 +11,6 @@ use napi::{Env, Result, Status};
 use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
 use super::uv::signal::Signal;
 
-/// JavaScript's end, on its environment's thread.
 pub(super) struct Wake {
     /// Not borrowed during the call, which may cut it off, or run the event loop, which calls
     /// again.
@@ -32,7 +31,7 @@ impl Wake {
     }
 
     /// Calls `hook` before the environment ends, unless this is cut before. The hook ends the
-    /// reactors and cuts; the environment waits for its argument to be dropped.
+    /// reactors and cuts; the environment waits until the hook's argument is dropped.
     pub(super) fn on_cleanup(self: &Rc<Self>, env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Result<()> {
         let wake = self.clone();
         let hook = on_cleanup(env, move |cleanup| {
@@ -56,7 +55,6 @@ impl Wake {
         }
     }
 
-    /// The reactors have ended.
     pub(super) fn cut(&self) {
         self.function.take();
         self.memory.take();
@@ -66,14 +64,13 @@ impl Wake {
     }
 }
 
-/// The reactors' end.
 #[derive(Clone)]
 pub(super) enum Ring {
-    /// A bell of libuv's own. Unlike the other it takes no lock that the loop takes: on one CPU the loop
+    /// libuv's own bell. Unlike the other it takes no lock that the loop takes: on one CPU the loop
     /// would block on that lock at once.
     Signal(Signal),
-    /// The bell of Node-API, which exists everywhere. It holds its function as long as the
-    /// environment lives.
+    /// Node-API's bell, which exists everywhere. It keeps its function as long as the environment
+    /// lives.
     Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
 }
 
@@ -86,7 +83,7 @@ impl Ring {
     pub(super) fn ring(&self) {
         match self {
             Self::Signal(signal) => signal.ring(),
-            // Refused only when the environment is ending, and then nothing is left to be called.
+            // Refused only when the environment is ending; then nothing is left to call.
             Self::Function(bell) => {
                 let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
             }

@@ -1,9 +1,8 @@
-//! The limits of a server, counted for all its reactors and for JavaScript. A server without limits
-//! touches nothing here.
+//! The limits of a server, counted for all its reactors and for JavaScript.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-// Not through `sync`: a lock held for a look at a map leaves nothing for a model to explore.
+// Not through `sync`: a lock held for one lookup leaves a model nothing to explore.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -52,7 +51,7 @@ pub struct Limits {
     pub connections: u32,
     /// Of one IPv4 address, or of one /64 of IPv6.
     pub connections_per_address: u32,
-    /// Per second; as many at once after a second without any.
+    /// Per second; the same number at once after a second without any.
     pub handshakes_per_second: u32,
     pub origins: Origins,
 }
@@ -67,17 +66,17 @@ pub struct Admission {
 #[derive(Debug, Default)]
 struct State {
     connections: u32,
-    /// Of networks that have any: bounded by their number.
+    /// Only networks that have connections, so it is bounded by their number.
     networks: HashMap<IpAddr, u32>,
-    /// When the next handshake would be due, were they evenly spread.
+    /// When the next handshake would be due if they were evenly spread.
     next_handshake: Option<Instant>,
-    /// In a warning, which says how to allow them.
+    /// In warnings, which say how to allow them.
     shown_origins: u8,
 }
 
 const MOST_SHOWN: u8 = 10;
 
-/// What counts as one address: with IPv6 a /64, for a host has at least that many.
+/// What counts as one address: with IPv6 a /64, because a host has at least that many.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & u128::MAX << 64).into(),
@@ -94,7 +93,7 @@ impl Admission {
         self.limits.connections > 0 || self.limits.connections_per_address > 0
     }
 
-    /// If the connection is admitted, the caller must call `leave` when it is closed.
+    /// If this admits the connection, the caller must call `leave` when it closes.
     ///
     /// # Errors
     /// The reason of the denial.
@@ -162,7 +161,7 @@ impl Admission {
         origin.is_none_or(|origin| self.limits.origins.allow(origin))
     }
 
-    /// Whether to warn of an origin that is not allowed: the first few times.
+    /// Whether to warn of an origin that is not allowed: only the first few times.
     pub fn shows_origin(&self) -> bool {
         let mut state = self.lock();
         let shows = state.shown_origins < MOST_SHOWN;
@@ -182,7 +181,7 @@ impl Admission {
         self.denied.iter().map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// No panic leaves the state half changed: every change is one number.
+    /// A panic leaves no state half changed: every change is one number.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,13 +10,12 @@ use super::layout::{
 use super::limits::{MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
 use super::room::Room;
 
-/// In the words of [`layout`](super::layout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record(pub [u32; RECORD_WORDS]);
 
 impl Record {
-    /// `offset`: of the payload in the batch, 0 without one. `length`: its bytes, or the count of
-    /// the kind.
+    /// `offset`: where the payload is in the batch, 0 without one. `length`: its bytes, or a count
+    /// for some kinds.
     pub const fn new(slot: u32, kind: u8, flags: u8, aux: u16, offset: u32, length: u32) -> Self {
         let mut words = [0; RECORD_WORDS];
         words[IN_WORD_SLOT] = slot;
@@ -37,7 +36,7 @@ impl Record {
         unpack(self.0[IN_WORD_KIND])
     }
 
-    /// In a batch that held `bytes` and `large` payloads before.
+    /// As part of a batch that held `bytes` bytes and `large` payloads before.
     const fn shifted(mut self, bytes: u32, large: u32) -> Self {
         let by = if self.kind().1 & IN_FLAG_OWNED != 0 { large } else { bytes };
         self.0[IN_WORD_OFFSET] += by;
@@ -45,22 +44,22 @@ impl Record {
     }
 }
 
-/// The charge of a connection for its part of a batch, given back when JavaScript has drained it.
+/// What a batch charges one connection, given back when JavaScript has drained the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
     pub slot: u32,
-    /// The connection may be closed when the credit comes back.
+    /// The slot may have another connection when the credit comes back.
     pub generation: u32,
     /// Of payload.
     pub bytes: u32,
     pub records: u32,
 }
 
-/// The reactor reads sockets straight into `spare`, has the engine unmask in place, and records
-/// where the payloads are; bytes that it does not record only waste room. The default has no room.
+/// The reactor reads sockets straight into `spare`, the engine unmasks in place, and records say
+/// where the payloads are. Bytes without a record only waste room. The default has no room.
 #[derive(Default)]
 pub struct Batch {
-    /// [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
+    /// [`BATCH_BYTES`](super::limits::BATCH_BYTES) long; `..used` is taken.
     pub bytes: Room,
     pub used: usize,
     /// At most [`MAX_RECORDS`].
@@ -71,11 +70,12 @@ pub struct Batch {
     large_bytes: usize,
     /// Bytes of records about connections that open or ask to, payloads included.
     openings: usize,
-    /// Its part of the inbox's weight while it is out.
+    /// The batch's part of the inbox's weight, until it is given back.
     pub(super) charged: usize,
-    /// When the system reported what the batch is about, or the oldest of several appended ones.
+    /// When the system reported what the batch is about; the first report, if batches were
+    /// appended.
     pub reported: Option<Instant>,
-    /// The number of its last record, of all published ones.
+    /// The number of its last record among all published.
     pub(super) last: u64,
 }
 
@@ -84,13 +84,13 @@ impl Batch {
         Self { bytes: Room::own(), ..Self::default() }
     }
 
-    /// After reading into the free bytes raise `used`.
+    /// After reading into the free bytes, raise `used`.
     pub fn spare(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.used..).unwrap_or_default()
     }
 
-    /// Bytes that may be read at once so that the records stay within [`MAX_RECORDS`], if every
-    /// frame is as short as can be: 6 bytes from clients, 2 from servers (RFC 6455, 5.2).
+    /// Bytes that may be read at once so that the records stay within [`MAX_RECORDS`] even if every
+    /// frame is as short as possible: 6 bytes from clients, 2 from servers (RFC 6455, 5.2).
     pub fn read_room(&self, shortest_frame: usize) -> usize {
         let records = MAX_RECORDS.saturating_sub(self.records.len() + SPARE_RECORDS);
         (records * shortest_frame).min(self.bytes.len().saturating_sub(self.used))
@@ -100,8 +100,8 @@ impl Batch {
         self.read_room(SHORTEST_MASKED_FRAME) < MIN_READ || self.large_bytes >= TURN_BYTES
     }
 
-    /// Whether `more` bytes can be read after the beginning of a frame in `range` before this is
-    /// full. If so, that beginning is moved to the end of the payloads.
+    /// Whether `more` bytes still fit after the unfinished frame in `range`. If so, its bytes are
+    /// moved to the end of the payloads.
     pub fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
         let (end, moved) = (range.end, range.len());
         let behind = if end == self.used { 0 } else { moved };
@@ -119,7 +119,6 @@ impl Batch {
         self.records.is_empty() && self.credits.is_empty()
     }
 
-    /// The payload, if any, is already in `bytes`.
     pub fn push(&mut self, record: Record) {
         debug_assert!(self.records.len() < MAX_RECORDS, "the reactor asks read_room and is_full");
         self.records.push(record);
@@ -164,7 +163,7 @@ impl Batch {
         self.openings
     }
 
-    /// Adds to the last charge if that is the connection's own.
+    /// Adds to the last charge if it is the same connection's.
     pub fn charge(&mut self, slot: u32, generation: u32, bytes: u32, records: u32) {
         match self.credits.last_mut() {
             Some(last) if (last.slot, last.generation) == (slot, generation) => {
@@ -179,7 +178,7 @@ impl Batch {
         self.used + self.added_weight()
     }
 
-    /// Bytes that it keeps busy while it waits: its whole room, however little is taken.
+    /// Bytes that the batch keeps busy while it waits: its whole room, however little is taken.
     pub(super) fn footprint(&self) -> usize {
         self.bytes.len() + self.added_weight()
     }
@@ -188,7 +187,7 @@ impl Batch {
         size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
     }
 
-    /// As many as fit; returns their number.
+    /// Copies as many as fit and returns their number.
     pub fn copy_records(&self, words: &mut [u32]) -> usize {
         let targets = words.as_chunks_mut::<RECORD_WORDS>().0;
         for (target, record) in targets.iter_mut().zip(&self.records) {

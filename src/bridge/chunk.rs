@@ -16,17 +16,17 @@ use super::room::Lent;
 use super::sync::Mutex;
 use crate::engine::Large;
 
-/// Aux of a record for [`TOPIC_SLOT`] whose message is not in its payload, but in [`Chunk::messages`].
+/// Bit in the aux of a record for [`TOPIC_SLOT`] whose message is in [`Chunk::messages`].
 const BESIDE: u16 = 4;
 
-/// Outbound records, see [`layout`](super::layout).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// Each with its payload, unless that is large.
+    /// Each with its payload, unless that is a large one.
     pub bytes: Vec<u8>,
     /// Payloads of the records with [`OUT_FLAG_LARGE`], in order.
     pub large: Vec<Large>,
-    /// Messages to [topics](Self::push_framed), in order: chunks of other reactors share their memory.
+    /// Messages to [topics](Self::push_framed), in order; chunks of other reactors share their
+    /// memory.
     pub messages: Vec<Prepared>,
 }
 
@@ -63,12 +63,12 @@ impl Chunk {
         self.large.push(payload);
     }
 
-    /// Its payload is the message with this number.
+    /// The payload is the message with this number.
     pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, number: u32) {
         self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), number]);
     }
 
-    /// A record for [`TOPIC_SLOT`] with its message, which other chunks may have too.
+    /// A record for [`TOPIC_SLOT`] with its message, which other chunks may share.
     pub fn push_framed(&mut self, record: &OutRecord, message: Prepared) {
         let OutRecord { slot, generation, kind, flags, aux, .. } = *record;
         let flags = flags & !(OUT_FLAG_LARGE | OUT_FLAG_SAME);
@@ -81,7 +81,7 @@ impl Chunk {
     }
 }
 
-/// A chunk in memory of the producer, which gets it back with [`Outbox::give_back`].
+/// A chunk in the producer's memory, which comes back by [`Outbox::give_back`].
 pub struct Arena {
     /// The records are its first `used` bytes.
     pub memory: Box<dyn Lent>,
@@ -99,18 +99,18 @@ impl Arena {
     }
 }
 
-/// [`layout`](super::layout) may not know its `kind`.
+/// One record; its `kind` may be unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutRecord {
     pub slot: u32,
-    /// If it is not the slot's, the record is too late and ignored.
+    /// If it is not the slot's, the record came too late and is ignored.
     pub generation: u32,
     pub kind: u8,
     pub flags: u8,
     pub aux: u16,
-    /// The payload in the chunk's bytes: always within them. Empty when the payload is elsewhere.
+    /// Where the payload is in the chunk's bytes, always within them; empty if it is elsewhere.
     pub range: Range<usize>,
-    /// The number of the message that is the payload, if the record has [`OUT_FLAG_SAME`].
+    /// With [`OUT_FLAG_SAME`]: the number of the message that is the payload.
     pub number: Option<u32>,
 }
 
@@ -119,13 +119,12 @@ impl OutRecord {
         self.flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) == OUT_FLAG_LARGE
     }
 
-    /// Whether its message is one of [`Chunk::messages`].
     pub const fn is_beside(&self) -> bool {
         self.slot == TOPIC_SLOT && self.aux & BESIDE != 0
     }
 }
 
-/// Any bytes are tolerated: a record that is cut off ends the iteration.
+/// Tolerates any bytes: a record that is cut off ends the iteration.
 #[derive(Clone, Debug)]
 pub struct OutRecords<'a> {
     bytes: &'a [u8],
@@ -160,7 +159,6 @@ impl<'a> OutRecords<'a> {
         Some(record)
     }
 
-    /// The next record, and where the one after it begins.
     #[inline(always)]
     fn decode(&self) -> Option<(OutRecord, usize)> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
@@ -194,7 +192,7 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
     Some(words.map(u32::from_ne_bytes))
 }
 
-/// The way to one reactor. `C` is its own type of command; a [`Chunk`] is one of them.
+/// The way to one reactor. `C` is the reactor's type of command; a [`Chunk`] is one of them.
 pub struct Outbox<C: Send> {
     commands: Queue<C>,
     pub sleep: Sleep,
@@ -218,28 +216,25 @@ impl<C: Send> Outbox<C> {
         self.sleep.should_wake()
     }
 
-    /// Reactor: the commands that have come, in order.
     pub fn take_all(&self) -> vec::IntoIter<C> {
         self.commands.take_all()
     }
 
-    /// Reactor: whether no command waits.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }
 
-    /// Producer: for the next chunk.
     pub fn buffer(&self) -> Vec<u8> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// Producer: for the next [`Arena`], the memory used last. `None` when the reactor has all.
+    /// Producer: the memory used last, for the next [`Arena`]. `None` when the reactor has all.
     pub fn arena(&self) -> Option<Box<dyn Lent>> {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Producer: exchanges unfilled memory for memory that has come back since, if any. That is
-    /// warmer, and two arenas in turn need twice as much cache.
+    /// Producer: exchanges unfilled memory for memory that has come back since, if any, which is
+    /// warmer in the cache.
     pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
         match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
             Some(last) => mem::replace(last, memory),
@@ -247,12 +242,11 @@ impl<C: Send> Outbox<C> {
         }
     }
 
-    /// The memory of an [`Arena`], from the reactor when it is done, or from the lender.
+    /// Takes an [`Arena`]'s memory, from the reactor when it is done, or from the lender.
     pub fn give_back(&self, memory: Box<dyn Lent>) {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 
-    /// Reactor: of a finished chunk.
     pub fn recycle(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         if buffer.capacity() == 0 || buffer.capacity() > SPARE_CHUNK_BYTES {

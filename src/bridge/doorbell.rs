@@ -1,21 +1,21 @@
-//! Wakes the other side, but only when needed: at most one ring until it has answered, none while
-//! it is awake.
+//! Wakes the other side only when needed: at most one ring until it has answered, none while it is
+//! awake.
 //!
-//! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super). To look
-//! first and exchange only if it seems useful, or to store without reading the old value, is the
-//! classic race that loses a wake-up; the models fail on each.
+//! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super). Looking
+//! first and exchanging only if it seems useful, or storing without reading the old value, loses
+//! wake-ups; the models fail on each.
 
 use super::sync::{AtomicBool, Ordering};
 
-/// The way to JavaScript: a ring is outstanding from `ring` to `answer`.
+/// To JavaScript: a ring is outstanding from `ring` to `answer`.
 #[derive(Default)]
 pub struct Bell {
     rung: AtomicBool,
 }
 
 impl Bell {
-    /// Producer, after it made work visible. False: a ring is under way, and the answer to it will
-    /// find the work.
+    /// Producer, after it made work visible. False: a ring is under way, and its answer will find
+    /// the work.
     #[must_use = "true is an obligation to ring the real bell"]
     pub fn ring(&self) -> bool {
         !self.rung.swap(true, Ordering::AcqRel)
@@ -27,7 +27,7 @@ impl Bell {
     }
 }
 
-/// The way to the reactor: a producer wakes it only if it sleeps.
+/// To the reactor: a producer wakes it only if it sleeps.
 ///
 /// The reactor's turn, with `queue` for whatever the producers fill:
 ///

@@ -1,9 +1,9 @@
 //! Bytes of each connection that the kernel took and gave, for `bufferedAmount` and the counters of
-//! a socket. Nothing is freed or moved before the end, so a reader needs no lock.
+//! a socket. Nothing is freed or moved before the end, so readers need no lock.
 
 use std::iter;
-// Not through `sync`: one writer and a value that only grows leave nothing for a model to explore
-// but `read`, which argues for itself, and loom has no `OnceLock`.
+// Not through `sync`: only `read` is left to explore, which argues for itself, and loom has no
+// `OnceLock`.
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,11 +12,11 @@ use super::layout::{ADOPTED_SLOTS, PIPE_SLOTS};
 const SEGMENT_SLOTS: u32 = 1024;
 const SEGMENTS: u32 = 4096;
 
-/// Slots that a reactor may use, from 0, and again from [`ADOPTED_SLOTS`] and [`PIPE_SLOTS`] on.
+/// Slots that a reactor may use, counted from 0, from [`ADOPTED_SLOTS`] and from [`PIPE_SLOTS`].
 pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 
-/// One gauge per slot, in segments that are allocated when the first of their slots opens: 32 KiB
-/// for 1024 slots.
+/// One gauge per slot, in segments that are allocated when their first slot opens: 32 KiB for 1024
+/// slots.
 pub struct Gauges {
     /// The gauges of the reactor's own slots, then those of adopted sockets, then of streams.
     segments: Box<[OnceLock<Box<[Gauge]>>]>,
@@ -28,8 +28,8 @@ struct Gauge {
     owner: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
-    /// `taken`, minus all bytes that its topics gave to the connection: below zero when these wait.
-    /// In two's complement.
+    /// `taken`, minus all bytes that topics gave the connection: negative while such bytes wait. In
+    /// two's complement.
     settled: AtomicU64,
 }
 
@@ -39,8 +39,8 @@ impl Gauges {
         Self { segments: iter::repeat_with(OnceLock::new).take(3 * SEGMENTS as usize).collect() }
     }
 
-    /// Called by the reactor that numbers the slot, before any other thread can know the
-    /// connection: there is one writer at any time.
+    /// Called by whoever numbers the slot, the reactor or JavaScript, before any other thread can
+    /// know the connection: there is one writer at any time.
     pub fn open(&self, slot: u32, generation: u32) {
         let Some((segment, index)) = place(slot) else { return };
         let Some(segment) = self.segments.get(segment) else { return };
@@ -59,14 +59,13 @@ impl Gauges {
     /// Reactor: bytes that the kernel took since the connection opened.
     pub fn set(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
-            // One writer: no exchange is needed.
+            // One writer, so no exchange is needed.
             let more = n.wrapping_sub(gauge.taken.load(Ordering::Relaxed));
             gauge.taken.store(n, Ordering::Release);
             gauge.settled.store(gauge.settled.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
         }
     }
 
-    /// Reactor: topics gave the connection `n` more bytes.
     pub fn add_published(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
             gauge.settled.store(gauge.settled.load(Ordering::Relaxed).wrapping_sub(n), Ordering::Release);
@@ -80,8 +79,8 @@ impl Gauges {
         }
     }
 
-    /// Bytes that the kernel took, minus bytes that topics gave: all bytes that wait are missing in
-    /// it. `None` as from [`read`](Self::read).
+    /// Bytes that the kernel took, minus bytes that topics gave; `None` as from
+    /// [`read`](Self::read).
     pub fn read_settled(&self, slot: u32, generation: u32) -> Option<i64> {
         self.read_one(slot, generation, |gauge| &gauge.settled).map(u64::cast_signed)
     }
@@ -103,7 +102,7 @@ impl Gauges {
             return None;
         }
         let bytes = field(gauge).load(Ordering::Acquire);
-        // Had the number been written for a successor, acquiring it would show the new owner.
+        // If the number was written for a successor, acquiring it shows the new owner.
         (gauge.owner.load(Ordering::Relaxed) == owner).then_some(bytes)
     }
 

@@ -17,7 +17,7 @@ pub struct Inbox {
     weight: AtomicUsize,
     /// Records. Only the reactor changes and reads it.
     published: AtomicU64,
-    /// Records that JavaScript has dealt with. Changed only with the lock held; read without it.
+    /// Records that JavaScript has dealt with. Likewise.
     delivered: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ struct State {
 }
 
 impl Inbox {
-    /// `bell` may be of several inboxes.
+    /// Several inboxes may share `bell`.
     pub fn new(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -52,7 +52,7 @@ impl Inbox {
 
     /// Reactor: hands a batch over and gets an empty one. True: the caller must ring the real bell.
     ///
-    /// It is appended to the youngest batch if that still waits and has room, so that a blocked
+    /// The batch is appended to the youngest one if that still waits and has room, so a blocked
     /// consumer does not pile up nearly empty batches.
     pub fn publish(&self, mut batch: Box<Batch>) -> (Box<Batch>, bool) {
         if batch.is_empty() {
@@ -70,8 +70,8 @@ impl Inbox {
         state.openings += batch.openings();
         let youngest = if room { state.ready.pop_back() } else { None };
         let empty = if let Some(mut youngest) = youngest {
-            // Copied without the lock. Should the consumer look now and find nothing, the ring
-            // below calls it again.
+            // Copied without the lock. If the consumer looks now and finds nothing, the ring below
+            // calls it again.
             drop(state);
             youngest.last = batch.last;
             youngest.append(&mut batch);
@@ -98,13 +98,13 @@ impl Inbox {
     }
 
     /// Reactor on the consumer's own thread: the consumer takes this many records at once. Returns
-    /// the number of the last.
+    /// the last one's number.
     pub fn pass(&self, records: usize) -> u64 {
         self.published.fetch_add(records as u64, Ordering::Relaxed) + records as u64
     }
 
-    /// JavaScript thread: is done with records that it was passed, up to the one with this number.
-    /// True: as from `give_back`.
+    /// JavaScript: done with the records it was passed, up to number `last`. True: as from
+    /// `give_back`.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn has_dealt(&self, last: u64) -> bool {
         let mut state = self.lock();
@@ -135,8 +135,8 @@ impl Inbox {
         (!state.ready.is_empty(), state.starving)
     }
 
-    /// JavaScript: gives a drained batch back. Memory beyond the reusable room is freed here, for
-    /// the reactor may sleep for long.
+    /// JavaScript: gives a drained batch back. Memory beyond the reusable room is freed here,
+    /// because the reactor may sleep for long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.large.clear();
@@ -162,7 +162,7 @@ impl Inbox {
         wake
     }
 
-    /// JavaScript: is done with the first `records` of a batch, and goes on later.
+    /// JavaScript: done with the first `records` of a batch; it goes on later.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
@@ -183,11 +183,11 @@ impl Inbox {
         self.lock().openings
     }
 
-    /// Reactor: whether the next `give_back` or `deliver` is to wake it: it stopped reading, or
+    /// Reactor: whether the next `give_back` or `deliver` must wake it: it stopped reading, or
     /// holds a change back until a record is delivered.
     ///
-    /// After setting this it must `reclaim` and look at `weight` and `delivered` once more: a batch
-    /// given back before wakes no thread. A wake takes the request back.
+    /// Then it must `reclaim`, and check `weight` and `delivered` once more: a batch given back
+    /// before wakes no thread. A wake takes the request back.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }
@@ -196,15 +196,15 @@ impl Inbox {
         &self.bell
     }
 
-    /// No panic leaves the lists half changed: every change is one call.
+    /// A panic leaves no list half changed: every change is one call.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// An empty batch, in lent room if there is some, so that a large batch need not be copied.
-    /// Hollow without any room.
+    /// An empty batch, in lent room if there is some, which saves copying a large one; hollow if
+    /// there is no room.
     fn furnish(&mut self) -> Box<Batch> {
         let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::default()));
         batch.bytes = self.lent.pop().or_else(|| self.own.pop()).unwrap_or_default();
@@ -212,7 +212,7 @@ impl State {
     }
 }
 
-/// Returns what there is no place for.
+/// Returns the value if the list is full.
 fn push_below<T>(list: &mut Vec<T>, most: usize, value: T) -> Option<T> {
     if list.len() >= most {
         return Some(value);

@@ -14,19 +14,18 @@
 //! # Who owns what
 //!
 //! A [`Batch`](batch::Batch), [`Chunk`](chunk::Chunk) or [`Arena`](chunk::Arena) has one owner at
-//! any time and moves by value: no byte of it is ever visible to both threads. Only four small
-//! things are shared: the lists of the inbox under a lock, the head of the
-//! [`Queue`](queue::Queue), the flags of the [`doorbell`], the [`Gauges`](gauges::Gauges).
+//! any time and moves by value, so no byte is visible to both threads. They share the lists of the
+//! inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`], the
+//! [`Gauges`](gauges::Gauges).
 //!
 //! # Order
 //!
 //! One rule carries everything: *make the work visible, then exchange the flag; exchange the flag,
 //! then look for work.*
 //!
-//! All exchanges of one flag happen in one order, are acquire-release, and nothing ever plainly
-//! stores to a flag: whatever a thread did before its exchange is visible to every thread after a
-//! later one. Take a producer that pushed and then exchanged, and a consumer that exchanges and
-//! then looks:
+//! All exchanges of one flag have one order and are acquire-release, and nothing plainly stores to
+//! a flag: what a thread did before its exchange is visible to every thread after a later one. A
+//! producer pushes and then exchanges, a consumer exchanges and then looks:
 //!
 //! - the producer's exchange came first: the consumer's look finds the work;
 //! - the consumer's came first: the producer reads what the consumer wrote. In the
@@ -34,11 +33,11 @@
 //!   "asleep": it wakes the reactor.
 //!
 //! If another producer's exchange is between the two, that producer rings or wakes instead. So no
-//! work is lost, and between two answers there is one ring. No total order over several variables
-//! is needed, hence no `SeqCst`.
+//! work is lost, and there is one ring between two answers. No order over several variables is
+//! needed, hence no `SeqCst`.
 //!
-//! The inbox's `starving` flag follows the same rule with the lock as the exchange; the reactor
-//! announces its sleep before it sets the flag, and looks after both.
+//! The inbox's `starving` flag follows the same rule, with the lock as the exchange. The reactor
+//! announces its sleep before it sets the flag, and looks for work after both.
 //!
 //! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the
 //! queue's unsafe.

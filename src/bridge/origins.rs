@@ -5,8 +5,8 @@ const MOST_BYTES: usize = 512;
 
 /// Patterns of origins; without any, every origin may connect.
 ///
-/// A `*` stands for one or more letters, digits, `-`, `.` and `_`: it matches neither another
-/// scheme nor a path. `*` alone is every origin. Case does not matter.
+/// A `*` stands for one or more letters, digits, `-`, `.` and `_`, so it matches no other scheme
+/// and no path. `*` alone is every origin. Case does not matter.
 #[derive(Debug, Default)]
 pub struct Origins(Option<Vec<Box<[u8]>>>);
 

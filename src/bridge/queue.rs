@@ -6,9 +6,9 @@
 //! take_all():   list = swap(head, null)          -- the whole stack at once
 //! ```
 //!
-//! No node is ever popped by itself, so no thread looks into a node that another may free: there is
-//! no ABA problem and nothing to reclaim later. Of two pushes, the one that returned before the
-//! other began comes out first.
+//! No node is popped by itself, so no thread looks into a node that another may free: no ABA
+//! problem, nothing to reclaim later. Of two pushes, the one that returned before the other began
+//! comes out first.
 #![expect(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ use super::sync::{AtomicPtr, Ordering};
 /// out owns that list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,
-    /// As with a mutex, sharing it needs `T: Send`, no more: it gives `T`s away by value only.
+    /// Like a mutex, it can be shared if `T: Send`: it gives `T`s away by value only.
     values: PhantomData<std::sync::Mutex<T>>,
 }
 
@@ -38,9 +38,8 @@ impl<T: Send> Queue<T> {
     pub fn push(&self, value: T) {
         let mut head = self.head.load(Ordering::Relaxed);
         let node = Box::into_raw(Box::new(Node { next: head, value }));
-        // Release: the thread that takes the node sees what was written into it. Its later readers
-        // need nothing from the nodes below, which their own pushes released: a chain of exchanges
-        // is one release sequence.
+        // Release: the thread that takes the node sees what was written into it. The nodes below
+        // were released by their own pushes: a chain of exchanges is one release sequence.
         while let Err(now) = self.head.compare_exchange_weak(head, node, Ordering::Release, Ordering::Relaxed)
         {
             head = now;
@@ -63,7 +62,7 @@ impl<T: Send> Queue<T> {
         let mut values = Vec::new();
         while !newest.is_null() {
             // SAFETY: by the invariant of `Queue::head` this thread owns the list that it swapped
-            // out. Each node of it came from `Box::into_raw`, and becomes a Box once.
+            // out. Each node came from `Box::into_raw`, and becomes a Box once.
             let node = unsafe { Box::from_raw(newest) };
             newest = node.next;
             values.push(node.value);

@@ -1,4 +1,4 @@
-//! The rates at which peers may send, and the breaches, for all reactors and for streams.
+//! The rates at which peers may send, and how often they were exceeded.
 
 // Not through `sync`: no number depends on another.
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,9 @@ pub enum Counted {
     Bytes = 1,
 }
 
-/// What each connection may send in a second, and at once after a second in which it sent nothing.
-/// 0 is no limit.
+/// What each connection may send in a second, and at once after a silent second. 0 is no limit.
 #[derive(Debug, Default)]
 pub struct Rates {
-    /// Pings and pongs included.
     pub messages: u32,
     pub bytes: u64,
     /// Whether a connection that sends more is closed; else it is not read for a while.
@@ -32,7 +30,6 @@ impl Rates {
         self.exceeded.get(counted as usize).map(|count| count.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// By messages, and by bytes.
     pub fn exceeded(&self) -> [u64; 2] {
         self.exceeded.each_ref().map(|count| count.load(Ordering::Relaxed))
     }

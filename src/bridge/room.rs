@@ -1,8 +1,8 @@
-//! The memory that sockets are read into: our own, or memory that the consumer has lent and gets
-//! back filled. Its sends come in lent memory too ([`Arena`](super::chunk::Arena)).
+//! The memory that sockets are read into: our own, or lent by the consumer, which gets it back
+//! filled. Its sends come in lent memory too ([`Arena`](super::chunk::Arena)).
 //!
-//! A small batch is copied out of its room, which goes back to the reactor. Of a large one in lent
-//! memory the consumer takes the room itself, and lends another.
+//! A small batch is copied out of its room. Of a large one in lent memory the consumer takes the
+//! room itself, and lends another.
 
 use std::ops::{Deref, DerefMut};
 
@@ -10,7 +10,6 @@ use super::limits::BATCH_BYTES;
 
 /// No other code may touch it until it is given back.
 pub trait Lent: Send {
-    /// Its number in the list of lent memory.
     fn id(&self) -> u32;
     /// For a room at least [`BATCH_BYTES`] long.
     fn bytes(&self) -> &[u8];

@@ -1,5 +1,5 @@
-//! One flush for several reactors: each gets the records of its own slots and all about topics,
-//! with their payloads. A message to a topic is framed here, in memory that all of them share.
+//! One flush for several reactors: each gets the records of its own slots and those about topics. A
+//! message to a topic is framed here, in memory that all share.
 
 use crate::engine::{MessageKind, Prepared};
 
@@ -10,9 +10,9 @@ use super::layout::{
 };
 use crate::engine::Large;
 
-/// The records of `bytes` and their large payloads, as a chunk for each reactor: that of streams, which
-/// gets records about topics with [`TOPIC_STREAMS`], then the `sockets` others, which get all of them.
-/// `number` gives the reactor of a slot, `buffer` memory for the chunk of a reactor.
+/// Returns a chunk for each reactor: first the one of streams, which gets records about topics only
+/// with [`TOPIC_STREAMS`], then the `sockets` others. `number` gives the reactor of a slot,
+/// `buffer` memory for a reactor's chunk.
 pub fn split(
     bytes: &[u8],
     large: Vec<Large>,
@@ -23,7 +23,7 @@ pub fn split(
     let mut chunks: Vec<Chunk> = (0..=sockets).map(|_| Chunk::default()).collect();
     let mut large = large.into_iter();
     for record in OutRecords::new(bytes) {
-        // Taken even when no reactor gets it, or the next record would get this one's payload.
+        // Taken even if no reactor gets it, or the next record would get this payload.
         let mut owned = if record.is_large() { large.next() } else { None };
         let receivers = match (record.slot, record.kind) {
             (TOPIC_SLOT, OUT_HISTORY) => 1..=1,
@@ -32,7 +32,7 @@ pub fn split(
             (slot, _) => number(slot)..=number(slot),
         };
         let message = framed(&record, bytes, &mut owned);
-        // The others keep its payload for records that refer to it.
+        // The other reactors keep the payload for records that refer to it.
         let keepers = if record.flags & OUT_FLAG_SHARED != 0 { 0..=sockets } else { receivers.clone() };
         for number in keepers.clone() {
             let Some(chunk) = chunks.get_mut(number) else { continue };
@@ -64,7 +64,7 @@ fn framed(record: &OutRecord, bytes: &[u8], owned: &mut Option<Large>) -> Option
     })
 }
 
-/// The same payload under the same number.
+/// Keeps the payload under its number, without sending it.
 fn for_nobody(record: &OutRecord) -> OutRecord {
     let kind = if record.kind == OUT_TEXT { OUT_TEXT } else { OUT_BINARY };
     OutRecord { slot: TOPIC_SLOT, kind, ..record.clone() }

@@ -1,6 +1,5 @@
-//! The one switch between std and loom: what the models check is the code that ships.
-//!
-//! loom is a dev-dependency, so it stands in for std in this crate's own test build only.
+//! The one switch between std and loom, so the models check the code that ships. loom replaces std
+//! only in this crate's own tests.
 
 #[cfg(not(all(loom, test)))]
 pub(super) use std::sync::{

@@ -1,5 +1,5 @@
-//! Numbers of a reactor's work: it writes them once a turn, any thread reads them. Names that end
-//! in `_bytes` or `_budget` are what there is now; the others only grow.
+//! Numbers of a reactor's work, written once a turn and read by any thread. Names that end in
+//! `_bytes` or `_budget` are current values; the others only grow.
 
 // Not through `sync`: there is one writer, and no number depends on another.
 use std::collections::HashMap;
@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Declares the numbers once, as counted and as published.
 macro_rules! tally {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +33,6 @@ macro_rules! tally {
                 $(self.$name.store(tally.$name, Ordering::Relaxed);)*
             }
 
-            /// Any thread.
             pub fn add_to(&self, sum: &mut Tally) {
                 $(sum.$name += self.$name.load(Ordering::Relaxed);)*
             }
@@ -66,7 +64,7 @@ tally! {
     compressed_to,
     /// Connections ended by `sendBudget`.
     over_budget,
-    /// Refused connections given no time to read why.
+    /// Refused connections that got no time to read why.
     cut_refusals,
     unfinished_bytes,
     history_bytes,
@@ -99,12 +97,11 @@ pub struct Meters {
     full: Mutex<HashMap<u32, Instant>>,
 }
 
-/// Why a connection is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
     /// The consumer wants nothing.
     Program,
-    /// Its peer has sent what it may for now.
+    /// The peer has sent what it may for now.
     Rate,
     /// The consumer has not taken what came.
     Behind,
@@ -142,14 +139,13 @@ pub const BUCKETS: usize = 25;
 
 /// Parts of the whole in the first bucket of a ratio.
 const PARTS: u64 = 1024;
-/// The unit of the sum of ratios.
 pub const MILLIONTHS: u64 = 1_000_000;
 
 /// Durations or sizes by magnitude. One thread writes it.
 #[derive(Debug, Default)]
 pub struct Histogram {
-    /// The first up to 1 us, a count of 1, or a ratio of 1 / 1024; each of the others up to twice
-    /// as much, the last without end.
+    /// The first bucket ends at 1 us, a count of 1, or a ratio of 1 / 1024; each other one at twice
+    /// as much, the last nowhere.
     buckets: [AtomicU64; BUCKETS],
     /// In nanoseconds, as it is, or in millionths.
     sum: AtomicU64,
@@ -190,7 +186,7 @@ impl Histogram {
     }
 }
 
-/// One writer: no exchange is needed.
+/// One writer, so no exchange is needed.
 fn add(to: &AtomicU64, n: u64) {
     to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }

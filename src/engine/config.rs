@@ -5,19 +5,19 @@ pub enum Role {
     Client,
 }
 
-/// The most bytes of a message, whatever its receiver allows: its length must fit 32 bits.
+/// The most bytes of a message, whatever its receiver allows: the length must fit 32 bits.
 pub const LONGEST_MESSAGE: u64 = u32::MAX as u64;
 
-/// One `Config` may serve any number of engines; an engine needs equal settings at every call.
+/// One `Config` may serve many engines; an engine needs equal settings at every call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Default: [`Role::Server`].
     pub role: Role,
-    /// Largest message in bytes, all fragments together; 0, and what is more than
-    /// [`LONGEST_MESSAGE`], is that length. Default: 100 MiB.
+    /// Largest message in bytes, all fragments together; 0 or more than [`LONGEST_MESSAGE`] means
+    /// that length. Default: 100 MiB.
     ///
-    /// It is compared with the declared lengths, so that an oversized message is refused before its
-    /// payload comes.
+    /// Checked against declared lengths, so an oversized message is refused before its payload
+    /// arrives.
     pub max_payload: u64,
     /// Most frames of a message, empty ones included; 0 = no limit. Default: 16384.
     pub max_fragments: u32,

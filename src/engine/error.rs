@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::close_code::CloseCode;
 
-/// Declares the kinds and their rows once.
 macro_rules! errors {
     ($($(#[doc = $doc:literal])* $kind:ident = $number:literal, $close:ident, $class:ident, $code:literal,
         $sentence:literal $(+ $detail:ident)?;)*) => {
@@ -64,7 +63,7 @@ errors! {
     /// More than [`Config::max_fragments`](super::Config::max_fragments).
     TooManyFragments = 12, POLICY_VIOLATION, RangeError, "WS_ERR_TOO_MANY_BUFFERED_PARTS",
         "Too many message fragments";
-    /// RFC 1951. From here on the sentences are those of zlib.
+    /// RFC 1951. The sentences up to number 24 are zlib's.
     DeflateInvalidBlockType = 13, INVALID_PAYLOAD_DATA, Error, "Z_DATA_ERROR",
         "invalid block type";
     DeflateInvalidStoredLengths = 14, INVALID_PAYLOAD_DATA, Error, "Z_DATA_ERROR",
@@ -90,7 +89,7 @@ errors! {
     /// Inside a block (RFC 7692, section 7.2.2).
     DeflateUnexpectedEnd = 24, INVALID_PAYLOAD_DATA, Error, "Z_BUF_ERROR",
         "unexpected end of file";
-    /// Its memory is needed for others.
+    /// The memory of the message is needed for others.
     Unfinished = 25, TRY_AGAIN_LATER, RangeError, "WS_ERR_UNFINISHED_MESSAGE",
         "Unfinished message given up to make room for others";
     TooManyMessages = 26, POLICY_VIOLATION, RangeError, "WS_ERR_TOO_MANY_MESSAGES",
@@ -128,7 +127,7 @@ impl ErrorKind {
     }
 
     pub fn row(self) -> &'static ErrorRow {
-        // In bounds: a test holds the array to the largest number.
+        // In bounds: a test compares the table with the largest number.
         &TABLE[self as usize - 1]
     }
 }

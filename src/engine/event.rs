@@ -29,7 +29,6 @@ impl Payload {
         }
     }
 
-    /// Without the first bytes.
     pub(in crate::engine) fn after(self, bytes: usize) -> Self {
         match self {
             Self::Input(range) => Self::Input(range.end.min(range.start + bytes)..range.end),
@@ -62,13 +61,13 @@ pub enum Event {
     Ping(Payload),
     /// At most 125 bytes (RFC 6455, section 5.5.3).
     Pong(Payload),
-    /// The engine swallows whatever follows it (RFC 6455, section 5.5.1).
+    /// The engine ignores whatever follows (RFC 6455, section 5.5.1).
     Close {
         /// `None` when the frame was empty, which APIs report as 1005.
         code: Option<CloseCode>,
         /// UTF-8 unless validation is skipped, at most 123 bytes.
         reason: Payload,
     },
-    /// The peer broke the protocol or a limit. The engine swallows whatever follows.
+    /// The peer broke the protocol or a limit. The engine ignores whatever follows.
     Error(ProtocolError),
 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::frame::{EncodedHeader, MAX_HEADER_LEN as HEADROOM};
 
-/// A payload after room for the header of its frame; it dereferences to the payload alone.
+/// Dereferences to the payload, which has room before it for the header of its frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Large {
     /// Invariant: `HEADROOM` bytes and the payload.
@@ -37,7 +37,7 @@ impl Large {
         (self.memory, HEADROOM)
     }
 
-    /// With `header` directly before the payload, and where the header begins.
+    /// The frame, with `header` directly before the payload, and where it begins.
     pub fn into_frame(mut self, header: &EncodedHeader) -> (Vec<u8>, usize) {
         let start = HEADROOM.saturating_sub(header.len());
         if let Some(room) = self.memory.get_mut(start..HEADROOM) {

@@ -8,8 +8,8 @@ use super::receive::Step;
 use super::utf8::Validator;
 use super::{Config, Engine};
 
-/// A message under way: its complete frames, and the bytes so far of the next one. One that is a single frame
-/// within one input never gets here.
+/// A message under way: its complete frames, and the next one's bytes so far. A message in a single
+/// frame within one input never gets here.
 #[derive(Debug)]
 pub(super) struct Message {
     /// Invariant: capacity <= 2 * len, or the declared end of the last frame if that is less.
@@ -32,10 +32,10 @@ impl Engine {
         }
     }
 
-    /// Takes the next bytes of a data frame; `remaining` come after them. Returns the message, if they are
-    /// its last.
+    /// Takes the next bytes of a data frame, which lacks `remaining` more. Returns the message if
+    /// it is complete.
     pub(super) fn take_data(&mut self, config: &Config, bytes: &[u8], fin: bool, remaining: u64) -> Step {
-        // A decoded header is no continuation unless a message is under way.
+        // A decoded header is a continuation only if a message is under way.
         let Some(message) = &mut self.message else { return Ok(None) };
         let validates = message.kind == MessageKind::Text && !config.skip_utf8_validation;
         if message.compressed

@@ -10,7 +10,7 @@
 #![deny(unsafe_code)]
 #![expect(missing_docs, reason = "a name that says all needs no sentence")]
 
-/// Declares an enum whose numbers JavaScript knows: they start at 1, and are never changed.
+/// Declares an enum whose numbers JavaScript knows: they start at 1 and never change.
 macro_rules! numbered {
     ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $of:literal])* $variant:ident = $number:literal,)* }) => {
         $(#[doc = $doc])*
@@ -65,12 +65,12 @@ use receive::{Kept, is_valid, whole_payload};
 
 /// The protocol state of one connection after its handshake, for both directions.
 ///
-/// In: give every input to `poll` until it returns `None`. Out: ask `encode` for the header of each
-/// frame. Between messages it owns no heap.
+/// In: give every input to `poll` until it returns `None`. Out: ask `encode` for each frame's
+/// header. Between messages it owns no heap.
 #[derive(Debug, Default)]
 pub struct Engine {
     stage: Stage,
-    /// Boxed: between messages a connection has the pointer only.
+    /// Boxed: between messages a connection has only the pointer.
     message: Option<Box<Message>>,
     /// In `Stage::Header` a header without a byte of its payload, in `Stage::Payload` the body of a
     /// control frame.
@@ -78,9 +78,8 @@ pub struct Engine {
     close_sent: bool,
     /// The last data frame sent left its message unfinished.
     sending_message: bool,
-    /// Small fragments of the messages that have come to their end, modulo 2^32.
+    /// Of all messages that are complete, modulo 2^32.
     small_fragments: u32,
-    /// permessage-deflate, if negotiated.
     extension: Option<Box<Extension>>,
 }
 
@@ -93,11 +92,10 @@ impl Engine {
     /// its end.
     ///
     /// `None`: the input is used up (`*pos == input.len()`), and an unfinished frame has been
-    /// copied. Call again until then before giving the next input. The events
-    /// and their order do not depend on how the stream is cut into inputs; only the place of their
-    /// payload does.
+    /// copied. Call again until then before giving the next input. The events and their order do
+    /// not depend on how the stream is cut into inputs; only the place of their payload does.
     ///
-    /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
+    /// After [`Event::Close`] and [`Event::Error`] all input is ignored.
     #[inline(always)]
     pub fn poll(&mut self, config: &Config, input: &mut [u8], pos: &mut usize) -> Option<Event> {
         self.advance::<false>(config, input, pos).ok().flatten()
@@ -172,7 +170,7 @@ impl Engine {
     /// The header of the next frame to send, with `len` bytes of payload; a client gives the key in
     /// `mask`.
     ///
-    /// As in ws a data frame after one without `fin` is a continuation, whatever its kind. Control
+    /// As in ws, a data frame after one without `fin` is a continuation, whatever its kind. Control
     /// frames are never fragmented and may come in between (RFC 6455, section 5.4). The caller
     /// checks the length of a control frame and the body of a close frame.
     #[inline(always)]
@@ -197,7 +195,7 @@ impl Engine {
         EncodedHeader::encode(opcode, (fin || opcode.is_control(), compressed), len, mask)
     }
 
-    /// To be called before the first frame of either side.
+    /// Must be called before the first frame of either side.
     pub fn enable_deflate(
         &mut self,
         role: Role,
@@ -213,7 +211,7 @@ impl Engine {
         self.extension.is_some()
     }
 
-    /// Declared lengths of the data frames of the message under way, 0 between messages.
+    /// Declared lengths of the current message's data frames; 0 between messages.
     pub fn declared(&self) -> u64 {
         self.message.as_ref().map_or(0, |message| message.declared)
     }
@@ -225,7 +223,7 @@ impl Engine {
             .wrapping_add(self.message.as_ref().map_or(0, |message| message.small_fragments()))
     }
 
-    /// Bytes that the frame under way lacks at least; 0 between frames.
+    /// The fewest bytes that the current frame lacks; 0 between frames.
     pub fn missing(&self) -> u64 {
         match (self.stage, &self.kept) {
             (Stage::Payload(frame), _) => frame.remaining,
@@ -234,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Whether the next `poll` for `input` from `pos` on may inflate something. One byte can become
+    /// Whether the next `poll` of `input` from `pos` on may inflate something. One byte can become
     /// a thousand: to bound the work of a call, show it a piece.
     pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
         let is_compressed = self.message.as_ref().is_some_and(|message| message.compressed);
@@ -250,9 +248,9 @@ impl Engine {
             }
     }
 
-    /// Whether the payload of the next data frame, of `len` bytes, has to go through `compress`
-    /// before `encode`. As in ws the first frame of a message decides, whose length is compared
-    /// with the threshold. To be called once for each data frame.
+    /// Whether the next data frame's payload, of `len` bytes, must go through `compress` before
+    /// `encode`. As in ws a message's first frame decides, by its length and the threshold. Call
+    /// this once for each data frame.
     pub fn will_compress(&mut self, wanted: bool, len: usize) -> bool {
         let first = !self.sending_message;
         self.extension.as_mut().is_some_and(|extension| extension.wants(wanted, first, len))
@@ -275,10 +273,9 @@ impl Engine {
         self.extension.as_ref().map_or(0, |extension| extension.buffered())
     }
 
-    /// Gives compression contexts back that no message under way needs. Later messages are
-    /// compressed less well. A context for incoming messages stays unless
-    /// [`releasable`](deflate::Settings::releasable) is set, which remembers the history that the
-    /// peer may refer to.
+    /// Gives back compression contexts that no current message needs; later messages are compressed
+    /// less well. An incoming context stays unless [`releasable`](deflate::Settings::releasable) is
+    /// set, which remembers the history that the peer may refer to.
     pub fn release_contexts(&mut self) {
         let sending = self.sending_message;
         if let Some(extension) = &mut self.extension {
@@ -299,7 +296,7 @@ impl Engine {
     }
 
     /// Heap of unfinished messages: at most about twice the bytes received, and at most the limit
-    /// of compressed ones, whose context counts too unless it is kept between messages. A frame
+    /// for compressed ones, whose context counts too unless it is kept between messages. A frame
     /// that is cut in two takes up to 256 more.
     pub fn buffered(&self) -> usize {
         let message = self.message.as_ref().map_or(0, |message| message.buffered());
@@ -307,15 +304,14 @@ impl Engine {
     }
 }
 
-/// What the next byte of input is.
 #[derive(Clone, Copy, Debug, Default)]
 enum Stage {
     #[default]
     Header,
     Payload(PartialFrame),
-    /// Swallowed: a close frame came.
+    /// A close frame came; input is ignored.
     Closed,
-    /// Swallowed: the peer broke this rule.
+    /// The peer broke this rule; input is ignored.
     Failed(ErrorKind),
 }
 
@@ -323,7 +319,7 @@ enum Stage {
 struct PartialFrame {
     fin: bool,
     opcode: OpCode,
-    /// Rotated, so that it begins at the next byte.
+    /// Rotated to begin at the next byte.
     key: [u8; 4],
     /// Invariant: > 0 between inputs.
     remaining: u64,

@@ -1,4 +1,4 @@
-//! A message for many connections: framed once, and compressed once for each combination of their
+//! A message for many connections: framed once, and compressed once for each combination of
 //! parameters.
 
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use super::deflate::Recipe;
 use super::frame::OpCode;
 use super::{EncodedHeader, Engine, Large, MessageKind};
 
-/// As many as window sizes and settings of listeners; the oldest gives way.
+/// Enough for the window sizes and settings of listeners; the oldest gives way.
 const MOST_COMPRESSED: usize = 16;
 
 /// Bytes that many connections send, each from its own position.
@@ -27,7 +27,7 @@ impl Frame {
         self.start = self.start.saturating_add(bytes);
     }
 
-    /// Bytes of memory that are freed with it; none while others share it.
+    /// Bytes that are freed with it; none while others share them.
     pub fn size_if_last(&self) -> usize {
         if Arc::strong_count(&self.bytes) == 1 { self.bytes.capacity() } else { 0 }
     }
@@ -42,20 +42,17 @@ impl Deref for Frame {
     }
 }
 
-/// A whole message, as a server sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     pub kind: MessageKind,
     /// Where permessage-deflate is on.
     pub compress: bool,
-    /// Without compression.
     frame: Frame,
     header_len: usize,
     compressed: Vec<(Recipe, Frame)>,
 }
 
 impl Prepared {
-    /// `compress`: where permessage-deflate is on.
     pub fn new(kind: MessageKind, payload: &[u8], compress: bool) -> Self {
         Self::in_place(kind, Large::copy(payload), compress)
     }
@@ -86,17 +83,16 @@ impl Prepared {
         !self.compressed.is_empty()
     }
 
-    /// They are made again where they are needed.
+    /// Compressed forms are made again when needed.
     pub fn forget_compressed(&mut self) {
         self.compressed = Vec::new();
     }
 }
 
 impl Engine {
-    /// Header and payload, and the bytes that had to be compressed for them; 0 if there was a compressed
-    /// form. `None`: send it like any other message, because a message is under way, because it depends
-    /// on earlier ones (a context is kept), or because it would have to be compressed and is longer
-    /// than `longest`.
+    /// Header and payload, and the bytes that had to be compressed for them. `None`: send it like
+    /// any other message, because another one is under way, because it depends on earlier ones (a
+    /// context is kept), or because more than `longest` bytes would have to be compressed.
     pub fn prepared_frame(&mut self, prepared: &mut Prepared, longest: usize) -> Option<(Frame, usize)> {
         if self.sending_message {
             return None;

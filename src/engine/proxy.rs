@@ -38,8 +38,8 @@ pub enum Parsed {
     Header(usize, Option<SocketAddr>),
 }
 
-/// Parses all bytes that have come, which may be more than the header. The answer does not depend
-/// on how they were split.
+/// Parses all bytes so far, which may be more than the header. The answer does not depend on how
+/// they were split.
 pub fn parse(bytes: &[u8]) -> Parsed {
     match bytes.first() {
         None => Parsed::Incomplete,
@@ -77,7 +77,7 @@ fn parse_line(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// The source of `source destination port port`, all of which must be right.
+/// The source of `source destination port port`, all of which must be valid.
 fn addresses<'a, T>(fields: &mut impl Iterator<Item = &'a str>) -> Option<SocketAddr>
 where
     T: std::str::FromStr + Into<IpAddr>,
@@ -103,7 +103,7 @@ fn parse_block(bytes: &[u8]) -> Parsed {
     let [.., command, family, high, low] = *fixed;
     let len = usize::from(u16::from_be_bytes([high, low]));
     let needed = match (command, family) {
-        // Its addresses are ignored.
+        // The addresses of such a header are ignored.
         (LOCAL, _) | (PROXY, UNSPECIFIED) => 0,
         (PROXY, TCP_4) => 12,
         (PROXY, TCP_6) => 36,
@@ -123,7 +123,6 @@ fn parse_block(bytes: &[u8]) -> Parsed {
     Parsed::Header(FIXED + len, address)
 }
 
-/// The source of two addresses of `N` bytes and two ports.
 fn source<const N: usize>(bytes: &[u8]) -> Option<SocketAddr>
 where
     IpAddr: From<[u8; N]>,
@@ -153,7 +152,7 @@ impl Network {
         (bits <= most).then(|| Self { address: as_ipv6(address), bits: before + bits })
     }
 
-    /// An IPv4 address may be written as an IPv6 one. The networks of IPv6 have none of them.
+    /// An IPv4 address may be written as an IPv6 one. IPv6 networks contain no IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = as_ipv6(address);
         let is_ipv4 = self.bits >= MAPPED && is_mapped(self.address);

@@ -1,4 +1,4 @@
-//! The steps of parsing: a header, a frame that is all in the input, a frame that is not.
+//! The steps of parsing: a header, a whole frame, a part of a frame.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ use super::{
 pub(super) type Step = Result<Option<Event>, ProtocolError>;
 
 impl Engine {
-    /// `None` if the input ends before the header does, or before the first byte of its payload:
-    /// then the header is kept as bytes, so that a payload that is all in the next input is still
-    /// served from there.
+    /// `None` if the input ends before the header does, or before the payload's first byte. The
+    /// header is then kept as bytes, so a payload that is all in the next input is still served
+    /// from there.
     #[inline(always)]
     pub(super) fn take_header(
         &mut self,
@@ -53,7 +53,6 @@ impl Engine {
         self.kept.get_or_insert_default().push(bytes);
     }
 
-    /// A control frame or a fragment that is all in the input.
     #[inline(never)]
     pub(super) fn whole_frame(
         &mut self,
@@ -83,7 +82,6 @@ impl Engine {
         self.stage = Stage::Payload(PartialFrame { fin, opcode, key, remaining: payload_len });
     }
 
-    /// Takes the bytes that the input has of an unfinished frame.
     #[inline(never)]
     pub(super) fn continue_frame(
         &mut self,
@@ -112,7 +110,6 @@ impl Engine {
         self.control(config, frame.opcode, Payload::Owned(body), &[])
     }
 
-    /// A complete control frame.
     fn control(&mut self, config: &Config, opcode: OpCode, payload: Payload, input: &[u8]) -> Step {
         Ok(Some(match opcode {
             OpCode::Ping => Event::Ping(payload),
@@ -124,7 +121,6 @@ impl Engine {
         }))
     }
 
-    /// The status code of a complete close frame.
     fn close(&mut self, config: &Config, body: &[u8]) -> Result<Option<CloseCode>, ProtocolError> {
         let code = frame::decode_code(body)?;
         let reason = body.get(frame::CODE_LEN..).unwrap_or_default();
@@ -142,8 +138,8 @@ impl Engine {
         Event::Error(self.refuse(error))
     }
 
-    /// Takes in nothing more, for a reason that may lie outside of the input: an unfinished message
-    /// is freed, later input is swallowed.
+    /// Takes in nothing more, for a reason that may lie outside the input: frees an unfinished
+    /// message and ignores later input.
     pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
         let error = reason.into();
         self.stage = Stage::Failed(error.kind);
@@ -152,7 +148,7 @@ impl Engine {
         error
     }
 
-    /// Frees the state that only a further frame could need.
+    /// Frees the state that only another frame could need.
     fn end_incoming(&mut self) {
         self.message = None;
         if let Some(extension) = &mut self.extension {
@@ -161,8 +157,8 @@ impl Engine {
     }
 }
 
-/// The range of the payload, which begins at `start`, once it is unmasked. `None` if the input ends
-/// before it does.
+/// Unmasks the payload, which begins at `start`, and returns its range. `None` if the input ends
+/// first.
 #[inline(always)]
 pub(super) fn whole_payload(header: &Header, start: usize, input: &mut [u8]) -> Option<Range<usize>> {
     let end = start.checked_add(usize::try_from(header.payload_len).ok()?)?;
@@ -175,13 +171,13 @@ pub(super) fn is_valid(kind: MessageKind, config: &Config, payload: &[u8]) -> bo
     kind == MessageKind::Binary || config.skip_utf8_validation || utf8::is_valid(payload)
 }
 
-/// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5). Boxed, as
-/// few of them are cut in two and every connection has a place for one.
+/// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5). Boxed: few
+/// are cut in two, and every connection has a place for one.
 #[derive(Debug, Default)]
 pub(super) struct Kept(pub(super) Vec<u8>);
 
 impl Kept {
-    /// Keeps bytes of a header, and returns all that are kept: those of the longest one at most.
+    /// Keeps bytes of a header and returns all that are kept, at most those of the longest header.
     #[cold]
     fn push(&mut self, bytes: &[u8]) -> &[u8] {
         self.0.extend(bytes.iter().take(MAX_HEADER_LEN.saturating_sub(self.0.len())));

@@ -7,7 +7,6 @@ pub(in crate::engine) fn is_valid(bytes: &[u8]) -> bool {
     (bytes.len() < 64 && bytes.is_ascii()) || simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
-/// Validates text that comes in pieces, which may end inside a character.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Validator {
     /// The first `len` bytes begin a character. Invariant: they can still become one.
@@ -50,7 +49,7 @@ impl Validator {
     }
 }
 
-/// How many bytes at the end of `piece` begin a character that is not whole in it (0 to 3).
+/// How many bytes at the end of `piece` (0 to 3) begin a character that is not whole in it.
 fn incomplete_len(piece: &[u8]) -> usize {
     if piece.last().is_none_or(u8::is_ascii) {
         return 0;
@@ -59,8 +58,7 @@ fn incomplete_len(piece: &[u8]) -> usize {
     (1..=3).find(|&len| end(len).is_some_and(is_incomplete)).unwrap_or(0)
 }
 
-/// Whether more bytes could make it one character.
 fn is_incomplete(bytes: &[u8]) -> bool {
-    // An error without a length is one of missing bytes.
+    // An error without a length means that bytes are missing.
     std::str::from_utf8(bytes).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
 }

@@ -29,7 +29,7 @@ impl Share {
         Self { number, bits: count.next_power_of_two().trailing_zeros() }
     }
 
-    /// The index of the slot in the table of its reactor, if that is this one.
+    /// The slot's index in this reactor's table, if it is this reactor's.
     fn index(self, slot: u32) -> Option<usize> {
         (slot & ((1 << self.bits) - 1) == self.number).then_some((slot >> self.bits) as usize)
     }
@@ -42,13 +42,13 @@ impl Share {
 pub(super) struct Connections {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// Slots freed in this turn: an event for their old socket may still be in the current batch of
-    /// events, so they are not used again before the turn ends.
+    /// Slots freed in this turn. An event for their old socket may still be in the current batch of
+    /// events, so they are used again only after the turn.
     quarantine: Vec<u32>,
-    /// Slots whose end the consumer has yet to deal with, by the number of that record: until then
-    /// it may look at the gauges of the connection that has ended.
+    /// Slots whose end the consumer has yet to deal with, with the number of that record: until
+    /// then it may look at the gauges of the old connection.
     reported: VecDeque<(u64, u32)>,
-    /// Slots numbered by the adopter of their sockets, which uses one again once its end was
+    /// Slots numbered by the adopter of their sockets, who uses one again after its end was
     /// reported.
     adopted: Vec<Entry>,
     /// The same for streams, which one reactor has.
@@ -62,7 +62,7 @@ pub(super) struct Connections {
 struct Entry {
     /// The generation of its connection, or of the next one; never [`NO_GENERATION`].
     generation: u32,
-    /// Boxed: an empty slot then costs 16 bytes, and the slab grows without moving connections.
+    /// Boxed: an empty slot costs 16 bytes, and the slab grows without moving connections.
     connection: Option<Box<Connection>>,
 }
 
@@ -87,7 +87,7 @@ impl Connections {
         }
     }
 
-    /// The id for the next `insert`; `None` when all slots are taken.
+    /// `None` when all slots are taken.
     pub(super) fn next_id(&mut self) -> Option<ConnectionId> {
         let slot = match self.free.last() {
             Some(&slot) => slot,
@@ -103,8 +103,8 @@ impl Connections {
         Some(ConnectionId { slot, generation })
     }
 
-    /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None`
-    /// when it cannot be.
+    /// Makes `id`, chosen by the adopter of a socket, the id for the next `insert`; `None` if it
+    /// cannot be.
     pub(super) fn reserve(&mut self, id: ConnectionId) -> Option<ConnectionId> {
         if id.generation == NO_GENERATION {
             return None;
@@ -124,7 +124,7 @@ impl Connections {
         Some(id)
     }
 
-    /// Puts `connection` under the id that `next_id` or `reserve` just gave.
+    /// `id` is what `next_id` or `reserve` just gave.
     pub(super) fn insert(&mut self, id: ConnectionId, connection: Connection) {
         if id.slot < ADOPTED_SLOTS {
             let taken = self.free.pop();
@@ -163,8 +163,8 @@ impl Connections {
         Some((ConnectionId { slot, generation: *generation }, connection.as_deref_mut()?))
     }
 
-    /// Takes a connection out of the table. Its slot is free again after the turn, or when the
-    /// consumer has dealt with its end, see `retain`.
+    /// The slot is free again after the turn, or when the consumer has dealt with the end, see
+    /// `retain`.
     pub(super) fn remove(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
         let entry = self.entry_mut(slot)?;
         let connection = entry.connection.take()?;
@@ -177,15 +177,14 @@ impl Connections {
         Some((id, connection))
     }
 
-    /// Notes the number of the record that reports the end of the connection that was removed last,
-    /// from `slot`.
+    /// Notes the record that reports the end of the connection that was removed last, from `slot`.
     pub(super) fn retain(&mut self, slot: u32, record: u64) {
         if self.quarantine.pop_if(|last| *last == slot).is_some() {
             self.reported.push_back((record, slot));
         }
     }
 
-    /// Frees slots: the consumer has dealt with all records up to that number.
+    /// Frees slots: the consumer has dealt with all records up to `delivered`.
     pub(super) fn end_turn(&mut self, delivered: u64) {
         self.free.append(&mut self.quarantine);
         while let Some(&(record, slot)) = self.reported.front() {
@@ -201,7 +200,7 @@ impl Connections {
         self.live
     }
 
-    /// The number of slots that hold a connection now.
+    /// The slots that hold a connection now.
     pub(super) fn slots(&self) -> Vec<u32> {
         let share = self.share;
         let numbered = |first: u32| (0..).map(move |index| first + share.slot(index));

@@ -1,13 +1,12 @@
-//! Changes that a peer can observe of a connection, but not before the consumer has its record.
+//! Changes of a connection that its peer must not observe before the consumer has their record.
 //!
-//! A consumer on another thread gets a connection later than the reactor does. A peer that has its
-//! 101 could look for the connection by another way in, or in the consumer's own process, and not
-//! find it. So the bytes that show a change to a peer leave when the consumer has dealt with the
-//! record of that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the
-//! socket behind CLOSED.
+//! A consumer on another thread learns of a connection later than the reactor does. A peer that has
+//! its 101 could ask for the connection in another way before the consumer knows of it. So the
+//! bytes that show a change leave when the consumer has dealt with its record: the 101 after OPEN,
+//! with what was sent meanwhile, and the end of the socket after CLOSED.
 //!
-//! An end that both sides know of by their close frames waits only until CLOSED is handed over, or the
-//! peer would learn of it after what its next connections get.
+//! An end that both sides know of by their close frames waits only until CLOSED is handed over, or
+//! the peer would learn of it after what its next connections get.
 //!
 //! ```text
 //! a turn: 101 queued, OPEN recorded as the nth record -> withhold
@@ -15,8 +14,7 @@
 //! ```
 //!
 //! The consumer sends no command for it: the count of records that it has dealt with is enough.
-//! Gates open in the order in which they were closed, all that may at once. Nothing else waits for
-//! them: a connection is read, and counted, meanwhile.
+//! Gates open in the order in which they were closed. Meanwhile the connection is read.
 
 use std::collections::VecDeque;
 
@@ -27,21 +25,21 @@ use crate::reactor::{ConnectionId, Consumer, Reactor, Session, Transport};
 enum Gate {
     /// The bytes queued for a connection, the 101 first.
     Opening(ConnectionId),
-    /// The end of a socket, which is held until then.
+    /// A socket, which ends when the gate opens.
     End(Transport),
 }
 
 #[derive(Default)]
 pub(super) struct Gates {
-    /// The gates, each with the number of its record, oldest first.
+    /// With the numbers of their records, oldest first.
     closed: VecDeque<(u64, Gate)>,
-    /// Sockets that close when the records of this turn have been handed over.
+    /// Sockets that close when this turn's records have been handed over.
     known: Vec<Transport>,
 }
 
 impl Gates {
     /// Closes the sockets that are held for the sake of order: descriptors have run out, and new
-    /// sockets come before those. `false`: there are none.
+    /// sockets come first. `false`: there are none.
     pub(super) fn let_ends_go(&mut self) -> bool {
         let before = self.closed.len();
         self.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
@@ -54,15 +52,15 @@ impl Gates {
 }
 
 impl Session<'_> {
-    /// Makes the peer wait for the record of that number, which reports the connection to the
-    /// consumer.
+    /// Makes the peer wait until the consumer has dealt with `record`, which reports the
+    /// connection.
     pub(super) fn withhold(&mut self, record: u64) {
         self.connection.write.state.withhold();
         self.gates.closed.push_back((record, Gate::Opening(self.id)));
     }
 
-    /// `awaited`: whether a decision was awaited. Unless the decision is that the connection stays,
-    /// the bytes queued for its peer never leave.
+    /// Returns whether a decision was awaited. Unless the connection stays, the bytes queued for
+    /// its peer never leave.
     pub(super) fn decide(&mut self, stays: bool) -> bool {
         let waited = self.go_on(Takes::AfterDecision);
         if waited && !stays {
@@ -71,8 +69,7 @@ impl Session<'_> {
         waited
     }
 
-    /// The event of `from` has come, for which the queued bytes may have waited. Returns whether they
-    /// have.
+    /// `from`, for which the queued bytes may have waited, has happened. Returns whether they have.
     pub(super) fn go_on(&mut self, from: Takes) -> bool {
         let waited = self.connection.write.state.go_on(from);
         if waited {
@@ -83,8 +80,8 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The last record reports a connection's end to the consumer; the next connection in the slot
-    /// has to wait for that record, and the peer. `is_known`: both close frames were sent.
+    /// The last record reports a connection's end. The slot's next connection and the peer must
+    /// wait for it. `is_known`: both close frames were sent.
     pub(super) fn hold_end(&mut self, slot: u32, transport: Transport, is_known: bool) {
         let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) else { return };
         self.connections.retain(slot, progress.recorded);
@@ -95,20 +92,18 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Hands over the records of this turn, and then the ends that wait for no more.
+    /// Hands over this turn's records, then lets the known ends go.
     pub(super) fn hand_over(&mut self) {
         self.consumer.on_turn_end();
         self.gates.known.clear();
     }
 
-    /// Lets go the bytes and sockets whose records the consumer has dealt with by now.
     pub(super) fn on_delivered(&mut self) {
         if self.gates.is_waiting() {
             self.open_gates(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
         }
     }
 
-    /// The same for the records up to this one.
     pub(super) fn open_gates(&mut self, delivered: u64) {
         while self.gates.closed.front().is_some_and(|(record, _)| *record <= delivered) {
             match self.gates.closed.pop_front() {

@@ -1,9 +1,9 @@
 //! Several reactors that serve the same listeners, each in a thread of its own.
 //!
 //! A listener belongs to one reactor, which hands each accepted connection to the reactor with the
-//! fewest connections. There the connection stays. So the spread does not depend on how a kernel
-//! treats several sockets on one port, no other program can take the port, and no connection is
-//! lost with a socket that closes while others go on.
+//! fewest, where it stays. With several sockets on one port, the kernel would decide the spread,
+//! another program could take the port, and a socket that closes would lose its waiting
+//! connections.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,8 +16,8 @@ use super::connections::Share;
 use super::read::Reader;
 use crate::reactor::{Command, Connections, Consumer, Handle, Reactor, ReactorConfig, Transport};
 
-/// A group of reactors, one per consumer. The lowest bits of a slot are the number of its reactor.
-/// `config` is that of each reactor, see [`ReactorConfig::shared_by`].
+/// One reactor per consumer. The lowest bits of a slot are its reactor's number. `config` is for
+/// each reactor, see [`ReactorConfig::shared_by`].
 pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Result<Vec<Reactor<C>>> {
     let count = consumers.len();
     let group: Arc<[Member]> = (0..count).map(|_| Member::default()).collect();
@@ -34,25 +34,22 @@ pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Re
     Ok(reactors)
 }
 
-/// The fields of a reactor that all reactors of its group see.
 #[derive(Default)]
 struct Member {
     handle: OnceLock<Handle>,
     /// Connections, including those on their way to it.
     connections: AtomicUsize,
     unfinished: AtomicUsize,
-    /// The age of the one of these that would be given up; none: `u64::MAX`.
+    /// The time of the message that would be given up; `u64::MAX`: none.
     oldest: AtomicU64,
 }
 
-/// A reactor's place among those of its group.
 pub(super) struct Seat {
     group: Arc<[Member]>,
     number: usize,
 }
 
 impl Seat {
-    /// The only reactor.
     pub(super) fn alone() -> Self {
         Self { group: Arc::from([Member::default()]), number: 0 }
     }
@@ -61,12 +58,12 @@ impl Seat {
         self.group.len().max(1)
     }
 
-    /// Hands a connection to the reactor with the fewest connections. `Some`: that is this one.
+    /// Hands a connection to the reactor with the fewest. `Some`: that is this one.
     pub(super) fn place(&self, listener: u32, stream: Transport) -> Option<Transport> {
         let count = |number: &usize| {
             self.group.get(*number).map_or(0, |member| member.connections.load(Ordering::Relaxed))
         };
-        // Of equals, the next one is chosen, so that this reactor, which accepts, comes last.
+        // Of equals the next one is chosen, so this reactor, which accepts, comes last.
         let turn = (1..=self.group.len()).map(|step| (self.number + step) % self.group.len());
         let Some(chosen) = turn.min_by_key(count) else { return Some(stream) };
         let member = self.group.get(chosen)?;
@@ -74,20 +71,19 @@ impl Seat {
         if chosen == self.number {
             return Some(stream);
         }
-        // Fails only when that reactor's waker is broken, and then so is the reactor.
+        // Fails only if that reactor's waker is broken, and then so is the reactor.
         let _broken_anyway = member.handle.get()?.submit(Command::Take { listener, stream });
         None
     }
 
     pub(super) fn ask_others(&self, command: impl Fn() -> Command) {
         for handle in self.others() {
-            // Fails only when that reactor's waker is broken, and then so is the reactor.
+            // As in `place`.
             let _broken_anyway = handle.submit(command());
         }
     }
 
-    /// Notes the bytes of this reactor's unfinished messages, and the time of the one that would be
-    /// given up.
+    /// `oldest`: the time of the message that would be given up.
     pub(super) fn note_unfinished(&self, bytes: usize, oldest: u64) {
         let Some(own) = self.group.get(self.number) else { return };
         own.unfinished.store(bytes, Ordering::Relaxed);
@@ -95,11 +91,11 @@ impl Seat {
         own.oldest.store(oldest, Ordering::Release);
     }
 
-    /// Bytes of the unfinished messages of all reactors, and whether this one has the message that
-    /// would be given up.
+    /// Bytes of all reactors' unfinished messages, and whether this one has the message that would
+    /// be given up.
     pub(super) fn unfinished(&self) -> (usize, bool) {
         let oldest = |(number, member): (usize, &Member)| (member.oldest.load(Ordering::Acquire), number);
-        // The times come first: the bytes of a message that was given up since are not counted.
+        // Times first: bytes of a message that was given up since are not counted.
         let first = self.group.iter().enumerate().map(oldest).min();
         let bytes = self.group.iter().map(|member| member.unfinished.load(Ordering::Relaxed)).sum();
         (bytes, first.is_some_and(|(_, number)| number == self.number))
@@ -107,7 +103,7 @@ impl Seat {
 
     pub(super) fn wake_others(&self) {
         for handle in self.others() {
-            // As in `ask_others`.
+            // As in `place`.
             let _broken_anyway = handle.wake();
         }
     }
@@ -117,14 +113,12 @@ impl Seat {
         others.filter_map(|(_, member)| member.handle.get())
     }
 
-    /// Counts a connection that has not been counted.
     pub(super) fn came(&self) {
         if let Some(own) = self.group.get(self.number) {
             own.connections.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A connection is gone.
     pub(super) fn left(&self) {
         if let Some(own) = self.group.get(self.number) {
             own.connections.fetch_sub(1, Ordering::Relaxed);

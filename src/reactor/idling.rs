@@ -1,25 +1,24 @@
 //! Returns the memory of closed connections to the system while there is nothing else to do.
 //!
-//! An allocator keeps freed memory. That of glibc has a heap per thread and returns only its top,
-//! so the memory that compression took for a hundred connections stays for good. A look through all
-//! of it takes milliseconds, while other threads that allocate wait. So the allocator is asked only
-//! when much memory was freed and nothing has happened for a moment.
+//! An allocator keeps freed memory. glibc's has a heap per thread and returns only its top, so what
+//! compression took for a hundred connections stays for good. Searching it takes milliseconds, in
+//! which other threads cannot allocate. So the allocator is asked only when much was freed and
+//! nothing has happened for a moment.
 
 #[cfg(test)]
 mod tests;
 
 use std::time::{Duration, Instant};
 
-/// Bytes that have to be freed before asking is worthwhile. 8 MiB.
+/// Freed bytes that make asking worthwhile.
 const WORTH: usize = 8 << 20;
-/// The time for which nothing must have happened.
+/// How long nothing must have happened.
 const MOMENT: Duration = Duration::from_millis(250);
 
-/// Bytes that have been freed and may be given back.
 pub(super) struct Idling {
     give_back: Option<fn()>,
     freed: usize,
-    /// The time at which something happened last.
+    /// When something happened last.
     busy: Instant,
 }
 
@@ -41,7 +40,6 @@ impl Idling {
         (self.freed >= WORTH && self.give_back.is_some()).then(|| self.busy + MOMENT)
     }
 
-    /// Returns memory to the system if that is worthwhile and nothing has happened for long enough.
     pub(super) fn rest(&mut self, now: Instant) {
         if let (Some(give_back), Some(at)) = (self.give_back, self.deadline())
             && at <= now

@@ -1,7 +1,7 @@
 //! A reactor without a thread of its own: the loop of another program runs its turns.
 //!
 //! That loop watches [`Reactor::descriptor`] and calls `run_once(Some(Duration::ZERO))` when the
-//! descriptor is readable, or at the time that [`Reactor::rest`] gave. Its commands go through
+//! descriptor is readable, or at the time from [`Reactor::rest`]. Commands go through
 //! [`Reactor::serve`], which acts at once.
 
 use std::io;
@@ -17,7 +17,7 @@ use super::command::records::Rest;
 use super::read::half::PeerSide;
 use crate::reactor::{Command, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
-/// The time at which a reactor wants its next turn, if no socket brings one before.
+/// When a reactor wants its next turn, if no socket brings one sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// As soon as the loop has served others.
@@ -26,26 +26,23 @@ pub enum Due {
     Never,
 }
 
-/// Bytes of an unfinished message from which on it costs less to hand it over in its own memory than
+/// From this many bytes on it costs less to hand an unfinished message over in its own memory than
 /// to copy the chunk with its end.
 const WORTH_OWNING: usize = 4 << 10;
 
-/// What happens to the stream of a connection beside its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeEvent {
-    /// It takes no more bytes for now.
     Full,
     Drained,
     Ended,
     Closed,
 }
 
-/// What has become of a chunk.
 pub enum Pumped {
-    /// It was read where it is, and the caller has its records.
+    /// The chunk was read where it is, and the caller has its records.
     Read(Passed),
-    /// Its records wait as others do. `whole`: none of it is left. Else the stream is not to be read
-    /// before [`StreamFlow::Resume`](super::StreamFlow::Resume).
+    /// The records wait like others. `whole`: nothing of the chunk is left. Else the stream must
+    /// not be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
     Copied { whole: bool },
 }
 
@@ -59,14 +56,13 @@ impl<C: Consumer> Reactor<C> {
         Self::over(None, None, consumer, config)
     }
 
-    /// From now on it may have sockets.
     pub fn take_sockets(&mut self) -> io::Result<()> {
         self.poll = Some(Poll::new()?);
         Ok(())
     }
 
-    /// The descriptor that is readable when a socket has something: the poll's own. `None` where
-    /// the system has none.
+    /// The poll's descriptor, readable when a socket has something. `None` where the system has
+    /// none.
     pub fn descriptor(&self) -> Option<i32> {
         #[cfg(unix)]
         return self.poll.as_ref().map(std::os::fd::AsRawFd::as_raw_fd);
@@ -74,13 +70,13 @@ impl<C: Consumer> Reactor<C> {
         None
     }
 
-    /// Applies a command and its consequences, without a look at the sockets.
+    /// Does not look at the sockets.
     pub fn serve(&mut self, command: Command) {
         self.between_turns(|reactor| reactor.on_command(command));
     }
 
-    /// Applies the records of a chunk with these bytes and large payloads. `last` is the payload of
-    /// the last large record; the part that the kernel does not take at once is copied.
+    /// Applies the records of a chunk. `last` is the payload of the last large record; what the
+    /// kernel does not take at once is copied.
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.between_turns(|reactor| {
             // All records are applied: this budget has no end.
@@ -88,7 +84,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// The consumer has dealt with some records: serves the sockets that waited for that.
+    /// The consumer has dealt with some records: serves sockets that waited for that.
     pub fn serve_credit(&mut self) {
         self.between_turns(|reactor| {
             reactor.reclaim();
@@ -96,8 +92,8 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// A chunk has come from the stream of a connection; it is copied. False: some of it may not be
-    /// read yet, and the stream is not to be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
+    /// Copies a chunk of a connection's stream. False: some of it may not be read yet, and the
+    /// stream must not be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
     fn copy_chunk(&mut self, id: ConnectionId, chunk: &[u8]) -> bool {
         if self.connections.get(id).is_none() {
             return true;
@@ -105,7 +101,7 @@ impl<C: Consumer> Reactor<C> {
         self.reader.keep(id.slot, chunk);
         self.count(id.slot, chunk.len());
         self.on_peer(id.slot, PeerSide::Open);
-        // If the connection is gone, nothing is kept.
+        // If the connection has ended, nothing is kept.
         let is_whole = !self.reader.keeps(id.slot);
         if let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe())
             && !is_whole
@@ -115,7 +111,6 @@ impl<C: Consumer> Reactor<C> {
         is_whole
     }
 
-    /// The stream of a connection has ended, or takes bytes again, or no more.
     pub fn pipe_event(&mut self, id: ConnectionId, event: PipeEvent) {
         self.between_turns(|reactor| reactor.on_pipe_event(id, event));
     }
@@ -136,7 +131,6 @@ impl<C: Consumer> Reactor<C> {
         self.on_peer(id.slot, seen);
     }
 
-    /// There is memory for the streams that have waited for it.
     pub fn serve_flows(&mut self, waiting: Vec<ConnectionId>) {
         self.between_turns(|reactor| {
             for id in waiting {
@@ -147,12 +141,12 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// The number of the loop's turn that calls from now on.
+    /// From now on calls are made in this turn of the loop.
     pub fn begin_loop_turn(&mut self, number: u32) {
         self.loop_turn = Some(number);
     }
 
-    /// The time at which the next turn is due; to be called before the loop serves others.
+    /// When the next turn is due; called before the loop serves others.
     pub fn rest(&mut self) -> Due {
         self.wish_for_news();
         if self.is_behind() {
@@ -161,17 +155,16 @@ impl<C: Consumer> Reactor<C> {
         self.deadline().map_or(Due::Never, Due::At)
     }
 
-    /// Whether the loop should look again at once, instead of serving others and maybe sleeping.
+    /// Whether the loop should look again at once, instead of serving others and perhaps sleeping.
     pub fn is_spinning(&mut self) -> bool {
         self.spinner.is_on() && self.spinner.spinning(Instant::now())
     }
 
-    /// The messages that commands refer to by numbers.
     pub fn prepared(&self) -> impl Iterator<Item = (u32, Prepared)> {
         self.messages.prepared()
     }
 
-    /// Takes other settings: those that a server has, where it was made without one.
+    /// Takes a server's settings, if it was made without.
     pub fn configure(&mut self, config: ReactorConfig) {
         self.reader.set_budget(config.unfinished_budget);
         self.writer.set_budget(config.send_budget);
@@ -191,8 +184,8 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Reactor<Forward> {
-    /// A chunk has come from the stream of a connection. With `records` it may be read where it is,
-    /// and its records go there.
+    /// Reads a chunk of a connection's stream. With `records` it may be read where it is, and its
+    /// records go there.
     pub fn pump(&mut self, id: ConnectionId, chunk: Box<dyn Lent>, records: Option<&mut [u32]>) -> Pumped {
         let mut whole = true;
         self.between_turns(|reactor| {
@@ -208,8 +201,8 @@ impl Reactor<Forward> {
         }
     }
 
-    /// Whether nothing speaks against reading the whole chunk at once. Short messages that are put
-    /// together or inflated would each have an allocation of their own.
+    /// Whether the whole chunk may be read at once. Short messages that are put together or
+    /// inflated would need an allocation each.
     fn is_to_itself(&mut self, id: ConnectionId, len: usize) -> bool {
         let Some(connection) = self.connections.get(id) else { return false };
         let is_free = connection.transport.as_tcp().is_none()

@@ -1,5 +1,5 @@
-//! What is counted, and times from one event of a connection to another. A connection to which
-//! nothing of the kind happens takes no memory here.
+//! Counts, and times from one event of a connection to another. A connection without such events
+//! takes no memory here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,12 @@ use crate::bridge::tally::{Meters, Pause, Tally};
 /// Entries for which an empty table keeps its memory.
 const KEPT: usize = 1024;
 
-/// What is counted, what is measured at the moment, by slots, and where it is noted.
 pub(super) struct Metrics {
     pub(super) tally: Tally,
     pub(super) meters: Arc<Meters>,
     pings: HashMap<u32, Instant>,
     pauses: HashMap<u32, (Pause, Instant)>,
-    /// Connections with bytes that the kernel does not take, as the meters have them.
+    /// Connections with bytes that the kernel does not take, as in the meters.
     full: HashMap<u32, ()>,
 }
 
@@ -31,7 +30,7 @@ impl Metrics {
         }
     }
 
-    /// A ping is sent. If an earlier one has no answer, the time of that is measured.
+    /// If an earlier ping has no answer, its time is measured.
     pub(super) fn pinged(&mut self, slot: u32) {
         self.pings.entry(slot).or_insert_with(Instant::now);
     }
@@ -42,7 +41,7 @@ impl Metrics {
         }
     }
 
-    /// A connection is not read from now on. If it is not already, the first reason counts.
+    /// The first reason counts.
     pub(super) fn stopped(&mut self, slot: u32, why: Pause, now: Instant) {
         self.pauses.entry(slot).or_insert((why, now));
     }
@@ -54,14 +53,13 @@ impl Metrics {
         }
     }
 
-    /// The consumer wants more.
     pub(super) fn resumed(&mut self, slot: u32, now: Instant) {
         if matches!(self.pauses.get(&slot), Some((Pause::Program, _))) {
             self.goes_on(slot, now);
         }
     }
 
-    /// After a write this many bytes wait.
+    /// `waiting`: bytes left after a write.
     #[inline]
     pub(super) fn written(&mut self, slot: u32, waiting: usize, now: Instant) {
         if waiting == 0 {
@@ -77,7 +75,6 @@ impl Metrics {
         }
     }
 
-    /// A connection is gone.
     pub(super) fn forget(&mut self, slot: u32) {
         self.took_all(slot);
         take(&mut self.pings, slot);

@@ -1,7 +1,7 @@
 //! One thread, one `mio::Poll`, all sockets and timers.
 //!
 //! This layer knows nothing of JavaScript: events go to a [`Consumer`], which is a [`Handler`] on
-//! the same thread, or [`Forward`] when they are to cross to another one.
+//! the same thread, or [`Forward`] if they cross to another one.
 //!
 //! ```text
 //! serve_commands -> wait -> serve_commands
@@ -83,7 +83,7 @@ use write::half::Takes;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
-    /// `None`: it may have no sockets.
+    /// `None`: no sockets.
     poll: Option<Poll>,
     events: mio::Events,
     shared: Arc<Mailbox>,
@@ -99,23 +99,23 @@ pub struct Reactor<C: Consumer> {
     reader: Reader,
     writer: Writer,
     gates: Gates,
-    /// The consumer asks whether all that has come by now is reported to it: it lets something else
-    /// come after that. True: the poll has reported since.
+    /// The consumer wants to know when everything that has arrived by now is reported. True: the
+    /// poll has reported since.
     fence: Option<bool>,
     ends: Ends,
     metrics: Metrics,
     idling: Idling,
     spinner: Spinner,
     stopping: bool,
-    /// The turn of the loop that runs the reactor, if another program has that loop.
+    /// The current turn of another program's loop, if that runs the reactor.
     loop_turn: Option<u32>,
-    /// That of the budget for reading.
+    /// The loop's turn that the budget for reading is for.
     read_in: Option<u32>,
-    /// That in which deadlines were found to be over.
+    /// The loop's turn in which deadlines were found to have passed.
     swept_in: Option<u32>,
 }
 
-/// One connection, as a handler or a command sees it, with the parts of the reactor that it needs.
+/// One connection, with the parts of the reactor that it needs.
 pub struct Session<'a> {
     id: ConnectionId,
     connection: &'a mut Connection,
@@ -134,7 +134,6 @@ const LISTENERS: usize = 1 << 31;
 const EVENTS: usize = 512;
 
 impl<H: Handler> Reactor<Local<H>> {
-    /// A reactor that serves `handler` on its own thread.
     pub fn with_handler(handler: H, config: ReactorConfig) -> io::Result<Self> {
         Self::new(Local::new(handler), config)
     }
@@ -181,7 +180,6 @@ impl<C: Consumer> Reactor<C> {
         self.poll.as_ref().map(Poll::registry).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
-    /// The way to this reactor from other threads.
     pub fn handle(&self) -> Handle {
         Handle { shared: self.shared.clone() }
     }
@@ -190,7 +188,7 @@ impl<C: Consumer> Reactor<C> {
         &mut self.consumer
     }
 
-    /// The number of connections, including those in their handshake.
+    /// Includes those in their handshake.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
@@ -204,7 +202,7 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
-    /// One turn: waits for events, at most `timeout` (`None` = as long as it takes), and handles
+    /// One turn: waits for events, at most `timeout` (`None`: as long as it takes), and handles
     /// them.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         // Queued frames leave before the wait, so the answers of peers come with the same wait.
@@ -217,7 +215,7 @@ impl<C: Consumer> Reactor<C> {
         self.wait(timeout)?;
         self.begin_reading();
         self.writer.begin_turn();
-        // Deferred sends come first, or new ones would use the budget up.
+        // Deferred sends come first, or new ones would use up the budget.
         self.on_deferred();
         self.serve_commands();
         self.resume_paced();
@@ -230,8 +228,8 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
-    /// Writes the bytes that the turn has queued, and hands over those that it has read. `began`: `None`
-    /// for a step between two turns.
+    /// Writes what the turn has queued, and hands over what it has read. `began`: `None` for a step
+    /// between two turns.
     fn end_turn(&mut self, began: Option<Instant>) {
         self.release_contexts();
         self.give_up_unfinished();
@@ -291,20 +289,17 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// The connection in `slot` as a handler sees it, and the consumer.
     fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
         let (session, consumer, _) = self.all_for(slot)?;
         Some((session, consumer))
     }
 
-    /// The same by its id.
     #[inline]
     fn session_of(&mut self, id: ConnectionId) -> Option<Session<'_>> {
         let (session, ..) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
         Some(session)
     }
 
-    /// The same, and a message that may be sent to it.
     fn session_and_message(&mut self, id: ConnectionId, number: u32) -> Option<(Session<'_>, &mut Prepared)> {
         let (session, _, messages) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
         Some((session, messages.get_mut(number)?))
@@ -318,7 +313,7 @@ impl<C: Consumer> Reactor<C> {
         Some((session, consumer, messages))
     }
 
-    /// Runs one connection's step; a panic in it closes that connection and nothing else.
+    /// Runs a step of one connection; a panic in it ends that connection and no other.
     fn guarded(&mut self, slot: u32, step: impl FnOnce(&mut Self)) {
         let panicked = catch_unwind(AssertUnwindSafe(|| step(self))).is_err();
         if panicked && !catch_unwind(AssertUnwindSafe(|| self.give_up(slot))).unwrap_or(false) {
@@ -329,14 +324,13 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Closes a connection that has panicked with 1011; only its end is reported. False: it cannot
-    /// send any more.
+    /// Closes a connection with 1011 after a panic; only its end is reported. False: it cannot send
+    /// any more.
     fn give_up(&mut self, slot: u32) -> bool {
         self.session(slot).is_some_and(|(mut session, _)| session.give_up())
     }
 
-    /// Closes the socket and reports that to the consumer, with this cause unless an earlier one is
-    /// known.
+    /// Closes the socket and reports the end, with this cause unless an earlier one is known.
     fn destroy(&mut self, slot: u32, cause: Cause) {
         let Some(id) = self.connections.id(slot) else { return };
         self.report_dropped(id);
@@ -351,7 +345,7 @@ impl<C: Consumer> Reactor<C> {
             connection.transport.deregister(registry);
         }
         if connection.life.is_reported() {
-            // A panic must not go beyond the connection, which is gone already.
+            // A panic must not go beyond the connection, which has ended already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 // Bytes that the kernel has taken count as sent, even if the connection ends here.
                 self.consumer.on_settled(id, connection.write.settled());
@@ -369,9 +363,9 @@ impl<C: Consumer> Reactor<C> {
         self.writer.forget(id, connection.write);
     }
 
-    /// Makes one attempt to write the queued bytes, then closes every socket. Of messages to be
-    /// compressed it takes one turn's share: the end of the process must not wait for more. The reactor
-    /// is of no more use.
+    /// Tries once to write the queued bytes, then closes every socket. It compresses no more than
+    /// one turn's share: the end of the process must not wait for more. The reactor is of no use
+    /// afterwards.
     pub fn close(&mut self) {
         self.writer.begin_turn();
         self.serve_all_commands();

@@ -15,13 +15,12 @@ impl Mark {
     }
 }
 
-/// Connections in the order in which they came. Each is there once at most, as its mark tells;
-/// several queues may share the mark, and then the connection is in one of them at most.
-/// Connections that are gone are skipped.
+/// Connections in order of arrival, each at most once, as its mark tells. Several queues may share
+/// a mark; a connection is then in one of them at most. Connections that have ended are skipped.
 #[derive(Default)]
 pub(super) struct Queue {
     ids: VecDeque<ConnectionId>,
-    /// The number of connections that have been taken from it.
+    /// How many connections were taken from it.
     left: u64,
 }
 
@@ -34,7 +33,7 @@ impl Queue {
         }
     }
 
-    /// Takes the first connection of those in `all` that are not gone; `mark` finds its mark.
+    /// Takes the first connection that has not ended; `mark` finds its mark in `all`.
     pub(super) fn pop<T>(
         &mut self,
         all: &mut T,
@@ -50,17 +49,17 @@ impl Queue {
         }
     }
 
-    /// Puts all of `other`, which shares the mark, behind the connections in this queue.
+    /// Appends `other`, which shares the mark.
     pub(super) fn append(&mut self, other: &mut Self) {
         self.ids.append(&mut other.ids);
     }
 
-    /// Drops connections that are gone, for which `mark` finds none.
+    /// Drops connections that have ended, for which `is_there` is false.
     pub(super) fn tidy(&mut self, mut is_there: impl FnMut(ConnectionId) -> bool) {
         self.ids.retain(|&id| is_there(id));
     }
 
-    /// The number of connections, some that are gone included.
+    /// Includes some that have ended.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }
@@ -73,13 +72,13 @@ impl Queue {
         self.left
     }
 
-    /// The number of connections that have been taken, or wait to be.
+    /// Connections that were taken, or wait to be.
     pub(super) fn ever(&self) -> u64 {
         self.left + self.ids.len() as u64
     }
 }
 
-/// Connections, each with a moment, some that are gone included.
+/// Connections, each with a moment; some have ended.
 pub(super) struct Alarms<T = Instant>(BinaryHeap<Reverse<(T, ConnectionId)>>);
 
 impl<T: Ord> Default for Alarms<T> {
@@ -93,12 +92,10 @@ impl<T: Ord + Copy> Alarms<T> {
         self.0.push(Reverse((at, id)));
     }
 
-    /// The first moment.
     pub(super) fn next(&self) -> Option<T> {
         self.0.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes the next connection whose moment has come.
     pub(super) fn pop(&mut self, now: T) -> Option<ConnectionId> {
         if self.next().is_none_or(|at| at > now) {
             return None;

@@ -1,4 +1,4 @@
-//! The operations on a connection that the reactor has in hand.
+//! Operations on a connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Session<'_> {
         self.connection.is_open()
     }
 
-    /// Our end of the socket; `None` when the kernel does not know it (a dead socket).
+    /// `None` when the kernel does not know it (a dead socket).
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.connection.transport.local_address()
     }
@@ -43,14 +43,12 @@ impl Session<'_> {
         }
     }
 
-    /// Bytes that wait to be written.
     pub fn queued(&self) -> usize {
         self.connection.write.outgoing.len()
     }
 
-    /// Sends a close frame and closes the socket once the peer has answered, at the latest after
-    /// the listener's `close_timeout`. `None` = a frame without a code; a reason is cut to 123
-    /// bytes.
+    /// Sends a close frame and closes the socket once the peer has answered, or after
+    /// `close_timeout`. `None`: a frame without a code. A reason is cut to 123 bytes.
     pub fn close(&mut self, code: Option<CloseCode>, reason: &[u8]) {
         self.close_with(code, reason, Masking::Rule);
     }
@@ -73,9 +71,9 @@ impl Session<'_> {
         }
     }
 
-    /// Ends our side of the socket once all is written; the connection is closed when the peer has
-    /// ended its side too, at the latest after the listener's `close_timeout`. Before the handshake
-    /// is done, later bytes of the peer are no request any more.
+    /// Ends our side of the socket once everything is written. The connection closes when the
+    /// peer's side has ended too, or after `close_timeout`. Before the handshake is done, later
+    /// bytes of the peer are no request any more.
     pub fn end(&mut self) {
         if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
             return self.respond(&[]);
@@ -85,8 +83,8 @@ impl Session<'_> {
         self.touch();
     }
 
-    /// Closes the socket after one attempt to write the waiting bytes.
-    /// Bytes that were read already are not reported any more.
+    /// Closes the socket after one attempt to write the waiting bytes. Bytes that were read already
+    /// are not reported any more.
     pub fn terminate(&mut self) {
         self.cut(Cause::Terminate);
     }
@@ -95,7 +93,7 @@ impl Session<'_> {
         if self.connection.life.is_gone() {
             return;
         }
-        // Bytes that the kernel does not take now are lost, as with the destroy() of a net.Socket.
+        // Bytes that the kernel does not take now are lost, as with destroy() of a net.Socket.
         self.write_at_once(LAST_WRITE);
         self.doom(cause);
     }
@@ -110,20 +108,20 @@ impl Session<'_> {
         self.ends.doom(self.id, self.connection, cause);
     }
 
-    /// Reports the peer's end, if it has ended its side, once more behind what can be written.
+    /// If the peer has ended its side, reports that once more, after what can be written.
     pub(super) fn ask_end(&mut self) {
         self.connection.end_asked = self.connection.read.peer == PeerSide::Ended;
         self.touch();
     }
 
-    /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it
-    /// stays as it is.
+    /// TCP_NODELAY: small writes leave at once. Default: true. A socket that refuses it stays as it
+    /// is.
     pub fn set_no_delay(&mut self, on: bool) {
         self.connection.transport.set_no_delay(on);
     }
 
-    /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero.
-    /// Default: false. A socket that refuses it stays as it is.
+    /// SO_KEEPALIVE: the system probes a silent peer, after `idle` if that is not zero. Default:
+    /// false. A socket that refuses it stays as it is.
     pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
         self.connection.transport.set_keep_alive(on, idle);
     }
@@ -140,7 +138,7 @@ impl Session<'_> {
         self.arm(after);
     }
 
-    /// Refuses the handshake with `response`; the connection then waits for the peer's end.
+    /// Refuses the handshake; the connection then waits for the peer's end.
     pub(super) fn respond(&mut self, response: &[u8]) {
         self.write(response);
         self.connection.life = Life::Draining { reported: self.connection.life.is_reported(), cause: None };
@@ -151,8 +149,8 @@ impl Session<'_> {
         self.want_read();
     }
 
-    /// After a panic: sends 1011 behind the queued bytes, which are whole frames; bytes that the
-    /// peer still sends are thrown away. False if no frame may be sent any more.
+    /// After a panic: sends 1011 after the queued bytes, which are whole frames, and throws away
+    /// what the peer still sends. False if no frame may be sent any more.
     pub(super) fn give_up(&mut self) -> bool {
         let connection = &mut *self.connection;
         if !connection.takes_frames() {

@@ -1,8 +1,8 @@
-//! Deadlines of all connections in one heap: moving one later is a store.
+//! Deadlines of all connections in one heap.
 //!
-//! A connection has at most one live entry in the heap. Moving its deadline later costs nothing: the
-//! entry comes at the old time, sees the new deadline and is put back. Moving it earlier adds an
-//! entry; the old one is then stale.
+//! A connection has at most one live entry. Moving its deadline later is only a store: the entry
+//! comes at the old time, sees the new deadline and is put back. Moving it earlier adds an entry,
+//! and makes the old one stale.
 
 #[cfg(test)]
 mod tests;
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use super::ConnectionId;
 use super::queue::Alarms;
 
-/// Deadlines are kept to within one tick, always late, never early.
+/// Deadlines are kept to within a tick, late but never early.
 const TICK: Duration = Duration::from_millis(16);
-/// An entry comes after this many ticks at the latest, so that those of connections that are gone
-/// do not gather. 16 s.
+/// An entry comes after this many ticks (16 s) at the latest, so entries of connections that have
+/// ended do not pile up.
 const LONGEST: u64 = 1024;
-/// The time after which a call is made again for which the kernel had no memory.
+/// When to repeat a call for which the kernel had no memory.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// A connection's deadline in ticks, and the tick of its entry; 0 for none.
+/// A deadline in ticks, and the tick of its entry; 0 for none.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Deadline {
     due: u64,
@@ -28,22 +28,20 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// Cancels the deadline; its entry becomes stale.
+    /// The deadline's entry becomes stale.
     pub(super) fn clear(&mut self) {
         self.due = 0;
     }
 }
 
-/// The clock of a reactor, and what is due by it.
 pub(super) struct Timers {
     now: Instant,
     start: Instant,
-    /// Entries up to this tick are looked at, but not before everything is read that had arrived by
-    /// then.
+    /// Entries up to this tick are looked at, once everything is read that had arrived by then.
     tick: u64,
     entries: Alarms<u64>,
-    /// Sockets for which the kernel had no memory, and when the call is made again. That is over
-    /// soon, and no event says so: libuv tries again a little later, too.
+    /// Sockets for which the kernel had no memory, and when to repeat the call: no event says when
+    /// there is memory again. libuv tries again later, too.
     retries: Alarms,
 }
 
@@ -61,7 +59,6 @@ impl Timers {
         self.now = Instant::now();
     }
 
-    /// Sets `deadline` to `after` from now.
     #[inline]
     pub(super) fn arm(&mut self, id: ConnectionId, deadline: &mut Deadline, after: Duration) {
         // A time too long for the clock means never.
@@ -76,7 +73,7 @@ impl Timers {
         self.entries.push(deadline.scheduled, id);
     }
 
-    /// From now on the deadlines are looked at that may have come. False: there are still some.
+    /// Deadlines that may have come are looked at from now on. False: some are left.
     pub(super) fn expire(&mut self) -> bool {
         let is_first = !self.is_behind();
         if is_first {
@@ -85,12 +82,11 @@ impl Timers {
         is_first
     }
 
-    /// The next connection whose deadline may have come.
     pub(super) fn pop(&mut self) -> Option<ConnectionId> {
         self.entries.pop(self.tick)
     }
 
-    /// Whether the deadline of such a connection has come. If it was moved, it is put back.
+    /// Whether that connection's deadline has come. If it was moved, it is put back.
     pub(super) fn has_come(&mut self, id: ConnectionId, deadline: &mut Deadline) -> bool {
         if deadline.scheduled == 0 || deadline.scheduled > self.tick {
             return false;
@@ -103,22 +99,19 @@ impl Timers {
         std::mem::take(&mut deadline.due) != 0
     }
 
-    /// Whether some deadlines that may have come were not looked at.
     pub(super) fn is_behind(&self) -> bool {
         self.entries.next().is_some_and(|tick| tick <= self.tick)
     }
 
-    /// The kernel had no memory for a socket.
     pub(super) fn retry_later(&mut self, id: ConnectionId) {
         self.retries.push(self.now + RETRY, id);
     }
 
-    /// The next socket for which the call is to be made again now.
     pub(super) fn pop_retry(&mut self) -> Option<ConnectionId> {
         self.retries.pop(self.now)
     }
 
-    /// The time until which the reactor may sleep; `None`: without limit.
+    /// Until when the reactor may sleep; `None`: without limit.
     pub(super) fn next(&self) -> Option<Instant> {
         let time_of = |tick| Duration::from_millis(tick * TICK.as_millis() as u64);
         let first = self.entries.next().and_then(|tick| self.start.checked_add(time_of(tick)));

@@ -13,8 +13,8 @@ impl<'a> Bits<'a> {
         Self { out, waiting: 0, count: 0 }
     }
 
-    /// Adds the lowest `count` bits of `bits`, of which the others are 0. At most 32 between two
-    /// calls of [`write_word`](Self::write_word), which leaves fewer than 32.
+    /// Adds the lowest `count` bits of `bits`; the higher ones must be 0. At most 32 bits between
+    /// two calls of [`write_word`](Self::write_word), which leaves fewer than 32.
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u32, count: u32) {
         debug_assert!(self.count + count <= 64 && u64::from(bits) >> count == 0);
@@ -22,7 +22,7 @@ impl<'a> Bits<'a> {
         self.count += count;
     }
 
-    /// Adds a word of a code.
+    /// `word` is `length << 16 | bits`, as in `Code::words`.
     #[inline(always)]
     pub(super) fn word(&mut self, word: u32) {
         self.put(word & 0xffff, word >> 16);
@@ -37,14 +37,14 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Fills the last byte with zeros and writes all that waits.
+    /// Pads the last byte with zeros and writes everything.
     pub(super) fn align(&mut self) {
         let bytes = self.count.div_ceil(8) as usize;
         self.out.extend_from_slice(self.waiting.to_le_bytes().get(..bytes).unwrap_or_default());
         (self.waiting, self.count) = (0, 0);
     }
 
-    /// Appends whole bytes; only directly after [`align`](Self::align).
+    /// Appends whole bytes; only right after [`align`](Self::align).
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         debug_assert_eq!(self.count, 0);
         self.out.extend_from_slice(bytes);

@@ -1,5 +1,4 @@
-//! One block of DEFLATE: the symbols of some bytes, written in the shortest of the three ways (RFC
-//! 1951, section 3.2.3).
+//! One block of DEFLATE, written in the shortest of its three forms (RFC 1951, section 3.2.3).
 
 use super::bits::Bits;
 use super::huffman::{Code, LONGEST};
@@ -9,22 +8,22 @@ use super::matcher::Match;
 pub(super) const LITERALS: usize = 288;
 const DISTANCES: usize = 30;
 const END: usize = 256;
-/// Code lengths (section 3.2.7).
+/// Symbols of the code for code lengths (section 3.2.7).
 const PRE: usize = 19;
 const PRE_LONGEST: usize = 7;
-/// The order in which their own lengths are written.
+/// The order in which the lengths of that code are written.
 const PRE_ORDER: [usize; PRE] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/// Symbols after which a block ends: far enough for its code to be worth its header, near enough to
+/// A block ends after this many symbols: enough for its code to be worth a header, few enough to
 /// follow the data.
 const SYMBOLS: usize = 12 << 10;
-/// Bytes after which it ends. With one more match they fit the length of a stored block.
+/// A block ends after this many bytes. With one more match they still fit the length of a stored
+/// block.
 const BYTES: usize = 48 << 10;
 
 /// Marks a symbol that is a match: `MATCH | length - 3 << 16 | distance - 1`.
 const MATCH: u32 = 1 << 31;
 
-/// A block under construction.
 pub(super) struct Block {
     symbols: Vec<u32>,
     literals: [u32; LITERALS],
@@ -62,7 +61,7 @@ impl Block {
         self.bytes
     }
 
-    /// Writes the block, which stands for `plain`, and is empty again.
+    /// Writes the block, whose bytes are `plain`, and clears it.
     pub(super) fn write(&mut self, plain: &[u8], bits: &mut Bits<'_>) {
         self.literals[END] = 1;
         let literals = Code::best(&self.literals, LONGEST);
@@ -88,7 +87,7 @@ impl Block {
         self.bytes = 0;
     }
 
-    /// Bits after the codes of lengths and distances, whatever the codes are.
+    /// Extra bits of lengths and distances, which every code needs.
     fn extra_bits(&self) -> u64 {
         let lengths = self.literals[END + 1..].iter().enumerate();
         let lengths = lengths.map(|(code, often)| u64::from(*often) * u64::from(length_bits(code)));
@@ -122,17 +121,16 @@ impl Block {
     }
 }
 
-/// The form in which the codes of a block are written before it: their lengths, in a code of their
-/// own.
+/// The header of a dynamic block: the lengths of its codes, in a code of their own.
 struct Header {
-    /// Symbols of that code, with their extra bits: `symbol | extra << 8`.
+    /// Symbols of the code for lengths, with their extra bits: `symbol | extra << 8`.
     items: [u16; LITERALS + DISTANCES],
     len: usize,
     literals: usize,
     distances: usize,
     code: Code<PRE>,
     frequencies: [u32; PRE],
-    /// The number of lengths of that code that are written.
+    /// How many lengths of that code are written.
     lengths: usize,
 }
 
@@ -213,19 +211,19 @@ fn write_stored(plain: &[u8], bits: &mut Bits<'_>) {
     bits.bytes(plain);
 }
 
-/// The symbol of a length, given less 3.
+/// `length` is the real one less 3.
 #[inline(always)]
 fn length_symbol(length: u32) -> usize {
     END + 1 + usize::from(LENGTH_CODES[(length & 0xff) as usize])
 }
 
-/// Extra bits of a length code, from length 3 on.
+/// Code 0 is length 3.
 #[inline(always)]
 fn length_bits(code: usize) -> u32 {
     if !(8..28).contains(&code) { 0 } else { code as u32 / 4 - 1 }
 }
 
-/// The symbol of a distance, given less 1, and its extra bits.
+/// The symbol of a distance and its extra bits; `distance` is the real one less 1.
 #[inline(always)]
 fn distance_symbol(distance: u32) -> (usize, u32) {
     let distance = distance & 0x7fff;
@@ -255,7 +253,7 @@ const LENGTH_CODES: [u8; 256] = {
     codes
 };
 
-/// Section 3.2.6.
+/// The fixed codes of section 3.2.6.
 const FIXED_LITERALS: Code<LITERALS> = Code::of({
     let mut lengths = [8; LITERALS];
     let mut symbol = 144;

@@ -3,20 +3,20 @@
 /// Longest code of any alphabet, in bits.
 pub(super) const LONGEST: usize = 15;
 
-/// No alphabet has more symbols than these bits count, and no symbol occurs more often than the
-/// others of 32 do.
+/// The bits of a key that hold the symbol, enough for any alphabet. The other 23 hold its
+/// frequency.
 const SYMBOL_BITS: u32 = 9;
 
 /// A code for `N` symbols.
 pub(super) struct Code<const N: usize> {
-    /// Bits for each symbol, 0 for one that does not occur.
+    /// Bits of each symbol's word; 0 for a symbol that does not occur.
     pub(super) lengths: [u8; N],
     /// For each symbol `length << 16 | word`, the word's first bit lowest.
     pub(super) words: [u32; N],
 }
 
 impl<const N: usize> Code<N> {
-    /// The code that is made known by its lengths alone.
+    /// The canonical code with these lengths.
     pub(super) const fn of(lengths: [u8; N]) -> Self {
         let mut counts = [0; LONGEST + 1];
         let mut symbol = 0;
@@ -27,12 +27,11 @@ impl<const N: usize> Code<N> {
         Self { lengths, words: words(&lengths, counts) }
     }
 
-    /// The best code for symbols of these frequencies, none longer than `limit` bits, which is at
-    /// most [`LONGEST`]. At least two symbols get one: some inflaters take no code of a single
-    /// word.
+    /// The best code for these frequencies, with words of at most `limit` bits, which is at most
+    /// [`LONGEST`]. At least two symbols get a word: some inflaters reject a code with only one.
     pub(super) fn best(frequencies: &[u32; N], limit: usize) -> Self {
-        // A key is a frequency above its symbol, so that sorting keys sorts by frequency. Without a
-        // branch for each symbol.
+        // A key is a frequency above its symbol, so sorting keys sorts by frequency. The loop has
+        // no branch for each symbol.
         let mut keys = [0_u32; N];
         let mut used = 0;
         for (symbol, &frequency) in frequencies.iter().enumerate() {
@@ -73,22 +72,22 @@ impl<const N: usize> Code<N> {
         Self { lengths, words: words(&lengths, counts) }
     }
 
-    /// Bits of symbols of these frequencies.
+    /// Bits that symbols of these frequencies take.
     pub(super) fn cost(&self, frequencies: &[u32; N]) -> u64 {
         let bits = frequencies.iter().zip(&self.lengths).map(|(often, bits)| often * u32::from(*bits));
         u64::from(bits.sum::<u32>())
     }
 }
 
-/// Turns weights, least first, at least two of them, into the lengths of an optimal code: Moffat
-/// and Katajainen, "In-place calculation of minimum-redundancy codes", 1995.
+/// Turns weights, least first and at least two, into the lengths of an optimal code: Moffat and
+/// Katajainen, "In-place calculation of minimum-redundancy codes", 1995.
 fn minimum_redundancy(a: &mut [u32]) {
     let n = a.len();
     if n < 2 {
         return;
     }
-    // Inner nodes take the place of the leaves that they are made of; each then holds the number of
-    // its parent.
+    // Inner nodes take the places of the leaves below them; each then holds the number of its
+    // parent.
     a[0] += a[1];
     let (mut root, mut leaf) = (0, 2);
     for next in 1..n - 1 {
@@ -133,7 +132,7 @@ fn minimum_redundancy(a: &mut [u32]) {
     }
 }
 
-/// Makes a code of lengths of which some were cut to `limit`: for each word too many, another one
+/// Repairs a code after some lengths were cut to `limit`: for each word too many, another one
 /// becomes longer.
 fn limit_lengths(counts: &mut [u16; LONGEST + 1], limit: usize) {
     let mut total: u32 = (1..=limit).map(|length| u32::from(counts[length]) << (limit - length)).sum();
@@ -147,7 +146,7 @@ fn limit_lengths(counts: &mut [u16; LONGEST + 1], limit: usize) {
     }
 }
 
-/// The canonical code; `counts` has the number of words of each length.
+/// The words of the canonical code; `counts` is the number of words of each length.
 const fn words<const N: usize>(lengths: &[u8; N], counts: [u16; LONGEST + 1]) -> [u32; N] {
     let mut next = [0_u16; LONGEST + 1];
     let mut word = 0;

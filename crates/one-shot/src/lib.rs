@@ -1,11 +1,11 @@
 //! A DEFLATE encoder (RFC 1951) for messages that refer to nothing before them.
 //!
-//! A general compressor has to be cleared for each message, keeps history for later ones,
-//! and may be interrupted anywhere. This one clears nothing and compresses in one go. Its output has
-//! the form of zlib with Z_SYNC_FLUSH: blocks without BFINAL and an empty stored one, which every
-//! peer takes.
+//! A general compressor must be cleared for each message, keeps history for later ones, and may be
+//! interrupted anywhere. This one clears nothing and compresses in one go. Its output looks like
+//! zlib's after Z_SYNC_FLUSH: blocks without BFINAL, then an empty stored block, which every peer
+//! accepts.
 //!
-//! Why it is here, beside zlib-rs: a JSON message at level 4, best of 150 rounds
+//! Why it exists beside zlib-rs: a JSON message at level 4, best of 150 rounds
 //! (benchmark/NOTES.md):
 //!
 //! ```text
@@ -30,27 +30,27 @@ use bits::Bits;
 use block::Block;
 use matcher::{Effort, LONGEST, Matcher, PIECE};
 
-/// The empty stored block that ends each message, but for its first byte; permessage-deflate leaves
-/// it out (RFC 7692, section 7.2.1).
+/// The empty stored block that ends each message, without its first byte; permessage-deflate omits
+/// it (RFC 7692, section 7.2.1).
 pub const TRAILER: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// Memory and tables that stay between messages: bytes of heap, but for the symbols of the longest
-/// block that there was.
+/// Tables that stay between messages. They have a fixed size, except the symbols, which grow to the
+/// longest block so far.
 pub struct OneShot {
     matcher: Matcher,
     block: Block,
 }
 
-/// The settings by which a message is compressed.
+/// How hard to compress, and how far back to refer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
     effort: Effort,
-    /// No reference goes back further.
+    /// Bytes; no reference goes back further.
     window: usize,
 }
 
 impl Manner {
-    /// The encoder for `level`, 1 to 6 as zlib counts, and a window of 8 to 15 bits.
+    /// From a `level` as zlib counts, 1 to 6, and a window of 8 to 15 bits.
     pub fn new(level: u8, window_bits: u8) -> Self {
         let (depth, nice, lazy, inserts) = match level {
             0..=1 => (1, 16, 0, 0),
@@ -71,8 +71,8 @@ impl OneShot {
         Self { matcher: Matcher::new(), block: Block::new() }
     }
 
-    /// Appends `plain`, compressed, to `out`, up to the empty stored block that ends it. Of that,
-    /// with `fin`, the last four bytes are left out (RFC 7692, section 7.2.1).
+    /// Appends `plain`, compressed, to `out`, and then the empty stored block that ends it; with
+    /// `fin`, without the block's last four bytes (RFC 7692, section 7.2.1).
     pub fn compress(&mut self, plain: &[u8], manner: Manner, fin: bool, out: &mut Vec<u8>) {
         out.reserve(plain.len() / 3);
         let mut bits = Bits::new(out);

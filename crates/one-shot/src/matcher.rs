@@ -1,35 +1,33 @@
 //! Finds bytes that occur again.
 
-/// Bytes that are looked at together: longer ones are taken in pieces that do not refer to each
-/// other. A position fits 16 bits.
+/// Bytes that are searched together, so a position fits 16 bits. Longer messages are cut into
+/// pieces, which do not refer to each other.
 pub(super) const PIECE: usize = 1 << 16;
 
-/// Shortest and longest match (RFC 1951, section 3.2.5). A match of three bytes saves too little to
-/// be looked for.
+/// Shortest and longest match (RFC 1951, section 3.2.5). A match of three bytes would save too
+/// little.
 pub(super) const SHORTEST: usize = 4;
 pub(super) const LONGEST: usize = 258;
 
 const HASH_BITS: u32 = 15;
 
-/// The effort of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Effort {
     /// Earlier occurrences that are compared for one position.
     pub(super) depth: u32,
     /// A match of this many bytes is good enough.
     pub(super) nice: usize,
-    /// A shorter one is only taken if the next position has none that is longer.
+    /// A shorter match is taken only if the next position has no longer one.
     pub(super) lazy: usize,
-    /// So many positions inside a match can begin a later one.
+    /// How many positions inside a match later ones can refer to.
     pub(super) inserts: usize,
 }
 
-/// Where each four bytes occurred before.
 pub(super) struct Matcher {
-    /// By hash: `epoch << 16 | position`. Entries of another epoch do not count, so that nothing
-    /// has to be cleared.
+    /// By hash: `epoch << 16 | position`. Entries of another epoch do not count, so nothing has to
+    /// be cleared.
     head: Box<[u32; 1 << HASH_BITS]>,
-    /// By position: the one before it that has the same hash; itself, if there is none.
+    /// By position: the previous position with the same hash, or itself if there is none.
     before: Box<[u16; PIECE]>,
     epoch: u16,
     shift: u32,
@@ -54,7 +52,7 @@ impl Matcher {
             self.head.fill(0);
             self.epoch = 1;
         }
-        // A short piece gets few places, which stay in the cache.
+        // A short piece gets few entries, which stay in the cache.
         let bits = (usize::BITS - len.leading_zeros() + 2).clamp(10, HASH_BITS);
         self.shift = 32 - bits;
     }
@@ -72,7 +70,7 @@ impl Matcher {
         known.then_some(before as usize)
     }
 
-    /// Notes all positions from `from` to before `to`.
+    /// Notes the positions `from..to`.
     #[inline(always)]
     pub(super) fn insert_all(&mut self, piece: &[u8], from: usize, to: usize) {
         let (epoch, shift) = (u32::from(self.epoch), self.shift);
@@ -88,8 +86,8 @@ impl Matcher {
         }
     }
 
-    /// The longest match at `at` that is longer than `than`, from `candidate` on; a length of 0 if
-    /// there is none.
+    /// The longest match at `at` that is longer than `than`, from `candidate` backwards; its length
+    /// is 0 if there is none.
     #[inline(always)]
     pub(super) fn longest(
         &self,
@@ -112,7 +110,7 @@ impl Matcher {
             if distance > window {
                 break;
             }
-            // The end of a longer match is where most candidates differ.
+            // Most candidates differ at the end of a longer match.
             if four(piece, candidate + longer_than - 3) == end {
                 let length = common(piece, candidate, at, most);
                 if length > longer_than {
@@ -134,7 +132,7 @@ impl Matcher {
     }
 }
 
-/// The number of bytes from `a` and from `b` on that are the same, at most `most`.
+/// How many bytes, up to `most`, are the same from `a` and from `b` on.
 #[inline(always)]
 fn common(piece: &[u8], a: usize, b: usize, most: usize) -> usize {
     let left = piece.get(a..).unwrap_or_default();
@@ -158,8 +156,8 @@ fn four(piece: &[u8], at: usize) -> Option<u32> {
     piece.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// A table that was never on the stack, which may be small. No input decides its
-/// length: the slice has `N` elements because its first line says so.
+/// A table that is never on the stack, which may be small. The conversion cannot fail: the slice
+/// has `N` elements.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let slice = vec![T::default(); N].into_boxed_slice();
     slice.try_into().unwrap_or_else(|_| unreachable!("it has N elements"))

@@ -10,7 +10,7 @@ use napi::Env;
 
 use super::{Api, EventLoop, Loop, RawHandle};
 
-/// A handle of a loop, which it does not keep alive.
+/// A handle of a loop; it does not keep the loop alive.
 ///
 /// Must be closed: the loop refers to it until then, so dropping it frees nothing.
 pub(super) struct Handle(NonNull<Open>);
@@ -18,15 +18,15 @@ pub(super) struct Handle(NonNull<Open>);
 pub(super) struct Open {
     api: &'static Api,
     event_loop: Loop,
-    /// The loop's, which must not move. Aligned to 16 bytes, more than any handle needs.
+    /// The loop's handle, which must not move. Aligned to 16 bytes, more than any handle needs.
     memory: Box<[UnsafeCell<u128>]>,
     on_call: Box<dyn Fn(&Self)>,
     until_closed: Cell<Option<Box<dyn Any>>>,
 }
 
 impl Handle {
-    /// The loop calls `on_call` by [`on_call`] or [`on_poll`]. `None`: `init` has not returned 0, or this
-    /// process has no libuv.
+    /// The loop calls `on_call` through [`on_call`] or [`on_poll`]. `None`: `init` did not return
+    /// 0, or this process has no libuv.
     ///
     /// # Safety
     /// `init` initialises a handle of the type `kind`, or returns another number than 0.
@@ -43,8 +43,8 @@ impl Handle {
         let memory = (0..words).map(|_| UnsafeCell::new(0)).collect();
         let on_call = Box::new(on_call);
         let open = Box::new(Open { api, event_loop, memory, on_call, until_closed: Cell::new(None) });
-        // The loop belongs to the environment's thread and outlives the handle, whose memory is large
-        // enough and stays where it is until it is closed.
+        // The loop belongs to the environment's thread and outlives the handle. The memory is large
+        // enough and does not move until the handle is closed.
         if init(api, event_loop, open.raw()) != 0 {
             return None;
         }
@@ -59,7 +59,7 @@ impl Handle {
     }
 
     fn open(&self) -> &Open {
-        // SAFETY: freed when the loop has closed the handle, after `close` has taken `self`.
+        // SAFETY: freed only when the loop has closed the handle, after `close` has taken `self`.
         unsafe { self.0.as_ref() }
     }
 
@@ -72,11 +72,11 @@ impl Handle {
         self.open().event_loop()
     }
 
-    /// `until_closed` is dropped when the loop has given the handle back.
+    /// `until_closed` is dropped once the loop has given the handle back.
     pub(super) fn close(self, until_closed: impl Any) {
         self.open().until_closed.set(Some(Box::new(until_closed)));
         let (api, raw) = self.parts();
-        // SAFETY: the handle is initialised, and closed once, as this takes it.
+        // SAFETY: the handle is initialised, and closed once, because this takes it.
         unsafe { (api.close)(raw, Some(on_closed)) };
     }
 }
@@ -109,8 +109,8 @@ pub(super) extern "C" fn on_poll(handle: RawHandle, _status: c_int, _events: c_i
 
 extern "C" fn on_closed(handle: RawHandle) {
     let Some(open) = open_of(handle) else { return };
-    // SAFETY: it came from a Box, the handle is closed and its owner was consumed: nothing else refers
-    // to it.
+    // SAFETY: it came from a Box. The handle is closed and its owner consumed, so nothing else
+    // refers to it.
     let open = unsafe { Box::from_raw(open.as_ptr()) };
     contained(|| drop(open));
 }
@@ -121,6 +121,6 @@ fn contained(step: impl FnOnce()) {
 }
 
 fn open_of(handle: RawHandle) -> Option<NonNull<Open>> {
-    // SAFETY: libuv passes handles that it was given, and does so before their memory is freed.
+    // SAFETY: libuv passes handles that it was given, before their memory is freed.
     NonNull::new(unsafe { (Api::get()?.handle_get_data)(handle) }.cast())
 }

@@ -1,10 +1,8 @@
-//! libuv as Node exports it, on the event loop of an environment: a watch on time, turns and a descriptor
-//! (`watch.rs`), the signal from other threads (`signal.rs`), and what their handles share
-//! (`handles.rs`).
+//! libuv as Node exports it, on an environment's event loop: `watch.rs` watches time, turns and a
+//! descriptor, `signal.rs` is a signal from other threads, `handles.rs` has what both share.
 //!
-//! The functions are looked up when they are first wanted: a program that embeds this crate without
-//! libuv, such as `cargo test`, has none. None of this needs the layout of libuv's structures, only
-//! functions since libuv 1.19.
+//! The functions are looked up when first needed: a program without libuv, such as `cargo test`,
+//! has none. Only functions since libuv 1.19 are used, never the layout of its structures.
 #![expect(unsafe_code, reason = "a C library, declared by hand")]
 
 mod handles;
@@ -22,7 +20,7 @@ type RawHandle = *mut c_void;
 type Callback = extern "C" fn(RawHandle);
 type PollCallback = extern "C" fn(RawHandle, c_int, c_int);
 
-/// Of `uv_handle_type` and `uv_poll_event`: part of libuv's ABI.
+/// From `uv_handle_type` and `uv_poll_event`, part of libuv's ABI.
 const ASYNC: c_int = 1;
 const CHECK: c_int = 2;
 const IDLE: c_int = 6;
@@ -30,7 +28,6 @@ const POLL: c_int = 8;
 const TIMER: c_int = 13;
 const READABLE: c_int = 1;
 
-/// Declares functions of libuv, with pointers spelled as `void*`.
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?,)*) => {
         struct Api {
@@ -91,7 +88,7 @@ fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
-/// Elsewhere no descriptor stands for all sockets, so this is not called.
+/// Elsewhere libuv is not used: no descriptor stands for all sockets.
 #[cfg(not(unix))]
 fn symbol(_name: &CStr) -> Option<NonNull<c_void>> {
     None
@@ -104,10 +101,10 @@ pub(super) struct EventLoop {
 }
 
 impl EventLoop {
-    /// Whether the loop has work that it need not wait for, such as `setImmediate`. Events of other
-    /// handles are not known before it polls.
+    /// Whether the loop has work that it need not wait for, such as `setImmediate`. It learns of
+    /// other handles' events only when it polls.
     pub(super) fn is_busy(self) -> bool {
-        // SAFETY: a function that gets this is called by the loop or has a handle of it.
+        // SAFETY: whoever has this is called by the loop or has a handle of it.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }
     }
 }

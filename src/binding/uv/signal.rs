@@ -9,11 +9,10 @@ use napi::Env;
 use super::handles::{Handle, on_call};
 use super::{ASYNC, EventLoop};
 
-/// Does not keep the loop alive. Must be closed on the loop's thread, as its handle.
+/// Does not keep the loop alive. Must be closed on the loop's thread, like its handle.
 #[derive(Clone)]
 pub(in crate::binding) struct Signal(Arc<Mutex<Option<Open>>>);
 
-/// Until the signal is closed.
 struct Open(Handle);
 
 // SAFETY: other threads only call `uv_async_send`, which libuv allows on any thread, and read the
@@ -21,11 +20,11 @@ struct Open(Handle);
 unsafe impl Send for Open {}
 
 impl Signal {
-    /// Calls `act`, on the loop's thread, once for one ring or several. `None`: this process has no
+    /// Calls `act` on the loop's thread, once for one or several rings. `None`: this process has no
     /// libuv.
     pub(in crate::binding) fn start(env: &Env, act: impl Fn(EventLoop) + 'static) -> Option<Self> {
         let act = move |open: &super::handles::Open| act(open.event_loop());
-        // SAFETY: the one function initialises the handle or returns an error.
+        // SAFETY: the function initialises the handle or returns an error.
         let handle = unsafe {
             Handle::start(env, ASYNC, act, |api, event_loop, raw| (api.async_init)(event_loop, raw, on_call))
         }?;
@@ -35,13 +34,14 @@ impl Signal {
     pub(in crate::binding) fn ring(&self) {
         if let Some(Open(handle)) = &*self.lock() {
             let (api, raw) = handle.parts();
-            // Fails only for a handle that is no signal. SAFETY: not closed, nor can it be before
+            // Fails only for a handle that is no signal. SAFETY: not closed, and cannot be before
             // the lock is free.
             let _rung = unsafe { (api.async_send)(raw) };
         }
     }
 
-    /// Rings have no effect from now on; `until_closed` is dropped when the loop has given the handle back.
+    /// Later rings have no effect; `until_closed` is dropped once the loop has given the handle
+    /// back.
     pub(in crate::binding) fn close(&self, until_closed: impl Any) {
         let open = self.lock().take();
         if let Some(Open(handle)) = open {
@@ -49,8 +49,8 @@ impl Signal {
         }
     }
 
-    /// The loop takes the lock to close the signal, never when it calls: on a single CPU a ring
-    /// lets the loop run at once.
+    /// The loop takes the lock only to close the signal, never when it calls: on a single CPU a
+    /// ring lets the loop run at once.
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,13 +14,12 @@ use super::{CHECK, EventLoop, IDLE, POLL, READABLE, TIMER};
 pub(in crate::binding) enum Reason {
     Readable,
     Time,
-    /// `call_next` was called.
     Turn,
 }
 
-/// A timer (`uv_timer_t`), a call in the next turn (`uv_idle_t`), the number of turns (`uv_check_t`) and
-/// maybe a watched descriptor (`uv_poll_t`), none of which keeps the loop alive. Must be closed, as its
-/// handles.
+/// A timer (`uv_timer_t`), a call in the next turn (`uv_idle_t`), the number of turns
+/// (`uv_check_t`) and perhaps a watched descriptor (`uv_poll_t`). None keeps the loop alive. Must
+/// be closed, like its handles.
 pub(in crate::binding) struct Watch {
     timer: Handle,
     idle: Handle,
@@ -30,26 +29,26 @@ pub(in crate::binding) struct Watch {
     turn: Rc<Cell<u32>>,
 }
 
-/// Of the number of a turn: as many as JavaScript keeps in a field without memory of its own.
+/// Bits of a turn's number: as many as JavaScript stores in a field without extra memory.
 const TURN_BITS: u32 = 30;
 
 type Act = Rc<dyn Fn(Reason)>;
 
 impl Watch {
-    /// Calls `act`, on the loop's thread, when the time has come. `None`: this process has no libuv.
+    /// Calls `act` on the loop's thread when it is time. `None`: this process has no libuv.
     pub(in crate::binding) fn start(env: &Env, act: Act) -> Option<Self> {
         let turn = Rc::new(Cell::new(0_u32));
         let (on_time, on_turn, turns) = (act.clone(), act.clone(), turn.clone());
         let on_idle = move |open: &Open| {
             let (api, idle) = open.parts();
-            // The call may start the handle again, for the turn after this. SAFETY: it is initialised.
+            // The call may start the handle again, for the next turn. SAFETY: it is initialised.
             unsafe { (api.idle_stop)(idle) };
             on_turn(Reason::Turn);
         };
         let on_check = move |_: &Open| turns.set((turns.get() + 1) & ((1 << TURN_BITS) - 1));
-        // SAFETY: these functions initialise their handles and never fail. `check` is to be called before
-        // Node's own handle, which calls the callbacks of `setImmediate`: the last to be started comes
-        // first.
+        // SAFETY: these functions initialise their handles and never fail. `check` must run before
+        // Node's own handle, which calls the callbacks of `setImmediate`: the handle started last
+        // comes first.
         unsafe {
             let on_time = move |_: &Open| on_time(Reason::Time);
             let timer = Handle::start(env, TIMER, on_time, |api, on, raw| (api.timer_init)(on, raw))?;
@@ -61,8 +60,8 @@ impl Watch {
         }
     }
 
-    /// Calls also whenever `descriptor` is readable. It may be closed after `stop` or `close`. False: it
-    /// cannot be watched.
+    /// Also calls whenever `descriptor` is readable, which may be closed after `stop` or `close`.
+    /// False: it cannot be watched.
     pub(in crate::binding) fn watch(&self, env: &Env, descriptor: i32) -> bool {
         let act = self.act.clone();
         let act = move |_: &Open| act(Reason::Readable);
@@ -79,15 +78,15 @@ impl Watch {
         self.poll.set(poll).is_ok()
     }
 
-    /// Calls once in the next turn. A timer of 0 ms would not do: when its callback starts it
-    /// again, it runs again before the loop has looked at any descriptor (libuv before 1.48).
+    /// Calls once in the next turn. A timer of 0 ms would not do: if its callback starts it again,
+    /// it runs again before the loop looks at any descriptor (libuv before 1.48).
     pub(in crate::binding) fn call_next(&self) {
         let (api, idle) = self.idle.parts();
         // SAFETY: as `parts` says.
         unsafe { (api.idle_start)(idle, on_call) };
     }
 
-    /// Instead of the time set before. Whole milliseconds, rounded up.
+    /// Replaces the time set before. Rounded up to whole milliseconds.
     pub(in crate::binding) fn start_timer(&self, after: Duration) {
         let millis = u64::try_from(after.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let (api, timer) = self.timer.parts();
@@ -95,8 +94,8 @@ impl Watch {
         unsafe { (api.timer_start)(timer, on_call, millis, 0) };
     }
 
-    /// Counts a turn when the loop has read its sockets, before the callbacks of `setImmediate` and the
-    /// timers that are due: what a callback postpones runs under another number.
+    /// Counts a turn after the loop has read its sockets, before the callbacks of `setImmediate`
+    /// and the timers that are due: what a callback postpones runs under another number.
     pub(in crate::binding) fn turn(&self) -> u32 {
         self.turn.get()
     }
@@ -118,7 +117,6 @@ impl Watch {
         }
     }
 
-    /// `until_closed` is dropped when the loop has closed the handles.
     pub(in crate::binding) fn close<T: Any>(self, until_closed: &Rc<T>) {
         let handles = [self.timer, self.idle, self.check].into_iter().chain(self.poll.into_inner());
         handles.for_each(|handle| handle.close(until_closed.clone()));

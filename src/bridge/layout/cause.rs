@@ -29,18 +29,15 @@ numbered! {
         TooFast = 11,
         /// Too many bytes waited to be sent to all, most of them to this peer.
         SendBudget = 12,
-        /// Unfinished messages took too much memory.
         UnfinishedBudget = 13,
         /// A slow member of a topic with `slow: 'close'`.
         Slow = 14,
         Drain = 15,
         /// The reactor had no room for a socket that was handed to it.
         Exhausted = 16,
-        /// A panic in the connection's step.
         Panic = 17,
-        /// The reactor's thread has ended.
         ReactorFailed = 18,
-        /// It was never open.
+        /// The connection was never open.
         Handshake = 19,
     }
 }

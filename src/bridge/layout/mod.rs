@@ -1,5 +1,5 @@
-//! The layout that Rust and JavaScript both read and write. A test generates
-//! `lib/base/layout.js` from it, with everything else that JavaScript has to agree on.
+//! The layout that Rust and JavaScript both read and write. A test generates `lib/base/layout.js`
+//! from it, with everything else that JavaScript has to agree on.
 //!
 //! An inbound record (reactor to JavaScript) is four `u32`, and `offset..offset + length` its
 //! payload in the batch:
@@ -15,8 +15,8 @@
 //! [slot, generation, kind | flags << 8 | aux << 16, length] payload padding
 //! ```
 //!
-//! A slot is the number of a connection while it lives; a generation distinguishes the connections
-//! that have it one after the other.
+//! A slot is the number of a connection while it lives; the generation tells apart the connections
+//! that have it one after another.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,7 +26,6 @@ use crate::engine::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN};
 pub use cause::Cause;
 pub use topics::*;
 
-/// Declares the constants, and a list of them for JavaScript.
 macro_rules! layout {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*) => {
         $($(#[doc = $doc])* pub const $name: $type = $value;)*
@@ -52,10 +51,10 @@ layout! {
 
     /// Words after the records. Payload bytes of the drained batch.
     DRAINED_BYTES: usize = AFTER_RECORDS;
-    /// 1 + the number of the lent memory that has them; 0: the reactor's own has them.
+    /// 1 + the number of the lent memory that has them; 0: they are in the reactor's own.
     DRAINED_LENT: usize = AFTER_RECORDS + 1;
     /// 1 when that memory is handed over, and other memory should be lent; 0 when payloads must be
-    /// copied before the next drain, with which it goes back.
+    /// copied before the next drain, which gives the memory back.
     DRAINED_HANDED: usize = AFTER_RECORDS + 2;
     /// By JavaScript: bytes of the arena to be flushed.
     FLUSHED_BYTES: usize = AFTER_RECORDS + 3;
@@ -82,11 +81,11 @@ layout! {
     /// By JavaScript: 1 when a chunk of a stream may be read where it is. Then by the reactor: 1 + the
     /// number of records, which are in the array, if it was; else 0.
     PUMPED: usize = AFTER_RECORDS + 14;
-    /// Bit 0 when records of streams wait, bit 1 when their reactor waits until those before have been
+    /// Bit 0: records of streams wait. Bit 1: their reactor waits until earlier ones have been
     /// dealt with.
     STREAMS_WAIT: usize = AFTER_RECORDS + 15;
-    /// What streams are to do, [`FLOW_WORDS`] words each: slot, kind with the number of sends above it,
-    /// and of bytes to be written their offset and their number.
+    /// What streams are to do, [`FLOW_WORDS`] words each: slot, kind with the number of sends above
+    /// it, offset and number of the bytes to write.
     FLOWS: usize = AFTER_RECORDS + 16;
     FLOW_WORDS: usize = 4;
     MOST_FLOWS: usize = 256;
@@ -104,17 +103,16 @@ layout! {
     FLOW_DESTROY: u32 = 2;
     /// Destroy it with a reset.
     FLOW_RESET: u32 = 3;
-    /// Read the stream again.
     FLOW_RESUME: u32 = 4;
     /// Position of the number of sends within the word that has the kind.
     FLOW_SENT_SHIFT: u32 = 8;
     DRAINED_WORDS: usize = FLOWS + FLOW_WORDS * MOST_FLOWS;
-    /// Least bytes of memory to be lent.
+    /// Fewest bytes of memory that may be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
-    /// From here on adopted sockets, numbered by JavaScript; lower slots are the reactor's.
+    /// From here on: adopted sockets, numbered by JavaScript. Lower slots are the reactor's.
     ADOPTED_SLOTS: u32 = 1 << 30;
-    /// The slots from here on are streams of the program, numbered by JavaScript too.
+    /// From here on: streams of the program, numbered by JavaScript too.
     PIPE_SLOTS: u32 = 1 << 31;
 
     KIND_MASK: u32 = 0xff;
@@ -152,15 +150,15 @@ layout! {
     /// The reactor died. slot: PIPE_SLOTS if it has streams, else 0. Payload: why.
     IN_FAILURE: u8 = 13;
     /// The peer ended its side without a close frame; JavaScript answers with [`OUT_END`]. Length:
-    /// 1 while JavaScript decides about the handshake (if it accepts, the end comes once more,
-    /// after everything before it), else 0.
+    /// 1 while JavaScript decides about the handshake, else 0. If it accepts, the end comes once
+    /// more, after everything before it.
     IN_END: u8 = 14;
     /// Descriptors have run out. slot: listener id, length: connections closed as they came.
     IN_REFUSED: u8 = 21;
     /// The reactor has sent a close frame by itself: the topic's member was slow.
     IN_CLOSING: u8 = 22;
 
-    /// All that the reactor's sockets had when it was asked for this has been reported.
+    /// Everything that the reactor's sockets had when it was asked for this has been reported.
     IN_FENCE: u8 = 24;
 
     /// The payload is a large one, `offset` its index.
@@ -211,12 +209,13 @@ layout! {
     /// aux: seconds of silence before the first probe, 0 = the system's default.
     OUT_KEEP_ALIVE: u8 = 14;
 
-    /// The bytes that [`IN_REQUEST`] brought after the request, to be read before the socket's when
-    /// [`OUT_ACCEPT`] follows.
+    /// The bytes that [`IN_REQUEST`] brought after the request. After [`OUT_ACCEPT`] they are read
+    /// before the socket's.
     OUT_HEAD: u8 = 16;
     /// Report the peer's end once more, after [`IN_SENT`] for the bytes that the kernel takes now.
     OUT_ASK_END: u8 = 26;
-    /// With [`OUT_FLAG_ON`], an answer to a handshake that has not left waits for this record without it.
+    /// With [`OUT_FLAG_ON`]: an answer to a handshake that has not left waits for this record
+    /// without the flag.
     OUT_WITHHOLD: u8 = 27;
 
     OUT_FLAG_FIN: u8 = 0x01;
@@ -251,7 +250,7 @@ layout! {
     /// A health check is answered with 503.
     ASK_DRAINED: u32 = 4;
 
-    /// From this many unsent bytes on a connection has no room: `send()` returns false.
+    /// A connection with this many unsent bytes has no room: `send()` returns false.
     HIGH_WATER_MARK: usize = 1024 * 1024;
     /// Unsent bytes at which it has room again.
     LOW_WATER_MARK: usize = low_water_mark(HIGH_WATER_MARK);
@@ -270,7 +269,7 @@ pub(super) fn all_constants() -> Vec<(&'static str, u32)> {
     [constants(), topics::constants()].concat()
 }
 
-/// From `high` bytes on there was no room.
+/// Bytes at which there is room again, if there was none from `high` on.
 pub const fn low_water_mark(high: usize) -> usize {
     high / 2
 }
@@ -329,7 +328,7 @@ impl Opened<'_> {
     }
 }
 
-/// One family for both ends, as a socket has one: if they differ, both are written as IPv6.
+/// A socket has one family for both ends: if they differ, both are written as IPv6.
 fn address_parts(local: Option<SocketAddr>, remote: Option<SocketAddr>) -> (u32, [u8; 16], [u8; 16]) {
     let (local, remote) = (local.map(|address| address.ip()), remote.map(|address| address.ip()));
     let known = || [local, remote].into_iter().flatten();

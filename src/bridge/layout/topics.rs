@@ -1,8 +1,8 @@
 //! Records about topics, and the words of their payloads, such as `GAP_` of [`IN_GAP`]. A number of
-//! 64 bits is two words, the lower half first.
+//! 64 bits is two words, lower half first.
 //!
-//! JavaScript owns names, numbers and positions, the reactors members and histories. Records that are not
-//! about one connection have the slot [`TOPIC_SLOT`].
+//! JavaScript owns names, numbers and positions; the reactors own members and histories. Records
+//! that are not about one connection have the slot [`TOPIC_SLOT`].
 
 use crate::engine::numbered;
 
@@ -24,9 +24,9 @@ numbered! {
 }
 
 layout! {
-    /// A connection is a member, and the messages that it asked to have again are queued.
+    /// A connection became a member, and the messages that it asked to have again are queued.
     IN_SUBSCRIBED: u8 = 16;
-    /// A connection is not sent these messages, because it is slow.
+    /// A slow connection is not sent these messages.
     IN_DROPPED: u8 = 17;
     /// A connection cannot be sent these messages any more: the history has lost them.
     IN_GAP: u8 = 18;
@@ -40,7 +40,7 @@ layout! {
     /// 1: nothing is missing after the requested position; 0: nothing was replayed.
     SUBSCRIBED_RECOVERED: usize = 1;
     SUBSCRIBED_REPLAYED: usize = 2;
-    /// Of the last message that the connection has or has been queued; 64 bits.
+    /// Of the last message that the connection has or that is queued for it; 64 bits.
     SUBSCRIBED_OFFSET: usize = 3;
     SUBSCRIBED_WORDS: usize = 5;
 
@@ -85,9 +85,9 @@ layout! {
     ENTRY_LENGTH: usize = 3;
     ENTRY_WORDS: usize = 4;
 
-    /// The slot of records for all reactors that have sockets, and with [`TOPIC_STREAMS`] for that of
-    /// the streams; they have the same topics with the same offsets. The generation is the number of
-    /// the topic, which JavaScript counts up.
+    /// Records for all reactors with sockets, and with [`TOPIC_STREAMS`] for the reactor of the
+    /// streams; all have the same topics with the same offsets. The generation is the topic's
+    /// number, which JavaScript counts up.
     TOPIC_SLOT: u32 = u32::MAX;
 
     OUT_TOPIC: u8 = 17;

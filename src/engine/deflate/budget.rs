@@ -1,15 +1,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// The bytes that kept contexts may take and do take, in each direction by itself. All pools of a
+/// The bytes that kept contexts may take and do take, separately for each direction. All pools of a
 /// process share one budget.
 ///
-/// A context for outgoing messages counts while it is there; where one does not fit, each message
-/// is compressed by itself. A context for incoming messages counts from the handshake on, whether
-/// it is there or not, for nothing could be done once the peer may refer to earlier messages; when
-/// they have used the budget up, it is [full](Self::is_full), and handshakes should ask for
-/// `client_no_context_takeover`. Messages of peers that agreed to that get a context while one
-/// fits; otherwise they are kept compressed until they are complete, or long.
+/// An outgoing context counts while it exists; if one does not fit, each message is compressed by
+/// itself. An incoming context counts from the handshake on, after which the peer may refer to
+/// earlier messages. When these have used the budget up, it is [full](Self::is_full), and
+/// handshakes should ask for `client_no_context_takeover`. Messages of peers that agreed get a
+/// context while one fits; otherwise they are kept compressed until they are complete or long.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -28,7 +27,7 @@ impl Budget {
         PROCESS.clone()
     }
 
-    /// Kept contexts stay.
+    /// Contexts that are kept stay.
     pub fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
@@ -41,12 +40,12 @@ impl Budget {
         self.outgoing.load(Ordering::Relaxed)
     }
 
-    /// Of contexts that connections keep or may come to keep, and of unfinished messages' contexts.
+    /// Of contexts that connections keep or may keep, and of unfinished messages.
     pub fn incoming(&self) -> usize {
         self.incoming.load(Ordering::Relaxed)
     }
 
-    /// Whether no further connection may keep a context for incoming messages.
+    /// Whether no other connection may keep an incoming context.
     pub fn is_full(&self) -> bool {
         self.incoming().saturating_add(super::INFLATER_BYTES) > self.limit()
     }
@@ -70,7 +69,7 @@ impl Budget {
         kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// A connection keeps an incoming context, or a message has one, whether that fits or not.
+    /// Counts the incoming context of a connection or a message, whether it fits or not.
     pub(super) fn reserve(&self) {
         self.incoming.fetch_add(super::INFLATER_BYTES, Ordering::Relaxed);
     }

@@ -45,7 +45,7 @@ impl Deflater {
         self.zlib.reset();
     }
 
-    /// Appends `bytes`, compressed up to the last one, to `out`; `fin`: they end a message.
+    /// Appends `bytes`, all compressed, to `out`; `fin`: they end a message.
     pub(super) fn compress(&mut self, bytes: &[u8], fin: bool, scratch: &mut [u8], out: &mut Vec<u8>) {
         // zlib has nothing to flush then (RFC 7692, section 7.2.3.6).
         if bytes.is_empty() {

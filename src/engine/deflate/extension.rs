@@ -33,7 +33,7 @@ pub(in crate::engine) struct Extension {
     whole: bool,
 }
 
-/// A fragment of this many bytes loses little when it is compressed by itself.
+/// A fragment this long loses little when it is compressed by itself.
 const WORTH_ITSELF: usize = 32 << 10;
 
 impl Extension {
@@ -61,7 +61,7 @@ impl Extension {
         self.deflater.is_some() || self.incoming.holds_context()
     }
 
-    /// `ends`: whether the bytes are the last ones of their frame, and whether that ends the message.
+    /// `ends`: whether the bytes end their frame, and whether the frame ends the message.
     pub(in crate::engine) fn inflate(
         &mut self,
         bytes: &[u8],
@@ -71,7 +71,6 @@ impl Extension {
         self.incoming.inflate(&self.pool, bytes, ends, to)
     }
 
-    /// Whether to compress our next data frame, of `len` bytes.
     pub(in crate::engine) fn wants(&mut self, compress: bool, first: bool, len: usize) -> bool {
         if first {
             self.compresses = compress && (self.takeover || len as u64 >= self.threshold);
@@ -124,7 +123,7 @@ impl Extension {
         }
     }
 
-    /// Gives contexts back that no message under way needs.
+    /// Gives back contexts that no current message needs.
     pub(in crate::engine) fn release(&mut self, sending: bool) {
         if !sending {
             if let Some(deflater) = self.deflater.take() {

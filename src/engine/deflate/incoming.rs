@@ -8,16 +8,16 @@ use super::budget::Budget;
 use super::inflater::{Inflater, Sink};
 use super::pool::Pool;
 
-/// The context for incoming bytes, or the bytes that came while there is none.
+/// The context for incoming bytes, or the bytes that arrived without one.
 pub(in crate::engine) struct Incoming {
-    /// The context is kept between messages, with its place in the budget as long as the connection
-    /// lives.
+    /// The context is kept between messages, with its place in the budget for the connection's
+    /// life.
     takeover: bool,
-    /// Invariant: without takeover only inside of a message, and charged to the budget.
+    /// Invariant: without takeover, only inside a message, and charged to the budget.
     inflater: Option<Inflater>,
-    /// The message under way, while there is no context.
+    /// The current message, while there is no context.
     held: Option<Box<Held>>,
-    /// Bytes of the message under way have come.
+    /// Bytes of the current message have arrived.
     begun: bool,
     /// The end of the input so far, for when the context is released.
     history: Option<Vec<u8>>,
@@ -51,8 +51,8 @@ impl Incoming {
         to: Incomplete<'_>,
     ) -> Result<(), ErrorKind> {
         self.begun |= !bytes.is_empty();
-        // RFC 7692, section 7.2.3.6, has no message without a byte, but all implementations take it
-        // for an empty one.
+        // RFC 7692, section 7.2.3.6, has no message without a byte, but all implementations accept
+        // it as an empty one.
         if !self.begun {
             return Ok(());
         }
@@ -87,7 +87,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// `ended`: so has the DEFLATE stream.
+    /// `ended`: the DEFLATE stream has ended too.
     fn end_message(&mut self, pool: &Pool, message: &[u8], ended: bool) {
         self.begun = false;
         self.remember(message, ended);
@@ -96,7 +96,7 @@ impl Incoming {
         }
     }
 
-    /// Whether the message under way has a context, or may get one now that `more` bytes have come.
+    /// Whether the current message has a context, or gets one now that `more` bytes have arrived.
     fn may_have_context(&self, more: usize, budget: &Budget) -> bool {
         if self.takeover || self.inflater.is_some() || budget.lend() {
             return true;
@@ -130,7 +130,7 @@ impl Incoming {
         history.extend_from_slice(newest);
     }
 
-    /// Gives the context back, if no message under way needs it and its history is remembered.
+    /// Gives the context back if no current message needs it and its history is remembered.
     pub(super) fn release(&mut self, pool: &Pool) {
         if !self.begun && self.history.is_some() {
             self.give_context(pool);
@@ -154,8 +154,8 @@ impl Incoming {
         self.inflater.is_some()
     }
 
-    /// Bytes of the context that the incoming message has for itself, or will have: a kept one
-    /// counts in the [`Budget`] only.
+    /// Bytes of the current message's own context, present or future; a kept one counts in the
+    /// [`Budget`] only.
     pub(in crate::engine) fn lent(&self) -> usize {
         let lent = !self.takeover && (self.inflater.is_some() || self.held.is_some());
         if lent { INFLATER_BYTES } else { 0 }
@@ -184,12 +184,12 @@ impl Inflater {
 /// A longer message is worth a context.
 const MOST_HELD: usize = 4 << 10;
 
-/// The beginning of a message as it came, while there is no context to inflate it.
+/// The beginning of a message, still compressed, while there is no context to inflate it.
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
-    /// The ends of frames in `bytes`, ascending: one that ends its stream with BFINAL makes the
-    /// next begin anew.
+    /// The ends of frames in `bytes`, ascending. After a frame that ends its stream with BFINAL the
+    /// next begins anew.
     ends: Vec<u16>,
 }
 

@@ -8,8 +8,8 @@ use one_shot::TRAILER;
 
 use super::settings::MAX_WINDOW_BITS;
 
-/// Heap of one incoming context, whatever window was negotiated: the window is always 32 KiB, so
-/// that contexts can be lent to any connection.
+/// Heap of one incoming context. Its window is always 32 KiB, whatever was negotiated, so any
+/// connection can borrow it.
 pub const INFLATER_BYTES: usize = 48 << 10;
 
 pub(super) struct Inflater {
@@ -75,8 +75,8 @@ impl Inflater {
         if self.stream != Stream::GoesOn {
             return Ok(());
         }
-        // An inflater that stops at the end of the trailer is between two blocks. A stream cut off
-        // elsewhere takes the trailer, and the byte after it, for the missing bytes.
+        // Between two blocks the inflater uses the trailer and stops at its end. A stream that was
+        // cut off elsewhere takes the trailer, and the byte after it, for its missing bytes.
         let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
         while rest.len() > 1 && self.stream == Stream::GoesOn {
             let used = self.run(rest, InflateFlush::Block, sink)?;
@@ -102,7 +102,7 @@ impl Inflater {
             let status = self.zlib.decompress(rest, room, flush);
             let taken = (self.zlib.total_in() - taken) as usize;
             let made = (self.zlib.total_out() - made) as usize;
-            // First the bytes before an error: its kind does not depend on how the bytes were
+            // The bytes before an error come first: its kind does not depend on how the bytes were
             // split.
             sink.take(made)?;
             rest = rest.get(taken..).unwrap_or_default();
@@ -135,7 +135,7 @@ impl Inflater {
 }
 
 impl Sink<'_> {
-    /// For the bytes that may still come, and one more, which shows an excess.
+    /// Room for the bytes that may still come, and one more, which shows an excess.
     fn room(&mut self) -> &mut [u8] {
         let rest = self.limit.saturating_sub(self.out.len()).saturating_add(1);
         let len = rest.min(self.scratch.len());

@@ -6,15 +6,14 @@
 //!                    contexts: lent by the Pool, kept only where context takeover was negotiated
 //! ```
 //!
-//! Without context, and at the levels 1 to 6, a message is compressed by [`one_shot`], which all
-//! share.
+//! Without context, at levels 1 to 6, [`one_shot`] compresses a message; all connections share it.
 //!
 //! # Memory
 //!
 //! A connection with the extension costs one small allocation. A context is made for the first
-//! message that needs it, and goes back to the [`Pool`] with the last byte of that message unless
-//! it is *kept*: for incoming messages if the peer may refer to earlier ones, for outgoing messages
-//! if we may. So a connection keeps
+//! message that needs it, and goes back to the [`Pool`] with the message's last byte unless it is
+//! *kept*: for incoming messages if the peer may refer to earlier ones, for outgoing messages if we
+//! may. So a connection keeps
 //!
 //! ```text
 //!   INFLATER_BYTES            after the peer's first compressed message,
@@ -24,12 +23,11 @@
 //!                             while all kept ones stay within the [`Budget`]
 //! ```
 //!
-//! and nothing where neither side has context takeover. Inside of a message it then has a context
-//! too, which counts in the budget; where that is used up, the first 4 KiB of the message are kept
-//! as they came (`Held`), and a longer one gets a context all the same. A kept context that was not
-//! used for a while may be [released](crate::engine::Engine::release_contexts): for outgoing
-//! messages that costs compression, never correctness; for incoming ones at most 32 KiB of history
-//! remain.
+//! and nothing where neither side has context takeover. Inside a message it has a context too,
+//! which counts in the budget. When that is used up, up to 4 KiB of a message are kept as they came
+//! (`Held`), and a longer one gets a context all the same. A kept context that is not used for a
+//! while may be [released](crate::engine::Engine::release_contexts): for outgoing messages that
+//! costs compression, never correctness; for incoming ones at most 32 KiB of history remain.
 
 mod budget;
 mod deflater;

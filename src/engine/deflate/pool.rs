@@ -1,4 +1,4 @@
-//! What the connections of a thread share: contexts, scratch memory, the last compressed message.
+//! What the connections of a thread share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,11 +8,11 @@ use super::budget::Budget;
 use super::deflater::{Deflater, Recipe};
 use super::inflater::Inflater;
 
-/// Of each kind, waiting for the next message. Only messages in fragments need several at a time.
+/// Of each kind, for the next message. Only messages in fragments need several at a time.
 const SPARE: usize = 4;
 /// Pieces of this size stay in the first-level cache.
 const SCRATCH: usize = 12 << 10;
-/// A longer message is not remembered for the next connection that sends the same: 1 MiB.
+/// A longer message is not remembered for the next connection that sends the same.
 const LONGEST_REMEMBERED: usize = 1 << 20;
 
 /// One for each thread that has engines; locked while a message is worked on.
@@ -29,11 +29,10 @@ pub(super) struct Contexts {
     /// Bytes inflated since [`Pool::take_work`], and the bytes they came from.
     pub(super) work: usize,
     last: Option<Remembered>,
-    /// How often a compressed message was sent again without compressing it.
+    /// How often a compressed message was sent again as it was.
     reused: u64,
 }
 
-/// A message that was compressed without context.
 struct Remembered {
     recipe: Recipe,
     plain: Vec<u8>,
@@ -70,7 +69,7 @@ impl Pool {
         self.lock().reused
     }
 
-    /// Bytes that went into and came out of inflating since the last call, as a measure of the time
+    /// Bytes that went into and came out of inflating since the last call: a measure of the time
     /// spent.
     pub fn take_work(&self) -> usize {
         std::mem::take(&mut self.lock().work)

@@ -28,23 +28,22 @@ impl Default for Params {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, whose output is some
-    /// percent longer than at 6 and takes two thirds of the time.
+    /// percent longer than at 6, in two thirds of the time.
     pub level: i8,
     /// 1 to 9. Default: 8.
     pub mem_level: u8,
     pub strategy: Strategy,
-    /// Shorter messages are not compressed. As in ws, only where this end has no context takeover:
+    /// Shorter messages are not compressed. As in ws, only if this end has no context takeover:
     /// with it, short messages compress well. Default: 1024.
     pub threshold: u64,
-    /// Whether contexts of incoming messages may be
-    /// [released](crate::engine::Engine::release_contexts), for which the end of the input is
-    /// remembered. Default: false.
+    /// Whether incoming contexts may be [released](crate::engine::Engine::release_contexts), for
+    /// which the end of the input is remembered. Default: false.
     pub releasable: bool,
 }
 
 impl Settings {
-    /// The level of messages without context, compressed in one go; the highest levels, level 0 and
-    /// zlib's strategies are zlib's.
+    /// The level of messages without context, compressed in one go. zlib does the highest levels,
+    /// level 0 and its own strategies.
     pub(super) fn fast_level(&self) -> Option<u8> {
         let level = if self.level < 0 { 6 } else { self.level as u8 };
         (self.strategy == Strategy::Default && (1..=6).contains(&level)).then_some(level)

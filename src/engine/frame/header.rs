@@ -21,7 +21,7 @@ pub const MAX_CONTROL_LEN: usize = 125;
 /// What state and settings demand of the next header.
 pub(in crate::engine) struct Expected {
     pub(in crate::engine) masked: bool,
-    /// A message is under way, which a data frame has to continue.
+    /// A message is under way, which a data frame must continue.
     pub(in crate::engine) continuation: bool,
     /// RSV1 has a meaning (RFC 7692, section 6).
     pub(in crate::engine) compression: bool,
@@ -37,7 +37,6 @@ pub(in crate::engine) struct Header {
     pub(in crate::engine) compressed: bool,
     /// Zero when the frame is not masked, which leaves the payload as it is.
     pub(in crate::engine) key: [u8; 4],
-    /// Bytes of the header.
     pub(in crate::engine) size: usize,
     pub(in crate::engine) payload_len: u64,
 }
@@ -50,7 +49,7 @@ impl Header {
     /// `None` if `bytes` end before the header does.
     ///
     /// A rule is checked as soon as its bytes are there, in the order of ws: the first two bytes,
-    /// the length, and only then is the key waited for.
+    /// then the length; only then is the key waited for.
     #[inline(always)]
     pub(in crate::engine) fn decode(
         bytes: &[u8],
@@ -88,8 +87,8 @@ impl Header {
         Ok(Some(Self { fin, opcode, compressed, key, size, payload_len }))
     }
 
-    /// The least number of bytes that a masked frame lacks; `bytes` begin it, and end before the
-    /// first byte of its payload.
+    /// The fewest bytes that a masked frame lacks; `bytes` are its beginning, up to its payload at
+    /// most.
     pub(in crate::engine) fn missing(bytes: &[u8]) -> u64 {
         const KEY: u64 = 4;
         let [_, second, rest @ ..] = bytes else { return 2 + KEY - bytes.len() as u64 };
@@ -102,14 +101,12 @@ impl Header {
         header.saturating_add(payload.unwrap_or(0)).saturating_sub(bytes.len() as u64).max(1)
     }
 
-    /// The kind of message, if this frame is all of it and is not compressed.
     #[inline]
     pub(in crate::engine) fn whole_message(&self) -> Option<MessageKind> {
         if self.fin && !self.compressed { self.opcode.message_kind() } else { None }
     }
 }
 
-/// A header to send, on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodedHeader {
     bytes: [u8; MAX_HEADER_LEN],

@@ -49,7 +49,6 @@ impl OpCode {
         self as u8 & 0x8 != 0
     }
 
-    /// The message that a frame with this opcode begins.
     #[inline]
     pub(in crate::engine) fn message_kind(self) -> Option<MessageKind> {
         match self {

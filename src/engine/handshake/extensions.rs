@@ -8,7 +8,6 @@ use crate::engine::deflate::Params;
 
 pub const PERMESSAGE_DEFLATE: &str = "permessage-deflate";
 
-/// What a server accepts, and how it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
     /// `Some(true)`: the answer always has `server_no_context_takeover`. `Some(false)`: an offer
@@ -21,7 +20,6 @@ pub struct Acceptance {
     pub client_max_window_bits: WindowBits,
 }
 
-/// The window that a server wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowBits {
     /// As the client offers.
@@ -41,10 +39,10 @@ pub struct Accepted {
     pub answer: String,
 }
 
-/// The name of an extension, and its parameters in their order, which have values or not.
+/// The name of an extension, and its parameters in order, with or without values.
 pub type Extension<'a> = (&'a [u8], Vec<(&'a [u8], Option<Vec<u8>>)>);
 
-/// `values` are from all headers of that name, in order; several are one list. Takes linear time.
+/// `values` are from all headers of that name, in order, and count as one list. Takes linear time.
 ///
 /// # Errors
 ///
@@ -71,7 +69,7 @@ pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Extension
 }
 
 /// The answer to a client. As in `ws` the first acceptable offer wins, an invalid one spoils them
-/// all, other extensions are ignored. `None`: nothing was offered.
+/// all, and other extensions are ignored. `None`: nothing was offered.
 ///
 /// # Errors
 ///
@@ -89,7 +87,7 @@ pub fn negotiate<'a>(
     Ok(Some(acceptance.answer(accepted.ok_or_else(declined)?).accepted()))
 }
 
-/// What a client has to use after an answer of its server.
+/// What a client must use after its server's answer.
 ///
 /// # Errors
 ///
@@ -115,12 +113,11 @@ const CLIENT_TAKEOVER: &str = "client_no_context_takeover";
 const SERVER_WINDOW: &str = "server_max_window_bits";
 const CLIENT_WINDOW: &str = "client_max_window_bits";
 
-/// Parameters of permessage-deflate in their order, each at most once, and the bits of windows.
-/// `client_max_window_bits` without them: the client understands some.
+/// Parameters of permessage-deflate in order, each at most once, with the bits of windows.
+/// `client_max_window_bits` without bits: the client understands the parameter.
 #[derive(Default)]
 struct Offer(Vec<(&'static str, Option<u8>)>);
 
-/// The parameters of every permessage-deflate in a header.
 fn params_in<'a>(values: impl Iterator<Item = &'a [u8]>, are_offers: bool) -> Result<Vec<Offer>, Fault> {
     let mut offers = parse(values)?;
     offers.retain(|(name, _)| *name == PERMESSAGE_DEFLATE.as_bytes());
@@ -156,7 +153,6 @@ impl Offer {
         self.0.iter().find(|(other, _)| *other == name).map(|(_, bits)| *bits)
     }
 
-    /// Replaces the parameter, or adds it at the end.
     fn put(&mut self, name: &'static str, bits: Option<u8>) {
         match self.0.iter_mut().find(|(other, _)| *other == name) {
             Some(param) => param.1 = bits,
@@ -236,7 +232,7 @@ fn window_bits(value: &[u8]) -> Option<u8> {
 
 fn radix(text: &str, radix: u32) -> Option<f64> {
     let digits = text.get(2..).filter(|digits| !digits.is_empty())?;
-    // A sign is no digit, though `from_str_radix` takes one.
+    // `from_str_radix` would accept a sign.
     digits.chars().try_fold(0.0, |number, digit| {
         digit.to_digit(radix).map(|digit| number * f64::from(radix) + f64::from(digit))
     })

@@ -9,9 +9,8 @@
 //! ```
 //!
 //! Checks, their order and the answers are as in `ws`. Where Node's HTTP parser is more lenient
-//! than RFC 9112, this one is not: a bare line feed before the request line, several spaces in the
-//! request line, any version but HTTP/1.0 and HTTP/1.1, and more than [`MAX_HEADERS`] fields are
-//! refused.
+//! than RFC 9112, this one is not. It refuses a bare line feed before the request line, several
+//! spaces in it, any version but HTTP/1.0 and HTTP/1.1, and more than [`MAX_HEADERS`] fields.
 
 pub mod extensions;
 mod list;
@@ -41,13 +40,12 @@ pub struct Options<'a> {
     /// The only path served, compared byte for byte with the target up to its `?`. Default, and if
     /// empty: every path.
     pub path: Option<&'a [u8]>,
-    /// Default: permessage-deflate is off, and its header not looked at.
+    /// Default: permessage-deflate is off, and its header is ignored.
     pub deflate: Option<&'a Acceptance>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade<'a> {
-    /// The value of `Sec-WebSocket-Accept`.
     pub accept: [u8; 28],
     /// The first that the client offers; JavaScript may choose another.
     pub protocol: Option<&'a [u8]>,
@@ -77,7 +75,7 @@ pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade
     Ok(Upgrade { accept: accept_for(key), protocol: protocols.first().copied(), deflate, version })
 }
 
-/// The checks before `shouldHandle`. Returns the key and the version.
+/// The checks before `shouldHandle`. Returns key and version.
 ///
 /// # Errors
 ///
@@ -107,7 +105,7 @@ pub fn accept_for(key: &[u8]) -> [u8; 28] {
     accept
 }
 
-/// 16 bytes in base64, as far as `ws` looks: 22 digits and the padding.
+/// As far as `ws` looks: 22 digits of base64 and the padding.
 fn is_key(key: &[u8]) -> bool {
     key.strip_suffix(b"==").is_some_and(|digits| {
         digits.len() == 22
@@ -115,8 +113,8 @@ fn is_key(key: &[u8]) -> bool {
     })
 }
 
-/// Only the two spellings of the RFC; `ws` takes all that JavaScript reads as these numbers, such
-/// as `0xd`.
+/// Only the two spellings of the RFC; `ws` takes everything that JavaScript reads as these numbers,
+/// such as `0xd`.
 fn parse_version(value: &[u8]) -> Option<u8> {
     match value {
         b"13" => Some(13),

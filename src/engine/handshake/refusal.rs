@@ -6,7 +6,7 @@ numbered! {
         Upgrade = 2,
         Key = 3,
         Version = 4,
-        /// The request has a body, which could be mistaken for frames. `ws` lets it pass.
+        /// The request has a body, which could be mistaken for frames. `ws` accepts it.
         Body = 5,
         /// Not the path that the server serves; answered as when `shouldHandle` returns false.
         Path = 6,
@@ -34,7 +34,6 @@ impl Refusal {
         }
     }
 
-    /// Header fields beside the usual ones.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         if self == Self::Version { &[("Sec-WebSocket-Version", "13, 8")] } else { &[] }
     }

@@ -7,10 +7,10 @@ use httparse::Header;
 /// Most header fields of a request; one more is [`HttpError::HeaderTooLarge`].
 pub const MAX_HEADERS: usize = 256;
 
-/// Not HTTP, or not HTTP that this server reads. The connection must be closed.
+/// Not HTTP, or none that this server reads. The connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpError {
-    /// The grammar of RFC 9112 is broken.
+    /// Against the grammar of RFC 9112.
     BadRequest,
     /// Longer than [`MAX_HEAD`](super::MAX_HEAD), or more fields than [`MAX_HEADERS`].
     HeaderTooLarge,
@@ -25,7 +25,7 @@ impl HttpError {
     }
 }
 
-/// A request head whose grammar is valid, in the bytes it was parsed from.
+/// A request head of valid grammar, in the bytes it was parsed from.
 ///
 /// Values are bytes, which Node and RFC 9110 read as latin1; nothing here assumes UTF-8.
 #[derive(Debug)]
@@ -41,7 +41,6 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Parses a complete head, from `start` to the end of `head`.
     pub(super) fn parse(head: &'a [u8], start: usize) -> Result<Self, HttpError> {
         let mut fields = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut parsed = httparse::Request::new(&mut []);
@@ -114,7 +113,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What determines the end of this request and the fate of its connection.
+/// What decides where this request ends, and whether its connection goes on.
 #[derive(Debug, Default)]
 struct Framing {
     content_length: Option<u64>,

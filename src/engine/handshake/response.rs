@@ -42,8 +42,8 @@ pub fn abort(status: u16, body: &str, extra: &[(&str, &str)]) -> Vec<u8> {
 /// To a request that is not an upgrade, or to a health check.
 ///
 /// `date` is the current time in the format of RFC 9110 section 5.6.7. With `keep_alive` the
-/// connection stays open for another request, five seconds as announced. `head_only` leaves the
-/// body out, for a HEAD request.
+/// connection stays open for another request, for the five seconds that it announces. `head_only`
+/// omits the body, for a HEAD request.
 pub fn plain(status: u16, date: &str, keep_alive: bool, head_only: bool) -> Vec<u8> {
     let (line, phrase) = (status_line(status), reason_phrase(status));
     let fields = format!("Content-Length: {}\r\nContent-Type: text/plain\r\nDate: {date}", phrase.len());
@@ -61,7 +61,7 @@ fn status_line(status: u16) -> String {
     format!("HTTP/1.1 {status} {}\r\n", reason_phrase(status))
 }
 
-/// The text after a status: as in Node's `http.STATUS_CODES`, for the codes that this server sends; else empty.
+/// As in Node's `http.STATUS_CODES`, for the codes that this server sends; else empty.
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",

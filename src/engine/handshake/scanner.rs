@@ -19,11 +19,9 @@ impl Default for HeadLimits {
     }
 }
 
-/// Searches for the empty line that ends a request head, and resumes where it stopped.
-///
-/// Every byte is looked at once, however small the reads, and the head is parsed once, when it is
-/// complete. Bytes that no head may contain are refused as soon as they are seen, so that a TLS
-/// client or a stream of zeros does not wait for a timeout.
+/// Resumes where it stopped: every byte is looked at once, however small the reads, and the head is
+/// parsed once. Bytes that no head may contain are refused at once, so a TLS client need not wait
+/// for a timeout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeadScanner {
     /// Where the request line starts, after empty lines (RFC 9112 section 2.2 wants them ignored).
@@ -34,9 +32,9 @@ pub struct HeadScanner {
 }
 
 impl HeadScanner {
-    /// `None`: more bytes are needed. `buf` must hold all bytes received since the scanner was made. Bytes after the head are
-    /// never looked at, and the answer does not depend on how the bytes arrived. `limits` are the
-    /// same at every call.
+    /// `None`: more bytes are needed. `buf` must hold all bytes since the scanner was made, and
+    /// `limits` must stay the same. Bytes after the head are not looked at, and the answer does not
+    /// depend on how the bytes arrived.
     ///
     /// # Errors
     /// The bytes cannot become a request.

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::list::{Fault, Scanner};
 
-/// The subprotocols that a client offers. `values` are from all headers of that name, in order;
-/// several are one list. Takes linear time.
+/// The subprotocols that a client offers. `values` are from all headers of that name, in order, and
+/// count as one list. Takes linear time.
 ///
 /// # Errors
 ///

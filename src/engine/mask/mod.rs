@@ -1,17 +1,15 @@
 //! Masking (RFC 6455, section 5.3): byte i of the payload is XORed with byte i mod 4 of the key.
 //!
-//! The compiler makes vectors of the loops. The only unsafe code of the engine is the call of a loop
-//! that is compiled for processors with wider ones.
+//! The compiler vectorizes the loops. The engine's only unsafe code is the call of a loop compiled
+//! for processors with wider vectors.
 
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "the call of a function that needs a processor feature")
 )]
 
-/// XORs `bytes` with `key` in place; they begin `phase` bytes after the beginning of the payload.
-/// Masking and unmasking are the same.
-///
-/// A key of zeros, which stands for none, leaves the bytes as they are.
+/// XORs `bytes` with `key` in place; they begin `phase` bytes into the payload. Masking and
+/// unmasking are the same. A key of zeros, which stands for none, changes nothing.
 #[inline]
 pub fn unmask(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     let key = rotate(key, phase);
@@ -22,7 +20,7 @@ pub fn unmask(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     }
 }
 
-/// The definition, byte by byte, with which every other implementation is compared.
+/// The definition, byte by byte, which every other implementation is compared with.
 pub fn scalar(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     for (i, byte) in bytes.iter_mut().enumerate() {
         // Index in bounds: a number mod 4.
@@ -36,7 +34,7 @@ fn rotate(key: [u8; 4], phase: usize) -> [u8; 4] {
     u32::from_le_bytes(key).rotate_right(8 * (phase % 4) as u32).to_le_bytes()
 }
 
-/// Up to this many bytes the choice costs more than it gains.
+/// Bytes up to which the choice costs more than it gains.
 const SHORT: usize = 64;
 /// A store that straddles two cache lines costs two.
 const LINE: usize = 64;

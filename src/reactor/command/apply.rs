@@ -22,8 +22,8 @@ use crate::reactor::write::{Head, Pending};
 use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large
-    /// one behind those that `rest` has. Returns the rest.
+    /// Applies records in order, within the turn's budget; `last` is the payload of a large record
+    /// after those in `rest`. Returns what is left.
     pub(in crate::reactor) fn on_records(
         &mut self,
         bytes: &[u8],
@@ -53,7 +53,6 @@ impl<C: Consumer> Reactor<C> {
         None
     }
 
-    /// Applies a record and those behind it that are for the same connection.
     fn on_run<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) {
         let mut next = Some(first);
         while let Some(first) = next {
@@ -67,8 +66,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Queues messages as long as nothing but messages comes, and nothing but their frames is to be
-    /// made of them. Returns the first record of the run that asks for more than that.
+    /// Queues messages as long as only plain ones come. Returns the first record of the run that
+    /// needs more than a frame.
     #[inline]
     fn on_plain<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) -> Option<Next<'a>> {
         let Next { ref record, ref payload, more } = first;
@@ -85,7 +84,7 @@ impl<C: Consumer> Reactor<C> {
         {
             return Some(first);
         }
-        // A long message that is alone may be written from where it is.
+        // A long message that stands alone may be written from where it is.
         let is_short = payload.len() < IN_PLACE || more;
         if !is_short {
             return Some(first);
@@ -104,7 +103,7 @@ impl<C: Consumer> Reactor<C> {
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
 
-    /// `number`: the message that is its payload, if the reactor keeps that.
+    /// `number`: the message that is its payload, if the reactor keeps it.
     #[inline]
     fn on_record(&mut self, record: &OutRecord, mut payload: Outbound<'_>, number: Option<u32>, more: bool) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
@@ -133,20 +132,18 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Sends a message that the reactor keeps.
     #[inline]
     fn on_kept(&mut self, id: ConnectionId, record: &OutRecord, number: u32, more: bool) {
         let longest =
             if number < FIRST_PREPARED { self.writer.compressed_at_once() } else { COMPRESS_BUDGET };
         let Some((mut session, kept)) = self.session_and_message(id, number) else { return };
         count_send(&mut session, record.kind);
-        // A long one is written when the turn ends, within the budget for that.
+        // A long one is written at the end of the turn, within its budget.
         let now = !more && kept.payload().len() < SHORT_QUEUE;
         send_prepared(&mut session, kept, record.flags, now, longest);
     }
 
-    /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget
-    /// goes.
+    /// Goes on with deferred sends, one slice for each connection, within the turn's budget.
     pub(in crate::reactor) fn on_deferred(&mut self) {
         while let Some(id) = self.writer.next_deferred() {
             self.guarded(id.slot, |reactor| reactor.resume_sends(id));
@@ -181,7 +178,7 @@ fn count_send(session: &mut Session<'_>, kind: u8) {
     session.metrics.tally.texts_sent += u64::from(kind == OUT_TEXT);
 }
 
-/// Applies a record, unless it has to wait for a message that is being compressed.
+/// Applies a record, unless it must wait for a message that is being compressed.
 pub(in crate::reactor) fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WITHHOLD);
     if session.connection.write.deferred.is_none() && !session.connection.engine.has_deflate() {
@@ -205,7 +202,7 @@ pub(in crate::reactor) fn submit(session: &mut Session<'_>, head: Head, payload:
 }
 
 /// Sends a message that others get too: the same bytes, unless this connection needs its own.
-/// `now`: nothing follows it here, `longest`: most bytes to be compressed for it at once.
+/// `now`: nothing follows it here; `longest`: most bytes to compress for it at once.
 pub(in crate::reactor) fn send_prepared(
     session: &mut Session<'_>,
     prepared: &mut Prepared,
@@ -231,9 +228,8 @@ pub(in crate::reactor) fn send_prepared(
     submit(session, head, Outbound::Shared(prepared.payload_frame()), true);
 }
 
-/// Notes a record that has been applied and whose sender wants a report of its end. A send that
-/// came when the connection took nothing of its kind any more has not left: its end is that of the
-/// connection.
+/// Marks an applied record whose sender wants a report. A send that came too late for the
+/// connection to take has not left; it ends when the connection does.
 fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
     if flags & OUT_FLAG_WANT_SENT == 0 {
         return;
@@ -255,7 +251,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         return mark(session, head.kind, head.flags);
     }
     match head.kind {
-        // Its sender does not count a close frame: no send follows it.
+        // Senders do not count a close frame: no send follows it.
         OUT_CLOSE => {
             let (masking, reason) = payload.masking(head.flags, 0);
             session.close_with(CloseCode::new(head.aux), &reason, masking);
@@ -310,8 +306,8 @@ fn frame_kind(kind: u8) -> Option<FrameKind> {
     })
 }
 
-/// A refusal. If the reactor has opened the connection before the consumer could refuse it, the
-/// peer gets the refusal instead of the 101, unless that has left.
+/// If the reactor opened the connection before the consumer could refuse it, the peer gets the
+/// refusal instead of the 101, unless that has left.
 fn refuse(session: &mut Session<'_>, response: &[u8]) {
     if session.connection.life.is_asked() || session.decide(false) {
         session.connection.read.paused = false;

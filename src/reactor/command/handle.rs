@@ -11,7 +11,6 @@ use crate::engine::deflate::Params;
 use crate::engine::{CloseCode, MessageKind, Prepared};
 use crate::reactor::{BoundListener, ConnectionId, ListenerConfig, Transport};
 
-/// The requests of other threads to the reactor, in order.
 pub enum Command {
     /// Records: frames, and everything else for single connections.
     Chunk(Chunk),
@@ -37,16 +36,16 @@ pub enum Command {
     Accept(u32),
     /// Closes a listener; connections that have not finished their handshake get 503.
     CloseListener(u32),
-    /// Another process takes the listener's place: waiting connections are accepted, then its
+    /// Another process takes the listener's place: waiting connections are accepted, then the
     /// socket is closed. The listener closes when none of its connections is in its handshake any
     /// more.
     Leave(u32),
-    /// Another process may listen on the socket, too: its file goes when the listener is closed,
-    /// and not when this process ends.
+    /// Another process may listen on the socket too: its file goes when the listener is closed, not
+    /// when this process ends.
     Share(u32),
     /// Serves a socket whose upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
-    /// The settings of a connection whose upgrade the consumer accepts behind this command.
+    /// The settings of a connection whose upgrade the consumer accepts after this command.
     Serve {
         id: ConnectionId,
         config: Arc<ListenerConfig>,
@@ -55,34 +54,32 @@ pub enum Command {
     },
     /// Takes a message that records refer to by this number.
     Prepare(u32, Box<Prepared>),
-    /// The messages of these numbers will not be sent again.
+    /// These messages will not be sent again.
     Forget(Arc<[u32]>),
-    /// Reports when all that the sockets have by now has been reported.
+    /// Reports once everything that the sockets have by now has been reported.
     Fence,
-    /// Ends `run` after an attempt to write the queued bytes.
+    /// Ends `run` after one attempt to write the queued bytes.
     Stop,
 }
 
 /// A socket that is a WebSocket already.
 pub struct Adoption {
     pub stream: Transport,
-    /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has
-    /// now. The thread that chose it knows of the connection, so only the end is reported and not
-    /// the opening, even if the socket cannot be taken. `None`: the reactor chooses, and reports
-    /// both.
+    /// The connection's id, with a free slot from `ADOPTED_SLOTS` on. Whoever chose it knows the
+    /// connection, so only the end is reported, even if the socket cannot be taken. `None`: the
+    /// reactor chooses, and reports both.
     pub id: Option<ConnectionId>,
-    /// Bytes to be written before anything else: the 101 response, if it has not been written yet.
+    /// Written before anything else: the 101 response, unless it was written already.
     pub response: Vec<u8>,
     /// Whether that response waits for `OUT_WITHHOLD`.
     pub held: bool,
     pub prefix: Vec<u8>,
     pub listener: u32,
     pub config: Arc<ListenerConfig>,
-    /// The negotiated parameters of permessage-deflate; `config` has the other settings.
+    /// As in [`Command::Serve`].
     pub deflate: Option<Params>,
 }
 
-/// The parts of a reactor that other threads share: its commands, and its waker.
 pub(in crate::reactor) struct Mailbox {
     pub(in crate::reactor) outbox: Outbox<Command>,
     /// `None`: no other thread has a handle.
@@ -95,7 +92,7 @@ impl Mailbox {
     }
 }
 
-/// A cloneable handle that any thread may use. It outlives the reactor; commands then go nowhere.
+/// Any thread may use it. It outlives the reactor; commands then go nowhere.
 #[derive(Clone)]
 pub struct Handle {
     pub(in crate::reactor) shared: Arc<Mailbox>,
@@ -110,13 +107,12 @@ impl Handle {
         if self.shared.outbox.send(command) { self.shared.wake() } else { Ok(()) }
     }
 
-    /// Wakes the reactor, if it sleeps, without a command: a batch has been given back that it
-    /// waits for.
+    /// Wakes the reactor, if it sleeps, without a command: a batch that it waits for was given
+    /// back.
     pub fn wake(&self) -> io::Result<()> {
         if self.shared.outbox.sleep.should_wake() { self.shared.wake() } else { Ok(()) }
     }
 
-    /// An empty buffer for the next chunk.
     pub fn buffer(&self) -> Vec<u8> {
         self.shared.outbox.buffer()
     }

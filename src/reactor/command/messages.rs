@@ -1,5 +1,5 @@
-//! Messages that records refer to by number: those that were prepared, for as long as the program
-//! has them, and those that other records of the same chunk send too.
+//! Messages that records refer to by number: prepared ones, as long as the program has them, and
+//! those that several records of a chunk send.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ impl Messages {
         }
     }
 
-    /// The number of a record's payload, which is kept from now on if later records have it too.
+    /// The number of a record's payload, which is kept from now on if later records share it.
     #[inline]
     pub(super) fn number(&mut self, record: &OutRecord, payload: &mut Outbound<'_>) -> Option<u32> {
         if record.flags & OUT_FLAG_SHARED == 0 {
@@ -57,7 +57,6 @@ impl Messages {
         number
     }
 
-    /// The chunk has been applied.
     pub(super) fn forget_shared(&mut self) {
         self.shared = Default::default();
     }

@@ -1,4 +1,4 @@
-//! Requests of other threads, record by record, and the number that a turn applies.
+//! Requests of other threads, record by record, and how many of them a turn applies.
 
 pub(super) mod apply;
 pub(super) mod handle;

@@ -19,17 +19,17 @@ use crate::reactor::write::masking::Masking;
 pub(super) struct Records<'a> {
     pub(super) records: OutRecords<'a>,
     bytes: &'a [u8],
-    /// The rest of the chunk, without its position.
+    /// Its position is in `records`.
     rest: Rest,
     last: Option<&'a [u8]>,
 }
 
-/// The rest of a chunk, apart from its bytes.
+/// The rest of a chunk, without its bytes.
 pub(in crate::reactor) struct Rest {
     position: usize,
-    /// The large payloads from there on.
+    /// Large payloads from there on.
     large: IntoIter<Large>,
-    /// The messages from there on that are not in the bytes.
+    /// Messages from there on that are not in the bytes.
     messages: IntoIter<Prepared>,
 }
 
@@ -42,12 +42,12 @@ impl Rest {
 pub(super) struct Next<'a> {
     pub(super) record: OutRecord,
     pub(super) payload: Outbound<'a>,
-    /// The one behind it is for the same connection.
+    /// The next record is for the same connection.
     pub(super) more: bool,
 }
 
 impl<'a> Records<'a> {
-    /// `last` is the payload of a large record behind those that `rest` has.
+    /// `last`: the payload of a large record after those in `rest`.
     pub(super) fn new(bytes: &'a [u8], rest: Rest, last: Option<&'a [u8]>) -> Self {
         Self { records: OutRecords::from(bytes, rest.position), bytes, rest, last }
     }
@@ -65,17 +65,16 @@ impl<'a> Records<'a> {
                 message.map(|message| Outbound::Framed(Box::new(message))).unwrap_or_default()
             }
             false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
-            // Taken even when the connection is gone, or the next record would get this one's
-            // payload.
+            // Taken even if the connection has ended, or the next record would get this payload.
             true => self.large(),
         };
-        // A record for a topic is for many connections: each is a step of its own.
+        // A record for a topic is for many connections, so it is a step of its own.
         let more = self.records.peek_slot() == Some(record.slot) && record.slot != TOPIC_SLOT;
         Some(Next { record, payload, more })
     }
 
-    /// The next record, if it is a short message for this connection of which nothing but a frame
-    /// is to be made: whether it is text, and its payload.
+    /// The next record, if it is a short plain message for this connection: whether it is text, and
+    /// its payload.
     #[inline]
     pub(super) fn next_plain(&mut self, id: ConnectionId) -> Option<(bool, &'a [u8])> {
         let record = self.records.next_if(|record| {
@@ -95,7 +94,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Whether a record with a payload in the chunk sends a whole message and asks for nothing else.
+/// Whether a record sends a whole message from the chunk and asks for nothing else.
 #[inline]
 pub(super) fn is_plain(record: &OutRecord) -> bool {
     matches!(record.kind, OUT_TEXT | OUT_BINARY)
@@ -103,7 +102,7 @@ pub(super) fn is_plain(record: &OutRecord) -> bool {
         && record.flags & !OUT_FLAG_COMPRESS == OUT_FLAG_FIN
 }
 
-/// For a record that sends a whole message: its kind, and whether it is to be compressed.
+/// Of a record that sends a whole message: its kind, and whether to compress it.
 pub(in crate::reactor) fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
     let kind = match record.kind {
         OUT_TEXT | OUT_BINARY if record.aux != 0 || record.flags & OUT_FLAG_KEY != 0 => return None,
@@ -116,16 +115,16 @@ pub(in crate::reactor) fn message(record: &OutRecord) -> Option<(MessageKind, bo
     (record.flags & OUT_FLAG_FIN != 0).then_some((kind, record.flags & OUT_FLAG_COMPRESS != 0))
 }
 
-/// The payload of a record, wherever it lies. It dereferences to its bytes, which are all in one
-/// place: none of these is empty because another has them.
+/// The payload of a record, wherever it is. It dereferences to its bytes, which are all in one
+/// place.
 pub(in crate::reactor) enum Outbound<'a> {
-    /// In the chunk, or wherever its sender has it until the record has been applied.
+    /// In the chunk, or in its sender's memory until the record has been applied.
     Lent(&'a [u8]),
-    /// The reactor's, to be framed and queued where it is.
+    /// The reactor's own, to be framed and queued where it is.
     Own(Large),
-    /// Where it stays for all connections that send it.
+    /// Shared by all connections that send it.
     Shared(Frame),
-    /// Of a whole message that other reactors may have too.
+    /// Of a whole message, which other reactors may share.
     Framed(Box<Prepared>),
 }
 
@@ -136,7 +135,6 @@ impl Default for Outbound<'_> {
 }
 
 impl Outbound<'_> {
-    /// The payload, for a later turn.
     pub(in crate::reactor) fn into_frame(self) -> Frame {
         match self {
             Self::Lent(bytes) => Frame::new(bytes.to_vec(), 0),
@@ -149,7 +147,7 @@ impl Outbound<'_> {
         }
     }
 
-    /// The message with this payload, which is not copied if it is the reactor's.
+    /// The message with this payload, not copied if it is the reactor's.
     pub(in crate::reactor) fn prepare(self, kind: MessageKind, compress: bool) -> Prepared {
         match self {
             Self::Own(large) => Prepared::in_place(kind, large, compress),

@@ -1,7 +1,7 @@
 //! Applies the commands of other threads, as many as a turn allows.
 //!
-//! A few commands may send 100 MiB or close 10,000 connections. A peer that sends a ping meanwhile
-//! must not wait for all of that. The rest comes first in the next turn, so no command
+//! A few commands may send 100 MiB or close 10,000 connections, and a peer that sends a ping
+//! meanwhile must not wait for all of that. The rest comes first in the next turn, so no command
 //! overtakes another.
 
 use std::collections::VecDeque;
@@ -13,10 +13,9 @@ use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
 use crate::reactor::{Command, Consumer, Reactor};
 
-/// Commands that were taken from their queue and have not been applied.
 #[derive(Default)]
 pub(in crate::reactor) struct Asked {
-    /// The records that come first.
+    /// Records applied in part; they come first.
     under_way: Option<(Memory, Rest)>,
     commands: VecDeque<Command>,
 }
@@ -27,7 +26,7 @@ impl Asked {
     }
 }
 
-/// The memory of the records, and its owner behind the last of them.
+/// Where records are, and to whom the memory goes after the last of them.
 enum Memory {
     Own(Vec<u8>),
     Lent { memory: Box<dyn Lent>, used: usize },
@@ -43,8 +42,8 @@ impl Memory {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies commands, as many as a turn allows, and writes what they have sent. False: there
-    /// were none.
+    /// Applies commands, as many as a turn allows, and writes what they sent. False: there were
+    /// none.
     pub(in crate::reactor) fn serve_commands(&mut self) -> bool {
         let asked = !self.asked.is_empty() || !self.shared.outbox.is_empty();
         if asked {
@@ -65,7 +64,7 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_commands(&mut self) {
         self.asked.commands.extend(self.shared.outbox.take_all());
-        // Some of them are left only when the turn applies no more.
+        // If some of these are left, the turn applies no more.
         if let Some((memory, rest)) = self.asked.under_way.take() {
             self.apply_records(memory, rest);
         }
@@ -102,8 +101,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Applies records in order, as far as the budget goes, and gives their memory back behind the
-    /// last.
+    /// Applies records in order, within the budget, and gives their memory back after the last.
     fn apply_records(&mut self, memory: Memory, rest: Rest) {
         if let Some(rest) = self.on_records(memory.bytes(), rest, None) {
             self.asked.under_way = Some((memory, rest));

@@ -1,4 +1,4 @@
-//! Acts on deadlines: with the end of a connection, or with a ping if its peer is silent.
+//! Acts on deadlines: ends a connection, or sends a ping if its peer is silent.
 
 use crate::bridge::layout::Cause;
 use crate::engine::handshake::bare;
@@ -8,7 +8,7 @@ use crate::reactor::connection::life::Life;
 use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
-    /// Acts on the deadlines that have passed, once all that had arrived by then is read.
+    /// Acts on deadlines that have passed, once everything that had arrived by then is read.
     pub(in crate::reactor) fn on_timers(&mut self) {
         if self.timers.expire() {
             // The waker is a source too.
@@ -32,7 +32,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Reads and writes the sockets again for which the kernel had no memory.
+    /// Tries the sockets again for which the kernel had no memory.
     pub(in crate::reactor) fn retry(&mut self) {
         while let Some(id) = self.timers.pop_retry() {
             if let Some(mut session) = self.session_of(id) {
@@ -51,7 +51,7 @@ impl<C: Consumer> Reactor<C> {
             }
             Life::Open => on_silence(&mut session),
             // The unread bytes of a paused connection are read first: the peer's close frame may be
-            // behind them. What its limits hold back is dropped: it would come all at once.
+            // among them. What its limits hold back is dropped: it would come all at once.
             Life::Closing { .. } | Life::Draining { .. } if session.connection.read.paused => {
                 session.resume();
                 session.arm(LAST_READ);
@@ -62,7 +62,6 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// The peer has sent something: silence begins anew.
 pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
     if matches!(session.connection.life, Life::Open)
         && let Some(after) = session.connection.silence()
@@ -71,7 +70,6 @@ pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
     }
 }
 
-/// The peer has been silent for as long as it may.
 fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
     // A peer that is not read is not silent, nor is one that waits for the 101.
@@ -80,8 +78,8 @@ fn on_silence(session: &mut Session<'_>) {
         return touch_silence(session);
     }
     let ping = !config.ping_interval.is_zero();
-    // With both set, the shorter one fires first; a peer that stayed silent after a ping is gone
-    // either way.
+    // With both set, the shorter one fires first; a peer that is silent after a ping is lost either
+    // way.
     let rest = config.idle_timeout.saturating_sub(config.ping_interval);
     let idles = !config.idle_timeout.is_zero() && config.idle_timeout <= config.ping_interval;
     if !ping || idles {

@@ -9,8 +9,7 @@ use crate::reactor::config::MOST_LINGERING;
 use crate::reactor::open::head::{Head, Question};
 use crate::reactor::{Connection, ConnectionId};
 
-/// The life of a connection. `reported`: the connection was reported to the consumer, and its end
-/// must be too.
+/// `reported`: the consumer knows of the connection, so its end must be reported too.
 ///
 /// ```text
 ///              the consumer decides             accepts
@@ -24,20 +23,19 @@ use crate::reactor::{Connection, ConnectionId};
 ///   From each of them to Gone: a dead socket, a deadline, both sides have ended, terminate().
 /// ```
 pub(in crate::reactor) enum Life {
-    /// Reading the upgrade request, of which this has come. Deadline: `handshake_timeout`.
+    /// Reading the upgrade request. Deadline: `handshake_timeout`.
     Opening(Box<Head>),
-    /// The consumer decides about the upgrade, and nothing is read. No deadline, unless the peer
-    /// has ended its side.
+    /// The consumer decides about the upgrade; nothing is read. No deadline, unless the peer has
+    /// ended its side.
     Asked(Box<Question>),
     /// Frames go both ways. Deadline: silence, where that matters.
     Open,
-    /// As `Open`, as far as frames may still be sent and read. Deadline: `close_timeout`.
-    /// `cause`: what has begun that, if it is known already.
+    /// As `Open`, as far as frames may still be sent and read. Deadline: `close_timeout`. `cause`:
+    /// what began it, if that is known.
     Closing { cause: Option<Cause> },
     /// The answer is written, then the socket is closed; what the peer still sends is thrown away.
     Draining { reported: bool, cause: Option<Cause> },
-    /// On the list of connections to be destroyed: nothing more is read, and nothing but the end is
-    /// reported.
+    /// About to be destroyed: nothing is read, and only the end is reported.
     Gone(Doom),
 }
 
@@ -62,7 +60,6 @@ impl Life {
         matches!(self, Self::Gone(_))
     }
 
-    /// Why the connection ends, as far as that is known.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Closing { cause } | Self::Draining { cause, .. } => *cause,
@@ -71,14 +68,13 @@ impl Life {
         }
     }
 
-    /// A connection that is about to end does so for this reason, unless another came first.
+    /// If it is about to end, this is why, unless another cause came first.
     pub(in crate::reactor) fn blame(&mut self, first: Cause) {
         if let Self::Closing { cause } | Self::Draining { cause, .. } = self {
             cause.get_or_insert(first);
         }
     }
 
-    /// Whether the consumer knows of the connection, so that its end must be reported.
     pub(in crate::reactor) fn is_reported(&self) -> bool {
         match self {
             Self::Opening(_) => false,
@@ -92,9 +88,9 @@ impl Life {
 pub(in crate::reactor) struct Ends {
     /// To be destroyed at the end of this step; each is [`Life::Gone`].
     doomed: Vec<ConnectionId>,
-    /// Those that were refused, the first one first; some are gone.
+    /// Refused connections, oldest first; some have ended.
     lingering: VecDeque<ConnectionId>,
-    /// By slots: what connections count for in the limits of their server until they end.
+    /// By slot: what a connection counts for in its server's limits until it ends.
     tickets: HashMap<u32, Ticket>,
 }
 
@@ -114,22 +110,19 @@ impl Ends {
         self.doomed.pop()
     }
 
-    /// Whether some connection is to be destroyed.
     pub(in crate::reactor) fn is_due(&self) -> bool {
         !self.doomed.is_empty()
     }
 
-    /// A connection was refused, and may still read the refusal.
     pub(in crate::reactor) fn linger(&mut self, id: ConnectionId) {
         self.lingering.push_back(id);
     }
 
-    /// The connection that was refused first, if there are too many.
+    /// The oldest one, if there are too many.
     pub(in crate::reactor) fn pop_lingering(&mut self) -> Option<ConnectionId> {
         if self.lingering.len() > MOST_LINGERING { self.lingering.pop_front() } else { None }
     }
 
-    /// What a connection counts for from now on.
     pub(in crate::reactor) fn set_ticket(&mut self, slot: u32, ticket: Option<Ticket>) {
         // The slot of its settings may belong to another server by the time it ends.
         match ticket {

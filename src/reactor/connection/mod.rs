@@ -23,10 +23,10 @@ use crate::reactor::{ListenerConfig, Transport};
 /// generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
-    /// Index into the slab; from [`ADOPTED_SLOTS`](crate::bridge::layout::ADOPTED_SLOTS) on, an
-    /// index into that of the sockets that others have numbered.
+    /// Index into a slab; others number the slots from
+    /// [`ADOPTED_SLOTS`](crate::bridge::layout::ADOPTED_SLOTS) on.
     pub slot: u32,
-    /// The number of the use of the slot. 0 is none: such an id names no connection.
+    /// Counts the uses of the slot. 0 names no connection.
     pub generation: u32,
 }
 
@@ -40,23 +40,22 @@ pub(super) struct Connection {
     pub(super) write: WriteHalf,
     /// Its purpose depends on `life`.
     pub(super) deadline: Deadline,
-    /// A ping of ours has not been followed by any byte of the peer.
+    /// No byte of the peer has followed our ping.
     pub(super) pinged: bool,
-    /// Its last long read was mostly short messages: the next one brings no more than some hundred.
-    /// Here and not in `read`, where it would take 8 bytes.
+    /// The last long read was mostly short messages, so the next is short. Here and not in `read`,
+    /// where it would take 8 bytes.
     pub(super) dense: bool,
-    /// Its part in topics. Here for the same reason.
+    /// Here for the same reason.
     pub(super) following: Following,
     /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(super) end_asked: bool,
 }
 
-/// The part of a connection in topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Following {
-    /// It gets the messages of its topics as they are published.
+    /// The connection gets the messages of its topics as they are published.
     Live,
-    /// Some topic has messages for it that were not sent because it was slow.
+    /// Some topic has messages that it was not sent because it was slow.
     Behind,
     /// The consumer has taken it out of all topics: nothing that is published is for it.
     Left,
@@ -84,17 +83,16 @@ impl Connection {
         self.life.is_open()
     }
 
-    /// Whether the next bytes may be compressed: messages that come behind the request too.
+    /// Whether the next bytes may be compressed, messages after the request included.
     pub(super) fn may_inflate(&self) -> bool {
         self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
     }
 
-    /// The bytes freed with the connection, as far as they are known.
+    /// Bytes freed with the connection, as far as they are known.
     pub(super) fn heap_bytes(&self) -> usize {
         size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.write.outgoing.len()
     }
 
-    /// The most bytes of the connection to read at once.
     pub(super) fn largest_read(&self) -> usize {
         match self.life {
             Life::Opening(_) | Life::Asked(_) => HEAD_READ,
@@ -104,13 +102,11 @@ impl Connection {
         }
     }
 
-    /// Whether our end is the client, which masks its frames.
     #[inline]
     pub(super) fn is_client(&self) -> bool {
         self.config.engine.role == Role::Client
     }
 
-    /// Bytes of the shortest frame that the peer may send.
     pub(super) fn shortest_frame(&self) -> usize {
         if self.is_client() { SHORTEST_FRAME } else { SHORTEST_MASKED_FRAME }
     }
@@ -120,8 +116,7 @@ impl Connection {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failure().is_some())
     }
 
-    /// Why it ends: the first cause counts, and a close frame more than what became of the socket
-    /// after it.
+    /// The first cause counts, and a close frame more than what became of the socket after it.
     pub(super) fn cause_of_end(&self, last: Cause) -> Cause {
         let ended = self.read.peer == PeerSide::Ended;
         let first = self.life.cause().or_else(|| self.engine.failure().map(Cause::from));
@@ -133,13 +128,13 @@ impl Connection {
         }
     }
 
-    /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC
-    /// 6455 section 5.5.1), not after our end.
+    /// Not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1), not
+    /// after our end.
     pub(super) fn takes_frames(&self) -> bool {
         self.is_open() && !self.engine.close_sent() && !self.write.state.is_ended()
     }
 
-    /// The silence after which something is to be done; `None` when silence does not matter.
+    /// The silence after which something must be done; `None` if silence does not matter.
     pub(super) fn silence(&self) -> Option<Duration> {
         let (ping, idle) = (self.config.ping_interval, self.config.idle_timeout);
         match (ping.is_zero(), idle.is_zero()) {

@@ -1,5 +1,5 @@
-//! The receiver of the reactor's events: either a [`Handler`](crate::reactor::Handler) on the same
-//! thread, or the bridge.
+//! Who receives the reactor's events: a [`Handler`](crate::reactor::Handler) on the same thread, or
+//! the bridge.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::bridge::tally::{Meters, Tally};
 use crate::engine::Event;
 use crate::reactor::{ConnectionId, Opening, Session, Verdict};
 
-/// The numbers of records that a consumer has got and has dealt with, counted from 1 on.
+/// Numbers of records, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The last record there is, handed over or not.
+    /// The last record, handed over or not.
     pub recorded: u64,
-    /// The last one that it has dealt with.
+    /// The last one that the consumer has dealt with.
     pub delivered: u64,
 }
 
-/// The excess of all connections together over the bytes or records that may wait for the consumer.
+/// What all connections together have waiting for the consumer beyond the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressure {
     None,
     /// Too many records: the consumer has much to do.
     Records,
-    /// Too many bytes: the consumer has much to take. There may be too many records as well.
+    /// Too many bytes: the consumer has much to take, and perhaps too many records as well.
     Bytes,
 }
 
@@ -53,15 +53,15 @@ impl<T: Memory + Events + Flow> Consumer for T {}
 
 /// The buffer that sockets are read into. Ranges in payloads refer to it.
 pub trait Memory {
-    /// The memory for the next read: at most `most` bytes, never empty. `shortest`: bytes of the
+    /// Memory for the next read: at most `most` bytes, never empty. `shortest`: bytes of the
     /// shortest frame that may come.
     fn spare(&mut self, most: usize, shortest: usize) -> &mut [u8];
     /// Takes `len` bytes that were read into the memory of `spare`; returns their range in the
     /// buffer.
     fn claim(&mut self, len: usize) -> Range<usize>;
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
-    /// The next event for the reactor in the bytes from `pos` to `end` of the buffer. A consumer
-    /// that only notes messages may keep those to itself.
+    /// The next event for the reactor in the buffer, from `pos` to `end`. A consumer that only
+    /// notes messages may keep those to itself.
     ///
     /// # Errors
     /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
@@ -75,9 +75,9 @@ pub trait Memory {
         let connection = &mut *session.connection;
         connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
     }
-    /// Whether the bytes in `range`, the last of those claimed last, stay directly before the
-    /// memory that `spare` and `claim` return next, and `more` bytes can be read there. Until then
-    /// nothing is handed over.
+    /// Whether the bytes in `range`, the end of what was claimed last, stay directly before the
+    /// memory that `spare` and `claim` return next, with room for `more` bytes. Until then nothing
+    /// is handed over.
     fn keep(&mut self, _range: Range<usize>, _more: usize) -> bool {
         false
     }
@@ -90,62 +90,56 @@ pub trait Events {
     fn asks(&mut self, _listener: u32, _verdict: Verdict) -> bool {
         false
     }
-    /// Whether the listener refuses new clients, as one that is drained.
+    /// Whether the listener refuses new clients, because it is drained.
     fn refuses(&self, _listener: u32) -> bool {
         false
     }
-    /// A handshake for which `asks` returned true.
+    /// Follows `asks`, if that returned true.
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
-    /// A message, a control frame, or an error of the peer, after which nothing is read. The automatic
-    /// pong of a ping is queued already.
+    /// A message, a control frame, or an error of the peer, after which nothing is read. The
+    /// automatic pong of a ping is already queued.
     fn on_event(&mut self, session: &mut Session<'_>, event: Event);
-    /// The peer ended its side without a close frame. This is also called while the
-    /// consumer decides about the handshake, and once more if it accepts all the same, after what
-    /// was received before the end.
+    /// The peer ended its side without a close frame. Also called while the consumer decides about
+    /// the handshake, and again if it then accepts, after what was received before the end.
     fn on_end(&mut self, session: &mut Session<'_>);
     fn on_closed(&mut self, id: ConnectionId, cause: Cause);
     /// `count` marked sends are in the kernel.
     fn on_sent(&mut self, id: ConnectionId, count: u32);
-    /// Queued bytes have fallen to half the high-water mark after having been above it.
+    /// As in [`Handler`](crate::reactor::Handler).
     fn on_drain(&mut self, id: ConnectionId);
-    /// A close frame was sent that the consumer has not asked for.
+    /// A close frame was sent that the consumer did not ask for.
     fn on_closing(&mut self, _id: ConnectionId) {}
-    /// A report about a topic: a record of one of the `IN_` kinds of
-    /// [`layout`](crate::bridge::layout) for topics, with its slot.
+    /// As in [`Handler`](crate::reactor::Handler).
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>);
-    /// Descriptors have run out: this many connections of the listener were closed as they came. At
-    /// most once a second.
+    /// As in [`Handler`](crate::reactor::Handler).
     fn on_refused(&mut self, listener: u32, count: u32);
     fn on_listener_closed(&mut self, listener: u32);
 }
 
-/// The progress of the consumer, and of the reactor. The defaults are those of a consumer that has
-/// dealt with a report when the call returns.
+/// The defaults are for a consumer that has dealt with a report when the call returns.
 pub trait Flow {
     fn on_turn_begin(&mut self, _now: Instant) {}
-    /// All that the sockets had when the consumer asked has been reported.
+    /// Everything that the sockets had when the consumer asked has been reported.
     fn on_fence(&mut self) {}
     fn on_turn_end(&mut self);
-    /// The counts of the reactor until now, and when the turn has begun.
+    /// The reactor's counts so far, and when the turn began.
     fn on_tally(&mut self, _tally: &Tally, _began: Option<Instant>) {}
-    /// Where the reactor notes how its numbers are spread.
     fn meters(&self) -> Arc<Meters> {
         Arc::default()
     }
-    /// `bytes` of what the connection is sent wait no more, all in all.
+    /// In total, `bytes` of what the connection is sent wait no more.
     fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
-    /// The connection is given `bytes` of its topics, which `on_settled` will count too.
+    /// Topics give the connection `bytes`, which `on_settled` will count too.
     fn on_published(&mut self, _id: ConnectionId, _bytes: u64) {}
-    /// `bytes` have been read from the connection, all in all.
+    /// In total, `bytes` have been read from the connection.
     fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
-    /// How far a consumer on another thread is.
+    /// `Some`, if the consumer is on another thread.
     fn progress(&self) -> Option<Progress> {
         None
     }
-    /// Credit for the records that have been taken since the last call.
+    /// Credit for records that were taken since the last call.
     fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}
-    /// The excess that all connections together have left undrained.
     fn pressure(&self) -> Pressure {
         Pressure::None
     }

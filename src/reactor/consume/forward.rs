@@ -1,5 +1,5 @@
-//! The consumer that carries events to another thread: every event becomes a record of the current
-//! batch, message bytes stay where the socket was read to.
+//! The consumer that carries events to another thread, as records of a batch. The bytes of messages
+//! stay where they were read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,36 +23,35 @@ use crate::reactor::{
     Connection, ConnectionId, Events, Flow, Link, Memory, Opening, ReactorConfig, Session, Verdict,
 };
 
-/// From this size on an assembled message crosses as it is; a smaller one is copied to its batch.
+/// An assembled message of this many bytes crosses as it is; a smaller one is copied to its batch.
 const LARGE: usize = 64 << 10;
 
 /// The records of a chunk that the other side has.
 pub struct Passed {
     pub count: usize,
-    /// The number of the last, of all.
+    /// The number of the last one, among all records.
     pub last: u64,
-    /// Payloads with an allocation of their own.
     pub large: Vec<Vec<u8>>,
 }
 
 pub struct Forward {
     link: Arc<Link>,
     batch: Box<Batch>,
-    /// The room for reads, while the batch is in memory of the other side, see `begin_chunk`.
+    /// The room for reads while the batch is in the other side's memory, see `begin_chunk`.
     room: Option<Room>,
     ring: Box<dyn FnMut() + Send>,
     total_mark: usize,
     records_mark: u64,
-    /// Some record refers to bytes of the read under way.
+    /// Some record refers to bytes of the current read.
     retained: bool,
-    /// When the system has reported what the turn is about.
+    /// When the system reported what the turn is about.
     reported: Option<Instant>,
     pub(super) giving_way: GivingWay,
 }
 
 impl Forward {
     /// `ring` is called when batches wait for the other thread: at most once until it has answered.
-    /// `config` has the marks above which there is pressure.
+    /// `config` says when there is pressure.
     pub fn new(link: Arc<Link>, config: &ReactorConfig, ring: Box<dyn FnMut() + Send>) -> Self {
         Self {
             link,
@@ -67,13 +66,13 @@ impl Forward {
         }
     }
 
-    /// The same in a thread of its own, which gives way to the consumer's where both share one CPU.
+    /// For a thread of its own, which gives way to the consumer's if both share one CPU.
     #[must_use]
     pub fn in_thread(self) -> Self {
         Self { giving_way: GivingWay::on_one_cpu(), ..self }
     }
 
-    /// Whether the records of a chunk of `len` bytes may be passed, ahead of no others.
+    /// Whether the records of a chunk of `len` bytes may be passed: no others are before them.
     pub(in crate::reactor) fn can_pass(&self, len: usize, shortest: usize) -> bool {
         self.batch.is_empty()
             && !self.link.inbox.is_waiting()
@@ -81,14 +80,14 @@ impl Forward {
             && len / shortest + 2 * SPARE_RECORDS <= MAX_RECORDS
     }
 
-    /// What is read next is a chunk, which stays where it is, until `end_chunk`.
+    /// The next read is a chunk, which stays where it is until `end_chunk`.
     pub(in crate::reactor) fn begin_chunk(&mut self, chunk: Box<dyn Lent>) {
         self.room = Some(std::mem::replace(&mut self.batch.bytes, Room::Lent(chunk)));
         self.batch.used = 0;
     }
 
-    /// Copies the records of the chunk to `words`, with offsets in the chunk. `None`: they wait as
-    /// others do.
+    /// Copies the chunk's records to `words`, with offsets in the chunk. `None`: they wait like
+    /// others.
     pub(in crate::reactor) fn end_chunk(&mut self, words: &mut [u32]) -> Option<Passed> {
         let room = self.room.take()?;
         let count = self.batch.copy_records(words);
@@ -98,7 +97,7 @@ impl Forward {
         Some(Passed { count, last: self.link.inbox.pass(count), large })
     }
 
-    /// The payloads of the chunk take no memory of ours: hands over the charges for them.
+    /// The chunk's payloads take no memory of ours: gives the charges for them back.
     pub(in crate::reactor) fn discharge(&mut self, release: impl FnMut(Credit)) {
         self.batch.credits.drain(..).for_each(release);
     }
@@ -116,7 +115,7 @@ impl Forward {
         full.reported = self.reported;
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
-        // Before the bell, for then the consumer may run at once, and take it.
+        // Before the bell, after which the consumer may run at once and take the batch.
         self.giving_way.handed_over(self.link.inbox.weight());
         if ring {
             (self.ring)();
@@ -126,7 +125,7 @@ impl Forward {
         }
     }
 
-    /// Appends a record that belongs to no read under way: the batch may be handed over before it.
+    /// Appends a record outside of any read: the batch may be handed over before it.
     fn report(&mut self, slot: u32, kind: u8, count: u32) {
         self.make_room();
         self.batch.push(Record::new(slot, kind, 0, 0, 0, count));
@@ -205,8 +204,7 @@ impl Memory for Forward {
         self.batch.bytes.get_mut(range).unwrap_or_default()
     }
 
-    /// Notes the messages that are whole where they were read. Their connection, and the sum that
-    /// it is charged for them, is noted once for all.
+    /// Notes messages that are whole where they were read, with one charge for all of them.
     fn next_event(
         &mut self,
         session: &mut Session<'_>,
@@ -247,8 +245,8 @@ impl Memory for Forward {
     }
 
     fn release(&mut self, range: Range<usize>) {
-        // Nothing refers to these bytes, and nothing was put behind them: the next read may have
-        // their place.
+        // Nothing refers to these bytes and nothing follows them, so the next read may have their
+        // place.
         if !self.retained && self.batch.used == range.end {
             self.batch.used = range.start;
         }
@@ -260,7 +258,7 @@ impl Events for Forward {
         let ask = self.link.ask(listener);
         match verdict {
             Err(refusal) if refusal.before_should_handle() => ask & ASK_REFUSED != 0,
-            // `shouldHandle` may be a method of the program, which may overrule the path.
+            // `shouldHandle` may be a method of the program, which overrules the path.
             Err(_) => ask != 0,
             Ok(()) => ask & ASK_ACCEPTED != 0,
         }
@@ -406,7 +404,7 @@ fn message_kind(kind: MessageKind) -> u8 {
     }
 }
 
-/// Reports to the other thread that the reactor is dead; nothing else publishes any more.
+/// Tells the other thread that the reactor is dead; nothing else publishes any more.
 pub fn report_failure(link: &Link, slot: u32, why: &str, ring: &dyn Fn()) {
     let mut batch = Box::new(Batch::new());
     batch.push_copy(slot, IN_FAILURE, 0, 0, why.as_bytes());

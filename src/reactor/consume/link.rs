@@ -1,4 +1,4 @@
-//! The state that the reactor's thread and the consumer's thread share.
+//! What the reactor's thread and the consumer's thread share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,6 @@ use crate::bridge::tally::{Meters, Totals};
 
 pub struct Link {
     pub inbox: Inbox,
-    /// Progress of sends, per connection.
     pub gauges: Arc<Gauges>,
     pub totals: Totals,
     pub meters: Arc<Meters>,
@@ -22,8 +21,7 @@ impl Link {
         Self::with(Arc::new(Bell::default()), Arc::new(Gauges::new()))
     }
 
-    /// The links of a group of reactors, whose slots differ: they share the bell, and the gauges
-    /// with those of `other`.
+    /// The links of a group of reactors: they share the bell, and the gauges also with `other`.
     pub fn group(count: usize, other: &Self) -> Vec<Arc<Self>> {
         let (bell, gauges) = (Arc::new(Bell::default()), other.gauges.clone());
         (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
@@ -39,8 +37,7 @@ impl Link {
         }
     }
 
-    /// Sets the handshakes of a listener that need the consumer's decision: `ASK_ACCEPTED |
-    /// ASK_REFUSED`.
+    /// Sets which handshakes of a listener need the consumer's decision: the bits `ASK_`.
     pub fn set_ask(&self, listener: u32, ask: u32) {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
     }
@@ -49,7 +46,6 @@ impl Link {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
     }
 
-    /// The handshakes of a listener that need that decision.
     pub(super) fn ask(&self, listener: u32) -> u32 {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).get(&listener).copied().unwrap_or(0)
     }

@@ -16,7 +16,7 @@ pub trait Handler {
     /// The connection is open; the 101 is on its way.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {}
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>);
-    /// A ping; the pong is queued already if the listener's `auto_pong` is on.
+    /// The pong is already queued if the listener's `auto_pong` is on.
     fn on_ping(&mut self, session: &mut Session<'_>, payload: &[u8]) {}
     fn on_pong(&mut self, session: &mut Session<'_>, payload: &[u8]) {}
     /// The peer's close frame; nothing will be read after it. The default answers it.
@@ -32,9 +32,9 @@ pub trait Handler {
     fn on_end(&mut self, session: &mut Session<'_>) {
         session.end();
     }
-    /// The socket is closed; the id is of no more use.
+    /// The socket is closed; `id` is of no more use.
     fn on_closed(&mut self, id: ConnectionId, cause: Cause) {}
-    /// `count` calls of [`Session::mark`] have been reached.
+    /// What was sent before `count` calls of [`Session::mark`] is in the kernel.
     fn on_sent(&mut self, id: ConnectionId, count: u32) {}
     /// Queued bytes have fallen to half the high-water mark after having been above it.
     fn on_drain(&mut self, id: ConnectionId) {}
@@ -49,13 +49,13 @@ pub trait Handler {
 }
 
 pub struct Message<'a> {
-    /// Text (checked to be UTF-8) or binary.
+    /// Text is checked to be UTF-8.
     pub kind: MessageKind,
     pub payload: &'a [u8],
 }
 
-/// A handler with the one buffer that all its sockets are read into; every read begins at its
-/// start, so that it stays in cache.
+/// A handler with the one buffer that all its sockets are read into. Every read begins at its
+/// start, so it stays in cache.
 pub struct Local<H> {
     handler: H,
     buffer: Box<[u8]>,

@@ -48,7 +48,7 @@ impl<C: Consumer> Reactor<C> {
                 && let Life::Opening(head) = &mut connection.life
             {
                 head.listener = ListenerState::Closed;
-                // No byte of a request has come, or one has been answered: the peer does not wait
+                // No byte of a request has come, or a request was answered: the peer does not wait
                 // for a 503.
                 if head.bytes.is_empty() {
                     self.destroy(slot, Cause::Handshake);
@@ -82,8 +82,7 @@ impl<C: Consumer> Reactor<C> {
                     return self.leave_if_empty(id);
                 }
                 Accepted::Exhausted => {
-                    // A new connection is worth more than a socket that is held for the sake of
-                    // order.
+                    // A new connection is worth more than a socket held for the sake of order.
                     if self.gates.let_ends_go() {
                         continue;
                     }
@@ -95,7 +94,7 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         self.report_refused(id);
-        // The edge is used up but the queue is not.
+        // The edge is used up, the queue is not.
         if let Some(listener) = self.openings.listeners.get_mut(&id) {
             listener.retry_at = Some(self.timers.now() + pause);
         }
@@ -109,11 +108,10 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Takes a connection that was accepted for this reactor and is counted already. `peer`: its
-    /// address, where it is known.
+    /// Takes a connection that was accepted for this reactor and is already counted. `peer`: its
+    /// address, if that is known.
     pub(in crate::reactor) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
-        // The socket is closed if there is no slot for it, or if the listener has been closed
-        // meanwhile.
+        // The socket is closed if there is no slot for it, or its listener has closed meanwhile.
         let config = self.openings.listeners.get(&listener).map(|listener| listener.config.clone());
         let admission = config.as_ref().and_then(|config| config.admission.clone()).filter(|it| it.counts());
         let mut proxied = false;
@@ -146,8 +144,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Counts a connection that has been taken in. A connection too many is answered before it has
-    /// asked. The address that a proxy's connection counts for is not known yet.
+    /// Counts a connection, or answers one too many before it has asked. Of a proxy's connection
+    /// the client is not known yet.
     fn let_in(&mut self, slot: u32, admission: &Arc<Admission>, peer: Option<SocketAddr>, proxied: bool) {
         let Some((mut session, _)) = self.session(slot) else { return };
         let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };
@@ -157,7 +155,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
+    /// `None`: there are too many, or the poll is full; the socket is closed.
     pub(super) fn admit(
         &mut self,
         id: ConnectionId,

@@ -34,7 +34,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// The consumer has sent the settings of a connection that it is about to accept.
     pub(in crate::reactor) fn on_serve(
         &mut self,
         id: ConnectionId,

@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 use super::door::{self, Door, ListeningSocket, LocalListener};
 
-/// Whether an accepted socket has the options of its listener, so that they need not be set.
+/// Whether accepted sockets inherit the options of their listener.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
 
 /// A crowd of clients may come back at once.
@@ -18,11 +18,11 @@ const BACKLOG: i32 = 4096;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ListenAddress {
-    /// `None`: all addresses, IPv6 and IPv4 in one socket where the system has IPv6, as Node does.
+    /// `None`: all addresses; IPv6 and IPv4 in one socket if the system has IPv6, as in Node.
     pub host: Option<IpAddr>,
     /// 0 = the system chooses.
     pub port: u16,
-    /// Length of the queue of connections that are not accepted yet. Default: 4096.
+    /// Connections that may wait to be accepted. Default: 4096.
     pub backlog: i32,
     pub ipv6_only: bool,
     /// Other sockets with this may have the same port, and the system spreads connections over
@@ -48,8 +48,8 @@ impl Default for ListenAddress {
 pub struct TcpOptions {
     /// Small writes leave at once (TCP_NODELAY). Default: true.
     pub no_delay: bool,
-    /// The system probes a peer that has been silent for this long (SO_KEEPALIVE); zero: the
-    /// system's time. Default: `None`, no probes.
+    /// Silence after which the system probes a peer (SO_KEEPALIVE); zero: the system's time.
+    /// Default: `None`, no probes.
     pub keep_alive: Option<Duration>,
 }
 
@@ -60,14 +60,13 @@ impl Default for TcpOptions {
 }
 
 impl TcpOptions {
-    /// The options to be set on each accepted socket. `taken`: the listener comes from another
-    /// process, and connections may wait there that came before these options were known.
+    /// The options to set on each accepted socket. `taken`: the listener comes from another
+    /// process, and connections may have waited there before these options were known.
     pub fn after_accept(self, taken: bool) -> Option<Self> {
         (!INHERITS || taken).then_some(self)
     }
 
-    /// Sets them on an accepted socket. A socket that refuses them is dead, as the first read will
-    /// report, or is not a TCP socket.
+    /// A socket that refuses them is no TCP socket, or dead, as the first read will report.
     pub(in crate::reactor) fn apply(self, stream: &TcpStream) {
         let _dead_anyway = self.set(&SockRef::from(stream));
     }
@@ -78,7 +77,7 @@ impl TcpOptions {
     }
 }
 
-/// The system probes a peer that has been silent for this long, as with [`TcpOptions`].
+/// `after`: as in [`TcpOptions`].
 pub(in crate::reactor) fn probe(socket: &Socket, after: Duration) -> io::Result<()> {
     match after {
         Duration::ZERO => socket.set_keepalive(true),
@@ -86,10 +85,9 @@ pub(in crate::reactor) fn probe(socket: &Socket, after: Duration) -> io::Result<
     }
 }
 
-/// A socket that listens and has not been given to a reactor.
+/// A socket that listens and has no reactor yet.
 pub struct BoundListener {
     pub(in crate::reactor) socket: Door,
-    /// `None`: it is a socket of the file system.
     address: Option<SocketAddr>,
 }
 
@@ -113,7 +111,7 @@ impl BoundListener {
         }
     }
 
-    /// Listens on a socket of the file system, which is removed when the listener is closed. `mode`:
+    /// Listens on a socket of the file system, which is removed when the listener closes. `mode`:
     /// its permissions; whoever may write to it may connect.
     ///
     /// # Errors
@@ -152,22 +150,22 @@ impl BoundListener {
         })
     }
 
-    /// The address it listens on; `0.0.0.0:0` for a socket of the file system.
+    /// `0.0.0.0:0` for a socket of the file system.
     pub fn address(&self) -> SocketAddr {
         self.address.unwrap_or_else(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0))
     }
 
-    /// Its path in the file system; `None` for an address, and for a socket without a name.
+    /// `None` for an address, and for a socket without a name.
     pub fn path(&self) -> Option<&Path> {
         self.socket.path()
     }
 
-    /// Its descriptor, for as long as it listens; `None` where sockets have none.
+    /// `None` where sockets have none.
     pub fn descriptor(&self) -> Option<i32> {
         self.socket.descriptor()
     }
 
-    /// Whether a reactor of this process, in any thread, listens under that number.
+    /// Whether a reactor of this process listens on `descriptor`.
     pub fn is_known(descriptor: i32) -> bool {
         door::known().contains(&descriptor)
     }

@@ -11,10 +11,10 @@ use mio::net::{TcpListener, TcpStream};
 
 pub(super) use system::LocalListener;
 
-/// A listening socket. Accepted connections are `TcpStream`s either way: reading and writing are
-/// the same, and calls for TCP alone fail harmlessly on the others.
+/// A listening socket. Accepted connections are `TcpStream`s either way: they are read and written
+/// alike, and calls for TCP alone fail harmlessly on the others.
 pub(in crate::reactor) struct Door {
-    /// Dropped before the socket is closed: then its number may be another one's.
+    /// Dropped before the socket is closed, after which its number may be another one's.
     known: Option<Known>,
     socket: ListeningSocket,
 }
@@ -29,7 +29,7 @@ impl Door {
         Self { known: socket.descriptor().map(Known::new), socket }
     }
 
-    /// The next connection, with its peer's address, if that has one.
+    /// The next connection, and its peer's address if it has one.
     ///
     /// # Errors
     /// The system's; `WouldBlock` when there is none.
@@ -40,7 +40,6 @@ impl Door {
         }
     }
 
-    /// The listener of TCP.
     #[cfg(test)]
     pub(in crate::reactor) fn as_tcp(&self) -> &TcpListener {
         match &self.socket {
@@ -60,15 +59,14 @@ impl Door {
         self.known.as_ref().map(|known| known.0)
     }
 
-    /// Whether the file stays when this is dropped: another process goes on with the same socket, or
-    /// with one of the same name.
+    /// Whether the file stays when this is dropped, because another process goes on with the same
+    /// socket, or with one of the same name.
     pub(super) fn keep_file(&mut self, keeps: bool) {
         if let ListeningSocket::Local(listener) = &mut self.socket {
             listener.keep_file(keeps);
         }
     }
 
-    /// What is registered with the poll.
     pub(super) fn source(&mut self) -> &mut dyn Source {
         match &mut self.socket {
             ListeningSocket::Tcp(listener) => listener,
@@ -93,7 +91,7 @@ impl ListeningSocket {
     }
 }
 
-/// Descriptors on which the reactors of all threads listen: whoever is given one must not close it.
+/// Descriptors on which this process's reactors listen: whoever is given one must not close it.
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 struct Known(i32);
@@ -154,7 +152,7 @@ mod system {
             socket.bind(&SockAddr::unix(path)?)?;
             // From here on the file goes with the listener.
             let listener = Self::new(socket, Some(path.to_owned()), identity(path));
-            // Before it listens: nobody connects by permissions that were not meant.
+            // Before it listens, so nobody connects by permissions that were not meant.
             if let Some(mode) = mode {
                 fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
             }
@@ -162,7 +160,7 @@ mod system {
             Ok(listener)
         }
 
-        /// A socket of another process, to which the file belongs.
+        /// The file belongs to another process.
         pub(in crate::reactor::open) fn take(socket: Socket, path: Option<PathBuf>) -> Self {
             Self::new(socket, path, None)
         }

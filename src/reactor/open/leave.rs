@@ -1,4 +1,4 @@
-//! Listeners whose place another process takes: no connection that has arrived is sent away.
+//! Listeners whose place another process takes: no connection that has arrived is turned away.
 
 use crate::bridge::layout::Cause;
 
@@ -9,14 +9,13 @@ use crate::reactor::{Command, Consumer, Reactor};
 /// A listener whose socket is closed while some of its connections are still in their handshake.
 pub(super) struct Leaving {
     id: u32,
-    /// Slots of the connections that were in their handshake when it left: no other one comes. Some
-    /// are not any more.
+    /// Slots of the connections that were in their handshake when it left; some have finished it.
     pub(super) waits_for: Vec<u32>,
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Only the reactor that has the socket is asked to; it queues the request to the others behind
-    /// the connections that it has accepted for them.
+    /// Only the reactor with the socket is asked; its request reaches the others after the
+    /// connections that it has accepted for them.
     pub(in crate::reactor) fn on_leave(&mut self, id: u32) {
         let Some(listener) = self.openings.listeners.get_mut(&id).filter(|listener| !listener.leaves) else {
             return;
@@ -36,9 +35,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// No connection waits to be accepted.
     pub(super) fn leave_if_empty(&mut self, id: u32) {
-        // Without a free descriptor a connection may wait: it is accepted later.
+        // Without a free descriptor a connection may wait, and is accepted later.
         if self
             .openings
             .listeners
@@ -61,7 +59,7 @@ impl<C: Consumer> Reactor<C> {
         self.seat.ask_others(|| Command::Leave(id));
     }
 
-    /// Looks through all connections once, and not in each turn.
+    /// Looks through all connections once, not in each turn.
     fn await_openings(&mut self, id: u32) {
         let mut waits_for = self.connections.slots();
         waits_for.retain(|&slot| {
@@ -71,7 +69,7 @@ impl<C: Consumer> Reactor<C> {
         self.openings.leaving.push(Leaving { id, waits_for });
     }
 
-    /// Closes the listeners of which no connection is in its handshake any more.
+    /// Closes listeners once none of their connections is in its handshake.
     pub(in crate::reactor) fn end_leaving(&mut self) {
         if self.openings.leaving.is_empty() {
             return;
@@ -86,13 +84,12 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// A connection of the listener that is in its handshake.
     fn opening(&mut self, slot: u32, listener: u32) -> Option<&mut Head> {
         let connection = self.connections.get_mut(slot).filter(|it| it.listener == listener)?;
         if let Life::Opening(head) = &mut connection.life { Some(head) } else { None }
     }
 
-    /// Closes the connections that were refused first, when there are too many of them.
+    /// Closes the oldest refused connections if there are too many.
     pub(in crate::reactor) fn end_lingering(&mut self) {
         while let Some(id) = self.ends.pop_lingering() {
             let Some(connection) = self.connections.get(id) else { continue };

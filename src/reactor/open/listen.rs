@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use super::door::Door;
 use crate::reactor::{ListenerConfig, Transport};
 
-/// First and longest wait after the process has run out of descriptors or the kernel out of memory.
+/// First and longest wait after descriptors or the kernel's memory have run out.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
-/// Least time between two reports of refused connections: a peer can cause as many as it likes.
+/// Least time between two reports of refused connections: a peer can cause any number.
 const REPORTS: Duration = Duration::from_secs(1);
 
 pub(super) struct Listener {
@@ -25,9 +25,9 @@ pub(super) struct Listener {
     pub(super) socket: Option<Door>,
     pub(super) config: Arc<ListenerConfig>,
     pub(super) accepting: bool,
-    /// It accepts the connections that wait, and no more.
+    /// The listener accepts the waiting connections, and no more.
     pub(super) leaves: bool,
-    /// The time before which it does not accept; the process is out of descriptors.
+    /// Until then it does not accept: descriptors have run out.
     pub(super) retry_at: Option<Instant>,
     backoff: Duration,
     reserve: Reserve,
@@ -51,7 +51,6 @@ impl Listener {
         listener
     }
 
-    /// Another reactor of the group accepts its connections.
     pub(super) fn elsewhere(config: Arc<ListenerConfig>) -> Self {
         Self {
             socket: None,
@@ -95,8 +94,8 @@ impl Listener {
         }
     }
 
-    /// Closes the next connection of the queue, with the descriptor in reserve. `false`: none was
-    /// closed. An event comes with the next connection, or accept is tried again later.
+    /// Closes the next waiting connection, with the descriptor in reserve. `false`: none was
+    /// closed; an event comes with the next one, or accept is tried again later.
     pub(super) fn refuse(&mut self, now: Instant) -> bool {
         let Some(socket) = &self.socket else { return false };
         match self.reserve.spend(|| socket.accept().map(drop)) {
@@ -104,8 +103,8 @@ impl Listener {
                 self.note_refused();
                 true
             }
-            // Linux looks for a descriptor first: it reports that there is none even where the
-            // queue is empty.
+            // Linux looks for a descriptor first, and reports that there is none even if the queue
+            // is empty.
             Some(Err(error)) if error.kind() == ErrorKind::WouldBlock => {
                 self.await_event();
                 false
@@ -118,7 +117,6 @@ impl Listener {
         }
     }
 
-    /// A connection was closed that came.
     pub(super) fn note_refused(&mut self) {
         self.refused = self.refused.saturating_add(1);
     }
@@ -133,7 +131,7 @@ impl Listener {
         self.retry_at = None;
     }
 
-    /// The number of connections refused since the last report; 0 if that was not long ago.
+    /// Connections refused since the last report; 0 if that was not long ago.
     pub(super) fn take_refused(&mut self, now: Instant) -> u32 {
         if self.report_at().is_some_and(|at| now < at) || self.refused == 0 {
             return 0;
@@ -142,20 +140,18 @@ impl Listener {
         std::mem::take(&mut self.refused)
     }
 
-    /// The time at which the connections refused since the last report are reported.
     fn report_at(&self) -> Option<Instant> {
         self.reported_at.filter(|_| self.refused != 0).map(|at| at + REPORTS)
     }
 
-    /// The time at which accept is called again, event or not.
+    /// When to accept again, event or not.
     pub(super) fn due(&self) -> Option<Instant> {
         [self.retry_at, self.report_at()].into_iter().flatten().min()
     }
 }
 
-/// A descriptor without a use, which can be given up and taken again. Without it, a process that has
-/// used up its descriptors cannot even refuse a connection: that waits in the kernel's queue, and its
-/// peer for an answer, until some other connection ends.
+/// A spare descriptor. Without it, a process that has used up its descriptors cannot even refuse a
+/// connection, and the peer waits until some other connection ends.
 #[derive(Default)]
 pub(super) struct Reserve {
     #[cfg(unix)]
@@ -163,7 +159,7 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// Takes the descriptor, unless there is one already, or none can be had.
+    /// Takes a descriptor, unless it has one or none is left.
     pub(super) fn fill(&mut self) {
         #[cfg(unix)]
         if self.held.is_none() {

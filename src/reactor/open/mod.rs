@@ -1,5 +1,4 @@
-//! How connections begin: accepted from a listener, or adopted from a server that has read the
-//! request.
+//! How connections begin: accepted, or adopted from a server that has read the request.
 
 mod accept;
 mod adopt;
@@ -22,26 +21,23 @@ use crate::reactor::{Consumer, ListenerConfig, Reactor};
 use leave::Leaving;
 use listen::Listener;
 
-/// The result of the native checks of an upgrade request.
 pub type Verdict = Result<(), Refusal>;
 
-/// A connection that has asked for an upgrade.
 pub struct Opening<'a> {
     /// The listener it came through, or the number given with `adopt`.
     pub listener: u32,
     /// Our end; `None` when the socket is already dead or not an IP socket.
     pub local: Option<SocketAddr>,
     pub remote: Option<SocketAddr>,
-    /// The upgrade request; `None` for an adopted socket, whose request was read elsewhere.
+    /// `None` for an adopted socket, whose request was read elsewhere.
     pub request: Option<&'a Request<'a>>,
     pub protocol: Option<&'a [u8]>,
     /// The value of `Sec-WebSocket-Extensions` in the answer.
     pub extensions: Option<&'a str>,
-    /// The bytes that were read behind the request. Only in `on_request`.
+    /// Bytes read after the request. Only in `on_request`.
     pub rest: &'a [u8],
 }
 
-/// What connections come from.
 #[derive(Default)]
 pub(super) struct Openings {
     listeners: HashMap<u32, Listener>,
@@ -53,7 +49,6 @@ impl Openings {
         self.listeners.len()
     }
 
-    /// When a listener accepts or reports again, event or not.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.listeners.values().filter_map(Listener::due).min()
     }
@@ -71,13 +66,12 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Accepts and reports again where that is due.
     pub(super) fn retry_listeners(&mut self) {
         let now = self.timers.now();
         let is_due = |listener: &Listener| listener.due().is_some_and(|at| at <= now);
         let due = self.openings.listeners.iter().filter(|(_, listener)| is_due(listener));
         for id in due.map(|(&id, _)| id).collect::<Vec<_>>() {
-            // One that another reactor accepts for, too.
+            // Also for one that another reactor accepts for.
             self.report_refused(id);
             self.accept(id);
         }

@@ -1,5 +1,4 @@
-//! Drives the opening handshake of one connection: bytes in, a response or a question to the
-//! consumer out.
+//! The opening handshake of one connection.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -14,17 +13,16 @@ use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::connection::life::Life;
 use crate::reactor::{Consumer, ListenerConfig, Opening, Session};
 
-/// The fate of the connection after some bytes of its head.
 enum Step {
     /// More bytes are needed, or the consumer's decision.
     Wait,
     /// The connection is open; these are the first bytes of frames.
     Opened(Vec<u8>),
-    /// A request that was no upgrade has been answered; the next may already be there.
+    /// A request without an upgrade was answered; the next may already be there.
     Again,
 }
 
-/// Takes bytes of a handshake. Returns the bytes behind the head once the connection is open.
+/// Takes bytes of a handshake. Returns the bytes after the head once the connection is open.
 pub(in crate::reactor) fn on_bytes<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
@@ -48,8 +46,8 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     }
 }
 
-/// The consumer accepts: `response` is the whole 101. Returns the bytes that come
-/// first, see [`keep`].
+/// The consumer accepts: `response` is the whole 101. Returns the bytes to read first, see
+/// [`keep`].
 ///
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
 pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
@@ -62,15 +60,14 @@ pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> 
     behind
 }
 
-/// The consumer hands back the bytes that came behind the request, for a connection that it is
-/// about to accept.
+/// The consumer hands back the bytes after the request, before it accepts.
 pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
     if let Life::Asked(question) = &mut session.connection.life {
         question.behind.extend_from_slice(bytes);
     }
 }
 
-/// Sets the settings of a connection if the consumer accepts it, in place of its listener's.
+/// If the consumer accepts, these settings replace the listener's.
 pub(super) fn serve(session: &mut Session<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
     if let Life::Asked(question) = &mut session.connection.life {
         question.deflate = deflate;
@@ -109,8 +106,7 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
     }
 }
 
-/// Takes the header by which a proxy names its client. False: the header has not come, or was
-/// refused.
+/// Takes the header by which a proxy names its client. False: it is incomplete, or was refused.
 fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     let (len, client) = match proxy::parse(&head.bytes) {
         proxy::Parsed::Incomplete => return false,
@@ -127,7 +123,7 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     let Some(client) = client else { return true };
     head.peer = Some(client);
     let Some(admission) = session.connection.config.admission.clone() else { return true };
-    // The connection counted as one without an address.
+    // So far the connection counted as one without an address.
     session.ends.set_ticket(session.id.slot, None);
     match admission.admit(Some(client.ip())) {
         Ok(ticket) => {
@@ -175,7 +171,7 @@ fn on_upgrade<C: Consumer>(
         deny(session, admission.deny(Denial::Origin));
         return Step::Wait;
     }
-    // The consumer answers a few requests from pages that may not connect: it can print how to
+    // The consumer answers a few requests from pages that may not connect, so it can print how to
     // allow such a page.
     if asks || refused.is_some() {
         (opening.protocol, opening.rest) = (None, rest);
@@ -200,8 +196,7 @@ fn on_upgrade<C: Consumer>(
     Step::Wait
 }
 
-/// Answers an upgrade request without a look at it, if its listener is closed or there have been
-/// too many.
+/// Answers an upgrade request unseen, if its listener has closed or there were too many.
 fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
     if head.listener == ListenerState::Closed {
         session.respond(&handshake::abort(503, reason_phrase(503), &[]));
@@ -217,8 +212,8 @@ fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
     }
 }
 
-/// Answers with 101. Unless the server has `early_handshake`, the answer waits until the consumer
-/// has dealt with the connection.
+/// Unless the server has `early_handshake`, the 101 waits until the consumer has dealt with the
+/// connection.
 fn switch_protocols<'r, C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
@@ -236,7 +231,7 @@ fn switch_protocols<'r, C: Consumer>(
     }
 }
 
-/// A request that asks for no upgrade: 426, as the HTTP server inside ws answers, or a health check.
+/// A request without an upgrade: 426, as the HTTP server inside ws answers, or a health check.
 fn on_plain_request<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
@@ -260,9 +255,8 @@ fn on_plain_request<C: Consumer>(
         return Step::Wait;
     }
     let body = if request.has_body() { request.content_length() } else { Some(0) };
-    // A body of unknown length would have to be decoded to find the next request; no client has a
-    // good reason to send one here, or to send many requests without reading the answers, which
-    // would pile up.
+    // After a body of unknown length the next request cannot be found without decoding the body.
+    // And answers that the peer does not read would pile up.
     let keep_alive = request.keep_alive()
         && body.is_some()
         && session.queued() < UNREAD_ANSWERS
@@ -300,16 +294,14 @@ fn note_accepted(session: &Session<'_>, since: Option<Instant>) {
     }
 }
 
-/// Answers a client that may not connect.
 pub(super) fn deny(session: &mut Session<'_>, denial: Denial) {
     let (status, retry_after) = (denial.status(), denial.retry_after());
     let fields: &[(&str, &str)] = if retry_after.is_empty() { &[] } else { &[("Retry-After", retry_after)] };
     session.respond(&handshake::abort(status, reason_phrase(status), fields));
 }
 
-/// Whether the page that a request comes from may connect.
 fn is_allowed(admission: &Admission, request: &Request<'_>, version: u8) -> bool {
-    // As `verifyClient` gets it: the last drafts of the protocol have a field of their own.
+    // As for `verifyClient`: the last drafts of the protocol have a field of their own.
     let name = if version == 8 { "sec-websocket-origin" } else { "origin" };
     let mut origins = request.values(name).peekable();
     if origins.peek().is_none() {

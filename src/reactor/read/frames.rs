@@ -8,17 +8,16 @@ use crate::engine::{Event, FrameKind, MessageKind, Payload};
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::{Consumer, Session};
 
-/// The beginning of a frame that stays where it was read to, for its rest to be read behind it.
+/// The beginning of a frame that stays where it was read, for its rest to be read after it.
 #[derive(Clone, Copy, Default)]
 pub(in crate::reactor) struct Begun {
     pub(super) len: usize,
-    /// Bytes that have not; 0 without such a frame.
+    /// Bytes that the frame lacks; 0 without such a frame.
     pub(super) missing: usize,
 }
 
-/// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the
-/// last frame may stay there until it is whole. True: one of the messages may have begun before
-/// them.
+/// Hands over the events in `range` of the consumer's buffer. With `more` to come, the last frame
+/// may stay there until it is whole. True: one of the messages may have begun before `range`.
 pub(super) fn on_frames<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
@@ -70,7 +69,7 @@ pub(super) fn on_frames<C: Consumer>(
     (Begun::default(), whole)
 }
 
-/// Our close frame is answered: our side ends, and waits for nobody.
+/// If our close frame is answered, our side ends, and waits for nobody.
 pub(super) fn finish_if_complete(session: &mut Session<'_>) {
     if session.connection.close_complete() {
         session.connection.write.state.end_when_written();

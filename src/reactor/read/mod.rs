@@ -6,8 +6,8 @@
 //! messages and bytes in a second             the connection waits or is closed, see `paced.rs`
 //! ```
 //!
-//! Neither presses the other. A connection that waits is found without a look at the others that
-//! wait: credits of the consumer name it, or it is in a queue.
+//! The limits are independent. A waiting connection is found without a search: the consumer's
+//! credits name it, or it is in a queue.
 
 mod frames;
 pub(super) mod half;
@@ -37,31 +37,30 @@ use starved::Starved;
 pub(super) use unfinished::Excess;
 use unfinished::Unfinished;
 
-/// What connections have in common that are read: their queues, limits and budgets.
+/// What connections share for reading: queues, limits and budgets.
 pub(super) struct Reader {
     ready: Ready,
     sweep: Sweep,
     starved: Starved,
     paced: Paced,
     unfinished: Unfinished,
-    /// Bytes that have come and are read before those of their transports: after a request, or of a
-    /// stream.
+    /// Bytes that are read before those of the transport: from after a request, or of a stream.
     kept: HashMap<u32, Kept>,
     turn_budget: usize,
-    /// Bytes of those that are reserved for greedy connections.
+    /// Bytes of `turn_budget` that are reserved for greedy connections.
     reserved: usize,
 }
 
-/// Never without bytes that have not been read.
+/// Some of the bytes are always unread.
 #[derive(Default)]
 struct Kept {
     bytes: Vec<u8>,
-    /// Bytes of these that have been read.
+    /// How many of the bytes were read.
     read: usize,
 }
 
 impl Reader {
-    /// Nothing to read. `begun` is not later than now, and the same for all reactors of a group.
+    /// `begun` is not later than now, and the same for all reactors of a group.
     pub(super) fn new(unfinished_budget: usize, begun: Instant) -> Self {
         Self {
             ready: Ready::default(),
@@ -79,32 +78,31 @@ impl Reader {
         self.ready.is_empty()
     }
 
-    /// When a connection is to be read again, or no more, because of its rates.
+    /// When a connection is read again, or no more, because of its rates.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.paced.deadline()
     }
 
-    /// Deadlines are judged once everything is read that these sockets, at most, have now.
+    /// Deadlines are judged once everything is read that the sockets have now. `sockets`: the most
+    /// there can be.
     pub(super) fn begin_sweep(&mut self, sockets: usize) {
         self.sweep = Sweep::Polling(sockets);
     }
 
-    /// The poll has reported that many sockets, which are read in this turn, or queued.
+    /// The poll reported this many sockets, which are read in this turn, or queued.
     pub(super) fn polled(&mut self, events: usize) {
         self.sweep.polled(events);
     }
 
-    /// Whether all of that is read; asked at the end of a turn.
+    /// Whether all of these sockets are read; asked at the end of a turn.
     pub(super) fn has_swept(&mut self) -> bool {
         self.sweep.is_over(&self.ready)
     }
 
-    /// See [`Starved::release`].
     pub(super) fn release(&mut self, connections: &mut Connections, credit: Credit) {
         self.starved.release(connections, credit);
     }
 
-    /// Bytes that unfinished messages may take from now on.
     pub(super) fn set_budget(&mut self, budget: usize) {
         self.unfinished.budget = budget;
     }
@@ -122,7 +120,7 @@ impl Reader {
             return;
         }
         let kept = self.kept.entry(slot).or_default();
-        // At most as many bytes are moved as have been read before.
+        // Moves at most as many bytes as were read before.
         if kept.read > kept.bytes.len() / 2 {
             kept.bytes.drain(..kept.read);
             kept.read = 0;
@@ -134,7 +132,7 @@ impl Reader {
         !self.kept.is_empty() && self.kept.contains_key(&slot)
     }
 
-    /// Reads kept bytes, as many as there is room for. `None`: there are none.
+    /// Reads kept bytes, as many as fit. `None`: there are none.
     fn read_kept(&mut self, slot: u32, room: &mut [u8]) -> Option<usize> {
         if self.kept.is_empty() {
             return None;
@@ -153,7 +151,6 @@ impl Reader {
         Some(len)
     }
 
-    /// A connection is gone.
     pub(super) fn forget(&mut self, slot: u32, connection: &mut Connection) {
         self.paced.forget(slot);
         if !self.kept.is_empty() {
@@ -167,7 +164,7 @@ impl Reader {
 impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read.
     /// `to_end`: a short read does not prove that the socket is empty, because the peer's end may
-    /// be behind it.
+    /// follow.
     pub(super) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
         let mut begun = Begun::default();
@@ -176,7 +173,7 @@ impl<C: Consumer> Reactor<C> {
             let (compressed, largest) = (connection.may_inflate(), connection.largest_read());
             let shortest = connection.shortest_frame();
             let most = if budget == 0 || self.is_turn_over() {
-                // One more short read costs less than to assemble the frame from this read and that
+                // One more short read costs less than assembling the frame from this read and one
                 // of the next turn.
                 begun.missing
             } else {
@@ -205,7 +202,7 @@ impl<C: Consumer> Reactor<C> {
                     if !is_kept {
                         self.count(slot, len);
                     }
-                    // A read of less than was asked for has mostly brought all there is.
+                    // A read of less than was asked for has mostly brought everything.
                     let more = len == asked && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
                     self.notice_density(slot, had, len);
@@ -241,18 +238,18 @@ impl<C: Consumer> Reactor<C> {
         self.assemble(slot, begun);
     }
 
-    /// Bytes that a read of a connection has inflated, or handed over if those are more: it may have
-    /// completed a message that was inflated in other turns, as may a read of each other connection.
-    /// `held`: before it.
+    /// Bytes that a read has inflated, or handed over if that is more: it may have completed a
+    /// message inflated in other turns, as may a read of each other connection. `held`: before the
+    /// read.
     fn unpacked(&mut self, slot: u32, held: usize) -> usize {
         let inflated = self.inflated(slot);
         let now = self.connections.get_mut(slot).map_or(held, |connection| connection.read.held);
         inflated.max(now.saturating_sub(held))
     }
 
-    /// Charges for a read of `len` bytes, before which the connection `had` this many, messages
-    /// that are not complete included. Messages below some 30 bytes are held for a quarter more
-    /// than they took on the wire.
+    /// Notes whether a read of `len` bytes was mostly short messages: below some 30 bytes they are
+    /// held for a quarter more than they took on the wire. `had`: bytes before the read, incomplete
+    /// messages included.
     fn notice_density(&mut self, slot: u32, had: usize, len: usize) {
         if len >= DENSE_READ_SIZE
             && let Some(connection) = self.connections.get_mut(slot)
@@ -261,15 +258,15 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// No bytes are read behind the beginning of a frame: the engine keeps that beginning.
+    /// Nothing more is read of this frame now: the engine keeps its beginning.
     fn assemble(&mut self, slot: u32, begun: Begun) {
         if begun.len > 0 {
             self.on_bytes(slot, begun.len, 0, false);
         }
     }
 
-    /// As `read`. While the consumer decides on the handshake, or has paused, nothing is read:
-    /// then the peer's end is reported to it.
+    /// As `read`. If nothing is read because the consumer decides on the handshake, or has paused,
+    /// the peer's end is reported.
     pub(super) fn on_readable(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
@@ -281,22 +278,21 @@ impl<C: Consumer> Reactor<C> {
         if peer == PeerSide::Dead {
             session.doom(Cause::Reset);
         } else if peer == PeerSide::HungUp && question.note_end() {
-            // As for an open connection: the consumer has to act by this deadline.
+            // The consumer must act by this deadline, as for an open connection.
             session.arm_close();
             consumer.on_end(&mut session);
         }
     }
 
-    /// A paused connection whose peer has ended or is gone has nothing to wait for, unless
-    /// unread bytes are before that end.
+    /// A paused connection whose peer has ended has nothing to wait for, unless there are unread
+    /// bytes before that end.
     fn look_for_end(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let has_news = matches!(connection.read.peer, PeerSide::HungUp | PeerSide::Dead);
         if !has_news || connection.life.is_gone() {
             return;
         }
-        // The peer's close frame was read, but the consumer has paused, and gets it when it
-        // resumes.
+        // The peer's close frame was read, and the consumer gets it when it resumes.
         if connection.engine.close_received() || connection.engine.failure().is_some() {
             return;
         }
@@ -310,8 +306,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Takes bytes that were read behind a request, where they were counted: they wait for their turn
-    /// as if they were still in the socket.
+    /// Takes bytes that were read and counted with a request: they wait for their turn as if they
+    /// were still in the socket.
     pub(super) fn feed(&mut self, slot: u32, bytes: &[u8]) {
         let Some((session, _)) = self.session(slot).filter(|_| !bytes.is_empty()) else { return };
         session.reader.keep(slot, bytes);
@@ -323,14 +319,13 @@ impl<C: Consumer> Reactor<C> {
         session.want_read();
     }
 
-    /// The socket is dead, or of no more use.
     fn doom(&mut self, slot: u32, cause: Cause) {
         if let Some((mut session, _)) = self.session(slot) {
             session.doom(cause);
         }
     }
 
-    /// The socket has more than the connection's share of this turn, of which `spent` is used.
+    /// The socket has more than the connection's share of this turn; `spent` is used.
     fn read_on(&mut self, slot: u32, spent: usize) {
         if spent == 0 {
             return self.read_later(slot);
@@ -341,7 +336,7 @@ impl<C: Consumer> Reactor<C> {
         session.reader.ready.push_served(session.id, read);
     }
 
-    /// The socket has nothing more for now, with `spent` of the share used.
+    /// The socket has nothing more for now; `spent` of the share is used.
     fn drained(&mut self, slot: u32, spent: usize) {
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.read.unread = false;
@@ -356,8 +351,8 @@ impl<C: Consumer> Reactor<C> {
         consumer.on_received(session.id, session.connection.read.received);
     }
 
-    /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins
-    /// there. With `more` to come, the beginning of the last frame may stay where it is.
+    /// `len` bytes are at the consumer's position, after `kept` bytes of a frame that begins there.
+    /// With `more` to come, the beginning of the last frame may stay where it is.
     pub(super) fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
         let claimed = self.consumer.claim(len);
         let range = claimed.start.saturating_sub(kept)..claimed.end;
@@ -406,7 +401,7 @@ impl<C: Consumer> Reactor<C> {
             connection.write.state.end_when_written();
             return session.touch();
         }
-        // The consumer has to act by this deadline.
+        // The consumer must act by this deadline.
         if matches!(session.connection.life, Life::Open) {
             session.arm_close();
         }

@@ -1,9 +1,8 @@
-//! The bytes of a connection that may be read, where its server limits the amount that a peer sends
-//! in a second.
+//! How much of a connection may be read, where its server limits what a peer sends in a second.
 //!
-//! A frame takes six bytes at least. So a read of at most six bytes for each message that a
-//! connection may still send brings no more than those, and a message too many stays in the socket.
-//! Fragments count as messages beyond one for each KiB, so reads are as few as what they bring.
+//! A frame takes at least six bytes. So a read of six bytes for each message that a connection may
+//! still send brings no more than those, and a message too many stays in the socket. Fragments
+//! beyond one for each KiB count as messages, so a peer cannot cause many reads with few messages.
 //!
 //! ```text
 //! limit -> Rate::room: this many bytes, or a moment until which it waits
@@ -31,17 +30,15 @@ use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANOS: u128 = 1_000_000_000;
-/// A connection that has used its bytes up is read again when it may send those of a tenth of a
-/// second.
+/// A connection that has used up its bytes is read again when it may send a tenth of a second's.
 const PART: u64 = 10;
 
-/// The connections that have limits, by their slots, and the times at which those that wait are
-/// read again.
+/// Connections with limits, by slot, and when the waiting ones are read again.
 #[derive(Default)]
 pub(super) struct Paced {
     rates: HashMap<u32, Rate>,
     waiting: Alarms,
-    /// The connections whose peers have gone, and the times until which they are read.
+    /// Connections whose peers have left, and until when they are read.
     gone: Alarms,
 }
 
@@ -52,15 +49,15 @@ impl Paced {
         self.rates.insert(slot, rate);
     }
 
-    /// A connection is gone, or not limited any more.
+    /// The connection has ended, or is not limited any more.
     pub(super) fn forget(&mut self, slot: u32) {
         if !self.rates.is_empty() {
             self.rates.remove(&slot);
         }
     }
 
-    /// The number of bytes that may be read of a connection, whose frame lacks `missing` bytes.
-    /// `None`: none before `resume_paced`.
+    /// Bytes that may be read of a connection whose frame lacks `missing`. `None`: none before
+    /// `resume_paced`.
     pub(super) fn room(
         &mut self,
         id: ConnectionId,
@@ -70,7 +67,7 @@ impl Paced {
     ) -> Option<usize> {
         let Some(rate) = self.rates.get_mut(&id.slot) else { return Some(usize::MAX) };
         match rate.room(missing, rates.closes, now) {
-            // As many bytes as are read at once, behind those kept before them.
+            // As many bytes as one read brings, after those kept before.
             Ok(room) if room >= 2 * READ_SIZE => Some(usize::MAX),
             Ok(room) => Some(room),
             Err((counted, until)) => {
@@ -83,12 +80,11 @@ impl Paced {
         }
     }
 
-    /// The time at which a connection is to be read again, or no more.
     pub(super) fn deadline(&self) -> Option<Instant> {
         [self.waiting.next(), self.gone.next()].into_iter().flatten().min()
     }
 
-    /// The peer of a connection has gone. If the connection has limits, it is read until then.
+    /// The peer has left. A connection with limits is read until then.
     fn hung_up(&mut self, id: ConnectionId, until: Option<Instant>) {
         if let Some(until) = until.filter(|_| self.rates.contains_key(&id.slot)) {
             self.gone.push(until, id);
@@ -99,7 +95,6 @@ impl Paced {
         self.rates.get(&slot).is_some_and(|rate| rate.waits)
     }
 
-    /// The next connection whose moment has come.
     fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
         let id = self.waiting.pop(now)?;
         if let Some(rate) = self.rates.get_mut(&id.slot) {
@@ -112,7 +107,7 @@ impl Paced {
 struct Rate {
     messages: Option<Bucket>,
     bytes: Option<Bucket>,
-    /// The connection is not read, and is in the queue of those that are read later.
+    /// In the queue of connections that are read later.
     waits: bool,
 }
 
@@ -153,10 +148,10 @@ impl Rate {
     }
 }
 
-/// The tokens of a second, and the most at once.
+/// The tokens of a second, which are also the most at once.
 struct Bucket {
     per_second: u64,
-    /// The time at which the bucket is full again, if nothing is taken.
+    /// When the bucket is full again, if nothing is taken.
     full_at: Instant,
 }
 
@@ -172,12 +167,12 @@ impl Bucket {
         let nanos = u128::from(count) * NANOS / u128::from(self.per_second);
         let time = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         let full_at = self.full_at.max(now);
-        // A time too long for the clock: it is as good as never.
+        // At most 584 years; a clock that cannot hold them keeps the old time.
         self.full_at = full_at.checked_add(time).unwrap_or(full_at);
         over
     }
 
-    /// The time at which there are `count` tokens, at most those of a second.
+    /// When there are `count` tokens, at most a second's.
     fn due(&self, count: u64) -> Instant {
         let nanos = (u128::from(count) * NANOS).div_ceil(u128::from(self.per_second));
         let time = Duration::from_nanos(nanos as u64).min(SECOND);
@@ -194,12 +189,12 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Ends the connections whose peers have been gone for as long as that may be.
+    /// Ends connections whose peers left long enough ago.
     fn end_gone(&mut self) {
         while let Some(id) = self.reader.paced.gone.pop(self.timers.now()) {
             let Some(connection) = self.connections.get(id) else { continue };
             if connection.read.paused || !self.reader.paced.waits(id.slot) {
-                // The connection is not held back by its limit.
+                // The limit does not hold this connection back.
                 self.reader.paced.hung_up(id, self.timers.now().checked_add(SECOND));
                 continue;
             }
@@ -211,7 +206,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Schedules the connections that have waited for as long as their limits demand.
+    /// Schedules the connections that have waited for long enough.
     pub(in crate::reactor) fn resume_paced(&mut self) {
         self.end_gone();
         while let Some(id) = self.reader.paced.pop(self.timers.now()) {
@@ -222,7 +217,6 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// Counts the input of an open connection: `len` bytes, and `messages` in them.
 pub(super) fn charge<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, messages: u64, len: usize) {
     let now = session.timers.now();
     let Some(counted) = session
@@ -247,26 +241,25 @@ pub(super) fn charge<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, m
         Counted::Bytes => ErrorKind::TooManyBytes,
     };
     let error = session.connection.engine.refuse(kind);
-    // Reported at once and not when the consumer has time: it may be busy with the messages of this
-    // peer.
+    // Reported at once, not when the consumer has time: it may be busy with this peer's messages.
     session.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
     consumer.on_event(session, Event::Error(error));
     finish_if_complete(session);
 }
 
 impl Session<'_> {
-    /// The connection has opened: from here on its rates count.
+    /// From here on the connection's rates count.
     pub(in crate::reactor) fn pace(&mut self) {
         let Some(rates) = &self.connection.config.rates else { return };
         self.reader.paced.open(self.id.slot, rates, self.timers.now());
-        // Its request, all its messages and its end may have come at once.
+        // The request, all messages and the end may have come at once.
         if self.connection.read.peer >= PeerSide::HungUp {
             bound(self);
         }
     }
 }
 
-/// The peer may have gone. Bytes sent before are read at its rate, but not for ever.
+/// The peer may have left. Bytes sent before are read at its rate, but not for ever.
 fn bound(session: &mut Session<'_>) {
     let until = session.timers.now().checked_add(session.connection.config.close_timeout);
     session.reader.paced.hung_up(session.id, until);

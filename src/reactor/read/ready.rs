@@ -1,4 +1,4 @@
-//! Connections that have something to read and wait for their share of a turn.
+//! Connections with something to read that wait for their share of a turn.
 //!
 //! A connection that used little of its last share is modest and comes first: its ping does not
 //! wait until a hundred floods have had a share each. While greedy connections wait, half of every
@@ -11,12 +11,13 @@ use crate::reactor::config::{READ_BUDGET, TURN_BUDGET};
 use crate::reactor::queue::{Mark, Queue};
 use crate::reactor::{ConnectionId, Connections, Consumer, EVENTS, Reactor, Session};
 
-/// The queues, each in the order in which connections are read. A connection is in one at most.
+/// In the order in which connections are read. A connection is in one queue at most.
 #[derive(Default)]
 pub(super) struct Ready {
     modest: Queue,
     greedy: Queue,
-    /// Connections that have had a share of this turn and want more: they come last in the next turn.
+    /// Connections that have had a share of this turn and want more: they come last in the next
+    /// one.
     served: Queue,
     served_greedy: Queue,
 }
@@ -33,7 +34,6 @@ impl Ready {
         if *greedy { &mut self.greedy } else { &mut self.modest }.push(id, queued);
     }
 
-    /// Queues a connection that has had its share of this turn for the next one.
     pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, greedy, .. }: &mut ReadHalf) {
         if *greedy { &mut self.served_greedy } else { &mut self.served }.push(id, queued);
     }
@@ -42,19 +42,16 @@ impl Ready {
         [&self.modest, &self.greedy, &self.served, &self.served_greedy].iter().all(|it| it.is_empty())
     }
 
-    /// The connections that wait for their share now. Those that have had a share of this turn are
-    /// none of them.
+    /// The connections that wait now, without those that have had a share of this turn.
     fn waited(&self) -> Waited {
         Waited { modest: self.modest.ever(), greedy: self.greedy.ever() }
     }
 
-    /// Whether each of those has had its share.
     fn has_served(&self, waited: Waited) -> bool {
         self.modest.left() >= waited.modest && self.greedy.left() >= waited.greedy
     }
 
-    /// Every connection may have a share again. Returns the bytes of the turn that are reserved for
-    /// greedy ones.
+    /// Every connection may have a share again. Returns the bytes reserved for greedy ones.
     fn begin_turn(&mut self) -> usize {
         self.modest.append(&mut self.served);
         self.greedy.append(&mut self.served_greedy);
@@ -66,25 +63,25 @@ fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
     connections.get(id).map(|connection| &mut connection.read.queued)
 }
 
-/// What is read before deadlines are judged: all that had arrived when they were found to be over.
+/// What is read before deadlines are judged: everything that had arrived when they were found to be
+/// over.
 ///
-/// A process that was stopped, or whose JavaScript was busy, finds deadlines that are over and
-/// sockets that are full. The peers have not been silent: their bytes come first.
+/// A process that was stopped, or whose JavaScript was busy, finds deadlines over and sockets full.
+/// The peers were not silent, so their bytes come first.
 ///
 /// ```text
 /// a turn: deadlines are over -> Polling -- every socket has been reported that was ready --> Reading
 /// later turns: those that waited have had a share each -> deadlines that were not moved are judged
 /// ```
 pub(super) enum Sweep {
-    /// At most this many sockets that were ready have not been reported. The kernel reports those
-    /// first that have been ready longest, so that each comes once before another comes again.
+    /// At most this many ready sockets were not reported yet. The kernel reports first what has
+    /// been ready longest, so each comes once before another comes again.
     Polling(usize),
-    /// All have been reported, and read unless they wait for their share of a turn.
+    /// All were reported, and read unless they wait for their share of a turn.
     Reading(Waited),
 }
 
 impl Sweep {
-    /// The poll has reported that many sockets, which are read in this turn, or queued.
     pub(super) fn polled(&mut self, events: usize) {
         if let Self::Polling(rest) = self {
             *rest = if events < EVENTS { 0 } else { rest.saturating_sub(events) };
@@ -100,8 +97,8 @@ impl Sweep {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// From here on connections may be read. In a turn of another program's loop the reactor may have
-    /// several of its own, and chunks of streams come between them: all of these have one budget.
+    /// From here on connections may be read. During one turn of another program's loop the reactor
+    /// may have several, with chunks of streams between them; all of these share one budget.
     pub(in crate::reactor) fn begin_reading(&mut self) {
         if self.loop_turn.is_none() || self.loop_turn != self.read_in {
             self.read_in = self.loop_turn;
@@ -110,8 +107,8 @@ impl<C: Consumer> Reactor<C> {
         self.reader.reserved = self.reader.ready.begin_turn();
     }
 
-    /// Whether no modest connection may be read any more; from `on_greedy` on, whether no
-    /// connection may.
+    /// Whether no modest connection may be read any more; from `on_greedy` on, no connection at
+    /// all.
     pub(super) fn is_turn_over(&self) -> bool {
         self.reader.turn_budget <= self.reader.reserved
     }
@@ -141,7 +138,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Reads the greedy connections that wait, with all that is left of the turn.
+    /// Reads the waiting greedy connections, with all that is left of the turn.
     pub(in crate::reactor) fn on_greedy(&mut self) {
         self.reader.reserved = 0;
         while !self.is_turn_over()
@@ -154,29 +151,27 @@ impl<C: Consumer> Reactor<C> {
     fn read_waiting(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         connection.read.unread = true;
-        // The event of an end that came while it waited is over; a later end has an event of its
-        // own.
+        // The event of an end that came meanwhile is over; a later end has an event of its own.
         let to_end = connection.read.peer > PeerSide::Open;
         self.guarded(id.slot, |reactor| reactor.on_readable(id.slot, to_end));
     }
 }
 
 impl Session<'_> {
-    /// Stops reading the socket; TCP then holds the peer back. Bytes that have been read already
-    /// are still reported.
+    /// Stops reading the socket, so TCP holds the peer back. Bytes that were read already are still
+    /// reported.
     pub fn pause(&mut self) {
         self.connection.read.paused = true;
         self.metrics.stopped(self.id.slot, Pause::Program, self.timers.now());
     }
 
-    /// Reads again.
     pub fn resume(&mut self) {
         self.connection.read.paused = false;
         self.metrics.resumed(self.id.slot, self.timers.now());
         self.want_read();
     }
 
-    /// Puts the connection on the list of those to read, if there may be something.
+    /// Queues the connection to be read, if there may be something.
     pub(in crate::reactor) fn want_read(&mut self) {
         if self.connection.read.is_unread() {
             self.reader.ready.push(self.id, &mut self.connection.read);

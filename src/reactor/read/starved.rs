@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Lack::Credit   the consumer takes a batch: its credits name the connection
-//! Lack::Room     credit, or a queue, served from its front while all together are below both marks
+//! Lack::Room     credit, or a queue, served from its front while there is no pressure
 //! ```
 
 use crate::bridge::batch::Credit;
@@ -27,15 +27,14 @@ pub(super) struct Starved {
     queue: Queue,
     /// Connections that got credit. Empty between turns.
     credited: Vec<u32>,
-    /// The consumer has been asked to wake the reactor when it takes a batch.
+    /// The consumer was asked to wake the reactor when it takes a batch.
     wishes: bool,
     holders: usize,
-    /// Bytes that pings and pongs have taken of their reserve since there was no pressure.
+    /// Bytes that pings and pongs have taken of their reserve under this pressure.
     reserve_used: usize,
 }
 
 impl Starved {
-    /// Notes that the connection lacks something.
     fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
         connection.read.starved = Some(lack);
         self.count += 1;
@@ -44,12 +43,11 @@ impl Starved {
         }
     }
 
-    /// Whether connections that are gone are most of the queue.
+    /// Whether most connections in the queue have ended.
     fn is_untidy(&self, connections: &Connections) -> bool {
         self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
     }
 
-    /// Notes that the connection may be read again, as far as is known.
     fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
         let lack = connection.read.starved.take();
         self.count -= usize::from(lack.is_some());
@@ -61,7 +59,7 @@ impl Starved {
         self.count == 0 && self.holders == 0 && self.reserve_used == 0
     }
 
-    /// The consumer is done with payloads that a connection was charged for.
+    /// The consumer is done with bytes that a connection was charged for.
     pub(super) fn release(&mut self, connections: &mut Connections, credit: Credit) {
         let id = ConnectionId { slot: credit.slot, generation: credit.generation };
         let Some(connection) = connections.get(id) else { return };
@@ -76,7 +74,6 @@ impl Starved {
         }
     }
 
-    /// The connection is gone.
     pub(super) fn forget(&mut self, connection: &mut Connection) {
         self.take(connection);
         self.holders -= usize::from(connection.read.held > 0);
@@ -95,7 +92,8 @@ impl Starved {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The most bytes that may be read from the connection now; with 0 it waits.
+    /// The most bytes that may be read from the connection now. `None`: it waits, or is not to be
+    /// read.
     pub(in crate::reactor) fn allowance(&mut self, slot: u32) -> Option<usize> {
         let limit = self.limit(slot)?;
         let id = self.connections.id(slot)?;
@@ -115,8 +113,7 @@ impl<C: Consumer> Reactor<C> {
         limit.ok()
     }
 
-    /// The number of bytes that may be read from the connection, or its shortage. `None`: it is not
-    /// to be read.
+    /// Bytes that may be read from the connection, or what it lacks. `None`: it is not to be read.
     fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
         let pressure = self.consumer.pressure();
         let share = self.share(pressure);
@@ -142,13 +139,13 @@ impl<C: Consumer> Reactor<C> {
         if pressure == Pressure::None {
             return Some(Ok(paced));
         }
-        // A completed message is undrained, so it counts already. An incomplete one is no record.
+        // A complete message is undrained, so it counts already. An incomplete one is no record.
         let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
-        // The length of a read is not known before, so it may not be longer than the rest.
+        // The length of a read is not known before, so it may not exceed the rest.
         let left = share.saturating_sub(connection.read.held + kept);
         if left < SMALLEST_READ {
-            // A connection that only pings is not the reason why memory runs out, as long as it
-            // sends little at a time.
+            // A connection that only pings is not why memory runs out, if it sends little at a
+            // time.
             let reserve = self.config.total_mark / CONTROL_RESERVE;
             let may_ping = self.reader.starved.reserve_used < reserve && only_pings(connection);
             let ping = wire(connection, SMALLEST_READ).min(paced);
@@ -157,9 +154,9 @@ impl<C: Consumer> Reactor<C> {
         Some(Ok(wire(connection, left).min(paced)))
     }
 
-    /// The amount that a connection may leave undrained while all together have left too much. Of
-    /// bytes: if each has as much, the sum is no longer too much. Of records: so few that the
-    /// messages of other connections wait behind little.
+    /// What a connection may leave undrained under pressure. Of bytes: if each has as much, the sum
+    /// is no longer too much. Of records: so few that messages of other connections wait for
+    /// little.
     fn share(&self, pressure: Pressure) -> usize {
         match pressure {
             Pressure::None => usize::MAX,
@@ -171,13 +168,12 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Credits that the consumer gave back let starved connections be read again.
     pub(in crate::reactor) fn reclaim(&mut self) {
         let (connections, starved) = (&mut self.connections, &mut self.reader.starved);
         self.consumer.reclaim(&mut |credit| starved.release(connections, credit));
         let mut credited = std::mem::take(&mut self.reader.starved.credited);
         for slot in credited.drain(..) {
-            // The connection may have another shortage now, by which it is found.
+            // The connection may lack something else now, by which it is found.
             if self.allowance(slot).is_some() {
                 self.read_later(slot);
             }
@@ -193,7 +189,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Lets connections that lack room go on, not many more than have their share of this turn.
+    /// Lets connections that lack room go on, not many more than can have a share of this turn.
     fn serve_queue(&mut self) {
         let mut served = 0;
         while served < SERVED_AT_ONCE
@@ -206,9 +202,9 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Asks to be woken for the sake of starved connections, and of peers that wait until the
-    /// consumer knows of something, before the reactor sleeps. The request first, then the look: a
-    /// batch that came back before the request wakes no thread.
+    /// Before the reactor sleeps: asks to be woken for starved connections, and for peers that wait
+    /// until the consumer knows of something. First the request, then the look: a batch that came
+    /// back before the request wakes no thread.
     pub(in crate::reactor) fn wish_for_news(&mut self) {
         if self.reader.starved.count > 0 || self.gates.is_waiting() {
             self.reader.starved.wishes = true;
@@ -220,7 +216,8 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Session<'_> {
-    /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
+    /// Inbound bytes that the consumer has yet to take; above `connection_mark` the socket is not
+    /// read.
     pub fn hold(&mut self, bytes: usize) {
         self.add_held(bytes);
         self.connection.read.holds_data = true;
@@ -240,19 +237,17 @@ impl Session<'_> {
     }
 }
 
-/// Whether the connection is to be read, as far as others do not matter.
+/// Whether the connection is to be read, apart from the others.
 fn is_read(Connection { read, life, .. }: &Connection) -> bool {
     !read.paused && read.peer != PeerSide::Ended && !matches!(life, Life::Gone(_) | Life::Asked(_))
 }
 
-/// Whether only pings and pongs of the connection are undrained, and not too many.
 fn only_pings(connection: &Connection) -> bool {
     let Connection { read, engine, .. } = connection;
     !read.holds_data && engine.buffered() == 0 && read.held < CONTROL_ALLOWANCE
 }
 
-/// The number of bytes that may be read so that no more than `bytes` are kept, whatever they are
-/// inflated to.
+/// Bytes that may be read so that at most `bytes` are kept, whatever they are inflated to.
 fn wire(connection: &Connection, bytes: usize) -> usize {
     if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
 }

@@ -1,12 +1,11 @@
-//! Messages that have not come to their end, and the memory that they take together.
+//! Unfinished messages, and the memory that they take together.
 //!
-//! All reactors of a group share a budget. Above it the message is given up that is furthest
-//! behind: its connection is closed with 1013. A message is as new as its first byte. As time
-//! passes it grows old, unless it goes on: 8 KiB make it a second newer. So a peer that leaves its
-//! message lying, or trickles, loses it before one that uploads, and before one that has just
-//! begun. Of messages that are equally old, to the second, the longest is given up, and those of this
-//! second and the last are equally new: a short one that goes on gets through, however many others go
-//! on or begin anew.
+//! All reactors of a group share a budget. Above it, the message that is furthest behind is given
+//! up: its connection is closed with 1013. A message is as new as its first byte, and grows old
+//! unless it goes on: 8 KiB make it a second newer. So a peer that trickles loses its message
+//! before one that uploads or has just begun. Of equally old messages, to the second, the longest
+//! is given up; those of this second and the last are equally new. So a short one that goes on gets
+//! through, however many others do.
 
 #[cfg(test)]
 mod tests;
@@ -28,14 +27,14 @@ pub(super) struct Unfinished {
     pub(super) bytes: usize,
     /// By slots; empty without a budget.
     messages: HashMap<u32, Unended>,
-    /// The same, in the order in which they are given up.
+    /// Messages in the order in which they are given up.
     ranks: BTreeSet<Rank>,
 }
 
 pub(super) struct Unended {
     id: ConnectionId,
     bytes: usize,
-    /// The time at which a message would have begun that is as old.
+    /// When a message that is as old would have begun.
     since: Instant,
 }
 
@@ -48,13 +47,14 @@ impl Unfinished {
         Self { budget, begun, bytes: 0, messages: HashMap::new(), ranks: BTreeSet::new() }
     }
 
-    /// Whether a single message takes all of the `bytes` of the group: it makes room for nobody.
+    /// Whether a single message takes all `bytes` of the group: giving it up would make room for
+    /// nobody.
     pub(super) fn is_alone(&self, bytes: usize) -> bool {
         self.messages.len() == 1 && self.bytes == bytes
     }
 
-    /// The connection's message takes `bytes`, now that `len` have come from the peer. `another`:
-    /// they may have ended the message before it.
+    /// The connection's message takes `bytes`, after `len` came from the peer. `another`: the
+    /// message before it may have ended in them.
     #[inline]
     pub(super) fn set(
         &mut self,
@@ -92,7 +92,7 @@ impl Unfinished {
         self.messages.insert(message.id.slot, message);
     }
 
-    /// The connection has no unfinished message, or is gone.
+    /// The message is complete, or the connection has ended.
     pub(super) fn forget(&mut self, slot: u32) -> Option<Unended> {
         let message = self.messages.remove(&slot)?;
         self.bytes -= message.bytes;
@@ -109,8 +109,8 @@ impl Unfinished {
         at.saturating_duration_since(self.begun).as_secs()
     }
 
-    /// The slot of the message that would be given up, after a number by which reactors compare theirs:
-    /// its second, and 32 bits that are smaller for a longer one.
+    /// The message that would be given up: a rank that reactors compare (its second, and 32 bits
+    /// that are smaller for a longer one), and its slot.
     fn furthest_behind(&self, now: Instant) -> Option<(u64, u32)> {
         let new = self.new_since(now);
         let first = self.ranks.first()?;
@@ -121,24 +121,22 @@ impl Unfinished {
         Some((second.min(new) << 32 | u64::from(brevity), slot))
     }
 
-    /// The second since which messages are equally new: the last one.
+    /// Messages since this second, the last one, are equally new.
     fn new_since(&self, now: Instant) -> u64 {
         self.second(now).saturating_sub(1)
     }
 }
 
-/// Whether unfinished messages take too much.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::reactor) enum Excess {
     None,
-    /// One of this reactor is to be given up.
+    /// One of this reactor's is to be given up.
     Own,
-    /// One of another reactor is.
+    /// One of another reactor's is to be given up.
     Elsewhere,
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Whether the unfinished messages of all reactors take too much.
     pub(in crate::reactor) fn excess(&self) -> Excess {
         let unfinished = &self.reader.unfinished;
         if unfinished.messages.is_empty() {
@@ -154,7 +152,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Gives messages up until the rest is within the budget, not too many in one turn.
+    /// Gives messages up until the rest is within the budget, a few in one turn.
     pub(in crate::reactor) fn give_up_unfinished(&mut self) {
         for _ in 0..SERVED_AT_ONCE {
             let unfinished = &self.reader.unfinished;
@@ -175,7 +173,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Whether the connection is not read, so that its message cannot go on.
+    /// Whether the connection is not read, so its message cannot go on.
     fn is_held_back(&mut self, slot: u32) -> bool {
         let waits = self.reader.paced.waits(slot);
         self.connections
@@ -184,7 +182,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn give_up_message(&mut self, slot: u32) {
-        // The reports about the connection belong to no read under way.
+        // The reports about the connection are outside of any read.
         self.consumer.on_turn_end();
         self.guarded(slot, |reactor| {
             reactor.reader.unfinished.forget(slot);

@@ -1,8 +1,7 @@
-//! All rings of a reactor: the memory that they may take together, and the times at which messages
-//! in them expire.
+//! All rings of a reactor: the memory that they may take together, and when their messages expire.
 //!
 //! Above the budget, compressed forms go first: they can be made again. Then the ring with the
-//! oldest last message gives way, its oldest messages first.
+//! oldest last message loses its oldest messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -12,27 +11,24 @@ use crate::engine::Prepared;
 use super::Topics;
 use super::ring::{Kept, Ring};
 
-/// Expired messages of a ring are dropped together with those that expire up to this much later, so
-/// that the reactor does not wake for each. An expired one is not sent in between. 1 s.
+/// Expired messages are dropped together with those that expire up to this much later, so the
+/// reactor does not wake for each. Expired ones are not sent meanwhile.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// What rings have in common.
 #[derive(Default)]
 pub(super) struct Histories {
-    /// Bytes of memory that they may take.
     pub(super) budget: usize,
     pub(super) used: usize,
-    /// Topics by the rank of their rings, the ring with the oldest last message first.
+    /// Topics by the rank of their rings, oldest last message first.
     ranks: BTreeMap<u64, u32>,
     last_rank: u64,
     /// Topics with messages that have compressed forms, or had some.
     compressed: BTreeSet<u32>,
-    /// The time at which each ring is to be checked.
+    /// When each ring is to be checked.
     watched: BTreeSet<(Instant, u32)>,
 }
 
 impl Histories {
-    /// A topic has gone, with its ring.
     pub(super) fn forget(&mut self, topic: u32, ring: &Ring) {
         self.used = self.used.saturating_sub(ring.memory());
         self.ranks.remove(&ring.rank);
@@ -42,7 +38,7 @@ impl Histories {
         }
     }
 
-    /// The topic has the last message of all.
+    /// The topic has the newest message of all.
     fn promote(&mut self, topic: u32, ring: &mut Ring) {
         self.ranks.remove(&ring.rank);
         self.last_rank += 1;
@@ -50,7 +46,7 @@ impl Histories {
         self.ranks.insert(ring.rank, topic);
     }
 
-    /// Schedules a check of a topic's ring for when its oldest message has expired.
+    /// Schedules a check for when the oldest message of a ring has expired.
     fn watch(&mut self, topic: u32, ring: &mut Ring) {
         ring.watched = ring.expires_at().and_then(|at| at.checked_add(SLACK));
         self.watched.extend(ring.watched.map(|at| (at, topic)));
@@ -62,7 +58,7 @@ impl Histories {
 }
 
 impl Topics {
-    /// Appends a message to the history of a topic, at the cost of others where there is no room.
+    /// Appends a message to a topic's history, at the cost of others if there is no room.
     pub(super) fn remember(&mut self, number: u32, kept: Kept) {
         self.change(number, |ring, histories| {
             if kept.message.has_compressed() {
@@ -77,8 +73,7 @@ impl Topics {
         self.make_room();
     }
 
-    /// Puts the same message, compressed in more ways, in the place of one in the history of a
-    /// topic.
+    /// Replaces a message by the same one, compressed in more ways.
     pub(super) fn replace_kept(&mut self, number: u32, offset: u64, message: Prepared) {
         self.change(number, |ring, histories| {
             ring.replace(offset, message);
@@ -87,13 +82,11 @@ impl Topics {
         self.make_room();
     }
 
-    /// Histories may take this many bytes.
     pub(super) fn set_history_budget(&mut self, bytes: usize) {
         self.histories.budget = bytes;
         self.make_room();
     }
 
-    /// Makes rings give up messages until all of them are within the budget.
     fn make_room(&mut self) {
         while self.histories.used > self.histories.budget {
             let compressed = self.histories.compressed.first().copied();
@@ -112,7 +105,6 @@ impl Topics {
         }
     }
 
-    /// Drops expired messages.
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some(&(at, number)) = self.histories.watched.first()
             && at <= now
@@ -129,7 +121,7 @@ impl Topics {
         self.change(number, |ring, _| ring.expire(now));
     }
 
-    /// Changes the ring of a topic, and counts the memory that it takes then. `None`: it has none.
+    /// Changes a topic's ring, and recounts its memory. `None`: it has none.
     fn change<T>(&mut self, number: u32, change: impl FnOnce(&mut Ring, &mut Histories) -> T) -> Option<T> {
         let Self { topics, histories, .. } = self;
         let ring = topics.get_mut(&number)?.ring.as_deref_mut()?;

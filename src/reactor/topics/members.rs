@@ -1,7 +1,7 @@
 //! All topics of one reactor, and the members of each.
 //!
-//! A topic has a list of its connections, and a connection knows its place in the list of each of its
-//! topics: leaving is no search. The last member takes the place of one that leaves.
+//! A topic lists its connections, and a connection knows its place in the list of each of its
+//! topics, so leaving needs no search. The last member takes the place of one that leaves.
 
 #[cfg(test)]
 mod tests;
@@ -17,8 +17,8 @@ use super::slow::{Behind, Behinds};
 use super::topic::Topic;
 use crate::reactor::ConnectionId;
 
-/// Memberships taken back in a turn, of connections that have left all topics: about 0.3 ms, beside
-/// up to 4.4 ms in which 512 sockets close.
+/// Memberships taken back in a turn, of connections that have left: about 0.3 ms, beside up to 4.4
+/// ms in which 512 sockets close.
 const LEAVE_BUDGET: usize = 1024;
 /// A list keeps room for this many times its length.
 const SPARE: usize = 4;
@@ -39,7 +39,7 @@ impl Topics {
         topic.members
     }
 
-    /// Makes a connection a member. False: there is no such topic.
+    /// False: there is no such topic.
     pub(super) fn join(&mut self, number: u32, id: ConnectionId) -> bool {
         let Some(topic) = self.topics.get_mut(&number) else { return false };
         let joined = self.joined.entry(id).or_default();
@@ -50,15 +50,14 @@ impl Topics {
         true
     }
 
-    /// Takes a membership back, if there is one. Returns the messages that the connection had not
-    /// been sent.
+    /// Takes a membership back. Returns the messages that the connection was not sent.
     pub(super) fn leave(&mut self, number: u32, id: ConnectionId) -> Option<Behind> {
         let (place, behind) = self.forget_place(id, number)?;
         self.remove_member(number, place);
         behind
     }
 
-    /// Takes back memberships of connections that are gone, as many as a turn allows.
+    /// Takes back memberships of connections that have left, as many as a turn allows.
     pub(super) fn take_back(&mut self) {
         let mut budget = LEAVE_BUDGET;
         while let Some(&id) = self.leaving.front() {
@@ -75,7 +74,6 @@ impl Topics {
         self.leaving = VecDeque::new();
     }
 
-    /// Removes a topic from those of a connection.
     fn forget_place(&mut self, id: ConnectionId, number: u32) -> Option<(u32, Option<Behind>)> {
         let joined = self.joined.get_mut(&id)?;
         let place = joined.places.remove(&number)?;
@@ -86,8 +84,7 @@ impl Topics {
         Some((place, behind))
     }
 
-    /// Removes a member from the list of a topic. No member gets the message under way twice
-    /// because of that, or misses it.
+    /// Keeps count of the message under way, so that no member misses it or gets it twice.
     fn remove_member(&mut self, number: u32, place: u32) {
         let Self { topics, joined, publishing, .. } = self;
         let Some(topic) = topics.get_mut(&number) else { return };
@@ -126,19 +123,19 @@ impl Topics {
 pub(super) struct Joined {
     /// Index of the connection among the members of each topic.
     places: BTreeMap<u32, u32>,
-    /// Topics whose last messages the connection has not been sent. Boxed: few have any.
+    /// Topics whose last messages the connection was not sent. Boxed: few have any.
     pub(super) behind: Option<Box<Behinds>>,
 }
 
 /// A table by the number of a topic, or by a connection: both are counted up here and in
-/// JavaScript, so that no peer can make them collide.
+/// JavaScript, so no peer can make them collide.
 pub(super) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Spreads numbers that follow each other.
 #[derive(Default)]
 pub(super) struct Spread(u64);
 
-/// 2^64 divided by the golden ratio: consecutive multiples of it are far from each other.
+/// 2^64 divided by the golden ratio: consecutive multiples are far from each other.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for Spread {

@@ -1,8 +1,8 @@
-//! Topics: one record for a message to many connections, their history, and the treatment of
-//! slow members.
+//! Topics: one record for a message to many connections, their history, and the treatment of slow
+//! members.
 //!
-//! JavaScript owns names, numbers and positions; each reactor has the topics that its connections may
-//! have joined, with those that are members, and the same history as the others.
+//! JavaScript owns names, numbers and positions. Each reactor has the topics that its connections
+//! may have joined, their members, and the same history as the others.
 //!
 //! ```text
 //!                     .--> members, one after the other: framed once, compressed once for
@@ -12,11 +12,11 @@
 //!                          (catch-up)
 //!
 //!  a write has made room -> catch_up: kept messages, or those of the ring from an offset on
-//!  a connection is gone  -> leaving: its memberships are taken back, some of them each turn
+//!  a connection has ended -> leaving: its memberships are taken back, some of them each turn
 //! ```
 //!
-//! A publish is work of the turn like that of any record: when the budget is used up, it goes on in
-//! the next turn, and the records after it wait.
+//! Publishing is work like that of any record: when the turn's budget is used up, it goes on in the
+//! next turn, and the records after it wait.
 
 mod history;
 mod members;
@@ -42,56 +42,48 @@ use receipt::{Dropped, Receipt, encode};
 use ring::Ring;
 use topic::Topic;
 
-/// Topics and memberships of one reactor.
 #[derive(Default)]
 pub(super) struct Topics {
     topics: ByNumber<u32, Topic>,
-    /// Topics of each connection, including those that are gone or have left, until their
-    /// memberships are taken back.
+    /// Topics of each connection, until its memberships are taken back.
     joined: ByNumber<ConnectionId, Joined>,
-    /// Connections that are gone, or have left all topics.
+    /// Connections that have ended, or left all topics.
     leaving: VecDeque<ConnectionId>,
-    /// The message that not all members have had yet. Records after it wait.
+    /// The message that not all members have had yet; records after it wait.
     publishing: Option<Box<Publishing>>,
-    /// What the last record says about the next message.
+    /// What the last record said about the next message.
     target: Option<Box<Target>>,
-    /// Messages of which some members have not been written to yet.
+    /// Of messages that some members have not been written to yet.
     receipts: VecDeque<Box<Receipt>>,
     dropped: Dropped,
     histories: Histories,
 }
 
 impl Topics {
-    /// No topics, with this many bytes of memory for their histories.
     pub(super) fn new(history_budget: usize) -> Self {
         let mut topics = Self::default();
         topics.histories.budget = history_budget;
         topics
     }
 
-    /// Whether a message is under way that not all members have had yet.
     pub(super) fn is_publishing(&self) -> bool {
         self.publishing.is_some()
     }
 
-    /// A connection is gone, or has left all topics.
     pub(super) fn on_gone(&mut self, id: ConnectionId) {
         if self.joined.contains_key(&id) {
             self.leaving.push_back(id);
         }
     }
 
-    /// Bytes that the histories take, and may take.
     pub(super) fn history(&self) -> [usize; 2] {
         [self.histories.used, self.histories.budget]
     }
 
-    /// Whether the next turn has something to do.
     pub(super) fn is_waiting(&self, now: Instant) -> bool {
         !self.leaving.is_empty() || !self.receipts.is_empty() || self.dropped.is_due(now)
     }
 
-    /// The time at which the next work is due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         [self.histories.deadline(), self.dropped.deadline()].into_iter().flatten().min()
     }
@@ -124,14 +116,13 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Reports the messages that a connection was not sent, before it goes or leaves all topics.
+    /// Reports the messages that a connection was not sent, before it ends or leaves all topics.
     pub(super) fn report_dropped(&mut self, id: ConnectionId) {
         for (topic, count) in self.topics.dropped.take_of(id) {
             self.on_dropped(id, topic, count);
         }
     }
 
-    /// Reports messages of one topic that a connection is not sent.
     fn on_dropped(&mut self, id: ConnectionId, topic: u32, count: u32) {
         self.metrics.tally.dropped += u64::from(count);
         if self.connections.get(id).is_some() {

@@ -17,8 +17,7 @@ use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
-    /// A message begins its way to the members of a topic. `copied`: the number of the message
-    /// that it is a copy of.
+    /// `copied`: the number of the message that this is a copy of.
     pub(super) fn begin_publishing(&mut self, number: u32, message: Prepared, copied: Option<u32>) {
         let target = *self.topics.target.take().unwrap_or_default();
         let receipt = (target.request != 0).then(|| Receipt::new(target.request));
@@ -40,18 +39,17 @@ impl<C: Consumer> Reactor<C> {
         }));
     }
 
-    /// Goes on with the message under way, as far as the budget allows. True: all members have had
-    /// it. `more`: records wait behind it.
+    /// Goes on with the message under way, within the budget. True: all members have had it.
+    /// `more`: records wait after it.
     ///
-    /// A single message is written as it is queued, while its connections are in the cache. A
-    /// message with others behind it is charged less and gets further, so that they leave in one
-    /// write.
+    /// A single message is written as it is queued, while its connections are in the cache. One
+    /// with others after it is charged less, so that they leave in one write.
     pub(in crate::reactor) fn go_on_publishing(&mut self, more: bool) -> bool {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
         let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.is_empty();
         let cost = if others_wait { COST_OF_MEMBER } else { COST_OF_CALL };
-        // Nobody joins or leaves while messages are queued: memberships of those that end meanwhile are
-        // taken back when the turn ends.
+        // Nobody joins or leaves while messages are queued: memberships of connections that end
+        // meanwhile are taken back at the end of the turn.
         let members = self.topics.members_mut(publishing.topic).map(std::mem::take).unwrap_or_default();
         while self.writer.may_apply()
             && let Some(&id) = members.get(publishing.next)
@@ -92,9 +90,9 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Sends a message of a topic to one connection, which is charged with `cost` beside its bytes.
-    /// A message of up to `longest` bytes is compressed at once, and for all that have the same
-    /// parameters; a longer one for this connection, a slice at a time.
+    /// Sends a topic's message to one connection, which is charged `cost` beside its bytes. Up to
+    /// `longest` bytes are compressed at once, for all connections with the same parameters; a
+    /// longer message for this one, a slice at a time.
     pub(super) fn send_of_topic(
         &mut self,
         id: ConnectionId,
@@ -126,7 +124,7 @@ impl<C: Consumer> Reactor<C> {
     fn end_publishing(&mut self, publishing: Publishing) {
         let Publishing { topic, patience, message, copied, offset, except, receipt, postponed, .. } =
             publishing;
-        // It may have been compressed with more parameters.
+        // The message may have been compressed with more parameters.
         if let Some(known) = copied.and_then(|number| self.messages.get_mut(number)) {
             *known = message.clone();
         }
@@ -165,19 +163,18 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// More about the next message.
 #[derive(Default)]
 pub(super) struct Target {
     /// The number of the receipt, 0 for none.
     request: u32,
     /// Connections that do not get it, sorted.
     except: Box<[ConnectionId]>,
-    /// Its key, where only the latest message of each key is kept.
+    /// The message's key, if only the latest message of each key is kept.
     key: Arc<[u8]>,
 }
 
 impl Target {
-    /// The contents of a record; `None` when it is cut off.
+    /// `None`: the record is cut off.
     pub(super) fn decode(payload: &[u8]) -> Option<Self> {
         let (words, rest) = payload.split_first_chunk::<{ 4 * TARGET_WORDS }>()?;
         let words: Vec<u32> = words.as_chunks().0.iter().map(|&word| u32::from_ne_bytes(word)).collect();
@@ -195,26 +192,22 @@ fn connection(name: &[u8; 8]) -> ConnectionId {
     ConnectionId { slot: u32::from_ne_bytes([a, b, c, d]), generation: u32::from_ne_bytes([e, f, g, h]) }
 }
 
-/// A message that some of the members have been sent.
 pub(super) struct Publishing {
     pub(super) topic: u32,
     pub(super) patience: Patience,
     pub(super) message: Prepared,
-    /// The number of the message that this is a copy of.
     pub(super) copied: Option<u32>,
-    /// Its offset, where there is a history.
+    /// The message's offset, where there is a history.
     pub(super) offset: Option<u64>,
     /// Members before this one have had it.
     pub(super) next: usize,
     pub(super) except: Box<[ConnectionId]>,
     pub(super) key: Arc<[u8]>,
     pub(super) receipt: Option<Box<Receipt>>,
-    /// Members for which a write has made room meanwhile: the messages that they have missed are
-    /// known when this is done.
+    /// Members for which a write made room meanwhile: what they missed is known when this is done.
     pub(super) postponed: Vec<ConnectionId>,
 }
 
-/// Whether a connection is in a sorted list.
 pub(super) fn is_among(sorted: &[ConnectionId], id: ConnectionId) -> bool {
     sorted.binary_search_by_key(&(id.slot, id.generation), |id| (id.slot, id.generation)).is_ok()
 }

@@ -1,10 +1,9 @@
-//! The outcomes of one message, counted by member.
+//! What became of one message, counted by member.
 
 use crate::reactor::ConnectionId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// The counts of a message as far as they are known.
 #[derive(Default)]
 pub(super) struct Receipt {
     request: u32,
@@ -12,18 +11,16 @@ pub(super) struct Receipt {
     pub(super) sent: u32,
     pub(super) queued: u32,
     pub(super) dropped: u32,
-    /// Bytes of its frames, sent and queued.
+    /// Of its frames, sent and queued.
     pub(super) bytes: u64,
-    /// Members to which no write has been tried yet, with the bytes of the frame, and the bytes
-    /// that their queues had ever taken, the frame included.
+    /// Members to which no write was tried yet, with the bytes of the frame, and all bytes ever
+    /// queued for them, the frame included.
     pub(super) untried: VecDeque<(ConnectionId, u64, u64)>,
 }
 
-/// The outcome of a message to one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// This many bytes of it are queued; the second number counts all bytes ever queued up to its
-    /// last one.
+    /// Bytes of the message that are queued, and all bytes ever queued up to its last one.
     Queued(u64, u64),
     /// The message waits elsewhere: to be compressed, or to be sent later.
     Kept(u64),
@@ -50,18 +47,18 @@ impl Receipt {
     }
 }
 
-/// Most reports of dropped messages in one turn; messages dropped meanwhile are added to waiting
+/// Most reports of dropped messages in a turn; those dropped meanwhile are added to waiting
 /// reports.
 const REPORTS: usize = 256;
-/// Time from one turn's reports to the next: otherwise each message to a slow member would cause
-/// one, and JavaScript would wake for it.
+/// Time between two turns with reports: else each message to a slow member would cause one, and
+/// JavaScript would wake for it.
 const APART: Duration = Duration::from_millis(10);
 
 pub(super) fn encode(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// The lower half of a number, and the upper one.
+/// Lower, upper.
 pub(super) fn halves(number: u64) -> [u32; 2] {
     [number as u32, (number >> 32) as u32]
 }
@@ -73,7 +70,7 @@ impl Receipt {
     }
 }
 
-/// Dropped messages that have not been reported to JavaScript, by connection and topic.
+/// Dropped messages not yet reported, by connection and topic.
 #[derive(Default)]
 pub(super) struct Dropped {
     counts: BTreeMap<(ConnectionId, u32), u32>,
@@ -94,12 +91,11 @@ impl Dropped {
         *known = known.saturating_add(count);
     }
 
-    /// The report about one connection and topic.
     pub(super) fn take_one(&mut self, id: ConnectionId, topic: u32) -> Option<u32> {
         self.counts.remove(&(id, topic))
     }
 
-    /// The reports about one connection: the topic, the count.
+    /// Topics and counts.
     pub(super) fn take_of(&mut self, id: ConnectionId) -> Vec<(u32, u32)> {
         let mut reports = Vec::new();
         while let Some((&key, &count)) = self.counts.range((id, 0)..=(id, u32::MAX)).next() {
@@ -123,12 +119,10 @@ impl Dropped {
         self.order.is_empty()
     }
 
-    /// Whether there are reports for the turn that begins now.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         !self.is_empty() && self.due.is_none_or(|due| due <= now)
     }
 
-    /// The time at which there will be reports.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.due.filter(|_| !self.is_empty())
     }

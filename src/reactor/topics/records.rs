@@ -15,8 +15,8 @@ use crate::reactor::command::records::{Outbound, message};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
-/// With this many bytes an answer about a history ends, and the consumer asks for the rest: copying
-/// all of it would take a turn too long. 4 MiB.
+/// An answer about a history ends at this many bytes, and the consumer asks for the rest: copying
+/// all would make a turn too long.
 const LONGEST_ANSWER: usize = 4 << 20;
 
 /// The first words of a payload, in the byte order of the machine.
@@ -30,8 +30,8 @@ fn whole(low: u32, high: u32) -> u64 {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies a record for a slot that no connection has. `number`: the message that is its payload,
-    /// if the reactor keeps that.
+    /// Applies a record for a slot without a connection. `number`: the message that is its payload,
+    /// if the reactor keeps it.
     #[inline(never)]
     pub(in crate::reactor) fn on_unknown(
         &mut self,
@@ -78,7 +78,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Answers with the history of a topic.
     fn on_history(&mut self, topic: u32, words: [u32; SUBSCRIBE_WORDS]) {
         let [request, since, low, high, most] = words;
         self.topics.expire_one(topic, self.timers.now());
@@ -104,7 +103,6 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// Appends the message with this offset to an answer.
 fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<()> {
     let message = &ring?.get_mut(offset)?.message;
     let flags = if message.kind == MessageKind::Text { u32::from(PUBLISH_TEXT) } else { 0 };
@@ -117,9 +115,8 @@ fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// A connection becomes a member of a topic. The messages that it asks to have again are queued
-    /// in this very step, so that it neither misses a message published meanwhile nor gets one
-    /// twice.
+    /// Makes a connection a member of a topic. The messages that it asks to have again are queued
+    /// in the same step, so it neither misses a message published meanwhile nor gets one twice.
     pub(in crate::reactor) fn on_subscribe(&mut self, id: ConnectionId, payload: &[u8]) {
         let Some(words) = words::<SUBSCRIBE_WORDS>(payload) else { return };
         let [number, request, since, low, high] = words;
@@ -137,7 +134,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Returns how many messages are sent again, unless some are missing, and the offset of the
+    /// Returns how many messages are sent again (`None`: some are missing), and the offset of the
     /// topic's last one.
     fn replay(&mut self, id: ConnectionId, number: u32, (since, offset): (u32, u64)) -> (Option<u32>, u64) {
         self.topics.expire_one(number, self.timers.now());
@@ -146,7 +143,7 @@ impl<C: Consumer> Reactor<C> {
         let (first, top) = (ring.first_since(since, offset), ring.top());
         let Some(first) = first else { return (None, top) };
         if slow == Slow::CatchUp {
-            // It is behind, like a member that was slow.
+            // The connection is behind, like a slow member.
             if let Some(joined) = self.topics.joined.get_mut(&id) {
                 joined
                     .behind
@@ -163,8 +160,8 @@ impl<C: Consumer> Reactor<C> {
         (Some(u32::try_from(top + 1 - first).unwrap_or(u32::MAX)), top)
     }
 
-    /// A connection is no longer a member, with number 0 of any topic. It never gets the messages
-    /// that it missed while it was slow.
+    /// Ends a membership, or with number 0 all of them. The connection never gets the messages that
+    /// it missed while it was slow.
     pub(in crate::reactor) fn on_unsubscribe(&mut self, id: ConnectionId, payload: &[u8]) {
         let Some([number]) = words(payload) else { return };
         if number == 0 {
@@ -179,13 +176,13 @@ impl<C: Consumer> Reactor<C> {
             }
         };
         self.topics.dropped.add(id, number, u32::try_from(missed).unwrap_or(u32::MAX));
-        // At once: JavaScript forgets a topic without members when all before is reported.
+        // At once: JavaScript forgets a topic without members once everything before is reported.
         if let Some(count) = self.topics.dropped.take_one(id, number) {
             self.on_dropped(id, number, count);
         }
     }
 
-    /// A connection has left all topics. Its memberships are taken back some at a time.
+    /// The connection's memberships are taken back some at a time.
     fn on_left(&mut self, id: ConnectionId) {
         self.report_dropped(id);
         if let Some(connection) = self.connections.get(id) {

@@ -10,8 +10,7 @@ use crate::bridge::layout::{SINCE_OFFSET, SINCE_OLDEST};
 use crate::engine::Prepared;
 use crate::reactor::ConnectionId;
 
-/// Bytes that a message in a ring takes beside its frames: its place, and the bookkeeping of its
-/// memory.
+/// Bytes of a message in a ring beside its frames: its place, and the bookkeeping of its memory.
 const OVERHEAD: usize = size_of::<Kept>() + 64;
 
 pub(super) struct Kept {
@@ -19,7 +18,7 @@ pub(super) struct Kept {
     at: Instant,
     /// Connections that do not get it. Boxed: most messages are for all.
     pub(super) except: Option<Box<[ConnectionId]>>,
-    /// Bytes of memory that were counted for it.
+    /// Bytes counted for it.
     counted: usize,
 }
 
@@ -35,7 +34,7 @@ impl Kept {
     }
 }
 
-/// The messages of a topic with their offsets, which have no holes: the oldest ones go first.
+/// A topic's messages with their offsets, which have no gaps: the oldest ones go first.
 pub(super) struct Ring {
     kept: VecDeque<Kept>,
     /// Offsets of messages with compressed forms.
@@ -47,14 +46,14 @@ pub(super) struct Ring {
     max_bytes: usize,
     bytes: usize,
     memory: usize,
-    /// Its rank in the order of rings by their last message.
+    /// Its place in the order of rings by their last message.
     pub(super) rank: u64,
-    /// The time at which it is to be checked because its oldest message expires.
+    /// When it is to be checked because its oldest message expires.
     pub(super) watched: Option<Instant>,
 }
 
 impl Ring {
-    /// `ttl` in milliseconds; 0 is no bound, as for `max_bytes` of payload.
+    /// `ttl` in milliseconds, `max_bytes` of payload; 0 is no bound.
     pub(super) fn new(most: u32, ttl: u32, max_bytes: u32) -> Self {
         Self {
             kept: VecDeque::new(),
@@ -83,7 +82,7 @@ impl Ring {
         self.memory
     }
 
-    /// Appends a message, for which the oldest ones make room.
+    /// The oldest messages make room for it.
     pub(super) fn push(&mut self, kept: Kept) {
         self.top += 1;
         self.bytes += kept.message.payload().len();
@@ -97,7 +96,7 @@ impl Ring {
         }
     }
 
-    /// Drops the oldest message. Returns whether there was one.
+    /// Returns whether there was one.
     pub(super) fn pop(&mut self) -> bool {
         self.compressed.remove(&self.oldest());
         let Some(kept) = self.kept.pop_front() else { return false };
@@ -135,7 +134,7 @@ impl Ring {
         self.kept.get_mut(usize::try_from(place).ok()?)
     }
 
-    /// Puts the same message, compressed in more ways, in the place of one.
+    /// The same message, compressed in more ways.
     pub(super) fn replace(&mut self, offset: u64, message: Prepared) {
         let Some(kept) = self.get_mut(offset) else { return };
         kept.message = message;
@@ -143,7 +142,6 @@ impl Ring {
         self.recount(offset);
     }
 
-    /// The memory of a message has changed.
     fn recount(&mut self, offset: u64) {
         let Some(kept) = self.get_mut(offset) else { return };
         let now = kept.memory();
@@ -151,9 +149,8 @@ impl Ring {
         self.memory = self.memory - before + now;
     }
 
-    /// The offset of the first wanted message: `since` is one of `SINCE_`, and `offset` for
-    /// `SINCE_OFFSET`. `None`: some of the wanted ones are gone, or have
-    /// never existed, or none are wanted.
+    /// The offset of the first wanted message: `since` is one of `SINCE_`, `offset` for
+    /// `SINCE_OFFSET`. `None`: none are wanted, or some are lost or never existed.
     pub(super) fn first_since(&self, since: u32, offset: u64) -> Option<u64> {
         match since {
             SINCE_OLDEST => Some(self.oldest()),

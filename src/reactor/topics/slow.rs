@@ -14,7 +14,7 @@ use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
-    /// The treatment of a message to a member that may be slow. `None`: it is sent.
+    /// What to do with a message for a member that may be slow. `None`: send it.
     #[cold]
     pub(super) fn on_slow(&mut self, id: ConnectionId, publishing: &mut Publishing) -> Option<Outcome> {
         let is_slow = self.has_much(id, publishing.patience.limit);
@@ -58,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
         Some(Outcome::Kept(bytes as u64))
     }
 
-    /// Whether more than `limit` bytes wait that the kernel does not take: many messages of one
+    /// Whether more than `limit` bytes wait that the kernel does not take: many messages in one
     /// turn make no member slow.
     fn has_much(&mut self, id: ConnectionId, limit: usize) -> bool {
         let Some(mut session) = self.session_of(id) else { return true };
@@ -69,39 +69,37 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// The messages of each topic, by its number.
+/// By the number of the topic.
 pub(super) type Behinds = BTreeMap<u32, Behind>;
 
-/// Messages that a member of one topic has not been sent.
+/// Messages of one topic that a member was not sent.
 pub(super) enum Behind {
-    /// The last message of each key.
     Latest(Latest),
-    /// All messages of the topic's history from an offset on.
+    /// All messages of the history from an offset on.
     CatchUp(Cursor),
 }
 
-/// The place of a member in the history of a topic.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
-    /// Offset of the next message to be sent.
+    /// Offset of the next message to send.
     pub(super) next: u64,
-    /// Offset of the last message that it has asked to have again: up to there it gets all, even
-    /// those that it was excepted from when they were published.
+    /// Offset of the last message that it asked to have again: up to there it gets all, even those
+    /// that it was excepted from.
     pub(super) again: u64,
 }
 
-/// The last message of each key, in the order in which they were published.
+/// The last message of each key, in the order of publishing.
 #[derive(Default)]
 pub(super) struct Latest {
     next: u64,
-    /// Keys come from the program, and maybe from its peers: their table is of a kind that chosen
-    /// keys cannot make slow.
+    /// Keys come from the program, perhaps from its peers: chosen keys cannot make this kind of
+    /// table slow.
     places: HashMap<Arc<[u8]>, u64>,
     kept: BTreeMap<u64, (Arc<[u8]>, Prepared)>,
 }
 
 impl Latest {
-    /// Keeps a message. True: it replaces an earlier one, which is never sent.
+    /// True: it replaces an earlier one, which is never sent.
     fn keep(&mut self, key: &Arc<[u8]>, message: Prepared) -> bool {
         let place = self.next;
         self.next += 1;
@@ -123,7 +121,7 @@ impl Latest {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Sends a connection missed messages of its topics, of each topic as many as may wait for it.
+    /// Sends a connection what it missed of its topics, of each as much as may wait for it.
     pub(in crate::reactor) fn catch_up(&mut self, id: ConnectionId) {
         if self.connections.get(id).is_none_or(|connection| connection.following != Following::Behind) {
             return;
@@ -168,7 +166,7 @@ impl<C: Consumer> Reactor<C> {
         latest.len() > 0
     }
 
-    /// Sends messages of the ring from the cursor on, as many as may wait. False: those were all.
+    /// As `serve_latest`, with messages of the ring from the cursor on.
     fn serve_ring(&mut self, id: ConnectionId, number: u32, cursor: &mut Cursor, limit: usize) -> bool {
         let Cursor { next, again } = cursor;
         self.topics.expire_one(number, self.timers.now());
@@ -197,22 +195,22 @@ impl<C: Consumer> Reactor<C> {
         except.is_some_and(|except| is_among(except, id))
     }
 
-    /// Sends a connection a message of a topic's history.
     pub(super) fn send_kept(&mut self, id: ConnectionId, number: u32, offset: u64) {
         let Some(kept) = self.topics.ring(number).and_then(|ring| ring.get_mut(offset)) else { return };
         let mut message = kept.message.clone();
         let before = message.memory();
         self.send_after_all(id, &mut message);
-        // Compressed with these parameters, too: the next connection that has them gets the same
+        // Compressed with these parameters too: the next connection that has them gets the same
         // bytes.
         if message.memory() != before {
             self.topics.replace_kept(number, offset, message);
         }
     }
 
-    /// Sends a message that was withheld, or that was published before the connection was a member.
+    /// The message was withheld, or published before the connection was a member.
     fn send_after_all(&mut self, id: ConnectionId, message: &mut Prepared) {
-        // Others may be many: what this turn has no time to compress waits, and is for this one alone.
+        // There may be many: what this turn has no time to compress waits, and is for this one
+        // alone.
         let longest = self.writer.compressed_at_once();
         self.send_of_topic(id, message, COST_OF_CALL, longest);
     }

@@ -1,4 +1,4 @@
-//! One topic: its settings, its members, its history.
+//! One topic: its settings, members and history.
 
 use crate::bridge::layout::{
     Slow, TOPIC_HISTORY, TOPIC_LIMIT, TOPIC_MAX_BYTES, TOPIC_SLOW, TOPIC_TTL, TOPIC_WORDS,
@@ -7,7 +7,7 @@ use crate::bridge::layout::{
 use super::ring::Ring;
 use crate::reactor::ConnectionId;
 
-/// The bounds of slow members, and their treatment.
+/// When a member is slow, and what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Patience {
     pub(super) slow: Slow,
@@ -17,14 +17,13 @@ pub(super) struct Patience {
 
 pub(super) struct Topic {
     pub(super) patience: Patience,
-    /// Connections whose memberships have not been taken back yet: some may be gone.
+    /// Some may have ended: their memberships are taken back later.
     pub(super) members: Vec<ConnectionId>,
     /// Boxed: many topics have none.
     pub(super) ring: Option<Box<Ring>>,
 }
 
 impl Topic {
-    /// A topic without members, from the words of its record.
     pub(super) fn new(words: &[u32; TOPIC_WORDS]) -> Self {
         let [slow, limit, history, ttl, max_bytes] =
             [TOPIC_SLOW, TOPIC_LIMIT, TOPIC_HISTORY, TOPIC_TTL, TOPIC_MAX_BYTES].map(|word| words[word]);

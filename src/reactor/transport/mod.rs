@@ -1,5 +1,5 @@
-//! The way to a peer: bytes in and out, and the ends of both sides. The only place that knows what a
-//! connection is made of, with `open/`, where sockets come from.
+//! The way to a peer: bytes in and out, and the ends of both sides. With `open/`, where sockets
+//! come from, the only place that knows what a connection is made of.
 
 pub(super) mod pipe;
 mod tcp;
@@ -16,7 +16,7 @@ use crate::reactor::TcpOptions;
 use crate::reactor::open::bind::probe;
 use pipe::Pipe;
 
-/// Whether a short read has used the edge up, so that the next bytes make a new one. On Windows mio
+/// Whether a short read uses up the edge, so that the next bytes make a new one. On Windows mio
 /// arms the edge only when a read is refused.
 pub(super) const SHORT_READ_IS_LAST: bool = cfg!(unix);
 
@@ -29,14 +29,13 @@ const NO_BUFFERS: i32 = if cfg!(windows) {
     55
 };
 
-/// Whether the system has no memory for a call, which says nothing of the socket.
+/// Whether the system has no memory for a call; that says nothing of the socket.
 pub(super) fn is_short(error: &io::Error) -> bool {
     error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
 }
 
-/// What carries the bytes of one connection.
 pub enum Transport {
-    /// A socket of the system. Also one of the file system, which refuses the options of TCP.
+    /// A socket of the system. One of the file system refuses the options of TCP.
     Tcp(TcpStream),
     /// A stream of the program. Boxed: few are, and a socket is smaller.
     Pipe(Box<Pipe>),
@@ -74,7 +73,7 @@ impl From<std::net::TcpStream> for Transport {
 }
 
 impl Transport {
-    /// Reads what has arrived, at most `room`, which is not empty.
+    /// Reads what has arrived; `room` is not empty.
     #[inline]
     pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
         match self {
@@ -95,8 +94,8 @@ impl Transport {
     /// Writes as many bytes as are taken.
     ///
     /// # Errors
-    /// The transport's; `WouldBlock` when it takes nothing. A peer that is gone is an error, never a
-    /// signal that ends the embedding process.
+    /// The transport's; `WouldBlock` when it takes nothing. A peer that has left is an error, never
+    /// a signal that ends the embedding process.
     #[inline]
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -105,7 +104,6 @@ impl Transport {
         }
     }
 
-    /// As `send`, of several parts.
     #[inline]
     pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
@@ -128,8 +126,8 @@ impl Transport {
         }
     }
 
-    /// The program is to report `count` sends itself, when its stream has written them. False: they
-    /// have left.
+    /// The program reports `count` sends itself, when its stream has written them. False: they have
+    /// left.
     #[inline]
     pub(super) fn note_sent(&self, count: u32) -> bool {
         match self {
@@ -141,7 +139,7 @@ impl Transport {
         }
     }
 
-    /// Looks at what a read would find, and leaves it there.
+    /// What a read would find; it stays there.
     pub(super) fn look_ahead(&self) -> Ahead {
         match self {
             Self::Tcp(socket) => match socket.peek(&mut [0]) {
@@ -165,16 +163,16 @@ impl Transport {
         }
     }
 
-    /// When it is dropped, both sides have ended, and all bytes have been written: nothing is to be
-    /// cut off that is still on its way. `has_ended`: our side was ended before.
+    /// When this is dropped, both sides have ended and all bytes are written: nothing on its way
+    /// may be cut off. `has_ended`: our side ended before.
     pub(super) fn leave_when_dropped(&mut self, has_ended: bool) {
-        // Of a socket the kernel sees to it.
+        // For a socket the kernel does that.
         if let Self::Pipe(pipe) = self {
             pipe.leave(has_ended);
         }
     }
 
-    /// When it is dropped, the peer gets a reset, and none of the bytes that wait.
+    /// When this is dropped, the peer gets a reset, and no waiting bytes.
     pub(super) fn reset_when_dropped(&mut self) {
         match self {
             Self::Tcp(socket) => drop(SockRef::from(&*socket).set_linger(Some(Duration::ZERO))),
@@ -182,7 +180,7 @@ impl Transport {
         }
     }
 
-    /// Our end; `None` when the system does not know it (a dead socket).
+    /// `None` when the system does not know it (a dead socket).
     pub(super) fn local_address(&self) -> Option<SocketAddr> {
         self.as_tcp()?.local_addr().ok()
     }
@@ -191,7 +189,6 @@ impl Transport {
         self.as_tcp()?.peer_addr().ok()
     }
 
-    /// Makes the poll report what happens to it.
     pub(super) fn register(&mut self, registry: io::Result<&Registry>, token: Token) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => registry?.register(socket, token, tcp::interest()),
@@ -199,8 +196,8 @@ impl Transport {
         }
     }
 
-    /// The poll reports nothing more. Closing takes a socket out of the poll by itself, unless
-    /// another process or thread holds a duplicate of it.
+    /// Closing takes a socket out of the poll by itself, unless another process or thread has a
+    /// duplicate of it.
     pub(super) fn deregister(&mut self, registry: &Registry) {
         if let Self::Tcp(socket) = self {
             let _closed_next = registry.deregister(socket);
@@ -213,13 +210,12 @@ impl Transport {
         }
     }
 
-    /// Whether small writes leave at once (TCP_NODELAY). What refuses it stays as it is.
+    /// TCP_NODELAY. What refuses it stays as it is.
     pub(super) fn set_no_delay(&self, on: bool) {
         let _stays = self.as_tcp().map(|socket| socket.set_nodelay(on));
     }
 
-    /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero.
-    /// What refuses it stays as it is.
+    /// SO_KEEPALIVE, after `idle` if that is not zero. What refuses it stays as it is.
     pub(super) fn set_keep_alive(&self, on: bool, idle: Duration) {
         let Some(socket) = self.as_tcp().map(SockRef::from) else { return };
         let _stays = if on { probe(&socket, idle) } else { socket.set_keepalive(false) };

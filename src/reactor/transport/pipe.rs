@@ -1,5 +1,5 @@
-//! A stream of the program, such as one for TLS: its chunks come in by a call, and what it is to do
-//! goes out as [`StreamFlow`]s, with its bytes in memory that the program lends.
+//! A stream of the program, such as one for TLS. Its chunks come in by a call; what it is to do
+//! goes out as [`StreamFlow`]s, with bytes in memory that the program lends.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,6 @@ use crate::bridge::room::Lent;
 use crate::reactor::ConnectionId;
 use crate::reactor::transport::{Ahead, Received};
 
-/// What the program is to do with a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFlow {
     /// Write `len` bytes from `start` of the lent memory; with them the `sent` oldest sends that
@@ -26,17 +25,16 @@ pub enum StreamFlow {
     Destroy {
         reset: bool,
     },
-    /// Read it again.
     Resume,
 }
 
-/// The way out of all streams of a reactor.
+/// For all streams of a reactor.
 #[derive(Clone, Default)]
 pub struct Outlet(Arc<Mutex<Flows>>);
 
 #[derive(Default)]
 struct Flows {
-    /// In order; those of one stream too.
+    /// In order, also for one stream.
     list: Vec<(u32, StreamFlow)>,
     memory: Option<Box<dyn Lent>>,
     used: usize,
@@ -54,7 +52,7 @@ impl Outlet {
         !flows.list.is_empty() || !flows.wanting.is_empty()
     }
 
-    /// Hands over what is to be done, as far as it fits: each with the slot of its stream. Returns the
+    /// Hands over what is to be done, at most `most`, with the slots of the streams. Returns the
     /// number, and whether streams wait for memory.
     pub fn take(&self, most: usize, mut take: impl FnMut(u32, StreamFlow)) -> (usize, bool) {
         let mut flows = self.flows();
@@ -63,7 +61,7 @@ impl Outlet {
         (count, !flows.wanting.is_empty())
     }
 
-    /// Lends memory in place of that before. Returns the streams that have waited for it.
+    /// Replaces the lent memory. Returns the streams that waited for it.
     pub fn lend(&self, memory: Box<dyn Lent>) -> Vec<ConnectionId> {
         let mut flows = self.flows();
         flows.used = 0;
@@ -71,7 +69,7 @@ impl Outlet {
         std::mem::take(&mut flows.wanting)
     }
 
-    /// The memory is free, but for what has come since, in a turn that the loop has called.
+    /// The memory is free, except for what has come since, in a turn that the loop has called.
     pub fn rewind(&self) {
         let mut flows = self.flows();
         if flows.list.is_empty() && flows.wanting.is_empty() {
@@ -85,7 +83,7 @@ impl Outlet {
 }
 
 impl Flows {
-    /// Copies bytes, as far as there is room. Returns their number.
+    /// Copies as many bytes as there is room for, and returns their number.
     fn write(&mut self, id: ConnectionId, parts: &[IoSlice<'_>]) -> usize {
         let Self { list, memory, used, wanting } = self;
         let Some(memory) = memory else {
@@ -130,7 +128,6 @@ impl Flows {
     }
 }
 
-/// What has been seen of the peer's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Peer {
     Open,
@@ -142,9 +139,8 @@ pub struct Pipe {
     id: ConnectionId,
     outlet: Outlet,
     peer: Peer,
-    /// The stream takes more bytes.
     takes: bool,
-    /// The program does not read the stream until [`StreamFlow::Resume`].
+    /// The program does not read it until [`StreamFlow::Resume`].
     throttled: bool,
     ending: Ending,
 }
@@ -165,12 +161,12 @@ impl Pipe {
         Self { id, outlet, peer: Peer::Open, takes: true, throttled: false, ending: Ending::Destroyed }
     }
 
-    /// Some of its bytes may not be read yet, and the program does not read it until they have been.
+    /// Some of its bytes may not be read yet, and the program reads no more until they have been.
     pub(in crate::reactor) fn throttle(&mut self) {
         self.throttled = true;
     }
 
-    /// The peer has ended its side, or (`gone`) the stream is closed.
+    /// The peer ended its side, or (`gone`) the stream is closed.
     pub(in crate::reactor) fn on_end(&mut self, gone: bool) {
         self.peer = if gone { Peer::Gone } else { Peer::Ended };
     }
@@ -179,7 +175,7 @@ impl Pipe {
         self.takes = takes;
     }
 
-    /// All bytes that have come were read.
+    /// Called when all bytes that have come were read.
     pub(super) fn receive(&mut self) -> Received {
         match self.peer {
             Peer::Gone => Received::Dead,

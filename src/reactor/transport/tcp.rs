@@ -5,8 +5,8 @@ use std::io::{self, IoSlice};
 use mio::Interest;
 use mio::net::TcpStream;
 
-/// The events of a connection. Urgent bytes (RFC 9293, section 3.8.5) are among them: a read stops
-/// before such bytes and is short although there may be more.
+/// Urgent bytes (RFC 9293, section 3.8.5) are among a connection's events: a read stops before such
+/// bytes and is short although there may be more.
 pub(super) fn interest() -> Interest {
     let both = Interest::READABLE.add(Interest::WRITABLE);
     #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The beginning of a turn: the time to sleep, and the looks before that.
+//! The beginning of a turn: how long to sleep, and the looks before that.
 
 pub(super) mod spin;
 
@@ -11,8 +11,8 @@ use crate::reactor::{Consumer, Reactor};
 impl<C: Consumer> Reactor<C> {
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = self.patience(timeout);
-        // Announced before anything is looked at: a thread that queues a command after the look
-        // sees the announcement.
+        // Announced before any look: a thread that queues a command after the look sees the
+        // announcement.
         let sleeping = timeout != Some(Duration::ZERO);
         if sleeping {
             self.shared.outbox.sleep.prepare();
@@ -51,8 +51,8 @@ impl<C: Consumer> Reactor<C> {
         if self.is_behind() {
             return Some(Duration::ZERO);
         }
-        // Not the time of the last turn: that turn, and the caller's work since, have taken
-        // some.
+        // Not the time of the last turn: that turn, and the caller's work since, have taken a
+        // while.
         let now = Instant::now();
         if self.spinner.is_on() && self.spinner.spinning(now) {
             return Some(Duration::ZERO);
@@ -61,7 +61,6 @@ impl<C: Consumer> Reactor<C> {
         [timeout, deadline].into_iter().flatten().min()
     }
 
-    /// Whether the last turn has left something over.
     pub(super) fn is_behind(&self) -> bool {
         !self.reader.is_idle()
             || !self.asked.is_empty()
@@ -72,7 +71,7 @@ impl<C: Consumer> Reactor<C> {
             || self.excess() == Excess::Own
     }
 
-    /// The time at which work is due, sockets or not.
+    /// When work is due, sockets or not.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let times = [
             self.timers.next(),

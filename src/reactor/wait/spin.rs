@@ -1,9 +1,9 @@
 //! Whether to poll a little longer without blocking before the thread sleeps.
 //!
-//! With few connections the way into sleep and back costs more than the work. A short spin after
-//! traffic spares it, but it must not burn a core on an idle server, nor take the core from the
-//! JavaScript thread when both share one. With little to do, the spinning thread yields between two
-//! looks: a thread that its own writes have woken may need this very core.
+//! With few connections, going to sleep and waking up costs more than the work. A short spin after
+//! traffic avoids that, but it must not burn a core on an idle server, nor take the only core from
+//! the JavaScript thread. With little to do, the spinning thread yields between two looks: a thread
+//! that its own writes have woken may need this very core.
 
 #[cfg(test)]
 mod tests;
@@ -11,13 +11,13 @@ mod tests;
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-/// The time of a reply that is worth waiting for: a handler's turn, a loopback round trip.
+/// How long a reply is worth waiting for: a handler's turn, a loopback round trip.
 const WINDOW: Duration = Duration::from_micros(50);
-/// After this many spins in vain, the thread spins only on every `SKIP`th occasion.
+/// After this many vain spins, the thread spins only on every `SKIP`th occasion.
 const PATIENCE: u32 = 8;
 const SKIP: u32 = 64;
-/// Up to this many events at a time are little work, whose answers are waited for. With more,
-/// yielding would cost more than it brings.
+/// Up to this many events are little work, whose answers are waited for. With more, yielding costs
+/// more than it brings.
 const LITTLE: usize = 4;
 
 /// CPUs that the process may use, affinity and cgroup quota included.
@@ -25,10 +25,10 @@ pub(in crate::reactor) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// The time for which the reactor polls without blocking before it sleeps.
+/// How long to poll without blocking before the thread sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spin {
-    /// Only when the process may use two CPUs or more, after recent traffic, and only while polling
+    /// Only if the process may use two CPUs or more, after recent traffic, and only while polling
     /// pays.
     Automatic,
     Never,
@@ -36,13 +36,12 @@ pub enum Spin {
     Micros(u32),
 }
 
-/// Decides whether to look once more before sleeping. Each thread that spins has its own.
+/// Each thread that spins has its own.
 pub struct Spinner {
     window: Duration,
     until: Option<Instant>,
-    /// Spins in a row that ended in sleep all the same.
+    /// Spins in a row that ended in sleep.
     vain: u32,
-    /// Occasions let pass since the last spin.
     skipped: u32,
     /// The last turn had little to do.
     little: bool,
@@ -61,7 +60,6 @@ impl Spinner {
         Self { window, until: None, vain: 0, skipped: 0, little: false }
     }
 
-    /// A turn had work: `things` events.
     pub(super) fn worked(&mut self, now: Instant, things: usize) {
         self.little = things <= LITTLE;
         if self.window.is_zero() {
@@ -91,8 +89,8 @@ impl Spinner {
         }
     }
 
-    /// A consumer's turn had `things` events: looks for more, for as long as it may be worth it.
-    /// `begin` is called before the first look; if it returns false, there is none.
+    /// A consumer's turn had `things` events: looks for more, as long as that may pay. `begin` is
+    /// called before the first look; if it returns false, there is none.
     pub fn look_for(&mut self, things: usize, begin: impl Fn() -> bool, found: impl Fn() -> bool) {
         let now = Instant::now();
         self.worked(now, things);
@@ -105,7 +103,6 @@ impl Spinner {
         }
     }
 
-    /// Whether to let others run between two looks.
     pub(super) fn gives_way(&self) -> bool {
         self.little && self.until.is_some()
     }

@@ -1,8 +1,7 @@
-//! The bytes that wait to be sent to all connections together, where there is a limit.
+//! The bytes that wait to be sent to all connections together, if they have a limit.
 //!
-//! A peer that does not read costs memory for as long as the program sends to it. Above the budget,
-//! the connection with the most waiting bytes is ended: those that read have next to nothing
-//! waiting.
+//! A peer that does not read costs memory as long as the program sends to it. Above the budget, the
+//! connection with the most waiting bytes is ended; those that read have next to none.
 
 #[cfg(test)]
 mod tests;
@@ -13,13 +12,12 @@ use crate::bridge::layout::Cause;
 use crate::engine::{ErrorKind, Event};
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
-/// The bytes that wait, by slots; empty where there is no limit.
+/// By slot; empty without a limit.
 pub(super) struct Budget {
     pub(super) budget: usize,
     total: usize,
     bytes: HashMap<u32, (ConnectionId, usize)>,
-    /// The same numbers, the largest at the end: a thousand connections may have to be ended at
-    /// once.
+    /// The largest at the end: a thousand connections may have to be ended at once.
     ranks: BTreeSet<(usize, u32)>,
 }
 
@@ -47,7 +45,7 @@ impl Budget {
         }
     }
 
-    /// The connection with the most waiting bytes, if all together are above the budget.
+    /// `None` while all together are within the budget.
     fn worst(&self) -> Option<ConnectionId> {
         if self.total <= self.budget {
             return None;
@@ -58,11 +56,10 @@ impl Budget {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Ends connections until the bytes that wait are within the budget.
     pub(in crate::reactor) fn end_slow(&mut self) {
         while let Some(id) = self.writer.budget.worst() {
             self.writer.budget.set(id, 0);
-            // The reports about the connection belong to no read under way.
+            // The reports about the connection are outside of any read.
             self.consumer.on_turn_end();
             self.guarded(id.slot, |reactor| {
                 let Some((mut session, consumer)) = reactor.session(id.slot) else { return };

@@ -1,7 +1,6 @@
-//! permessage-deflate on the reactor: outgoing messages, their share of a turn, idle contexts.
+//! permessage-deflate in the reactor: outgoing messages, their share of a turn, idle contexts.
 //!
-//! A long message is compressed in slices. Later sends wait behind it, in order
-//! (`command/apply.rs`).
+//! A long message is compressed in slices. Later sends wait for it, in order (`command/apply.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,11 +17,11 @@ use crate::reactor::queue::Alarms;
 use crate::reactor::write::{Deferred, Head, Pending};
 use crate::reactor::{ConnectionId, Consumer, DeflateConfig, Reactor, Session};
 
-/// Compressed messages up to this size are built in memory that is kept for the next one. 64 KiB.
+/// Compressed messages up to this size are built in memory that is kept for the next one.
 const REUSED: usize = 64 << 10;
 
 impl<C: Consumer> Reactor<C> {
-    /// Counts the bytes inflated since the last call, all of them for this connection.
+    /// Bytes inflated since the last call, all of them for this connection.
     pub(in crate::reactor) fn inflated(&mut self, slot: u32) -> usize {
         if let Some((mut session, _)) = self.session(slot) {
             session.note_contexts();
@@ -30,7 +29,7 @@ impl<C: Consumer> Reactor<C> {
         self.writer.compression.pool.take_work()
     }
 
-    /// Frees compression contexts that have not been used for `release_after`.
+    /// Frees compression contexts that were not used for `release_after`.
     pub(in crate::reactor) fn release_contexts(&mut self) {
         let now = self.timers.now();
         while let Some(id) = self.writer.compression.holders.pop(now) {
@@ -50,8 +49,8 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Session<'_> {
-    /// The offers that are accepted at the moment: once kept contexts have used up the budget, no
-    /// new connection may keep one for the messages that it receives.
+    /// The offers accepted at the moment: once kept contexts have used up the budget, no new
+    /// connection may keep one for incoming messages.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
         let full = self.writer.compression.pool.budget().is_full();
         let mut acceptance = deflate.acceptance;
@@ -74,7 +73,7 @@ impl Session<'_> {
         );
     }
 
-    /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
+    /// Whether a data frame must wait: for others, or because this turn has compressed enough.
     pub(in crate::reactor) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
         self.connection.write.deferred.is_some()
             || (len > self.writer.compression.at_once()
@@ -91,7 +90,6 @@ impl Session<'_> {
         self.writer.budget.set(self.id, self.connection.write.waiting());
     }
 
-    /// Sends a data frame that need not wait, compressed.
     pub(in crate::reactor) fn compressed(
         &mut self,
         kind: u8,
@@ -114,7 +112,7 @@ impl Session<'_> {
         }
     }
 
-    /// Compresses a slice of a data frame that waits; true when all of it is queued.
+    /// Compresses a slice of a data frame that waits; true once all of it is queued.
     pub(in crate::reactor) fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
         let Head { kind, flags, aux } = pending.head;
         let (masking, payload) = Outbound::Lent(&pending.payload).masking(flags, aux);
@@ -149,7 +147,6 @@ impl Session<'_> {
         true
     }
 
-    /// This many bytes of a message have been compressed, to `to`.
     pub(super) fn note_compressed(&mut self, from: usize, to: usize) {
         self.writer.compression.spend(from);
         self.count_compressed(from, to);
@@ -162,7 +159,7 @@ impl Session<'_> {
         self.metrics.meters.ratios.record_ratio(to, from);
     }
 
-    /// Contexts have been used: the time until their release begins anew.
+    /// The time until contexts are released begins anew.
     fn note_contexts(&mut self) {
         let connection = &mut *self.connection;
         let Some(after) = connection.config.deflate.map(|deflate| deflate.release_after) else { return };
@@ -192,12 +189,12 @@ pub(super) struct Compression {
     message: Vec<u8>,
     pub(super) budget: usize,
     pub(super) deferred: VecDeque<ConnectionId>,
-    /// Connections with contexts, and when these are released, unless they are used until then.
+    /// Connections with contexts, and when these are released unless they are used before.
     pub(super) holders: Alarms,
 }
 
 impl Compression {
-    /// Nothing under way; `budget` is that of [`ReactorConfig`](crate::reactor::ReactorConfig).
+    /// `budget`: as in [`ReactorConfig`](crate::reactor::ReactorConfig).
     pub(super) fn new(budget: Option<usize>) -> Self {
         Self {
             pool: Arc::new(budget.map_or_else(Pool::of_process, Pool::new)),
@@ -212,7 +209,7 @@ impl Compression {
         self.budget = self.budget.saturating_sub(bytes);
     }
 
-    /// Most bytes of a message that need not wait for the next turn.
+    /// Most bytes of a message to compress without waiting for the next turn.
     pub(super) fn at_once(&self) -> usize {
         self.budget.min(COMPRESS_SLICE)
     }

@@ -1,4 +1,4 @@
-//! Our side of a socket: the bytes queued for it, and the time at which they may be written.
+//! Our side of a socket: the bytes queued for it, and when they may be written.
 
 use std::io;
 use std::time::Instant;
@@ -16,17 +16,17 @@ pub(in crate::reactor) struct WriteHalf {
     pub(super) high: bool,
     /// Automatic pongs since the queue was last empty.
     pending_pongs: u32,
-    /// Bytes queued by the consumer's sends since the connection opened.
+    /// Bytes of the consumer's sends since the connection opened.
     pub(super) accepted: u64,
     /// Sends that wait for a message that is being compressed.
     pub(in crate::reactor) deferred: Option<Box<Deferred>>,
-    /// Values of `outgoing.pushed()` at which it is reported to the consumer that the kernel has
-    /// all bytes up to there: in order, with [`LOST`] for sends that will never be there, and for
-    /// those after them. Boxed: few connections have any at a time.
+    /// The consumer is told when the kernel has all bytes up to each of these values of
+    /// `outgoing.pushed()`. In order, with [`LOST`] for sends that never leave and those after
+    /// them. Boxed: few connections have any.
     #[expect(clippy::box_collection, reason = "16 bytes less for each connection")]
     marks: Option<Box<Vec<u64>>>,
-    /// The time at which compression contexts were used last; `None` when there are none to
-    /// release. Boxed: few connections have any.
+    /// When compression contexts were last used; `None`: there are none to release. Boxed: few
+    /// connections have any.
     pub(super) contexts_used: Option<Box<Instant>>,
 }
 
@@ -41,15 +41,13 @@ const LOST: u64 = u64::MAX;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum WriteState {
-    /// More may be queued.
     Open(Takes),
-    /// Our side ends once all is written.
     Ending(Takes),
-    /// Our side has ended: nothing is queued, nothing may be.
+    /// Nothing is queued, and nothing may be.
     Ended,
 }
 
-/// The event after which the socket takes the queued bytes.
+/// What must happen before the socket takes the queued bytes.
 ///
 /// ```text
 ///              a write is refused               withhold()
@@ -61,12 +59,10 @@ pub(in crate::reactor) enum WriteState {
 pub(in crate::reactor) enum Takes {
     /// As far as is known.
     Now,
-    /// Not before the edge.
     AfterEdge,
     /// Not before the consumer knows of the connection, see `gates.rs`. The 101 is queued.
     AfterDelivery,
-    /// As `AfterDelivery`, and not before the consumer has decided whether the 101 is to leave at
-    /// all.
+    /// As `AfterDelivery`, and not before the consumer has decided whether the 101 leaves at all.
     AfterDecision,
     /// As `AfterDelivery`, and not before the consumer says that clients have seen earlier ends.
     AfterEnds,
@@ -86,13 +82,12 @@ impl WriteState {
         }
     }
 
-    /// Whether queued bytes must wait, for an edge or for the consumer.
     #[inline]
     pub(in crate::reactor) fn waits(self) -> bool {
         !matches!(self, Self::Open(Takes::Now) | Self::Ending(Takes::Now) | Self::Ended)
     }
 
-    /// Whether the peer must not see anything before the consumer knows of the connection.
+    /// Whether the peer must see nothing before the consumer knows of the connection.
     pub(in crate::reactor) fn is_withheld(self) -> bool {
         let (Self::Open(takes) | Self::Ending(takes)) = self else { return false };
         matches!(takes, Takes::AfterDelivery | Takes::AfterDecision | Takes::AfterEnds)
@@ -103,19 +98,17 @@ impl WriteState {
         self == Self::Ended
     }
 
-    /// Whether our side is to end, or has.
     pub(super) fn is_ending(self) -> bool {
         !matches!(self, Self::Open(_))
     }
 
-    /// Nothing is to be written before the consumer knows of the connection.
     pub(in crate::reactor) fn withhold(&mut self) {
         if let Some(takes) = self.takes() {
             *takes = Takes::AfterDelivery;
         }
     }
 
-    /// The event of `from` has come. False: the half did not wait for that event.
+    /// False: the half did not wait for `from`.
     pub(in crate::reactor) fn go_on(&mut self, from: Takes) -> bool {
         let Some(takes) = self.takes().filter(|takes| **takes == from) else { return false };
         *takes = Takes::Now;
@@ -130,14 +123,14 @@ impl WriteState {
 }
 
 impl WriteHalf {
-    /// Bytes of the consumer's sends that no longer wait; automatic pongs in between count as the
-    /// consumer's own.
+    /// Bytes of the consumer's sends that no longer wait; automatic pongs in between count as its
+    /// own.
     pub(in crate::reactor) fn settled(&self) -> u64 {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
     }
 
-    /// Notes that the consumer wants to know when the kernel has the bytes queued so far, or, for a
-    /// send that was `lost`, that the connection is gone.
+    /// The consumer wants to know when the kernel has the bytes queued so far, or, for a send that
+    /// was `lost`, when the connection has ended.
     pub(in crate::reactor) fn mark(&mut self, lost: bool) {
         let pushed = if lost { LOST } else { self.outgoing.pushed() };
         let marks = self.marks.get_or_insert_default();
@@ -145,7 +138,7 @@ impl WriteHalf {
         marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
     }
 
-    /// The number of marks that have been reached; they are taken off the list.
+    /// Takes the marks that were reached off the list, and returns their number.
     pub(in crate::reactor) fn take_sent(&mut self) -> u32 {
         let Some(marks) = self.marks.as_deref_mut() else { return 0 };
         let written = self.outgoing.written();
@@ -159,8 +152,8 @@ impl WriteHalf {
 
     /// Counts an automatic pong. False: too many wait for a peer that does not read.
     pub(in crate::reactor) fn count_pong(&mut self, most: u32) -> bool {
-        // If the pongs wait for the consumer only, the peer is not to blame: its pings are read, and
-        // no more pongs wait than the peer has sent pings.
+        // If the pongs wait only for the consumer, the peer is not to blame: its pings are read,
+        // and no more pongs wait than it has sent pings.
         let waits = self.state.waits() && !self.state.is_withheld();
         let fits = most == 0 || !waits || self.pending_pongs < most;
         self.pending_pongs += u32::from(fits);
@@ -177,8 +170,8 @@ impl WriteHalf {
         !self.unwritten.is_set() || self.state.waits()
     }
 
-    /// The consumer decides about the connection after all, or ends come first. An answer that has not left waits for
-    /// that, even if it could leave by now: the gate opens in the turn in which the consumer says this.
+    /// The consumer decides about the connection after all, or ends come first. An answer that has
+    /// not left waits for that, even if its gate opens in this very turn.
     pub(in crate::reactor) fn hold(&mut self, until: Takes) {
         if self.outgoing.written() == 0
             && !self.outgoing.is_empty()
@@ -189,7 +182,6 @@ impl WriteHalf {
         }
     }
 
-    /// Writes waiting bytes, at most `budget` of them.
     pub(super) fn write_to(
         &mut self,
         transport: &mut Transport,

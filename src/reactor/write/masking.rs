@@ -1,16 +1,16 @@
-//! The masking of outgoing frames (RFC 6455, section 5.3): those of a client, each with a key that
+//! The masking of outgoing frames (RFC 6455, section 5.3): a client masks each with a key that
 //! nobody can foresee.
 
 use std::hash::{BuildHasher, RandomState};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::reactor) enum Masking {
-    /// By a client and not by a server.
+    /// A client masks, a server does not.
     #[default]
     Rule,
-    /// By a server and not by a client: its sender wants it so.
+    /// The reverse: the sender wants it so.
     Against,
-    /// With a key that its sender has chosen.
+    /// With the sender's key.
     Key([u8; 4]),
 }
 

@@ -30,22 +30,20 @@ use half::WriteHalf;
 use masking::Keys;
 use outgoing::{Outgoing, Pool};
 
-/// What connections have in common that write: their queues, memory and budgets.
+/// What connections share for writing: queues, memory and budgets.
 pub(super) struct Writer {
-    /// Connections that were queued since the last look, in the order in which they are written. A
-    /// connection is in one queue at most.
+    /// Queued since the last look, in the order of writing. A connection is in one queue at most.
     fresh: Queue,
     /// Connections with more than a share, and those that the budget did not reach.
     waiting: Queue,
     /// Bytes of commands that may still be applied in this turn.
     left: usize,
     pool: Pool,
-    /// Keys for the frames of clients.
     keys: Keys,
     compression: Compression,
     budget: Budget,
-    /// Queues of connections that are gone. Freeing 1 MiB takes 20 us, so freeing 1 GiB at once, queued
-    /// for peers that died together, would stop all other connections for 20 ms.
+    /// Queues of connections that have ended. Freeing 1 MiB takes 20 us, so freeing 1 GiB at once,
+    /// queued for peers that died together, would stop all others for 20 ms.
     remains: VecDeque<Outgoing>,
 }
 
@@ -63,7 +61,6 @@ impl Writer {
         }
     }
 
-    /// Bytes that may wait to be sent from now on.
     pub(super) fn set_budget(&mut self, budget: usize) {
         self.budget.budget = budget;
     }
@@ -88,12 +85,10 @@ impl Writer {
         }
     }
 
-    /// Whether no queued bytes wait for their turn.
     pub(super) fn has_written(&self) -> bool {
         self.fresh.is_empty() && self.waiting.is_empty()
     }
 
-    /// Whether the last turn has left something over.
     pub(super) fn is_behind(&self) -> bool {
         !self.has_written() || !self.remains.is_empty() || !self.compression.deferred.is_empty()
     }
@@ -102,17 +97,15 @@ impl Writer {
         self.compression.holders.next()
     }
 
-    /// Most bytes of a message that need not wait for the next turn to be compressed.
     pub(super) fn compressed_at_once(&self) -> usize {
         self.compression.at_once()
     }
 
-    /// The next connection whose sends wait, if more may be compressed in this turn.
+    /// The next connection with deferred sends, if this turn may compress more.
     pub(super) fn next_deferred(&mut self) -> Option<ConnectionId> {
         if self.compression.budget == 0 { None } else { self.compression.deferred.pop_front() }
     }
 
-    /// Sends of a connection wait for the next turn.
     pub(super) fn defer_again(&mut self, id: ConnectionId) {
         self.compression.deferred.push_back(id);
     }
@@ -121,22 +114,20 @@ impl Writer {
         self.left = bytes;
     }
 
-    /// Whether more commands may be applied in this turn.
     pub(super) fn may_apply(&self) -> bool {
         self.left > 0
     }
 
-    /// A command was applied that moved `bytes`.
+    /// A command moved `bytes`.
     pub(super) fn spend(&mut self, bytes: usize) {
         self.charge(bytes + COST_OF_CALL);
     }
 
-    /// Commands may move so many bytes less.
+    /// Commands may move that many bytes less.
     pub(super) fn charge(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }
 
-    /// A connection is gone.
     pub(super) fn forget(&mut self, id: ConnectionId, write: WriteHalf) {
         self.budget.set(id, 0);
         if !write.outgoing.is_empty() {
@@ -145,28 +136,28 @@ impl Writer {
     }
 }
 
-/// Sends that wait behind a long message, which is compressed in slices.
+/// Sends that wait for a long message, which is compressed in slices.
 #[derive(Default)]
 pub(super) struct Deferred {
     pub(super) sends: VecDeque<Pending>,
-    /// The compressed form so far of the message at the front.
+    /// What is compressed of the message at the front.
     compressed: Large,
-    /// Bytes of the message at the front that have been compressed.
+    /// Bytes of that message that have been compressed.
     done: usize,
     pub(super) bytes: usize,
 }
 
-/// The tag of a record: all but its payload and its connection.
+/// A record without its payload and its connection.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub(super) kind: u8,
     pub(super) flags: u8,
-    /// Its meaning depends on the kind.
+    /// What it means depends on the kind.
     pub(super) aux: u16,
 }
 
 pub(super) struct Pending {
     pub(super) head: Head,
-    /// Other connections may send the payload too.
+    /// Other connections may send it too.
     pub(super) payload: Frame,
 }

@@ -1,5 +1,5 @@
-//! The bytes that a connection has yet to write: small frames gathered into one buffer, large
-//! payloads kept as they came.
+//! The bytes that a connection has yet to write: small frames gathered in one buffer, large
+//! payloads as they came.
 
 #[cfg(test)]
 mod tests;
@@ -12,20 +12,20 @@ use crate::engine::{EncodedHeader, Frame, mask};
 use crate::reactor::Transport;
 use crate::reactor::transport::is_short;
 
-/// Small frames are gathered up to this size before a further buffer is begun, so that memory is
-/// freed as it is written.
+/// Small frames are gathered up to this size, then in another buffer, so that memory is freed as it
+/// is written.
 const GATHER: usize = 64 << 10;
 /// Buffers in one vectored write; more only help when many large payloads wait, and then the socket
 /// is full anyway.
 const VECTORS: usize = 32;
-/// Gathering buffers kept for the next turn; one for each connection that is written to in a turn.
+/// Gathering buffers kept for the next turn: each connection that is written to needs one.
 const POOLED: usize = 256;
 
-/// Gathering buffers that no connection needs at the moment: idle connections own none.
+/// Gathering buffers that no connection needs now: idle connections own none.
 #[derive(Default)]
 pub(super) struct Pool {
     buffers: Vec<Vec<u8>>,
-    /// Bytes of buffers that were freed because they were written.
+    /// Bytes of buffers freed after they were written.
     freed: usize,
 }
 
@@ -34,7 +34,7 @@ impl Pool {
         self.buffers.pop().unwrap_or_default()
     }
 
-    /// Bytes of buffers that were freed behind a write since the last call.
+    /// Since the last call.
     pub(super) fn take_freed(&mut self) -> usize {
         std::mem::take(&mut self.freed)
     }
@@ -49,15 +49,15 @@ impl Pool {
 
 #[derive(Default)]
 pub(in crate::reactor) struct Outgoing {
-    /// Leaves before `gathered`. Boxed, and freed when empty: an idle connection pays for the
-    /// pointer only.
+    /// Leaves before `gathered`. Boxed, and freed when empty: an idle connection has only the
+    /// pointer.
     #[expect(clippy::box_collection, reason = "24 bytes less for each connection")]
     queue: Option<Box<VecDeque<Frame>>>,
     gathered: Vec<u8>,
     /// Bytes of `gathered` that the kernel has; only ever > 0 while `queue` is empty.
     gathered_start: usize,
     len: usize,
-    /// Sum of all bytes ever queued. Invariant: >= len.
+    /// All bytes ever queued. Invariant: >= len.
     pushed: u64,
 }
 
@@ -85,7 +85,7 @@ impl Outgoing {
         self.pushed
     }
 
-    /// The number of those that the kernel has.
+    /// How many of all bytes the kernel has.
     pub(in crate::reactor) fn written(&self) -> u64 {
         self.pushed.saturating_sub(self.len as u64)
     }
@@ -96,7 +96,7 @@ impl Outgoing {
         self.count(bytes.len());
     }
 
-    /// Queues a frame, masked with `key`, copying its payload.
+    /// Queues a frame with a copy of its payload, masked with `key`.
     pub(super) fn push_frame(
         &mut self,
         header: &EncodedHeader,
@@ -146,7 +146,7 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(frame);
     }
 
-    /// Writes until all is written, the kernel takes no more, or `budget` bytes have been written.
+    /// Writes until everything is written, the kernel takes no more, or the budget is used up.
     ///
     /// # Errors
     /// The socket's; the connection is then of no more use.
@@ -179,8 +179,8 @@ impl Outgoing {
         Ok(Written::All)
     }
 
-    /// Frees waiting bytes, from the front, until at least `least` are freed. Returns the number
-    /// of freed bytes: 0 only if none wait.
+    /// Frees at least `least` of the waiting bytes, from the front. Returns how many: 0 only if
+    /// none wait.
     pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
         let before = self.len;
         while self.len > 0 && before - self.len < least.max(1) {
@@ -225,7 +225,7 @@ impl Outgoing {
         transport.send_vectored(&vectors[..used])
     }
 
-    /// Takes `sent` bytes off the front. Returns the length of the buffers that this frees.
+    /// Takes `sent` bytes off the front. Returns the bytes of the buffers that this frees.
     fn consume(&mut self, mut sent: usize) -> usize {
         self.len = self.len.saturating_sub(sent);
         let mut freed = 0;
@@ -258,7 +258,7 @@ fn first_of(bytes: &[u8], most: usize) -> &[u8] {
 fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
     gathered.reserve(header.len() + payload.len());
     match header.as_bytes() {
-        // Most payloads are that short, and copying a few bytes needs no call.
+        // Most payloads have such a short header, and copying a few bytes needs no call.
         &[first, second] => gathered.extend_from_slice(&[first, second]),
         header => gathered.extend_from_slice(header),
     }

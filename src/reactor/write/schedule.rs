@@ -1,8 +1,8 @@
-//! The order in which connections are written, and the consequences.
+//! The order in which connections are written, and what follows.
 //!
-//! A pong does not wait until a hundred connections with 1 MiB each have had a share: connections
-//! that were queued since the last look are written first, unless their queue is long. While others
-//! wait, those connections have half of the bytes written at once, however many come.
+//! A pong does not wait until a hundred connections with 1 MiB each have had a share: what was
+//! queued since the last look is written first, unless its queue is long. While others wait, half
+//! of what is written is theirs.
 
 use crate::bridge::layout::{Cause, low_water_mark};
 
@@ -20,7 +20,7 @@ fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Writes queued bytes, one vectored write per connection, as many as may be written at once.
+    /// Writes queued bytes, one vectored write per connection, within the budget.
     pub(in crate::reactor) fn write_unwritten(&mut self) {
         let mut budget = FLUSH_BUDGET;
         let reserved = if self.writer.waiting.is_empty() { 0 } else { FLUSH_BUDGET / 2 };
@@ -31,7 +31,7 @@ impl<C: Consumer> Reactor<C> {
         }
         let Writer { fresh, waiting, .. } = &mut self.writer;
         waiting.append(fresh);
-        // By now connections with more than a share are behind the others.
+        // By now connections with more than a share are after the others.
         for _ in 0..waiting.len() {
             if budget == 0 {
                 return;
@@ -41,7 +41,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Writes a connection's share, or puts the connection behind the others if more than `most`
+    /// Writes a connection's share, or puts the connection after the others if more than `most`
     /// bytes wait. Returns the charge in bytes.
     fn write_share(&mut self, id: ConnectionId, most: usize) -> usize {
         let Some(connection) = self.connections.get(id) else { return 0 };
@@ -58,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
         queued.saturating_sub(left) + self.writer.pool.take_freed() / FREE_DISCOUNT + call
     }
 
-    /// Writes the queued bytes of one connection, and reports to its consumer how far that went.
+    /// Writes a connection's queued bytes, and tells its consumer how far that went.
     fn write_connection(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         connection.write.high |= connection.write.outgoing.len() > connection.config.high_water_mark;
@@ -100,15 +100,16 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// All is written and nothing may follow: ends our side, and the connection if the peer has
-    /// ended its own, or if it has closed and this was our answer: then nothing comes (RFC 6455
+    /// Everything is written and nothing may follow: ends our side. Ends the connection too, if the
+    /// peer has ended its side, or has closed and this was our answer: then nothing comes (RFC 6455
     /// section 5.5.1).
     fn finish(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         let is_over = connection.close_complete()
             && match connection.transport.look_ahead() {
                 Ahead::End => true,
-                // To close a socket with unread bytes resets it, and the peer may lose our last frames.
+                // Closing a socket with unread bytes resets it, and the peer may lose our last
+                // frames.
                 Ahead::Nothing => connection.engine.close_received() && !connection.write.state.is_ending(),
                 Ahead::Bytes | Ahead::Dead => false,
             };

@@ -16,28 +16,28 @@ use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE};
 use crate::reactor::{Connection, Session};
 
 impl Session<'_> {
-    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4), compressed
-    /// where permessage-deflate was negotiated. A long one may leave at once; what the kernel does not
-    /// take of it is copied.
+    /// Sends a message, or one fragment of it if `fin` is false (RFC 6455 section 5.4), compressed
+    /// where permessage-deflate was negotiated. A long one may leave at once; what the kernel does
+    /// not take is copied.
     pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
         let kind = if kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
         let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
         submit(self, Head { kind, flags, aux: 0 }, Outbound::Lent(payload), false);
     }
 
-    /// Sends a ping with at most 125 bytes; more is cut off.
+    /// Bytes beyond 125 are cut off.
     pub fn ping(&mut self, payload: &[u8]) {
         self.pings();
         self.frame(FrameKind::Ping, true, control(payload));
     }
 
-    /// Sends a pong with at most 125 bytes; more is cut off.
+    /// Bytes beyond 125 are cut off.
     pub fn pong(&mut self, payload: &[u8]) {
         self.frame(FrameKind::Pong, true, control(payload));
     }
 
-    /// Queues a consumer's messages that are not compressed, on a connection that takes frames and
-    /// masks none. Each is given as whether it is text, and its payload.
+    /// Queues the consumer's messages, uncompressed, on a connection that takes frames and masks
+    /// none: whether each is text, and its payload.
     #[inline(always)]
     pub(in crate::reactor) fn queue_messages<'a>(
         &mut self,
@@ -45,7 +45,7 @@ impl Session<'_> {
     ) {
         let Connection { engine, write: WriteHalf { outgoing, accepted, .. }, .. } = &mut *self.connection;
         let frames = messages.map(|(is_text, payload)| {
-            // Two calls, so that neither has to test for the other role.
+            // Two calls with constants, so that neither has to test the kind.
             let header = match is_text {
                 true => engine.encode(FrameKind::Text, true, payload.len(), None),
                 false => engine.encode(FrameKind::Binary, true, payload.len(), None),
@@ -55,7 +55,7 @@ impl Session<'_> {
         *accepted += outgoing.push_frames(frames, &mut self.writer.pool) as u64;
     }
 
-    /// Sends a consumer's frame. `more`: another one for the same connection follows it.
+    /// Sends a consumer's frame. `more`: another one for this connection follows.
     #[inline]
     pub(in crate::reactor) fn send_payload(
         &mut self,
@@ -75,8 +75,7 @@ impl Session<'_> {
                 self.connection.queue_large(kind, fin, large, key);
                 self.touch();
             }
-            // Frames that follow each other leave together; a long one that stands alone is spared
-            // a copy.
+            // Frames in a row leave together; a long one that stands alone is spared a copy.
             Outbound::Lent(_) | Outbound::Shared(_) | Outbound::Framed(_) => {
                 if more || key.is_some() || !self.frame_now(kind, fin, &payload) {
                     self.frame_with(kind, fin, &payload, key);
@@ -116,7 +115,7 @@ impl Session<'_> {
         self.touch();
     }
 
-    /// The key of the next frame, if it is to be masked.
+    /// The key of the next frame, if it must be masked.
     #[inline]
     pub(in crate::reactor) fn key(&mut self, masking: Masking) -> Option<[u8; 4]> {
         let masks = match masking {
@@ -127,13 +126,13 @@ impl Session<'_> {
         masks.then(|| self.writer.keys.next())
     }
 
-    /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket
-    /// itself).
+    /// Raw bytes, not a frame: a response to the handshake, or what a user writes to the socket
+    /// itself.
     pub(in crate::reactor) fn write(&mut self, bytes: &[u8]) {
         self.write_payload(Outbound::Lent(bytes));
     }
 
-    /// The same, without copying memory that is the reactor's.
+    /// Without copying memory that is the reactor's.
     pub(in crate::reactor) fn write_payload(&mut self, payload: Outbound<'_>) {
         if self.connection.write.state.is_ended() {
             return;
@@ -145,15 +144,14 @@ impl Session<'_> {
         self.touch();
     }
 
-    /// Schedules the queued bytes to be written at the end of the turn, and the consumer to be
-    /// informed how far that went.
+    /// Schedules the queued bytes to be written at the end of the turn, and a report of how far
+    /// that went.
     #[inline]
     pub(in crate::reactor) fn touch(&mut self) {
         self.writer.fresh.push(self.id, &mut self.connection.write.unwritten);
     }
 
-    /// Writes a frame at once if it is long enough to be worth a write of its own and nothing waits
-    /// before it.
+    /// Writes a frame at once if it is worth a write of its own and nothing waits before it.
     fn frame_now(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) -> bool {
         let now = self.may_write_now(payload.len());
         if now {
@@ -163,8 +161,8 @@ impl Session<'_> {
         now
     }
 
-    /// Sends a whole frame that other connections send too; `now`: the part that the kernel takes
-    /// of a long one leaves at once, if nothing waits before it.
+    /// Sends a whole frame that other connections send too. `now`: what the kernel takes of a long
+    /// one leaves at once, if nothing waits before it.
     pub(in crate::reactor) fn shared(&mut self, (mut frame, compressed): (Frame, usize), now: bool) {
         if compressed != 0 {
             self.note_compressed(compressed, frame.len());
@@ -176,7 +174,7 @@ impl Session<'_> {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
                 let sent = self.connection.transport.send(&frame).unwrap_or_default();
-                // Otherwise only the record, which does not have the payload, is charged.
+                // Without this only the record would be charged, which does not have the payload.
                 self.writer.left = self.writer.left.saturating_sub(sent);
                 self.metrics.tally.bytes_sent += sent as u64;
                 frame.skip(sent);
@@ -196,7 +194,7 @@ impl Session<'_> {
             && !connection.is_client()
     }
 
-    /// Writes the parts of a frame and queues the bytes that the kernel does not take.
+    /// Queues what the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         // The write at the end of the turn will meet any error of the socket again.
         let mut sent = self.connection.transport.send_vectored(parts).unwrap_or_default();
@@ -208,22 +206,22 @@ impl Session<'_> {
                 self.connection.write.outgoing.push(rest, &mut self.writer.pool);
             }
         }
-        // Also when all is written: that is reported at the end of the turn.
+        // Also when everything is written: that is reported at the end of the turn.
         self.touch();
     }
 
-    /// Reports, through `on_sent`, when the kernel has all bytes queued so far.
+    /// `on_sent` reports when the kernel has all bytes queued so far.
     pub fn mark(&mut self) {
         self.connection.write.mark(false);
         self.touch();
     }
 
-    /// Writes at most `most` of the queued bytes now, and not at the end of the turn, which is
-    /// charged for like a command.
+    /// Writes at most `most` of the queued bytes now, not at the end of the turn; charged like a
+    /// command.
     pub(in crate::reactor) fn write_at_once(&mut self, most: usize) {
         let before = self.connection.write.outgoing.written();
         let Connection { write, transport, .. } = &mut *self.connection;
-        // The write at the end of the turn will meet any error of the socket again.
+        // As in `write_now`.
         let _again = write.write_to(transport, &mut self.writer.pool, most);
         let sent = self.connection.write.outgoing.written() - before;
         self.metrics.tally.bytes_sent += sent;
@@ -232,7 +230,7 @@ impl Session<'_> {
 }
 
 impl Connection {
-    /// Queues a frame without copying its payload. It is dropped when the connection does not take any.
+    /// Queues a frame without copying its payload; drops it if the connection takes none.
     pub(super) fn queue_large(
         &mut self,
         kind: FrameKind,
