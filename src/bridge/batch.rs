@@ -137,9 +137,9 @@ impl Batch {
         }
     }
 
-    /// Copies a payload shorter than `large`; a longer one keeps its allocation.
+    /// Copies a payload shorter than `large`, if there is room; any other keeps its allocation.
     pub fn push_either(&mut self, slot: u32, kind: u8, aux: u16, payload: Vec<u8>, large: usize) {
-        if payload.len() < large {
+        if payload.len() < large && payload.len() <= self.spare().len() {
             self.push_copy(slot, kind, 0, aux, &payload);
         } else {
             self.push_owned(slot, kind, 0, aux, payload);

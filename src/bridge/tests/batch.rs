@@ -104,6 +104,18 @@ fn large_payloads_fill_a_batch_too() {
 }
 
 #[test]
+fn a_payload_for_which_there_is_no_room_keeps_its_allocation() {
+    let mut batch = Batch::new();
+    let room = batch.spare().len();
+    for (len, is_copied) in [(0, true), (room, true), (1, false), (0, true)] {
+        let payload = vec![7; len];
+        let memory = payload.as_ptr();
+        batch.push_either(0, IN_BINARY, 0, payload, usize::MAX);
+        assert_eq!(batch.large.last().is_some_and(|large| large.as_ptr() == memory), !is_copied, "{len}");
+    }
+}
+
+#[test]
 fn charges_of_one_connection_in_a_row_are_one_credit() {
     let mut batch = Batch::new();
     batch.charge(1, 1, 10, 1);

@@ -35,6 +35,18 @@ fn one_buffer_of_the_right_size() {
     assert_eq!(engine.buffered(), 0);
 }
 
+/// F15: where half of a message has come, the rest needs no other memory.
+#[test]
+fn the_end_is_near() {
+    let mut engine = Engine::new();
+    let mut input = hex("82fe 4000 00000000");
+    input.resize(input.len() + 0x2000, 0);
+    feed(&mut engine, &Config::default(), &input[..input.len() - 1]);
+    assert_eq!(engine.buffered(), 0x1fff);
+    feed(&mut engine, &Config::default(), &[0]);
+    assert_eq!(engine.buffered(), 0x4000);
+}
+
 /// F14: empty fragments occupy nothing.
 #[test]
 fn empty_fragments() {
