@@ -99,9 +99,7 @@ pub struct Reactor<C: Consumer> {
     reader: Reader,
     writer: Writer,
     gates: Gates,
-    /// The consumer wants to know when everything that has arrived by now is reported. True: the
-    /// poll has reported since.
-    fence: Option<bool>,
+    fence: Fence,
     ends: Ends,
     metrics: Metrics,
     idling: Idling,
@@ -113,6 +111,15 @@ pub struct Reactor<C: Consumer> {
     read_in: Option<u32>,
     /// The loop's turn in which deadlines were found to have passed.
     swept_in: Option<u32>,
+}
+
+/// The consumer's question whether everything that has arrived by now is reported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fence {
+    None,
+    Asked,
+    /// The poll has reported since, and the turn is not over.
+    Polled,
 }
 
 /// One connection, with the parts of the reactor that it needs.
@@ -164,7 +171,7 @@ impl<C: Consumer> Reactor<C> {
             reader: Reader::new(config.unfinished_budget, now),
             writer: Writer::new(&config),
             gates: Gates::default(),
-            fence: None,
+            fence: Fence::None,
             ends: Ends::default(),
             metrics: Metrics::new(meters),
             idling: Idling::new(config.give_back, now),
@@ -238,7 +245,8 @@ impl<C: Consumer> Reactor<C> {
         self.end_lingering();
         self.end_leaving();
         self.end_topics();
-        if self.fence.take_if(|polled| *polled).is_some() {
+        if self.fence == Fence::Polled {
+            self.fence = Fence::None;
             self.consumer.on_fence();
         }
         self.hand_over();

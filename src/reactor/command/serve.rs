@@ -11,7 +11,7 @@ use crate::bridge::room::Lent;
 
 use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
-use crate::reactor::{Command, Consumer, Reactor};
+use crate::reactor::{Command, Consumer, Fence, Reactor};
 
 #[derive(Default)]
 pub(in crate::reactor) struct Asked {
@@ -87,7 +87,7 @@ impl<C: Consumer> Reactor<C> {
             }
             Command::Prepare(id, prepared) => self.messages.prepare(id, prepared),
             Command::Forget(numbers) => self.messages.forget(&numbers),
-            Command::Fence => self.fence = Some(false),
+            Command::Fence => self.fence = Fence::Asked,
             Command::Stop => self.stopping = true,
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
             Command::Join { id, config } => self.on_join(id, config),

@@ -34,11 +34,16 @@ pub enum Pressure {
 ///
 /// ```text
 /// on_turn_begin
-///   a read   pressure -> spare -> the system call -> claim -> next_event and on_..., for each event
+///   listener refuses -> on_refused, on_listener_closed
+///   a read   on_received, pressure -> spare -> the system call -> claim -> next_event and on_..., for each event
 ///            -> keep, if the last frame is cut off, or release
 ///   a write  on_settled -> on_sent -> on_drain
-///   an end   on_settled -> on_sent -> on_closed
-/// on_turn_end -> on_tally
+///   topics   on_published, on_topic
+///   an end   on_closing, on_settled -> on_sent -> on_closed
+/// on_fence -> on_turn_end -> on_tally
+///
+/// on_turn_end hands over what there is. It is also called before the wait, and before a report that
+/// belongs to no read.
 ///
 /// of one connection
 ///   asks -> on_request, if that is true -> on_open -> frames as they came
