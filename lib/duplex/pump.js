@@ -25,6 +25,7 @@ const {
   STREAM_DRAINED,
   STREAM_ENDED,
   STREAM_FULL,
+  STREAM_HUNG_UP,
 } = require('../base/layout');
 const { unshared } = require('../base/views');
 
@@ -129,8 +130,11 @@ class Pump {
     this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
   }
 
+  /** The stream may have more before its end: then that is reported when it is read. */
   look() {
-    if (this.life === LIVE && !this.hasEnded && this.socket._readableState.ended) this.ended();
+    if (this.life !== LIVE || this.hasEnded || !this.socket._readableState.ended) return;
+    this.hasEnded = true;
+    this.report(STREAM_HUNG_UP);
   }
 
   stopLooking() {

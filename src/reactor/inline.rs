@@ -36,6 +36,8 @@ pub enum PipeEvent {
     /// It takes no more bytes for now.
     Full,
     Drained,
+    /// Its peer has ended its side, and chunks before that end may still come.
+    HungUp,
     Ended,
     Closed,
 }
@@ -133,10 +135,12 @@ impl<C: Consumer> Reactor<C> {
                 pipe.set_taking(true);
                 return self.on_writable(id.slot);
             }
-            PipeEvent::Ended => PeerSide::HungUp,
+            PipeEvent::HungUp | PipeEvent::Ended => PeerSide::HungUp,
             PipeEvent::Closed => PeerSide::Dead,
         };
-        pipe.on_end(event == PipeEvent::Closed);
+        if event != PipeEvent::HungUp {
+            pipe.on_end(event == PipeEvent::Closed);
+        }
         self.on_hang_up(id.slot);
         self.on_peer(id.slot, seen);
     }
