@@ -112,13 +112,15 @@ function hasConnection(ws) {
  */
 function command(ws, kind) {
   if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
+  const stream = streamOf(ws);
+  if (stream !== null && kind === OUT_TERMINATE) {
+    // Visible at once, as in ws.
+    outbox.sendNow(() => outbox.pushEmpty(ws._slot, ws._generation, kind));
+    return;
+  }
   outbox.pushEmpty(ws._slot, ws._generation, kind);
   outbox.handOver();
-  const stream = streamOf(ws);
-  if (stream === null) return;
-  stream.command(kind);
-  // Visible at once, as in ws.
-  if (kind === OUT_TERMINATE) outbox.flush();
+  stream?.command(kind);
 }
 
 /** Calls callbacks in order, all of them even if one throws. @type {(callbacks: Function[], next: number, error?: Error) => void} */

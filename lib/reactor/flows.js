@@ -157,8 +157,18 @@ function pumpOf(slot) {
 
 /** @type {(pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block) => void} */
 function run(pump, kind, sent, start, length, block) {
-  if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
-  else pump?.flow(kind);
+  try {
+    if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
+    else pump?.flow(kind);
+  } catch (error) {
+    // A stream may have methods of a program. What others are to do is done all the same.
+    if (!rethrows(error)) process.nextTick(fail, error);
+  }
+}
+
+/** @param {unknown} error */
+function fail(error) {
+  throw error;
 }
 
 /**
