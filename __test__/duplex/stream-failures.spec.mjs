@@ -150,3 +150,20 @@ test('destroy() of a stream throws: terminate() does, and no other stream is aff
   await closed;
   t.deepEqual(reports, [null, failure, failure]);
 });
+
+test('a stream that sends more while it is written to: bufferedAmount counts all', (t) => {
+  let isFirst = true;
+  const stream = new Duplex({
+    read() {},
+    write() {
+      if (isFirst) ws.send('y'.repeat(1000));
+      isFirst = false;
+    },
+  });
+  const ws = attach(stream, { isServer: true });
+  ws.send(Buffer.alloc(20_000));
+  // The stream takes no more: the reactor keeps it.
+  ws.send('x'.repeat(3000));
+  t.is(ws.bufferedAmount, 4 + 20_000 + 4 + 1000 + 4 + 3000);
+  stream.destroy();
+});

@@ -254,7 +254,8 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     const isRoomy = this.writableLength + bytes.length < this.writableHighWaterMark;
     if (!isRoomy) this._drains++;
     const wantsCall = !isRoomy || typeof callback === 'function';
-    this._owner._accepted += push(this._owner, OUT_WRITE, bytes, wantsCall ? written.bind(null, this, !isRoomy, callback) : undefined);
+    const length = push(this._owner, OUT_WRITE, bytes, wantsCall ? written.bind(null, this, !isRoomy, callback) : undefined);
+    this._owner._accepted += length;
     return isRoomy;
   }
 

@@ -22,7 +22,9 @@ function post(ws, tag, data, callback) {
   // Any stream but one of Node's is written to at once, as in ws.
   if (isOther(ws)) {
     outbox.sendNow(() => {
-      ws._accepted += frameBytes(push(ws, tag, data, callback)) + more;
+      // First: the stream may send more before this returns.
+      const length = push(ws, tag, data, callback);
+      ws._accepted += frameBytes(length) + more;
     });
     return;
   }
