@@ -116,8 +116,8 @@ class Pump {
     try {
       return take(this.ws, unshared(chunk));
     } catch {
-      // Not bytes: that ends this connection and nothing else.
-      this.socket.destroy();
+      // Not bytes: that ends this connection and nothing else. What is behind it has no beginning.
+      this.ws.terminate();
       return true;
     }
   }
