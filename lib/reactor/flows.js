@@ -140,6 +140,10 @@ function act() {
       waiting = [];
       for (const { block, kind, length, pump, sent, start } of list) run(pump, kind, sent, start, length, block);
       if (waiting.length !== 0 || !wantsMemory) continue;
+      // A stream that was written to may have made calls that leave more to do: its bytes are in the memory before.
+      state.calls.pour();
+      collect();
+      if (waiting.length !== 0) continue;
       wantsMemory = false;
       renew();
       collect();
