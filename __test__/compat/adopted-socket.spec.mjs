@@ -71,6 +71,10 @@ test('write() and end() of the socket: raw bytes in order, callbacks, finish', a
   socket.write('b');
   socket.end(frame(1, '').subarray(0, 0));
   await Promise.all([written, once(socket, 'finish')]);
+  // destroySoon() looks at it.
+  t.true(socket.writableFinished);
+  const { code } = await new Promise((resolve) => socket.end(resolve));
+  t.is(code, 'ERR_STREAM_ALREADY_FINISHED');
   await raw.closed();
   t.is(await frames(raw, 6), '810161' + '810162');
 });

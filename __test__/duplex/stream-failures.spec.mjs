@@ -5,7 +5,8 @@ import { Duplex } from 'node:stream';
 
 import test from 'ava';
 
-import { implementation } from '../helpers/impl.mjs';
+import { nextEvents } from '../helpers/clients.mjs';
+import { implementation, isReference } from '../helpers/impl.mjs';
 import { attach, pipe, pipePair, tlsPair } from '../helpers/streams.mjs';
 
 const failure = new Error('of the stream');
@@ -109,4 +110,60 @@ test('in a handler: what it throws is its own', async (t) => {
   client.send('x');
   await thrown;
   t.deepEqual((await Promise.all(arriving)).map(([data]) => String(data)), ['answer', 'from a handler']);
+});
+
+test('destroy() of a stream throws: terminate() does, and no other stream is affected', async (t) => {
+  const others = [await tlsPair(t), await tlsPair(t)];
+  const stream = Object.assign(new Duplex({ read() {}, write: (chunk, encoding, callback) => callback() }), {
+    destroy() {
+      throw failure;
+    },
+  });
+  const ws = attach(stream, { isServer: false });
+  const arriving = others.map(({ client }) => nextEvents(client, 'message', 3));
+  for (const text of ['first of its tick', 'before']) for (const other of others) other.ws.send(text);
+  t.is(t.throws(() => ws.terminate()), failure);
+  for (const other of others) other.ws.send('behind');
+  for (const messages of await Promise.all(arriving)) {
+    t.deepEqual(messages.map(([data]) => String(data)), ['first of its tick', 'before', 'behind']);
+  }
+  delete stream.destroy;
+  stream.destroy();
+});
+
+// In ws a stream has all bytes at once, and Node reports nothing of those that it has not written.
+(isReference ? test.skip : test)('a stream throws when it takes bytes again: their callbacks get that', async (t) => {
+  const written = [];
+  const stream = new Duplex({
+    read() {},
+    writableHighWaterMark: 16,
+    write(chunk, encoding, callback) {
+      if (written.push(callback) > 1) throw failure;
+    },
+  });
+  const ws = attach(stream, { isServer: false });
+  const reports = [];
+  for (const text of ['x'.repeat(20), 'y', 'z']) ws.send(text, (error) => reports.push(error));
+  ws.on('error', () => {});
+  const closed = once(ws, 'close');
+  written[0]();
+  await closed;
+  t.deepEqual(reports, [null, failure, failure]);
+});
+
+test('a stream that sends more while it is written to: bufferedAmount counts all', (t) => {
+  let isFirst = true;
+  const stream = new Duplex({
+    read() {},
+    write() {
+      if (isFirst) ws.send('y'.repeat(1000));
+      isFirst = false;
+    },
+  });
+  const ws = attach(stream, { isServer: true });
+  ws.send(Buffer.alloc(20_000));
+  // The stream takes no more: the reactor keeps it.
+  ws.send('x'.repeat(3000));
+  t.is(ws.bufferedAmount, 4 + 20_000 + 4 + 1000 + 4 + 3000);
+  stream.destroy();
 });

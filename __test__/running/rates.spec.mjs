@@ -178,6 +178,19 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.true(timers.every((timer) => timer._destroyed));
   });
 
+  // A stream that is not read keeps what came before that end.
+  test(`by way of ${way}: the peer ends its side behind more than a stream is read of: nothing is lost`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 400 });
+    const { raw, ws } = await open(t, server);
+    let count = 0;
+    ws.on('message', () => count++);
+    const closed = once(ws, 'close');
+    raw.send(Buffer.concat([...Array.from({ length: 1000 }, () => frame(2, Buffer.alloc(120))), frame(8, Buffer.from([3, 232]))]));
+    raw.end();
+    t.is((await closed)[0], 1000);
+    t.is(count, 1000);
+  });
+
   test(`by way of ${way}: what is not limited costs nothing`, async (t) => {
     const server = await start(t);
     t.is(server._rates, null);

@@ -9,13 +9,13 @@ const { GONE, TERMINATED } = require('../base/bits');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { AUX_SHIFT, OUT_END, OUT_FLAG_ON, OUT_FLAG_RESET, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_TERMINATE, OUT_WRITE } = require('../base/layout');
 const { formatAddress } = require('../connection/address');
-const { push } = require('../connection/post');
+const { callAll, push } = require('../connection/post');
 const { hold, release } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/link');
 const { IdleTimer } = require('./idle-timer');
 
-/** @import { Connection, WebSocket } from '../connection/state' */
+/** @import { Connection, SentCallback, WebSocket } from '../connection/state' */
 
 /** Seconds that a record can carry. */
 const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
@@ -48,6 +48,9 @@ const INITIAL = {
   _idle: null,
   _unreferenced: false,
   _ended: false,
+  /** All has been written, and the end of this side; callbacks of `end()` wait for that. */
+  _finished: false,
+  _enders: null,
   _peerEnded: false,
   _destroyed: false,
   _closed: false,
@@ -98,6 +101,7 @@ function makeStream(socket) {
   Object.defineProperties(writable, {
     ended: { get: () => socket._ended },
     ending: { get: () => socket._ended },
+    finished: { get: () => socket._finished },
     length: { get: () => socket.writableLength },
   });
   Object.defineProperties(readable, {
@@ -207,6 +211,10 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return this._ended;
   }
 
+  get writableFinished() {
+    return this._finished;
+  }
+
   // The reactor reads, so pushed bytes are dropped.
   push() {
     return false;
@@ -254,7 +262,8 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     const isRoomy = this.writableLength + bytes.length < this.writableHighWaterMark;
     if (!isRoomy) this._drains++;
     const wantsCall = !isRoomy || typeof callback === 'function';
-    this._owner._accepted += push(this._owner, OUT_WRITE, bytes, wantsCall ? written.bind(null, this, !isRoomy, callback) : undefined);
+    const length = push(this._owner, OUT_WRITE, bytes, wantsCall ? written.bind(null, this, !isRoomy, callback) : undefined);
+    this._owner._accepted += length;
     return isRoomy;
   }
 
@@ -267,10 +276,10 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
     else if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
     if (data !== undefined && data !== null) this.write(data, encoding);
-    if (callback) this.once('finish', callback);
+    if (typeof callback === 'function') whenFinished(this, /** @type {SentCallback} */ (callback));
     if (this.writable) {
       this._ended = true;
-      push(this._owner, OUT_END, EMPTY_BUFFER, (failed) => failed || this.emit('finish'));
+      push(this._owner, OUT_END, EMPTY_BUFFER, (error) => finished(this, error));
     }
     return this;
   }
@@ -367,6 +376,28 @@ function written(socket, isDrain, callback, error) {
   if (isDrain) socket._drains--;
   if (typeof callback === 'function') callback(error);
   if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
+}
+
+/** @type {(socket: Socket, callback: SentCallback) => void} */
+function whenFinished(socket, callback) {
+  if (socket._finished || socket.destroyed) {
+    const [code, what] = socket._finished ? ['ERR_STREAM_ALREADY_FINISHED', 'finished'] : ['ERR_STREAM_DESTROYED', 'destroyed'];
+    process.nextTick(callback, Object.assign(new Error(`Cannot call end after a stream was ${what}`), { code }));
+  } else {
+    (socket._enders ??= []).push(callback);
+  }
+}
+
+/** This side has ended, or never will. @type {(socket: Socket, error: Error | null) => void} */
+function finished(socket, error) {
+  const callbacks = socket._enders ?? [];
+  socket._finished = error === null;
+  socket._enders = null;
+  try {
+    callAll(callbacks, 0, error ?? undefined);
+  } finally {
+    if (error === null) socket.emit('finish');
+  }
 }
 
 /** Throws as a stream of Node does. @type {(data: unknown, encoding: unknown) => Uint8Array} */

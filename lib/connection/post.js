@@ -18,7 +18,9 @@ function post(ws, tag, data, callback) {
   // As in ws, a stream that is not Node's is written to at once.
   if (isOther(ws)) {
     outbox.sendNow(() => {
-      ws._accepted += frameBytes(push(ws, tag, data, callback)) + more;
+      // First: the stream may send more before this returns.
+      const length = push(ws, tag, data, callback);
+      ws._accepted += frameBytes(length) + more;
     });
     return;
   }
@@ -103,13 +105,15 @@ function hasConnection(ws) {
 /** Throws a TypeError without a connection: in ws, the socket is null then. @type {(ws: WebSocket, kind: number) => void} */
 function command(ws, kind) {
   if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
+  const stream = streamOf(ws);
+  if (stream !== null && kind === OUT_TERMINATE) {
+    // As in ws, visible at once.
+    outbox.sendNow(() => outbox.pushEmpty(ws._slot, ws._generation, kind));
+    return;
+  }
   outbox.pushEmpty(ws._slot, ws._generation, kind);
   outbox.handOver();
-  const stream = streamOf(ws);
-  if (stream === null) return;
-  stream.command(kind);
-  // As in ws, visible at once.
-  if (kind === OUT_TERMINATE) outbox.flush();
+  stream?.command(kind);
 }
 
 /** Calls all callbacks in order, even if one throws. @type {(callbacks: Function[], next: number, error?: Error) => void} */

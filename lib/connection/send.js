@@ -140,7 +140,9 @@ function sendFrame(ws, list, callback) {
   const last = list.length - 1;
   const send = () => {
     for (const [index, part] of list.entries()) {
-      ws._accepted += push(ws, OUT_WRITE, part, index === last ? callback : undefined);
+      // First: the stream may send more before this returns.
+      const length = push(ws, OUT_WRITE, part, index === last ? callback : undefined);
+      ws._accepted += length;
     }
   };
   if (isOther(ws)) outbox.sendNow(send);

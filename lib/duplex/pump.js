@@ -25,6 +25,7 @@ const {
   STREAM_DRAINED,
   STREAM_ENDED,
   STREAM_FULL,
+  STREAM_HUNG_UP,
 } = require('../base/layout');
 const { unshared } = require('../base/views');
 
@@ -114,8 +115,8 @@ class Pump {
     try {
       return take(this.ws, unshared(chunk));
     } catch {
-      // Not bytes: ends only this connection.
-      this.socket.destroy();
+      // Not bytes: ends only this connection. What follows has no beginning.
+      this.ws.terminate();
       return true;
     }
   }
@@ -128,8 +129,11 @@ class Pump {
     this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
   }
 
+  /** The stream may have more before its end: then that is reported when it is read. */
   look() {
-    if (this.life === LIVE && !this.hasEnded && this.socket._readableState.ended) this.ended();
+    if (this.life !== LIVE || this.hasEnded || !this.socket._readableState.ended) return;
+    this.hasEnded = true;
+    this.report(STREAM_HUNG_UP);
   }
 
   stopLooking() {
@@ -146,37 +150,46 @@ class Pump {
 
   /** @type {(block: Block, start: number, length: number, count: number) => void} */
   write(block, start, length, count) {
-    const { socket, ws } = this;
+    const { socket } = this;
     // A program may replace a method at any time.
     const lends = this.lendsMemory && length >= LEAST_LENT && !isScarce() && isNodes(socket);
     const bytes = lends ? viewOf(block, start, length) : copyOf(block, start, length);
+    const report = lends || count !== 0 ? this.reporter(lends ? block : null, count) : undefined;
     let isRoom;
     try {
-      if (!lends && count === 0) {
-        isRoom = socket.write(bytes);
-      } else {
-        const callbacks = count === 0 ? [] : (ws._extra?.callbacks?.splice(0, count) ?? []);
-        if (lends) block.writes++;
-        let isCalled = false;
-        isRoom = socket.write(bytes, (/** @type {Error | null | undefined} */ error) => {
-          // If a write is made in the callback of a failed one, Node first reports that it failed too, then its result.
-          if (isCalled) return;
-          isCalled = true;
-          if (lends) {
-            if (error && this.life === LIVE) this.failed.push(block);
-            else written(block);
-          }
-          callAll(callbacks, 0, error ?? undefined);
-        });
-      }
+      isRoom = report === undefined ? socket.write(bytes) : socket.write(bytes, report);
     } catch (error) {
-      if (!rethrows(error)) socket.destroy(/** @type {Error} */ (error));
+      if (rethrows(error)) return;
+      if (report !== undefined) process.nextTick(report, error);
+      socket.destroy(/** @type {Error} */ (error));
       return;
     }
     if (!isRoom && !this.isFull && this.life === LIVE) {
       this.isFull = true;
       this.report(STREAM_FULL);
     }
+  }
+
+  /**
+   * To be called when a write has ended: with the memory that it has, and the callbacks of so many sends.
+   *
+   * @type {(block: Block | null, count: number) => (error?: Error | null) => void}
+   */
+  reporter(block, count) {
+    const callbacks = count === 0 ? [] : (this.ws._extra?.callbacks?.splice(0, count) ?? []);
+    if (block !== null) block.writes++;
+    let isCalled = false;
+    return (error) => {
+      // For a write that is made in the callback of one that failed, Node first reports that it
+      // failed too, and then how it went.
+      if (isCalled) return;
+      isCalled = true;
+      if (block !== null) {
+        if (error && this.life === LIVE) this.failed.push(block);
+        else written(block);
+      }
+      callAll(callbacks, 0, error ?? undefined);
+    };
   }
 
   /** @param {number} kind One of `FLOW_` */

@@ -133,6 +133,10 @@ function act() {
       waiting = [];
       for (const { block, kind, length, pump, sent, start } of list) run(pump, kind, sent, start, length, block);
       if (waiting.length !== 0 || !wantsMemory) continue;
+      // A stream that was written to may have made calls that leave more to do: its bytes are in the memory before.
+      state.calls.pour();
+      collect();
+      if (waiting.length !== 0) continue;
       wantsMemory = false;
       renew();
       collect();
@@ -150,8 +154,18 @@ function pumpOf(slot) {
 
 /** @type {(pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block) => void} */
 function run(pump, kind, sent, start, length, block) {
-  if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
-  else pump?.flow(kind);
+  try {
+    if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
+    else pump?.flow(kind);
+  } catch (error) {
+    // A stream may have methods of a program. What others are to do is done all the same.
+    if (!rethrows(error)) process.nextTick(fail, error);
+  }
+}
+
+/** @param {unknown} error */
+function fail(error) {
+  throw error;
 }
 
 /** Calls `flush`, and throws what a stream throws: in ws, `send()` does. @param {() => void} flush */

@@ -22,7 +22,7 @@ use crate::bridge::layout::{
     DRAINED_STREAMS, DRAINED_TURN, FLOW_DESTROY, FLOW_END, FLOW_RESET, FLOW_RESUME, FLOW_SENT_SHIFT,
     FLOW_WORDS, FLOW_WRITE, FLOWS, FLOWS_FREE, FLOWS_WAIT, FLOWS_WANT_MEMORY, FLUSHED_BYTES, FLUSHED_MIXED,
     FLUSHED_NEXT, LENT_ID, MAX_RECORDS, MOST_FLOWS, PUMPED, RECORD_WORDS, STREAM_DRAINED, STREAM_ENDED,
-    STREAM_FULL, STREAMS_WAIT,
+    STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
@@ -245,6 +245,7 @@ impl Crossing {
         let event = match event {
             STREAM_FULL => PipeEvent::Full,
             STREAM_DRAINED => PipeEvent::Drained,
+            STREAM_HUNG_UP => PipeEvent::HungUp,
             STREAM_ENDED => PipeEvent::Ended,
             _ => PipeEvent::Closed,
         };

@@ -34,6 +34,8 @@ const WORTH_OWNING: usize = 4 << 10;
 pub enum PipeEvent {
     Full,
     Drained,
+    /// Its peer has ended its side, and chunks before that end may still come.
+    HungUp,
     Ended,
     Closed,
 }
@@ -123,10 +125,12 @@ impl<C: Consumer> Reactor<C> {
                 pipe.set_taking(true);
                 return self.on_writable(id.slot);
             }
-            PipeEvent::Ended => PeerSide::HungUp,
+            PipeEvent::HungUp | PipeEvent::Ended => PeerSide::HungUp,
             PipeEvent::Closed => PeerSide::Dead,
         };
-        pipe.on_end(event == PipeEvent::Closed);
+        if event != PipeEvent::HungUp {
+            pipe.on_end(event == PipeEvent::Closed);
+        }
         self.on_hang_up(id.slot);
         self.on_peer(id.slot, seen);
     }

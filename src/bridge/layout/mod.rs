@@ -94,9 +94,11 @@ layout! {
     /// The stream takes no more bytes for now.
     STREAM_FULL: u32 = 0;
     STREAM_DRAINED: u32 = 1;
-    /// By the peer.
-    STREAM_ENDED: u32 = 2;
-    STREAM_CLOSED: u32 = 3;
+    /// The peer has ended its side; bytes before that end may still come.
+    STREAM_HUNG_UP: u32 = 2;
+    /// By the peer, and nothing more comes.
+    STREAM_ENDED: u32 = 3;
+    STREAM_CLOSED: u32 = 4;
     /// Write bytes to the stream, in lent memory.
     FLOW_WRITE: u32 = 0;
     FLOW_END: u32 = 1;
