@@ -146,6 +146,36 @@ fn one_that_is_refused_behind_its_answer_ends() {
 }
 
 #[test]
+fn one_that_is_terminated_before_has_its_answer() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    js.send(identify(&batch), OUT_TERMINATE, 0, 0, b"");
+    client.expect_text(SWITCHED);
+    js.nothing_came(&client);
+    js.give_back(batch);
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+    client.expect_end();
+}
+
+#[test]
+fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
+    for kind in [OUT_TERMINATE, OUT_END] {
+        let (js, mut client, id) = opened();
+        if kind == OUT_END {
+            client.end();
+            assert_eq!(js.records(1)[0].kind, IN_END);
+        }
+        js.send(id, kind, 0, 0, b"");
+        let batch = js.take();
+        assert_eq!(batch.records[0].kind().0, IN_CLOSED);
+        js.nothing_came(&client);
+        js.give_back(batch);
+        client.expect_end();
+    }
+}
+
+#[test]
 fn nobody_waits_for_a_reactor_that_stops() {
     let js = start();
     let mut client = js.ask();
