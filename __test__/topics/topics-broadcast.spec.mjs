@@ -1,7 +1,6 @@
 // broadcast(): a message to all connections of a server, which are
 // members of a topic without a name.
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 
@@ -184,17 +183,3 @@ for (const [how, say] of Object.entries(SAID)) {
     t.deepEqual(records, [1, 1]);
   });
 }
-
-test('a server that listens has the connections of handleUpgrade() among its clients, too', async (t) => {
-  const { server, all } = await openRoom(t, 'port', 1);
-  const http = createServer().on('upgrade', (request, socket, head) => {
-    server.handleUpgrade(request, socket, head, (ws) => server.emit('connection', ws, request));
-  });
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  t.teardown(() => http.close());
-  all.push(await join(t, { __proto__: server, address: () => http.address() }));
-  t.is(server.broadcast('to both'), 2);
-  t.is(server.clients.size, 2);
-  t.deepEqual(await heardBy(...all), [['to both'], ['to both']]);
-});
