@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
-import { connect, frame, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
+import { connect, frame, openPair, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
 import { upgradeRequest } from './helpers/raw-client.mjs';
 
@@ -40,6 +40,22 @@ test('clients: one whose socket is gone stays until its messages have been deliv
   t.deepEqual(await seen, [ws]);
   await closed;
   t.is(server.clients.size, 0);
+});
+
+test('close: waits for the clients, and reports once', async (t) => {
+  const { server, ws, client } = await openPair(t);
+  const calls = [];
+  server.on('close', () => calls.push('event'));
+  const closed = new Promise((resolve) => {
+    server.close((...args) => calls.push('first', ...args));
+    server.close(() => resolve(calls.push('second')));
+  });
+  t.is(server.address(), null);
+  t.deepEqual(calls, []);
+  t.is(ws.readyState, 1);
+  client.close();
+  await closed;
+  t.deepEqual(calls, ['event', 'first', 'second']);
 });
 
 test('close: in the turn of its making', async (t) => {

@@ -77,6 +77,30 @@ test('bytes are copied when it is prepared; options are those of prepare', async
   t.false(isBinary);
 });
 
+test('callbacks, bufferedAmount, and a connection that is closed', async (t) => {
+  const server = await startServer(t);
+  const { ws, client } = await connect(t, server);
+  const message = prepare('x'.repeat(1000));
+  const sent = new Promise((resolve) => ws.send(message, resolve));
+  t.is(ws.bufferedAmount, 1004);
+  t.falsy(await sent);
+  t.is(ws.bufferedAmount, 0);
+  client.close();
+  await once(ws, 'close');
+  const error = await new Promise((resolve) => ws.send(message, resolve));
+  t.regex(error.message, /not open/);
+  t.is(ws.bufferedAmount, 1000);
+});
+
+test('behind a Blob it waits', async (t) => {
+  const server = await startServer(t);
+  const { ws, client } = await connect(t, server);
+  const received = nextEvents(client, 'message', 2);
+  ws.send(new Blob(['blob']));
+  ws.send(prepare('behind'));
+  t.deepEqual((await received).map(([data]) => data.toString()), ['blob', 'behind']);
+});
+
 test('what cannot be prepared', (t) => {
   t.throws(() => prepare({}), { instanceOf: TypeError, code: 'ERR_INVALID_ARG_TYPE' });
   t.throws(() => prepare(new Blob(['x'])), { instanceOf: TypeError });

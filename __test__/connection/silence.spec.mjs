@@ -1,5 +1,4 @@
-// pingInterval and idleTimeout, on every way in. Both together: close-cause.spec.mjs, and
-// src/reactor/tests/connection/silence.rs.
+// pingInterval and idleTimeout, on every way in. Both together: close-cause.spec.mjs.
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 

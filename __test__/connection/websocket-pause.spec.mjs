@@ -4,7 +4,7 @@ import net from 'node:net';
 
 import test from 'ava';
 
-import { connect, frame, openRaw } from '../helpers/clients.mjs';
+import { connect, frame, openPair, openRaw } from '../helpers/clients.mjs';
 import { isReference, startServer } from '../helpers/impl.mjs';
 import { upgradeRequest, RawClient } from '../helpers/raw-client.mjs';
 import { WAYS } from '../helpers/ways.mjs';
@@ -69,6 +69,24 @@ ownOnly('pause: a reset behind something unread is learnt by sending', async (t)
   await closed;
   t.deepEqual(log, [1006]);
   t.true(ws.isPaused);
+});
+
+test('allowSynchronousEvents: false loses nothing, with pauses between', async (t) => {
+  const { ws, client } = await openPair(t, { allowSynchronousEvents: false });
+  // More than wait in JavaScript at a time.
+  const count = 6000;
+  const received = [];
+  const closed = once(ws, 'close');
+  ws.on('message', (data) => {
+    received.push(Number(data));
+    if (received.length % 500 !== 0) return;
+    ws.pause();
+    setImmediate(() => ws.resume());
+  });
+  for (let index = 0; index < count; index++) client.send(String(index));
+  client.close(1000);
+  await closed;
+  t.deepEqual(received, [...Array(count).keys()]);
 });
 
 test('pause: a closing handshake that takes too long ends with the close frame that nobody has read', async (t) => {

@@ -32,6 +32,7 @@ const FIXED = [
   'permessage-deflate;client_max_window_bits=10;\tserver_no_context_takeover', 'Permessage-Deflate',
   'permessage-deflate; client_max_window_bits, permessage-deflate',
   'permessage-deflate; client_max_window_bits=99999999999', 'permessage-deflate; client_max_window_bits=',
+  'permessage-deflate; server_no_context_takeover=1', 'permessage-deflate; client_max_window_bits=0xb',
 ];
 
 const PARAMS = [

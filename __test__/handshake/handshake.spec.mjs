@@ -106,6 +106,7 @@ rows('h09', {}, [
 
 rows('h11', {}, [
   ['two Hosts', upgradeRequest({ Host: ['a', 'b'] }), accepted()],
+  ['empty lines before it', `\r\n\r\n${upgradeRequest()}`, accepted()],
   ['two versions', upgradeRequest({ 'Sec-WebSocket-Version': ['13', '13'] }), VERSION],
   ['two Upgrades', upgradeRequest({ Upgrade: ['websocket', 'websocket'] }), UPGRADE],
   ['a folded header', upgradeRequest({ extra: 'X-A: b\r\n c\r\n' }), BAD_HTTP],

@@ -9,8 +9,10 @@ import test from 'ava';
 
 import { frame, frames, nextEvents } from '../helpers/clients.mjs';
 import { NO_PAGE, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
-import { WebSocketServer } from '../helpers/impl.mjs';
+import { WebSocketServer, isReference } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+
+const ownOnly = isReference ? test.skip : test;
 
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
   const { server, wss } = await start(t);
@@ -66,6 +68,53 @@ test('a head of any length given to handleUpgrade comes before what the socket h
   raw.send(frame(1, 'message 70001'));
   const messages = await done;
   t.true(messages.every(([data], i) => data.toString() === `message ${i}`));
+});
+
+// In ws each server refuses requests for another one: it writes the refusal between the frames.
+ownOnly('several WebSocketServers of one HTTP server, each for its path, and one is closed', async (t) => {
+  const server = await startHttp(t);
+  const [a, b] = ['/a', '/b'].map((path) => new WebSocketServer({ server, path }));
+  for (const wss of [a, b]) wss.on('connection', (ws) => ws.send(wss.options.path));
+  const greeting = async (path) => String((await once(open(t, server, path), 'message'))[0]);
+  const refused = async (path) => {
+    const raw = await RawClient.connect(t, server.address().port);
+    raw.send(upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
+    t.true((await raw.closed()).startsWith('HTTP/1.1 400 '), path);
+  };
+  t.is(await greeting('/a?x'), '/a');
+  t.is(await greeting('/b'), '/b');
+  await refused('/c');
+  a.close();
+  t.is(await greeting('/b'), '/b');
+  await refused('/a');
+});
+
+test('close() takes its listeners off, leaves the HTTP server alone, and waits for the clients', async (t) => {
+  const { client, server, wss } = await openPair(t);
+  let closed = false;
+  wss.close((error) => {
+    t.is(error, undefined);
+    closed = true;
+  });
+  t.deepEqual(['error', 'upgrade'].map((event) => server.listenerCount(event)), [0, 0]);
+  t.deepEqual(await get(server, '/'), { statusCode: 200, body: 'home' });
+  t.false(closed);
+  client.close();
+  await once(wss, 'close');
+  t.true(closed);
+});
+
+test('close() without clients, or without knowing them, is done in the next tick', async (t) => {
+  for (const options of [{}, { clientTracking: false }]) {
+    const { wss } = await openPair(t, { ...options });
+    for (const ws of wss.clients ?? []) ws.terminate();
+    while (wss.clients?.size) await turn();
+    const order = [];
+    wss.close(() => order.push('close'));
+    process.nextTick(() => order.push('tick'));
+    await turn();
+    t.deepEqual(order, ['close', 'tick']);
+  }
 });
 
 test('the HTTP server counts upgraded sockets, and close() of it waits for them', async (t) => {

@@ -139,6 +139,16 @@ function limits(start) {
       t.is((await once(client, 'close'))[0], 1007);
     });
   }
+
+  test('a handshake that JavaScript decides about is negotiated too', async (t) => {
+    const server = await start(t, { perMessageDeflate: { threshold: 0 }, verifyClient: () => true });
+    const headers = once(server, 'headers');
+    echo(server);
+    const { ws, client } = await connect(t, server);
+    t.true((await headers)[0].includes('Sec-WebSocket-Extensions: permessage-deflate'));
+    t.is(ws.extensions, 'permessage-deflate');
+    t.is(String((await echoed(client, json(9000))).received), json(9000));
+  });
 }
 
 /** All of them, for servers that `start(t, options)` starts. */

@@ -103,6 +103,16 @@ test.serial('requests that the reactor answers by itself', async (t) => {
   t.deepEqual(counts(delta), expected);
 });
 
+test.serial('bytesWaiting: what a client does not read', async (t) => {
+  const { client, server, ws } = await openPair(t);
+  client.pause();
+  ws.send(Buffer.alloc(32 * 1024 * 1024));
+  t.true(server.metrics().bytesWaiting > 0);
+  client.resume();
+  await new Promise((resolve) => ws.send('', resolve));
+  t.is(server.metrics().bytesWaiting, 0);
+});
+
 /** The counts of histograms, and of the ways in which connections pause. */
 function counts({ reactors: { batch, delay, handshake, pause, ratio, roundTrip, turn } }) {
   const all = { batch, delay, handshake, ratio, roundTrip, turn, ...pause };

@@ -147,6 +147,16 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     t.deepEqual([server.publish('acts', 'x'), server.broadcast('x'), [...server.topics()]], [0, 0, []]);
   });
 
+  test(`${way}: a receipt`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    for (const { ws } of all) ws.subscribe('room');
+    const { sent, queued, ...receipt } = await server.publish('room', 'x'.repeat(100), { receipt: true, except: all[0].ws });
+    t.is(sent + queued, 2);
+    t.deepEqual(receipt, { matched: 2, dropped: 0, bytes: 2 * 102, position: null });
+    const none = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
+    t.deepEqual(await server.publish('none', 'x', { receipt: true }), none);
+  });
+
   test(`${way}: 'topic' is emitted for the first and behind the last, in order`, async (t) => {
     const { server, all } = await openRoom(t, way, 2);
     const events = [];

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
+use crate::reactor::tests::client::SWITCHED;
 use crate::reactor::tests::server::{bind, reactor};
 use crate::reactor::tests::turns::{idle_for, until};
 use crate::reactor::tests::*;
@@ -61,6 +62,35 @@ fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
     until(&mut reactor, |reactor| reactor.openings.leaving.is_empty());
     assert_eq!(seen.try_iter().map(|(_, seen)| seen).collect::<Vec<_>>(), [Seen::ListenerClosed(0)]);
     assert_eq!(reactor.connections(), 8);
+}
+
+#[test]
+fn a_listener_that_leaves_takes_those_that_have_come() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    reactor.run_once(Some(Duration::ZERO)).unwrap();
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    reactor.handle().submit(Command::Leave(0)).unwrap();
+    let mut reported = Vec::new();
+    until(&mut reactor, |_| {
+        reported.extend(seen.try_iter().map(|(_, seen)| seen));
+        reported.len() == 2
+    });
+    assert_eq!(reported, [Seen::Open("/".into()), Seen::ListenerClosed(0)]);
+    client.expect_text(SWITCHED);
+}
+
+/// No event may come for a long time, and the caller of drain waits for the report.
+#[test]
+fn a_listener_that_nobody_has_come_to_leaves_at_once() {
+    let (mut reactor, _, seen) = reactor(Setup::default());
+    let handle = reactor.handle();
+    // The reactor does not sleep yet, so this does not wake it.
+    handle.submit(Command::Leave(0)).unwrap();
+    let thread = std::thread::spawn(move || reactor.run());
+    assert_eq!(seen.recv_timeout(PATIENCE).map(|(_, seen)| seen), Ok(Seen::ListenerClosed(0)));
+    handle.submit(Command::Stop).unwrap();
+    thread.join().unwrap().unwrap();
 }
 
 #[test]

@@ -1,8 +1,11 @@
-//! A connection that is not read: its peer is held back.
+//! A connection that is not read: its peer is held back. A peer that does not read.
 
 use std::io::{ErrorKind, Write};
 
-use crate::bridge::layout::{OUT_PAUSE, OUT_RESUME};
+use crate::bridge::layout::{
+    OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE, OUT_TEXT,
+};
+use crate::reactor::ListenerConfig;
 use crate::reactor::tests::*;
 
 /// R13.
@@ -43,4 +46,25 @@ fn pause_holds_the_peer_back_and_resume_loses_nothing() {
         assert_eq!(server.next(), Seen::Binary(vec![7; 1000]));
     }
     server.expect(&[Seen::End, Seen::Closed]);
+}
+
+#[test]
+fn what_terminate_still_writes_was_sent() {
+    let server = Server::script(Script::on_message(|_, _| {}));
+    let mut client = Client::open(server.address);
+    let id = server.opened();
+    let flags = OUT_FLAG_FIN | OUT_FLAG_WANT_SENT;
+    server.records(id, &[(OUT_TEXT, flags, 0, b"last"), (OUT_TERMINATE, 0, 0, b"")]);
+    client.expect("81 04 'last'");
+    server.expect(&[Seen::Sent(1), Seen::Closed]);
+}
+
+#[test]
+fn f17_without_a_limit_pongs_wait_for_the_peer() {
+    let listener = ListenerConfig { max_pending_auto_pongs: 0, ..ListenerConfig::default() };
+    let server = Server::with(Setup { listener, send_buffer: Some(4 << 10), ..Setup::default() });
+    let mut client = Client::connect_narrow(server.address, 4 << 10).upgrade();
+    client.write(&frame(0x89, Some([0; 4]), &[b'p'; 125]).repeat(2000));
+    let pongs = client.read(127 * 2000);
+    assert!(pongs == frame(0x8a, None, &[b'p'; 125]).repeat(2000));
 }

@@ -7,7 +7,7 @@ use crate::bridge::rates::Rates;
 use crate::engine::ErrorKind;
 use crate::reactor::tests::server::{bind, listen};
 use crate::reactor::tests::*;
-use crate::reactor::{ConnectionId, ListenerConfig};
+use crate::reactor::{ConnectionId, ListenerConfig, ReactorConfig};
 
 fn limited(messages: u32, bytes: u64, closes: bool) -> (Server, Arc<Rates>, Client, ConnectionId) {
     let rates = Arc::new(Rates::new(messages, bytes, closes));
@@ -52,6 +52,16 @@ fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout(
     assert!((1..600).contains(&count), "{count}");
 }
 
+/// The peer waits until its bytes have been read.
+#[test]
+fn a_peer_that_stays_is_read_for_as_long_as_it_takes() {
+    let (server, mut client, _) = opened(slow(100));
+    client.write(&masked(b"x").repeat(20));
+    for _ in 0..20 {
+        assert_eq!(server.next(), Seen::Binary(b"x".to_vec()));
+    }
+}
+
 /// Otherwise a message of fragments without a byte, which takes no token, would be read 6 bytes at a
 /// time.
 #[test]
@@ -88,6 +98,45 @@ fn pings_count_and_bytes_close_too() {
     client.write(&masked(&[7; 100_000]));
     server.expect(&[Seen::Error(ErrorKind::TooManyBytes)]);
     assert_eq!(rates.exceeded(), [0, 1]);
+}
+
+/// What waited for those that are gone counts no more, nor does what has left.
+#[test]
+fn above_the_send_budget_the_one_with_most_is_ended_and_the_others_go_on() {
+    const ANSWER: usize = 64 * ((64 << 10) + 10);
+    let script = Script::on_message(|session, _| {
+        (0..64).for_each(|_| session.send(crate::engine::MessageKind::Binary, true, &[7; 64 << 10]));
+    });
+    let listener = ListenerConfig { high_water_mark: usize::MAX, ..ListenerConfig::default() };
+    let reactor = ReactorConfig { send_budget: 24 << 20, ..ReactorConfig::default() };
+    let server = Server::with(Setup { script, listener, reactor, send_buffer: Some(64 << 10) });
+    let open = || (Client::connect_narrow(server.address, 64 << 10).upgrade(), server.opened());
+    let asked = (masked(b"x"), Seen::Binary(b"x".to_vec()));
+    let ask = |client: &mut Client| {
+        client.write(&asked.0);
+        assert_eq!(server.next(), asked.1);
+    };
+    let mut gone: Vec<_> = std::iter::repeat_with(open).take(5).collect();
+    gone.iter_mut().for_each(|(client, _)| ask(client));
+    for (client, _) in gone {
+        client.reset();
+        assert_eq!(server.next(), Seen::Closed);
+    }
+    let (mut reader, _) = open();
+    for _ in 0..5 {
+        (0..3).for_each(|_| ask(&mut reader));
+        reader.read(3 * ANSWER);
+    }
+    let (mut stuck, id) = open();
+    ask(&mut reader);
+    for _ in 0..12 {
+        use std::io::Write;
+        if stuck.0.write_all(&asked.0).is_err() || server.next_of() != (id, asked.1.clone()) {
+            break;
+        }
+    }
+    while server.next_of() != (id, Seen::Closed) {}
+    reader.read(ANSWER);
 }
 
 /// R06: a refused peer that stays is given time to read the reason, but only a limited number of

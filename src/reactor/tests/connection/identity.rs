@@ -9,6 +9,26 @@ use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;
 
 #[test]
+fn o09_a_slot_that_is_used_again_has_another_generation_and_stale_commands_hit_nobody() {
+    let server = Server::echo();
+    let first = Client::open(server.address);
+    let old = server.opened();
+    first.reset();
+    assert_eq!(server.next_of(), (old, Seen::Closed));
+    // One canary more, so that the slot's quarantine is over when the slot is needed.
+    let (mut second, mut third) = (Client::open(server.address), Client::open(server.address));
+    let ids = [server.opened(), server.opened()];
+    assert!(ids.iter().any(|id| id.slot == old.slot && id.generation != old.generation), "{old:?} {ids:?}");
+    server.handle.send(old, MessageKind::Text, b"for the dead").unwrap();
+    server.handle.terminate(old).unwrap();
+    server.handle.close(old, None, b"").unwrap();
+    for (client, text) in [(&mut second, "81 81 00000000 'b'"), (&mut third, "81 81 00000000 'c'")] {
+        client.send(text);
+        assert_eq!(client.read(3)[..2], [0x81, 1]);
+    }
+}
+
+#[test]
 fn o09_commands_for_slots_that_never_were_are_ignored() {
     let server = Server::echo();
     for slot in [5, 1 << 31, u32::MAX] {

@@ -76,6 +76,32 @@ fn records_that_are_cut_off_are_ignored() {
     assert_eq!(texts(&mut stage, &mut clients[0].0, 1), ["still there"]);
 }
 
+/// More topics than are left in a turn.
+#[test]
+fn a_connection_that_closes_leaves_all_its_topics() {
+    const TOPICS: u32 = 1500;
+    let (mut stage, mut clients) = stage(1, 3);
+    for topic in 2..TOPICS {
+        stage.topic(topic, PLAIN);
+        clients.iter().for_each(|(_, id)| stage.join(*id, topic));
+    }
+    stage.settle();
+    clients.remove(1).0.reset();
+    while !stage.reported.iter().any(|it| it.kind == IN_CLOSED) {
+        stage.turn();
+    }
+    while !stage.reactors[0].topics.leaving.is_empty() {
+        stage.turn();
+    }
+    assert!(stage.reactors[0].topics.topics.values().all(|topic| topic.members.len() == 2));
+    (1..TOPICS)
+        .for_each(|topic| stage.about(OUT_PUBLISH, topic, OUT_FLAG_FIN, PUBLISH_TEXT, b"to those that stay"));
+    stage.settle();
+    for (client, _) in &mut clients {
+        assert_eq!(texts(&mut stage, client, TOPICS as usize - 1).len(), TOPICS as usize - 1);
+    }
+}
+
 /// A message to more members than a turn serves goes on in the next, and what was asked for behind
 /// it waits. Members that go meanwhile, before and behind the place where it has come to, change
 /// nothing for the others.
