@@ -381,8 +381,10 @@ function written(socket, isDrain, callback, error) {
 /** @type {(socket: Socket, callback: SentCallback) => void} */
 function whenFinished(socket, callback) {
   if (socket._finished || socket.destroyed) {
-    const [code, what] = socket._finished ? ['ERR_STREAM_ALREADY_FINISHED', 'finished'] : ['ERR_STREAM_DESTROYED', 'destroyed'];
-    process.nextTick(callback, Object.assign(new Error(`Cannot call end after a stream was ${what}`), { code }));
+    const error = socket._finished
+      ? Object.assign(new Error('Cannot call end after a stream was finished'), { code: 'ERR_STREAM_ALREADY_FINISHED' })
+      : Object.assign(new Error('Cannot call end after a stream was destroyed'), { code: 'ERR_STREAM_DESTROYED' });
+    process.nextTick(callback, error);
   } else {
     (socket._enders ??= []).push(callback);
   }
