@@ -211,7 +211,9 @@ impl<C: Consumer> Reactor<C> {
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.reader.turn_budget = self.reader.turn_budget.saturating_sub(work);
-                    if len < asked && !is_kept && !to_end && SHORT_READ_IS_LAST {
+                    let is_last = if is_kept { self.is_dry(slot) } else { len < asked && SHORT_READ_IS_LAST };
+                    if is_last && !to_end {
+                        self.assemble(slot, begun);
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
@@ -236,6 +238,16 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         self.assemble(slot, begun);
+    }
+
+    /// Whether nothing more is to be read of a stream, which then goes on. What was read decides whether
+    /// it is greedy: a look in a later turn would find nothing, and make it modest.
+    fn is_dry(&mut self, slot: u32) -> bool {
+        !self.reader.keeps(slot)
+            && self.connections.get_mut(slot).is_some_and(|connection| {
+                connection.transport.as_tcp().is_none()
+                    && matches!(connection.transport.receive(&mut []), Received::Empty)
+            })
     }
 
     /// Bytes that a read has inflated, or handed over if that is more: it may have completed a
