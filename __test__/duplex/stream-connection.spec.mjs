@@ -103,7 +103,7 @@ ownOnly('an engine that fails ends its connection and nothing else', async (t) =
   const seen = eventsOf(ws);
   // The effect of a chunk that is not memory on the native side.
   near.emit('data', 'not bytes');
-  // What is behind it may be the rest of a frame that was lost with it.
+  // The bytes after the lost chunk may be the rest of a frame that began in that chunk.
   near.emit('data', frame(1, 'behind'));
   await closeOf(ws);
   t.deepEqual(seen, [['close', 1006, '']]);

@@ -7,6 +7,7 @@ import test from 'ava';
 import { connect, nextEvents } from '../helpers/clients.mjs';
 import { implementation, isReference, startServer } from '../helpers/impl.mjs';
 
+// Topics are ours: ws has no `subscribe()`.
 const ownOnly = isReference ? test.skip : test;
 
 /** As an upgrade request has them. */

@@ -65,8 +65,8 @@ class Held {
 }
 
 /**
- * A connection's part in topics. `leave`: all topics, joining no other; `lost`: so many messages were missed; `passed`:
- * messages with these offsets never come.
+ * The topics of a connection. `leave()` leaves all of them and joins no other. `lost()` reports that `count` messages were
+ * dropped, `passed()` that the messages from offset `from` to offset `to` will never arrive.
  *
  * @typedef {{ leave(): void, lost(topic: AnyTopic, count: number): void, passed(topic: AnyTopic, from: number, to: number): void }} Membership
  */

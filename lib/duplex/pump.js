@@ -171,7 +171,8 @@ class Pump {
   }
 
   /**
-   * To be called when a write has ended: with the memory that it has, and the callbacks of so many sends.
+   * Makes the callback of a write. The callback releases `block`, which the write uses, and calls the callbacks of the
+   * `count` oldest sends.
    *
    * @type {(block: Block | null, count: number) => (error?: Error | null) => void}
    */

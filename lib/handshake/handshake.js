@@ -25,8 +25,8 @@ const subprotocol = require('./subprotocol');
 
 /**
  * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()` of a server, and
- * `finish()` its `completeUpgrade()`. An HTTP server of Node has the request and its socket; `ReactorHandshake` has
- * those of reactors.
+ * `finish()` its `completeUpgrade()`. The request and its socket come from an HTTP server of Node, or, in
+ * `ReactorHandshake`, from a reactor.
  */
 class Handshake {
   /**

@@ -66,8 +66,8 @@ function endTurn() {
 }
 
 /**
- * Calls the waiting functions, except those of this turn. A handler that runs the event loop comes here again and goes
- * on with the list.
+ * Calls the functions that have waited since an earlier turn. A handler that runs the event loop calls this again, and the
+ * inner call goes on with the list.
  */
 function callDue() {
   if (waiting.length === 0) return;

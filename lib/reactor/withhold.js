@@ -16,7 +16,7 @@ const outbox = require('./outbox');
 
 /** Turns of the event loop after an end: in the first it reaches a client, in the next comes 'close'. */
 const TURNS = 3;
-/** Turns are counted in so many bits. */
+/** The number of a turn has 30 bits. */
 const TURN_MASK = 2 ** 30 - 1;
 /** Milliseconds after which answers wait for no later end: a peer may delay its end by not reading our close frame. */
 const PATIENCE = 2;

@@ -26,7 +26,7 @@ const { Topic } = require('./topic');
  * @typedef {{ tag: number, data: string | Uint8Array, prepared: InstanceType<typeof PreparedMessage> | null }} Message
  */
 
-/** Names of options. Both methods take those of `send()`. */
+/** The options of `broadcast()` and of `publish()`. Both take the options of `send()`, too. */
 const BROADCAST = ['binary', 'compress', 'fin', 'mask', 'except'];
 const PUBLISH = [...BROADCAST, 'key', 'receipt'];
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// Requests about topics with answers for no connection: receipts, and those of history.js.
+// Requests about topics whose answers belong to no connection: receipts and, in history.js, histories.
 
 const { HISTORY_REQUEST, IN_HISTORY, KIND_MASK } = require('../base/layout');
 const { RECEIPT_BYTES, RECEIPT_DROPPED, RECEIPT_MATCHED, RECEIPT_QUEUED, RECEIPT_REQUEST, RECEIPT_SENT } = require('../base/layout');

@@ -18,7 +18,7 @@ pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 /// One gauge per slot, in segments that are allocated when their first slot opens: 32 KiB for 1024
 /// slots.
 pub struct Gauges {
-    /// The gauges of the reactor's own slots, then those of adopted sockets, then of streams.
+    /// The gauges of the reactor's own slots, then of adopted sockets, then of streams.
     segments: Box<[OnceLock<Box<[Gauge]>>]>,
 }
 

@@ -177,7 +177,7 @@ pub(super) fn is_valid(kind: MessageKind, config: &Config, payload: &[u8]) -> bo
 pub(super) struct Kept(pub(super) Vec<u8>);
 
 impl Kept {
-    /// Keeps bytes of a header and returns all that are kept, at most those of the longest header.
+    /// Keeps more bytes of a header, up to [`MAX_HEADER_LEN`] in all, and returns all of them.
     #[cold]
     fn push(&mut self, bytes: &[u8]) -> &[u8] {
         self.0.extend(bytes.iter().take(MAX_HEADER_LEN.saturating_sub(self.0.len())));

@@ -44,7 +44,7 @@ pub(super) struct Reader {
     starved: Starved,
     paced: Paced,
     unfinished: Unfinished,
-    /// Bytes that are read before those of the transport: from after a request, or of a stream.
+    /// Bytes to read before the transport: they followed a request, or came from a stream.
     kept: HashMap<u32, Kept>,
     turn_budget: usize,
     /// Bytes of `turn_budget` that are reserved for greedy connections.

@@ -4,7 +4,7 @@
 //! up: its connection is closed with 1013. A message is as new as its first byte, and grows old
 //! unless it goes on: 8 KiB make it a second newer. So a peer that trickles loses its message
 //! before one that uploads or has just begun. Of equally old messages, to the second, the longest
-//! is given up; those of this second and the last are equally new. So a short one that goes on gets
+//! is given up; messages of this second and of the last are equally new. So a short one that goes on gets
 //! through, however many others do.
 
 #[cfg(test)]

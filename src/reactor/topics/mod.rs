@@ -11,11 +11,11 @@
 //!                     '--> slow members: queued, dropped, kept (latest), or left to the ring
 //!                          (catch-up)
 //!
-//!  a write has made room -> catch_up: kept messages, or those of the ring from an offset on
+//!  a write has made room -> catch_up: kept messages, or messages of the ring from an offset on
 //!  a connection has ended -> leaving: its memberships are taken back, some of them each turn
 //! ```
 //!
-//! Publishing is work like that of any record: when the turn's budget is used up, it goes on in the
+//! A publish uses the turn's budget, as any record does: when the turn's budget is used up, it goes on in the
 //! next turn, and the records after it wait.
 
 mod history;
