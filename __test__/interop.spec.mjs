@@ -3,12 +3,9 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import test from 'ava';
-
-import { urlOf } from './helpers/clients.mjs';
+import { WAYS, test, urlOf } from './helpers/index.mjs';
 import { SIZES } from './helpers/payloads.mjs';
 import { pythonWithWebsockets } from './helpers/python.mjs';
-import { WAYS } from './helpers/ways.mjs';
 
 const run = promisify(execFile);
 const fixture = (name) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));

@@ -11,17 +11,10 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { wsClient } from './helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
-import { OWN_HOST } from './helpers/own-host.mjs';
+import { OWN_HOST, WebSocketServer, isReference, onPosix, ownOnLinux, ownOnPosix, startServer, test, wsClient } from './helpers/index.mjs';
 
 const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
 const { platform } = process;
-const onPosix = platform === 'win32' ? test.skip : test;
-const ownOnLinux = platform === 'linux' && !isReference ? test : test.skip;
-const ownOnPosix = platform === 'win32' || isReference ? test.skip : test;
 
 function folder(t) {
   const path = mkdtempSync(join(tmpdir(), 'reactor-ws-'));

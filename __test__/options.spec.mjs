@@ -1,13 +1,8 @@
 // The options of the server's constructor. Run with WS_IMPL=ws, the same holds for ws.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect, frames, openPair, openRaw } from './helpers/clients.mjs';
-import { isReference, startServer } from './helpers/impl.mjs';
+import { connect, frames, isReference, openPair, openRaw, ownOnly, startServer, test } from './helpers/index.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
-
-const ownOnly = isReference ? test.skip : test;
 
 test('perMessageDeflate: true becomes an object', async (t) => {
   const server = await startServer(t, { perMessageDeflate: true });

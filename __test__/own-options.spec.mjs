@@ -2,12 +2,7 @@
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 
-import test from 'ava';
-
-import { WebSocket, connect, frame } from './helpers/clients.mjs';
-import { WebSocketServer, startServer } from './helpers/impl.mjs';
-import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
-import { WAYS } from './helpers/ways.mjs';
+import { RawClient, WAYS, WebSocket, WebSocketServer, connect, frame, startServer, test, upgradeRequest } from './helpers/index.mjs';
 
 for (const [name, value, type] of [
   ['handshakeTimeout', '100', 'number'],

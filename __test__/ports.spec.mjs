@@ -8,13 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { wsClient } from './helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { WebSocketServer, isReference, onPosix, startServer, test, wsClient } from './helpers/index.mjs';
 
 const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
-const onPosix = process.platform === 'win32' ? test.skip : test;
 
 let pipes = 0;
 

@@ -1,8 +1,6 @@
 // What the programs of differential/scenarios do not show of a connection. Run with WS_IMPL=ws, the same holds for ws.
 
-import test from 'ava';
-
-import { WebSocket, openPair } from './helpers/clients.mjs';
+import { WebSocket, openPair, test } from './helpers/index.mjs';
 
 test('the attributes of events are enumerable', (t) => {
   for (const type of ['open', 'message', 'close', 'error']) {

@@ -2,11 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { Child, MEASURED, repeat } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, MEASURED, repeat, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
 
 const CONNECTIONS = 500;
 const BEHIND = 60 * 1024;

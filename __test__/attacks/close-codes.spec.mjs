@@ -2,20 +2,15 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { connect, frame } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, connect, frame, ownOnly } from '../helpers/index.mjs';
 
 const { prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
-const own = isReference ? test.skip : test;
 
 /** At the edges of what peers may send (RFC 6455, 7.4), and some in between. */
 const CODES = [1000, 1003, 1007, 1014, 3000, 3001, 3999, 4000, 4321, 4998, 4999];
 
 for (const [way, start] of Object.entries(WAYS)) {
-  own(`${way}: clients with codes of their own make no new series`, async (t) => {
+  ownOnly(`${way}: clients with codes of their ownOnly make no new series`, async (t) => {
     const server = await start(t);
     await connect(t, server);
     const series = () => prometheus(server).split('\n').map((line) => line.split(' ')[0]);

@@ -7,13 +7,7 @@ import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { connect, frame, urlOf, wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { Child, RawClient, WAYS, connect, frame, isReference, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
 
 const strace = (...args) => ['strace', '-f', '-qq', '-o', '/dev/null', ...args];
 const [command, ...rest] = strace('-e', 'inject=getppid:error=EPERM', 'true');

@@ -2,10 +2,8 @@
 // uploads of other connections pass all the same.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { Attacked, attack, figures, newcomers } from '../helpers/canary.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { RawClient, test, upgradeRequest } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 const BUDGET = 32 * MIB;

@@ -4,15 +4,9 @@
 // had no answer after 4 s, nor had any of the next 200.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { wsClient } from '../helpers/clients.mjs';
-import { Child } from '../helpers/child.mjs';
-import { isReference } from '../helpers/impl.mjs';
+import { Child, isReference, onPosix, wsClient } from '../helpers/index.mjs';
 
 const COUNT = 100;
-
-const onPosix = process.platform === 'win32' ? test.skip : test;
 
 onPosix('with descriptors used up the excess is closed, and the rest is served', async (t) => {
   const child = new Child(t, 'descriptors.mjs', [isReference ? 'ws' : 'reactor-ws']);

@@ -6,12 +6,7 @@ import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { cert, key } from '../helpers/certificate.mjs';
-import { WebSocket, urlOf } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
-import { closeOf } from '../helpers/streams.mjs';
+import { WebSocket, cert, closeOf, key, startServer, test, urlOf } from '../helpers/index.mjs';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 

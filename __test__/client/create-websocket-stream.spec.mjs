@@ -3,11 +3,7 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-import test from 'ava';
-
-import { openPair } from '../helpers/clients.mjs';
-import { implementation } from '../helpers/impl.mjs';
-import { pipePair, rawPair } from '../helpers/streams.mjs';
+import { implementation, openPair, pipePair, rawPair, test } from '../helpers/index.mjs';
 
 const { WebSocket, createWebSocketStream } = implementation;
 

@@ -2,12 +2,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { frame, frames } from '../helpers/clients.mjs';
+import { RawClient, WebSocketServer, frame, frames, test, upgradeRequest } from '../helpers/index.mjs';
 import { open, openPair, start, startHttp } from '../helpers/http.mjs';
-import { WebSocketServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 test('the socket that was seen before the upgrade shows the same afterwards', async (t) => {
   const server = await startHttp(t);

@@ -1,10 +1,7 @@
 // Fields of ws that are undocumented and that programs read all the same.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { implementation, startServer } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
+import { OWN_HOST, implementation, startServer, test } from '../helpers/index.mjs';
 
 const { WebSocket, createWebSocketStream } = implementation;
 

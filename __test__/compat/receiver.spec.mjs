@@ -1,7 +1,5 @@
 // Receiver, and the header and compression classes that ws exports beside it.
-import test from 'ava';
-
-import { implementation } from '../helpers/impl.mjs';
+import { implementation, test } from '../helpers/index.mjs';
 
 const { PerMessageDeflate, Receiver } = implementation;
 

@@ -1,9 +1,7 @@
 // Sender: frames made once and written by hand.
 import { Writable } from 'node:stream';
 
-import test from 'ava';
-
-import { implementation, isReference } from '../helpers/impl.mjs';
+import { implementation, isReference, test } from '../helpers/index.mjs';
 
 const { PerMessageDeflate, Sender } = implementation;
 

@@ -2,12 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { nextEvents, openPair } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { nextEvents, openPair, ownOnly } from '../helpers/index.mjs';
 
 // J10.
 ownOnly('another thread writes to shared memory while it is sent: the frames are whole', async (t) => {

@@ -3,10 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { SocketAddress } from 'node:net';
 
-import test from 'ava';
-
-import { wsClient } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
+import { startServer, test, wsClient } from '../helpers/index.mjs';
 
 const { formatAddress } = createRequire(import.meta.url)('../../lib/connection/address.js');
 

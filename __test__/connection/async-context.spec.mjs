@@ -5,14 +5,9 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 
-import test from 'ava';
-
-import { cert, key } from '../helpers/certificate.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { implementation, isReference } from '../helpers/impl.mjs';
+import { cert, implementation, key, ownOnly, test, wsClient } from '../helpers/index.mjs';
 
 const { WebSocketServer } = implementation;
-const ownOnly = isReference ? test.skip : test;
 const storage = new AsyncLocalStorage();
 const store = () => storage.getStore();
 

@@ -5,16 +5,9 @@ import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
 import { connect, frame, openRaw, urlOf } from '../helpers/clients.mjs';
-import { WebSocketServer, implementation, isReference, startServer } from '../helpers/impl.mjs';
+import { WAYS, WebSocketServer, implementation, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
 import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
-import { WAYS } from '../helpers/ways.mjs';
-
-// The server of ws has no such option.
-const ownOnly = isReference ? test.skip : test;
-const serialOnly = isReference ? test.serial.skip : test.serial;
 
 /**
  * Lengths around those of messages that are copied to a slab, come with the memory of their batch,
@@ -141,7 +134,7 @@ function catchThrown(t) {
 
 for (const way of Object.keys(RECEIVERS)) {
   for (const [does, { act, ends = false, options }] of Object.entries(HANDLERS)) {
-    serialOnly(`${way}: handlers that ${does}`, async (t) => {
+    ownSerial(`${way}: handlers that ${does}`, async (t) => {
       const thrown = catchThrown(t);
       for (const [form, { send, isCompressed = false }] of Object.entries(FORMS)) {
         const { receiver, sender } = await RECEIVERS[way](t, { ...options, perMessageDeflate: isCompressed && { threshold: 0 } });
@@ -244,7 +237,7 @@ ownOnly('fragments, pings and pongs', async (t) => {
   await raw.until((text) => text.split('\x8a\x03abc').length === 21);
 });
 
-serialOnly('what is kept takes no memory', async (t) => {
+ownSerial('what is kept takes no memory', async (t) => {
   const server = await startServer(t, BORROWED);
   const { ws, client } = await connect(t, server);
   const kept = [];
@@ -266,7 +259,7 @@ serialOnly('what is kept takes no memory', async (t) => {
   t.true(most.bytes < 60e6, `${most.bytes}`);
 });
 
-serialOnly('another server of the thread: its messages stay what they are', async (t) => {
+ownSerial('another server of the thread: its messages stay what they are', async (t) => {
   const servers = { owned: await startServer(t), borrowed: await startServer(t, BORROWED) };
   const kept = { owned: new Kept(), borrowed: new Kept() };
   const rounds = 60;

@@ -4,10 +4,8 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
 import { COMPRESSION, WAYS_IN, World, named, payloadOf, untilSent } from '../helpers/bytes-world.mjs';
-import { implementation, isInline, isReference, isSpread } from '../helpers/impl.mjs';
+import { implementation, isInline, isReference, isSpread, test } from '../helpers/index.mjs';
 import { AT_ONCE, COMPRESSED, FEW_SIZES, KNOWN, SIZES, constants } from '../helpers/thresholds.mjs';
 
 const { Sender, createWebSocketStream, prepare } = implementation;

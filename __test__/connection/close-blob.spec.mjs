@@ -3,11 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, ownSerial, test, urlOf, wsClient as WsClient } from '../helpers/index.mjs';
 
 /** A Blob whose bytes never come. */
 class Unread extends Blob {
@@ -31,7 +27,6 @@ for (const [way, start] of Object.entries(WAYS)) {
 }
 
 // In ws the timer comes before what waits in the socket.
-const ownOnly = isReference ? test.serial.skip : test.serial;
 
 /** A client that answers while this thread does nothing. */
 const CLIENT = `
@@ -40,7 +35,7 @@ const CLIENT = `
 `;
 
 for (const [way, start] of Object.entries(WAYS)) {
-  ownOnly(`by way of ${way}: after a Blob, too, an answer that has come in time is read before closeTimeout ends`, async (t) => {
+  ownSerial(`by way of ${way}: after a Blob, too, an answer that has come in time is read before closeTimeout ends`, async (t) => {
     const server = await start(t, { closeTimeout: 400 });
     const workerData = { url: urlOf(server), ws: createRequire(import.meta.url).resolve('ws') };
     const worker = new Worker(CLIENT, { eval: true, workerData });

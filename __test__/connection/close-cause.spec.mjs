@@ -4,15 +4,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { connect, frame } from '../helpers/clients.mjs';
-import { implementation, isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, connect, frame, implementation, ownSerial } from '../helpers/index.mjs';
 
 const { WebSocket } = implementation;
 const { CAUSES } = createRequire(import.meta.url)('../../lib/base/layout.js');
-const own = isReference ? test.serial.skip : test.serial;
 
 const MIB = 2 ** 20;
 
@@ -111,7 +106,7 @@ const grown = (after, before) => Object.fromEntries(Object.entries(after).map(([
 for (const [way, start] of Object.entries(WAYS)) {
   for (const [title, [cause, options, end, code]] of Object.entries(ENDS)) {
     if (way === 'stream' && NOT_OF_STREAMS.includes(title)) continue;
-    own(`${way}: ${title} is '${cause}'`, async (t) => {
+    ownSerial(`${way}: ${title} is '${cause}'`, async (t) => {
       const server = await start(t, { ...BUDGETS, ...options });
       const pair = { t, server, ...(await connect(t, server)) };
       const { client, ws } = pair;
@@ -134,7 +129,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     });
   }
 
-  own(`${way}: a paused connection knows its cause at 'close'`, async (t) => {
+  ownSerial(`${way}: a paused connection knows its cause at 'close'`, async (t) => {
     const server = await start(t);
     const { client, ws } = await connect(t, server);
     ws.pause();
@@ -148,7 +143,7 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
-own('a client knows why its connection has ended, or never opened', async (t) => {
+ownSerial('a client knows why its connection has ended, or never opened', async (t) => {
   const server = await WAYS.port(t);
   const url = `ws://127.0.0.1:${server.address().port}`;
   const ends = { closed: (ws) => ws.close(), fin: (ws) => ws.terminate(), reset: (ws) => ws._socket.resetAndDestroy(), 'protocol-error': (ws) => ws._socket.write(Buffer.from([0x83, 0])) };
@@ -171,7 +166,7 @@ own('a client knows why its connection has ended, or never opened', async (t) =>
   t.is(aborted.closeCause, 'handshake');
 });
 
-own('docs/running.md and the types have each cause, and no other', (t) => {
+ownSerial('docs/running.md and the types have each cause, and no other', (t) => {
   const read = (path) => readFileSync(new URL(path, import.meta.url), 'utf8');
   const [table] = /<!-- causes:begin -->[^]*<!-- causes:end -->/.exec(read('../../docs/running.md'));
   t.deepEqual([...table.matchAll(/^\| `'([a-z-]+)'` \|/gm)].map(([, name]) => name), CAUSES.slice(1));

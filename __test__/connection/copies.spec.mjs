@@ -5,10 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
+import { Child, test, wsClient } from '../helpers/index.mjs';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
 

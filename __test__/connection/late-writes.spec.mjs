@@ -1,12 +1,7 @@
 // Writes when the connection takes nothing any more: no callback reports that they have left.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { BytePeer } from '../helpers/byte-peer.mjs';
-import { frame } from '../helpers/clients.mjs';
-import { implementation } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { BytePeer, WAYS, frame, implementation, test } from '../helpers/index.mjs';
 
 const { Sender } = implementation;
 

@@ -2,11 +2,7 @@
 // is still done before 'close'.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, WAYS, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const PUT_OFF = {
   'a microtask': (act) => queueMicrotask(act),

@@ -4,11 +4,8 @@ import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { connect, nextEvents } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
+import { connect, nextEvents, startServer, test } from '../helpers/index.mjs';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');

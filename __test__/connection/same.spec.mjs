@@ -3,12 +3,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
 import { Child, MEASURED } from '../helpers/child.mjs';
 import { connect, nextEvents, urlOf, wsClient } from '../helpers/clients.mjs';
-import { implementation, isInline, isReference, isSpread, startServer } from '../helpers/impl.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { implementation, isInline, isReference, isSpread, ownOnly, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const CONNECTIONS = 5;
 const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
@@ -145,8 +142,6 @@ function checkMessages(t, got, expected) {
   const wrong = expected.findIndex(([bytes, isBinary], i) => got[i][1] !== isBinary || !bytes.equals(got[i][0]));
   t.is(wrong, -1, `${got[wrong]?.[0].length} bytes instead of ${expected[wrong]?.[0].length}`);
 }
-
-const ownOnly = isReference ? test.skip : test;
 
 for (const [name, [perMessageDeflate, client]] of Object.entries(MODES)) {
   test(`${name}: whatever is sent to many is what it was then`, async (t) => {

@@ -3,19 +3,14 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 
-import test from 'ava';
+import { WAYS, connect, ownSerial } from '../helpers/index.mjs';
 
-import { connect } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
-
-const ownOnly = isReference ? test.serial.skip : test.serial;
 const BUDGET = 8 * 2 ** 20;
 const MESSAGE = Buffer.alloc(64 * 1024);
 
 for (const [way, start] of Object.entries(WAYS)) {
   // R01, R03.
-  ownOnly(`by way of ${way}: the client to which most waits is ended, with its callbacks, and others go on`, async (t) => {
+  ownSerial(`by way of ${way}: the client to which most waits is ended, with its callbacks, and others go on`, async (t) => {
     const server = await start(t, { sendBudget: BUDGET });
     const stuck = await connect(t, server);
     const reader = await connect(t, server);
@@ -47,7 +42,7 @@ for (const [way, start] of Object.entries(WAYS)) {
 }
 
 for (const [way, start] of Object.entries(WAYS)) {
-  ownOnly(`by way of ${way}: bytes that wait to be compressed count`, async (t) => {
+  ownSerial(`by way of ${way}: bytes that wait to be compressed count`, async (t) => {
     const server = await start(t, { sendBudget: BUDGET, perMessageDeflate: true });
     const { ws, client } = await connect(t, server);
     client.pause();

@@ -4,13 +4,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { types } from 'node:util';
 
-import test from 'ava';
-
-import { connect, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
-import { implementation, isReference, startServer } from '../helpers/impl.mjs';
-import { rawPair } from '../helpers/streams.mjs';
-
-const ownOnly = isReference ? test.serial.skip : test.serial;
+import { connect, frame, implementation, isReference, nextEvents, ownSerial, rawPair, startServer, urlOf } from '../helpers/index.mjs';
 
 /** Names of the native functions that were given shared memory. */
 const offenders = new Set();
@@ -67,13 +61,13 @@ async function sendAll(t, senders, receivers) {
 for (const perMessageDeflate of [false, true]) {
   const how = perMessageDeflate ? ', compressed' : '';
 
-  ownOnly(`a reactor${how}`, async (t) => {
+  ownSerial(`a reactor${how}`, async (t) => {
     const server = await startServer(t, { perMessageDeflate });
     const pairs = [await connect(t, server), await connect(t, server)];
     await sendAll(t, pairs.map(({ ws }) => ws), pairs.map(({ client }) => client));
   });
 
-  ownOnly(`a client${how}`, async (t) => {
+  ownSerial(`a client${how}`, async (t) => {
     const server = await startServer(t, { perMessageDeflate });
     const client = new implementation.WebSocket(urlOf(server), { perMessageDeflate });
     const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
@@ -82,7 +76,7 @@ for (const perMessageDeflate of [false, true]) {
   });
 }
 
-ownOnly('what a stream gives, and what a Receiver is given', async (t) => {
+ownSerial('what a stream gives, and what a Receiver is given', async (t) => {
   const bytes = toShared(frame(1, 'hello'));
   const { ws, near } = rawPair();
   const received = once(ws, 'message');

@@ -2,17 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { connect } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { unlessStalled } from '../helpers/stalls.mjs';
-import { closeOf, rawPair } from '../helpers/streams.mjs';
-import { WAYS } from '../helpers/ways.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { Child, RawClient, WAYS, closeOf, connect, ownOnly, rawPair, unlessStalled, upgradeRequest } from '../helpers/index.mjs';
 
 const PING = '\x89\0';
 

@@ -2,12 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect, frame, nextEvents } from '../helpers/clients.mjs';
-import { isInline, isReference, startServer } from '../helpers/impl.mjs';
+import { WAYS, connect, frame, isInline, isReference, nextEvents, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 async function open(t, way) {
   return connect(t, await WAYS[way](t));

@@ -2,12 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { connect, frame, openPair, openRaw } from '../helpers/clients.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
-import { upgradeRequest, RawClient } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, WAYS, connect, frame, isReference, openPair, openRaw, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 /**
  * Resets a paused connection behind these bytes. Returns the events that were reported by the time

@@ -2,10 +2,7 @@
 // one for all tests.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect } from '../helpers/clients.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, connect, test } from '../helpers/index.mjs';
 
 for (const [way, start] of Object.entries(WAYS)) {
   test.serial(`${way}: further clients are asked not to refer to earlier messages`, async (t) => {

@@ -5,11 +5,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { WebSocket } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, WebSocket, isReference, test } from '../helpers/index.mjs';
 
 const reference = createRequire(import.meta.url)('ws');
 

@@ -3,11 +3,7 @@
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child, MEASURED } from '../helpers/child.mjs';
-import { connect, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
+import { Child, MEASURED, WebSocketServer, connect, startServer, test, wsClient } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 150;

@@ -4,11 +4,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
-import { startServerBehind } from '../helpers/ways.mjs';
+import { WebSocketServer, randomNumbers, startServer, startServerBehind, test } from '../helpers/index.mjs';
 
 const reference = createRequire(import.meta.url)('ws').WebSocketServer;
 

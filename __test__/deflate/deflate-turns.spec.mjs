@@ -5,17 +5,10 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { deflateRawSync } from 'node:zlib';
 
-import test from 'ava';
-
-import { nextEvents } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { RawClient, isReference, nextEvents, ownOnly, ownSerial, startServerBehind, test, upgradeRequest } from '../helpers/index.mjs';
 import { closeOf, pipePair, rawPair } from '../helpers/streams.mjs';
-import { startServerBehind } from '../helpers/ways.mjs';
 
-const ownOnly = isReference ? test.skip : test;
 // Other tests have no part in its turns.
-const serialOnly = isReference ? test.skip : test.serial;
 
 /**
  * Frames of a client, each with a message of `bytes` zeros and its number at the end, in one chunk.
@@ -54,7 +47,7 @@ function numbersOf(ws) {
 
 const MESSAGES = [...Array(40).keys()];
 
-serialOnly('many streams that inflate to much have turns of a bounded length, and one with little is first', async (t) => {
+ownSerial('many streams that inflate to much have turns of a bounded length, and one with little is first', async (t) => {
   const pairs = Array.from({ length: 40 }, () => rawPair({ deflate: {} }));
   const quiet = rawPair({ deflate: {} });
   let isOver = false;
@@ -135,7 +128,7 @@ test('one event per turn, and pause() meanwhile', async (t) => {
   t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
 });
 
-serialOnly('a handler that throws meanwhile loses nothing', async (t) => {
+ownSerial('a handler that throws meanwhile loses nothing', async (t) => {
   await new Promise(setImmediate);
   const { ws, near } = rawPair({ deflate: {} });
   const seen = numbersOf(ws);
@@ -149,7 +142,7 @@ serialOnly('a handler that throws meanwhile loses nothing', async (t) => {
   t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
 });
 
-serialOnly('a handler that throws at the last message of a chunk gets it once', async (t) => {
+ownSerial('a handler that throws at the last message of a chunk gets it once', async (t) => {
   await new Promise(setImmediate);
   const { ws, near } = rawPair();
   const seen = numbersOf(ws);

@@ -177,7 +177,7 @@ export class Context {
   /** The usual scenario: open, `act`, and then wait until both ends have closed. */
   async session(options, act, extra) {
     const session = await this.open(options, extra);
-    await act(session);
+    await act({ c: this, ...session });
     await Promise.all([session.closed, session.peer.closed()]);
     return session;
   }

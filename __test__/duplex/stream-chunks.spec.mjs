@@ -2,11 +2,7 @@
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { frame, nextEvents } from '../helpers/clients.mjs';
-import { attach, pipePair } from '../helpers/streams.mjs';
+import { Child, attach, frame, nextEvents, pipePair, test } from '../helpers/index.mjs';
 
 /** Two ends of which each emits in a write of the other. */
 function instant() {

@@ -2,14 +2,9 @@
 // API as over the reactor's sockets.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { frame, nextEvents } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { closeOf, eventsOf, pipePair, rawPair, tlsPair } from '../helpers/streams.mjs';
+import { closeOf, eventsOf, frame, nextEvents, ownSerial, pipePair, rawPair, test, tlsPair } from '../helpers/index.mjs';
 
 // One after the other: what they show depends on the turn of the event loop.
-const ownOnly = isReference ? test.serial.skip : test.serial;
 
 const hex = (text) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const turn = () => new Promise(setImmediate);
@@ -34,7 +29,7 @@ test('what a paused stream holds when it is destroyed is emitted before `close`'
   t.deepEqual(seen, [['text', 'a'], ['close', 1001, '']]);
 });
 
-ownOnly('TLS: `send()` says that there is no room, and `drain` that there is', async (t) => {
+ownSerial('TLS: `send()` says that there is no room, and `drain` that there is', async (t) => {
   const { ws } = await tlsPair(t);
   while (ws.send(Buffer.alloc(10_000)));
   t.true(ws.bufferedAmount >= 1 << 20);
@@ -57,7 +52,7 @@ test('any other stream is written to at once, one frame after the other', async 
 });
 
 // J02.
-ownOnly('a handler that throws loses nothing', async (t) => {
+ownSerial('a handler that throws loses nothing', async (t) => {
   // Not in the delivery of another test.
   await turn();
   const { ws, near } = rawPair();
@@ -97,7 +92,7 @@ test('TLS: messages of all sizes, and a clean end', async (t) => {
 });
 
 // P11, P12.
-ownOnly('an engine that fails ends its connection and nothing else', async (t) => {
+ownSerial('an engine that fails ends its connection and nothing else', async (t) => {
   await turn();
   const { ws, near } = rawPair();
   const seen = eventsOf(ws);

@@ -7,12 +7,7 @@ import { createRequire } from 'node:module';
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { implementation, isReference } from '../helpers/impl.mjs';
-import { attach, closeOf, pipe, pipePair, rawPair, tlsPair } from '../helpers/streams.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { attach, closeOf, implementation, isReference, ownOnly, pipe, pipePair, rawPair, test, tlsPair } from '../helpers/index.mjs';
 
 const RECORD = 16_384;
 const turn = () => new Promise(setImmediate);

@@ -3,14 +3,9 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { urlOf } from '../helpers/clients.mjs';
-import { implementation, isReference, startServer } from '../helpers/impl.mjs';
-import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, connectTo, implementation, ownSerial, startServer, urlOf } from '../helpers/index.mjs';
 
 // A Receiver of ws takes nothing more behind a listener that throws.
-const ownOnly = isReference ? test.serial.skip : test.serial;
 
 /** Both ends of a connection whose receiver has a stream. */
 const RECEIVERS = {
@@ -28,7 +23,7 @@ const RECEIVERS = {
 };
 
 for (const [way, open] of Object.entries(RECEIVERS)) {
-  ownOnly(`${way}: messages behind it come, also if the peer waits for them`, async (t) => {
+  ownSerial(`${way}: messages behind it come, also if the peer waits for them`, async (t) => {
     const listeners = process.listeners('uncaughtException');
     process.removeAllListeners('uncaughtException');
     t.teardown(() => {

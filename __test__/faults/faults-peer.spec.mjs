@@ -6,18 +6,11 @@ import { readdirSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { constants, deflateRawSync } from 'node:zlib';
 
-import test from 'ava';
-
-import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
+import { WAYS, WebSocket, frame, nextEvents, ownOnLinuxSerial, ownSerial, randomNumbers, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 const MIB = 2 ** 20;
-const ownOnly = isReference ? test.serial.skip : test.serial;
-const onLinux = process.platform === 'linux' ? ownOnly : test.serial.skip;
 const DEFLATED = { 'Sec-WebSocket-Extensions': 'permessage-deflate' };
 /** Streams on which other decoders overflowed their stack, read too far or did not end. */
 const STREAMS = ['06', '010100feff00', 'fc0000', '0400feff', '040024e9ffff', '027effff', '0cc081000000000090ff6b0400', 'edcfc1b12c4710c430fa6f351d0182593dfbbe2e2afc0f0c'];
@@ -285,7 +278,7 @@ onEveryWay(test.serial, {
   },
 });
 
-onEveryWay(onLinux, {
+onEveryWay(ownOnLinuxSerial, {
   async 'R10: the number of threads'(t, at) {
     const threads = () => readdirSync('/proc/self/task').length;
     await isServed(t, at);
@@ -296,7 +289,7 @@ onEveryWay(onLinux, {
   },
 });
 
-onEveryWay(ownOnly, {
+onEveryWay(ownSerial, {
   async 'R16: many deadlines at once'(t, { way }) {
     const server = await WAYS[way](t, { idleTimeout: 50 });
     let ended = 0;

@@ -3,13 +3,7 @@
 import { once } from 'node:events';
 import { constants, deflateRawSync } from 'node:zlib';
 
-import test from 'ava';
-
-import { frame, wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { KEY, RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { attacked, framed, opened } from '../helpers/under-attack.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { KEY, RawClient, WAYS, attacked, frame, framed, isReference, opened, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
 
 const KIB = 1024;
 const MIB = KIB * KIB;

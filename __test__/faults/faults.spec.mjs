@@ -7,18 +7,10 @@ import { freemem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import test from 'ava';
-
 import { Child, MEASURED } from '../helpers/child.mjs';
-import { nextEvents, openPair, wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, WAYS, nextEvents, openPair, ownOnLinuxSerial, ownSerial, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
-const isLinux = process.platform === 'linux';
-const ownOnly = isReference ? test.serial.skip : test.serial;
-const onLinux = isReference || !isLinux ? test.serial.skip : test.serial;
 
 /** The status line of the answer to a request. */
 async function statusOf(t, server, fields) {
@@ -43,7 +35,7 @@ for (const [name, start] of Object.entries(WAYS)) {
 }
 
 // F21.
-ownOnly('a text that is longer than a string can be is a Buffer like any other', async (t) => {
+ownSerial('a text that is longer than a string can be is a Buffer like any other', async (t) => {
   const length = 600 * MIB;
   if (freemem() < 4 * length) return t.pass('too little memory for it');
   const { ws, client } = await openPair(t, { maxPayload: 0 });
@@ -64,7 +56,7 @@ ownOnly('a text that is longer than a string can be is a Buffer like any other',
 });
 
 // R09.
-onLinux('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
+ownOnLinuxSerial('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
   const server = new Child(t, 'crowded.mjs', [0], MEASURED);
   const port = await server.line(0);
   const canary = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
@@ -104,7 +96,7 @@ onLinux('2000 connections that do nothing take little, no threads, and no more w
 });
 
 // O12.
-onLinux('the network goes down and comes back: connections and the listener go on', async (t) => {
+ownOnLinuxSerial('the network goes down and comes back: connections and the listener go on', async (t) => {
   const namespace = ['unshare', '--net', '--map-root-user'];
   if (spawnSync(namespace[0], [...namespace.slice(1), 'ip', 'link', 'set', 'lo', 'up']).status !== 0) {
     return t.pass('needs the right to make a network namespace, and ip');

@@ -2,8 +2,6 @@
 // are those of the engine's tests.
 import { once } from 'node:events';
 
-import test from 'ava';
-
 import {
   BAD_HTTP,
   TOO_LARGE,
@@ -22,8 +20,7 @@ import {
   shown,
   unlike
 } from '../helpers/answers.mjs';
-import { startServer } from '../helpers/impl.mjs';
-import { KEY, RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { KEY, RawClient, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const NO_BODY = 'a body could be taken for frames';
 

@@ -3,11 +3,7 @@
 // decisions are compared with ws by __test__/differential/scenarios/overrides.mjs.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { frame, urlOf, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { RawClient, WebSocketServer, frame, startServer, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
 
 /**
  * Puts `hook(original, args)` in the place of a method with a

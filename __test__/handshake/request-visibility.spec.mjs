@@ -2,10 +2,7 @@
 import EventEmitter, { on, once } from 'node:events';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { urlOf, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
+import { WebSocketServer, startServer, test, urlOf, wsClient } from '../helpers/index.mjs';
 
 const { isRequestSeen, seesSecond } = createRequire(import.meta.url)('../../lib/handshake/request-visibility.js');
 
@@ -104,7 +101,6 @@ async function open(t, server) {
   t.teardown(() => client.terminate());
   await once(client, 'open');
 }
-
 
 for (const [title, attach] of [
   ['a second parameter', (server, tell) => server.on('connection', (ws, request) => tell(request))],

@@ -5,14 +5,8 @@ import { readdirSync } from 'node:fs';
 import http from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { frame, frames, nextEvents } from '../helpers/clients.mjs';
+import { RawClient, WebSocketServer, frame, frames, nextEvents, ownOnly, test, upgradeRequest } from '../helpers/index.mjs';
 import { NO_PAGE, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
-import { WebSocketServer, isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-
-const ownOnly = isReference ? test.skip : test;
 
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
   const { server, wss } = await start(t);

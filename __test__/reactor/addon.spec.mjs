@@ -6,10 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
 import { mainManifest } from '../../scripts/release/pack.mjs';
-import { Child } from '../helpers/child.mjs';
+import { Child, test } from '../helpers/index.mjs';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
 const MAY_LOAD_NONE = /--no-addons.*--allow-addons/;

@@ -4,12 +4,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child, MEASURED } from '../helpers/child.mjs';
-import { isInline, isReference } from '../helpers/impl.mjs';
+import { Child, MEASURED, isInline, ownSerial, upgradeRequest } from '../helpers/index.mjs';
 import { Pinger } from '../helpers/pinger.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
 
 /** The least time of a block in milliseconds: it lasts until the expected events have happened. */
 const BLOCKED_MS = 1500;
@@ -27,8 +23,6 @@ const bound = (connections) => 64 * MIB + connections * 16 * 1024 + UNFINISHED;
  * MiB.
  */
 const OVERHEAD = 32 * MIB;
-
-const ownOnly = isReference ? test.serial.skip : test.serial;
 
 async function startBlockable(t, options = {}) {
   const server = new Child(t, 'blockable.mjs', [JSON.stringify(options)], { ...MEASURED, stdio: ['pipe', 'pipe', 'pipe', 'pipe'] });
@@ -58,7 +52,7 @@ async function endBlockable(t, server, line, received) {
 /** Floods a blocked server. */
 function blocked(title, { connections, messages, bytes }) {
   // R11.
-  ownOnly(`blocked while ${title}: pings are answered, memory is bounded, all arrives`, async (t) => {
+  ownSerial(`blocked while ${title}: pings are answered, memory is bounded, all arrives`, async (t) => {
     const { server, port } = await startBlockable(t);
     const pingers = await Promise.all([false, false, true, true].map((busy) => Pinger.connect(t, port, busy)));
     const flood = new Child(t, 'flood.mjs', [port, '/', connections, messages, bytes]);
@@ -98,7 +92,7 @@ blocked('tiny messages flood', { connections: 50, messages: 20_000, bytes: 8 });
 // request is on its way.
 for (const earlyHandshake of [true, false]) {
   const title = earlyHandshake ? 'are answered and go' : 'come and go';
-  ownOnly(`blocked while connections ${title}: memory is bounded`, async (t) => {
+  ownSerial(`blocked while connections ${title}: memory is bounded`, async (t) => {
     const { server, port } = await startBlockable(t, { earlyHandshake });
     const request = upgradeRequest({ extra: `X: ${'x'.repeat(12_000)}\r\n` });
     let isBlocked = true;

@@ -1,12 +1,7 @@
 // Turns of the event loop: how long one may take, and what comes between two of them.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect, frame, openPair, openRaw } from '../helpers/clients.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { connect, frame, openPair, openRaw, ownOnly, startServer, test } from '../helpers/index.mjs';
 
 // F22.
 test('timers run while messages keep coming', async (t) => {

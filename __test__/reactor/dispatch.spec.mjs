@@ -4,12 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { connect, frame } from '../helpers/clients.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { connect, frame, isReference, ownOnly, startServer, test } from '../helpers/index.mjs';
 
 /**
  * Runs a script with a server, the client of ws and the `frame` helper; resolves with its lines.

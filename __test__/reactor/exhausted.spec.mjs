@@ -1,10 +1,7 @@
 // A process that has no descriptors left for a reactor serves its WebSockets all the same.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
+import { Child, test, wsClient } from '../helpers/index.mjs';
 
 const isPosix = process.platform !== 'win32';
 const onPosix = isPosix ? test : test.skip;

@@ -3,10 +3,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { Child, MEASURED, repeat } from '../helpers/child.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, MEASURED, repeat, test, upgradeRequest } from '../helpers/index.mjs';
 
 /** Opened first, for what is made once: compiled code, tables. */
 const FIRST = 500;

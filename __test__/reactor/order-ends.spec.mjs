@@ -3,11 +3,8 @@ import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { isInline, isReference } from '../helpers/impl.mjs';
+import { RawClient, isInline, isReference, test, upgradeRequest } from '../helpers/index.mjs';
 import { SERVERS, listening } from '../helpers/order.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const threadOnly = isReference || isInline ? test.skip : test.serial;
 

@@ -8,12 +8,8 @@ import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
-import { isInline, isReference, startServer } from '../helpers/impl.mjs';
+import { RawClient, isInline, isReference, startServer, test, upgradeRequest, urlOf, wsClient as WsClient } from '../helpers/index.mjs';
 import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const threadOnly = isReference || isInline ? test.skip : test;
 

@@ -4,18 +4,10 @@
 import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 
-import test from 'ava';
-
-import { connect } from '../helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
-import { RawClient } from '../helpers/raw-client.mjs';
+import { OWN_HOST, RawClient, WebSocketServer, connect, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
 
 const REACTORS = 3;
 const CONNECTIONS = 2 * REACTORS + 1;
-
-const ownOnly = isReference ? test.skip : test;
-const linuxOnly = isReference || process.platform !== 'linux' ? test.skip : test;
 
 async function startMany(t, options) {
   const server = await startServer(t, { reactors: REACTORS, ...options });
@@ -25,7 +17,7 @@ async function startMany(t, options) {
 }
 
 // R10.
-linuxOnly('each has a thread', async (t) => {
+ownOnLinux('each has a thread', async (t) => {
   // A reactor that serves has begun to run, and has its name.
   await startMany(t);
   const names = readdirSync('/proc/self/task').map((id) => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').trim());

@@ -1,12 +1,7 @@
 // Admission: limits that hold before JavaScript decides, on every way in.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { WebSocket, connect } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, WAYS, WebSocket, WebSocketServer, connect, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';
 

@@ -2,10 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
+import { Child, test, wsClient } from '../helpers/index.mjs';
 
 const STDIO = ['pipe', 'pipe', 'pipe'];
 const CONNECTIONS = 10;

@@ -3,16 +3,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect } from '../helpers/clients.mjs';
-import { implementation, isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, WAYS, connect, implementation, ownSerial, upgradeRequest } from '../helpers/index.mjs';
 
 const { WebSocket } = implementation;
 // The process has one set of channels.
-const own = isReference ? test.serial.skip : test.serial;
 
 const EVENTS = ['open', 'close', 'error', 'refused'];
 const messages = tracingChannel('reactor-ws:message');
@@ -37,7 +31,7 @@ function watch(t) {
 }
 
 for (const [way, start] of Object.entries(WAYS)) {
-  own(`${way}: open, messages and close are published with the ws and its request`, async (t) => {
+  ownSerial(`${way}: open, messages and close are published with the ws and its request`, async (t) => {
     const seen = watch(t);
     const server = await start(t);
     const connected = once(server, 'connection');
@@ -63,7 +57,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is(String(ours.at(-1)[1].reason), 'enough');
   });
 
-  own(`${way}: what breaks the protocol, and what a handler throws`, async (t) => {
+  ownSerial(`${way}: what breaks the protocol, and what a handler throws`, async (t) => {
     const seen = watch(t);
     const server = await start(t);
     const { client, ws } = await connect(t, server);
@@ -84,7 +78,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is(ours[4][1].error.code, 'WS_ERR_INVALID_OPCODE');
   });
 
-  own(`${way}: refusals, with the same answers as nobody looks at`, async (t) => {
+  ownSerial(`${way}: refusals, with the same answers as nobody looks at`, async (t) => {
     const wrong = [{ 'Sec-WebSocket-Key': 'short' }, { 'Sec-WebSocket-Version': '7' }, { line: 'GET /elsewhere HTTP/1.1' }, { Upgrade: 'h2c' }];
     const options = { path: '/here' };
     const answers = async (server) => {
@@ -105,7 +99,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.true(refused.every((message) => message.server === server && message.request.headers.host === 'example.com'));
   });
 
-  own(`${way}: a connection that is open already is seen from then on, and handlers have what a store is bound to`, async (t) => {
+  ownSerial(`${way}: a connection that is open already is seen from then on, and handlers have what a store is bound to`, async (t) => {
     const server = await start(t);
     const { client, ws } = await connect(t, server);
     const store = new AsyncLocalStorage();
@@ -125,7 +119,7 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
-own('clients are seen without a request', async (t) => {
+ownSerial('clients are seen without a request', async (t) => {
   const server = await WAYS.port(t);
   const seen = watch(t);
   const client = new WebSocket(`ws://127.0.0.1:${server.address().port}`);
@@ -139,7 +133,7 @@ own('clients are seen without a request', async (t) => {
   t.true(ours.every(([, { request }]) => request === null));
 });
 
-/** The next exception of a handler. AVA's own listener is not called meanwhile. */
+/** The next exception of a handler. AVA's ownSerial listener is not called meanwhile. */
 function nextUncaught() {
   const listeners = process.rawListeners('uncaughtException');
   process.removeAllListeners('uncaughtException');

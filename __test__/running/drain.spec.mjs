@@ -8,15 +8,9 @@ import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
 import { WebSocket, connect, urlOf, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
+import { Child, OWN_HOST, WAYS, WebSocketServer, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 const random = (seed) => {
   const next = randomNumbers(seed);
@@ -341,7 +335,6 @@ function startProgram(t, path, env) {
   return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
 }
 
-const onPosix = process.platform === 'win32' ? test.skip : test;
 onPosix('examples/drain.mjs: SIGTERM closes all and ends the process', async (t) => {
   const path = fileURLToPath(new URL('../../examples/drain.mjs', import.meta.url));
   const { child, lines } = startProgram(t, path, { DURATION: '200' });

@@ -8,14 +8,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
+import { ownOnLinux, ownOnPosix, test, wsClient } from '../helpers/index.mjs';
 
-import { wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-
-const { platform } = process;
-const ownOnLinux = platform === 'linux' && !isReference ? test : test.skip;
-const ownOnPosix = platform === 'win32' || isReference ? test.skip : test;
 const HAND_OVER = fileURLToPath(new URL('../../examples/hand-over.mjs', import.meta.url));
 
 function folder(t) {

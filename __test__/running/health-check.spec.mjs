@@ -2,11 +2,7 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 
-import test from 'ava';
-
-import { connect } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { RawClient } from '../helpers/raw-client.mjs';
+import { RawClient, WebSocketServer, connect, startServer, test } from '../helpers/index.mjs';
 
 const HOST = '127.0.0.1';
 

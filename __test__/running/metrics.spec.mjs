@@ -3,13 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { WebSocket, connect, openPair } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { Child, RawClient, WAYS, WebSocket, connect, openPair, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const load = createRequire(import.meta.url);
 const { contentType, prometheus, register } = load('reactor-ws/prometheus');

@@ -7,13 +7,8 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import test from 'ava';
+import { RawClient, WebSocketServer, ownOnly, startServer, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
 
-import { wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-
-const ownOnly = isReference ? test.skip : test;
 const TRUSTED = { proxyProtocol: { trusted: ['127.0.0.0/8', '::1'] } };
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const V4 = Buffer.from([192, 0, 2, 1, 10, 0, 0, 1, 0xdc, 4, 1, 0xbb]);

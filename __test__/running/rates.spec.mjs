@@ -2,12 +2,7 @@
 import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect, frame } from '../helpers/clients.mjs';
-import { WebSocketServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, WAYS, WebSocketServer, connect, frame, test, upgradeRequest } from '../helpers/index.mjs';
 
 /** A raw client that is open, and its WebSocket. */
 async function open(t, server) {

@@ -11,12 +11,7 @@ import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import test from 'ava';
-
-import { cert, key, otherCert, otherKey } from '../helpers/certificate.mjs';
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
+import { Child, cert, key, otherCert, otherKey, startServer, test, wsClient } from '../helpers/index.mjs';
 
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';

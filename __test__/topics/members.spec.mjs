@@ -5,9 +5,7 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { implementation } from '../helpers/impl.mjs';
+import { implementation, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
 const reference = require('ws');

@@ -4,10 +4,8 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { WebSocket, prepare } from '../../lib/index.mjs';
-import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, heardBy, join, openRoom, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
 const { bytesSettled } = require('../../lib/reactor/crossing.js');

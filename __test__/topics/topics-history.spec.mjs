@@ -1,11 +1,8 @@
 // History, positions, and subscribers that come back.
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { TOPIC_WAYS, heardBy, openRoom } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, WebSocketServer, heardBy, openRoom, startServer, test } from '../helpers/index.mjs';
 
 const WAYS = Object.keys(TOPIC_WAYS);
 const subscribe = (ws, topic, options) => new Promise((resolve) => ws.subscribe(topic, options, resolve));

@@ -4,9 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { heardBy, join, openRoom } from '../helpers/topics.mjs';
+import { heardBy, join, openRoom, test } from '../helpers/index.mjs';
 
 const SIZE = 10_000;
 const LIMIT = 64 * 1024;

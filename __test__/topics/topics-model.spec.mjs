@@ -12,12 +12,8 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import { setTimeout, setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
+import { randomNumbers, startServer, test, wsClient } from '../helpers/index.mjs';
 import { Listener, Model, NAMES, SLOW_NAMES, TOPICS } from '../helpers/topics-model.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 

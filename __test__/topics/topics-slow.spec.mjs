@@ -2,10 +2,8 @@
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { heardBy, openRoom } from '../helpers/topics.mjs';
+import { heardBy, openRoom, test } from '../helpers/index.mjs';
 
 const WAYS = ['port', 'server', 'stream'];
 const SIZE = 64 * 1024;

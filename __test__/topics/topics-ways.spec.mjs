@@ -2,12 +2,7 @@
 import { once } from 'node:events';
 import https from 'node:https';
 
-import test from 'ava';
-
-import { cert, key } from '../helpers/certificate.mjs';
-import { Child, MEASURED } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { heardBy, join, TOPIC_WAYS } from '../helpers/topics.mjs';
+import { Child, MEASURED, TOPIC_WAYS, cert, heardBy, join, key, test, wsClient } from '../helpers/index.mjs';
 
 /** Bytes that are kept by the child, and the most that all of its reactors may take for them. */
 const KEPT = 20 << 20;

@@ -4,12 +4,8 @@ import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { urlOf } from '../helpers/clients.mjs';
-import { isInline } from '../helpers/impl.mjs';
-import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, heardBy, isInline, join, openRoom, test, urlOf } from '../helpers/index.mjs';
 
 /** Topics are any strings. */
 const NAMES = ['a', 'b', '', '__proto__', '\0', '\u{d800}', '\u{d801}', 'A', 'a '.repeat(100_000)];

@@ -35,7 +35,8 @@ const isOwn = {
   on: ([event]) => event === 'close',
 };
 
-const plain = (value) => (typeof value !== 'object' || value === null || Buffer.isBuffer(value) || value instanceof Error ? value : 'object');
+const isShown = (value) => value === null || [Object.prototype, Buffer.prototype].includes(Object.getPrototypeOf(value));
+const plain = (value) => (typeof value !== 'object' || value instanceof Error || isShown(value) ? value : 'object');
 
 /** Wraps methods so that they log their arguments, each in a lane of its own. */
 function watch(c, who, target, names) {
@@ -60,6 +61,9 @@ const acts = {
     await peer.send(['c182 00000000 6869']);
     await peer.frames(1);
     await peer.send(CLOSE);
+    peer.end();
+  },
+  'a peer that just ends': async ({ peer }) => {
     peer.end();
   },
   'its own close': async ({ ws, peer }) => {
