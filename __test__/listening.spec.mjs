@@ -11,7 +11,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-import { OWN_HOST, WebSocketServer, isReference, onPosix, ownOnLinux, ownOnPosix, startServer, test, wsClient } from './helpers/index.mjs';
+import { openVisitor, visitor, wsClient } from './helpers/clients.mjs';
+import { OWN_HOST, WebSocketServer, isReference, onPosix, ownOnLinux, ownOnPosix, startServer, test } from './helpers/index.mjs';
 
 const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
 const { platform } = process;
@@ -34,9 +35,7 @@ async function listen(t, options, Server = WebSocketServer) {
 
 /** A client of a socket in the file system, open. */
 async function visit(t, path, options) {
-  const client = new wsClient(`ws+unix:${path}:/chat?a=b`, options);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws+unix:${path}:/chat?a=b`, options);
   return client;
 }
 
@@ -178,8 +177,7 @@ ownOnLinux("Linux's names that are in no file system", async (t) => {
   t.is(server.address(), name);
   // Node says how long such a name is.
   t.not(server._server.constructor.name, 'ListenerServer');
-  const client = new wsClient('ws://localhost', { createConnection: () => net.connect({ path: name }) });
-  t.teardown(() => client.terminate());
+  const client = visitor(t, 'ws://localhost', { createConnection: () => net.connect({ path: name }) });
   t.is(String((await once(client, 'message'))[0]), 'hello');
 });
 
@@ -228,9 +226,7 @@ ownOnLinux('reusePort: servers that all say so share a port, others do not', asy
   // The system chooses by the ports of the clients.
   for (let tried = 0; first.clients.size === 0 || second.clients.size === 0; tried++) {
     t.true(tried < 200, 'all went to one');
-    const client = new wsClient(`ws://${OWN_HOST}:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    await openVisitor(t, `ws://${OWN_HOST}:${port}`);
   }
 });
 
@@ -258,9 +254,7 @@ ownOnLinux('keepAlive: the system probes silent connections after the delay', as
   ]) {
     const server = await startServer(t, options);
     const { port } = server.address();
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    const client = await openVisitor(t, `ws://127.0.0.1:${port}`);
     // While bytes are under way the timer is another one.
     client.ping();
     await once(client, 'pong');
@@ -332,8 +326,7 @@ ownOnPosix('the descriptor of a server may be given to another one of the same t
   first.close();
   await once(first, 'close');
   // A descriptor that was closed twice would belong to another file by now.
-  const client = new wsClient(`ws://${OWN_HOST}:${port}`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://${OWN_HOST}:${port}`);
   await Promise.all([once(client, 'open'), once(second, 'connection')]);
 });
 
@@ -351,8 +344,7 @@ ownOnPosix('... or to one of another thread: it stays open for as long as its se
   t.deepEqual(await once(worker, 'message'), ['listening']);
   worker.postMessage('close');
   t.deepEqual(await once(worker, 'message'), ['closed']);
-  const client = new wsClient(`ws://${OWN_HOST}:${port}`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://${OWN_HOST}:${port}`);
   await Promise.all([once(client, 'open'), once(first, 'connection')]);
   await worker.terminate();
 });

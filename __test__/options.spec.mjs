@@ -1,17 +1,8 @@
 // The options of the server's constructor. Run with WS_IMPL=ws, the same holds for ws.
 import { once } from 'node:events';
 
-import { connect, frames, isReference, openPair, openRaw, ownOnly, startServer, test } from './helpers/index.mjs';
+import { frames, isReference, openPair, openRaw, ownOnly, startServer, test } from './helpers/index.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
-
-test('perMessageDeflate: true becomes an object', async (t) => {
-  const server = await startServer(t, { perMessageDeflate: true });
-  t.deepEqual(server.options.perMessageDeflate, {});
-  const { ws, client } = await connect(t, server);
-  const message = once(ws, 'message');
-  client.send('a'.repeat(5000));
-  t.is(String((await message)[0]), 'a'.repeat(5000));
-});
 
 for (const maxPayload of [0, Infinity, undefined, 2 ** 31, 2 ** 32, 1e10]) {
   test(`maxPayload: ${maxPayload} is no limit`, async (t) => {

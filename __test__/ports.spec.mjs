@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-import { WebSocketServer, isReference, onPosix, startServer, test, wsClient } from './helpers/index.mjs';
+import { WebSocketServer, isReference, onPosix, startServer, test, visitor, wsClient } from './helpers/index.mjs';
 
 const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
 
@@ -135,8 +135,7 @@ test('server: what has no events is a TypeError', (t) => {
 test('_server.maxConnections and getConnections()', async (t) => {
   const server = await startServer(t);
   const open = () => {
-    const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
-    t.teardown(() => client.terminate());
+    const client = visitor(t, `ws://127.0.0.1:${server.address().port}`);
     return client;
   };
   const count = () => new Promise((done) => server._server.getConnections((error, value) => done([error, value])));

@@ -2,20 +2,6 @@
 
 import { WebSocket, openPair, test } from './helpers/index.mjs';
 
-test('the attributes of events are enumerable', (t) => {
-  for (const type of ['open', 'message', 'close', 'error']) {
-    t.true(Object.getOwnPropertyDescriptor(WebSocket.prototype, `on${type}`).enumerable);
-  }
-});
-
-// J01.
-test('a detached WebSocket is not paused', (t) => {
-  const ws = new WebSocket(null, undefined, {});
-  ws.pause();
-  ws.resume();
-  t.is(ws.isPaused, false);
-});
-
 test('listeners are those of any emitter', async (t) => {
   const { ws } = await openPair(t);
   // Listeners that a server with clientTracking, or this suite, has attached do not count.

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import { Child, MEASURED, repeat, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
+import { Child, MEASURED, openVisitor, repeat, test, upgradeRequest } from '../helpers/index.mjs';
 
 const CONNECTIONS = 500;
 const BEHIND = 60 * 1024;
@@ -31,9 +31,7 @@ test.serial(`${CONNECTIONS} connections send ${BEHIND} bytes behind a request th
   while ((await look()).asked < 100 + CONNECTIONS);
   const each = ((await look()).rss - before) / CONNECTIONS;
 
-  const canary = new wsClient(`ws://127.0.0.1:${port}/canary`);
-  t.teardown(() => canary.terminate());
-  await once(canary, 'open');
+  const canary = await openVisitor(t, `ws://127.0.0.1:${port}/canary`);
   const sent = performance.now();
   canary.send('canary');
   t.is(String((await once(canary, 'message'))[0]), 'canary');

@@ -5,26 +5,12 @@ import { pipeline } from 'node:stream/promises';
 
 import { implementation, openPair, pipePair, rawPair, test } from '../helpers/index.mjs';
 
-const { WebSocket, createWebSocketStream } = implementation;
+const { createWebSocketStream } = implementation;
 
 const overReactor = (t) => openPair(t, { maxPayload: 0 });
 const overPipe = () => pipePair();
 
 for (const [name, connect] of [['a socket', overReactor], ['a stream', overPipe]]) {
-  test(`${name}: the end of the one is the end of the other`, async (t) => {
-    const { ws, client } = await connect(t);
-    const [near, far] = [createWebSocketStream(ws), createWebSocketStream(client)];
-    near.end('last');
-    near.resume();
-    const closed = Promise.all([once(near, 'close'), once(far, 'close')]);
-    const chunks = await far.toArray();
-    far.end();
-    await closed;
-    t.is(Buffer.concat(chunks).toString(), 'last');
-    t.true(near.destroyed);
-    t.is(ws.readyState, WebSocket.CLOSED);
-  });
-
   test(`${name}: a pipeline of several megabytes, with a slow reader`, async (t) => {
     const { ws, client } = await connect(t);
     const chunk = Buffer.alloc(64 * 1024, 'x');

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { connect, frame, openRaw, urlOf } from '../helpers/clients.mjs';
-import { WAYS, WebSocketServer, implementation, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
+import { WAYS, WebSocketServer, catchUncaught, implementation, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
 import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
 
 /**
@@ -119,23 +119,10 @@ const HANDLERS = {
 /** Lengths of messages that come in a small batch, in a large one, and in memory of their own. */
 const LENGTHS = [1, 20, 126, 4096, 16 * 1024, 64 * 1024, 200_000, 5];
 
-/** Whoever handlers throw to, until the end of the test. */
-function catchThrown(t) {
-  const listeners = process.listeners('uncaughtException');
-  const thrown = [];
-  process.removeAllListeners('uncaughtException');
-  process.on('uncaughtException', (error) => thrown.push(error.message));
-  t.teardown(() => {
-    process.removeAllListeners('uncaughtException');
-    for (const listener of listeners) process.on('uncaughtException', listener);
-  });
-  return thrown;
-}
-
 for (const way of Object.keys(RECEIVERS)) {
   for (const [does, { act, ends = false, options }] of Object.entries(HANDLERS)) {
     ownSerial(`${way}: handlers that ${does}`, async (t) => {
-      const thrown = catchThrown(t);
+      const thrown = catchUncaught(t);
       for (const [form, { send, isCompressed = false }] of Object.entries(FORMS)) {
         const { receiver, sender } = await RECEIVERS[way](t, { ...options, perMessageDeflate: isCompressed && { threshold: 0 } });
         for (const end of [receiver, sender]) end.on('error', () => {});
@@ -164,7 +151,7 @@ for (const way of Object.keys(RECEIVERS)) {
         t.is(changed, 0, form);
         receiver.terminate();
       }
-      t.deepEqual([...new Set(thrown)], does === 'throw' ? ['from a handler'] : []);
+      t.deepEqual([...new Set(thrown.map(({ message }) => message))], does === 'throw' ? ['from a handler'] : []);
     });
   }
 }

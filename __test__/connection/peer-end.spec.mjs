@@ -2,7 +2,7 @@
 // is still done before 'close'.
 import { once } from 'node:events';
 
-import { RawClient, WAYS, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { RawClient, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const PUT_OFF = {
   'a microtask': (act) => queueMicrotask(act),
@@ -42,23 +42,21 @@ async function answers(t, server, frames = '') {
 }
 
 for (const [when, putOff] of Object.entries(PUT_OFF)) {
-  for (const [way, start] of Object.entries(WAYS)) {
-    test(`by way of ${way}: answered after ${when}, a request, a message and a ping have their answers`, async (t) => {
-      const verifyClient = (info, done) => putOff(() => done(true));
-      const server = await start(t, { verifyClient });
-      t.true((await answers(t, server)).startsWith(SWITCHED));
+  everyWay(test, `answered after ${when}, a request, a message and a ping have their answers`, async (t, start) => {
+    const verifyClient = (info, done) => putOff(() => done(true));
+    const server = await start(t, { verifyClient });
+    t.true((await answers(t, server)).startsWith(SWITCHED));
 
-      server.options.verifyClient = undefined;
-      server.on('connection', (ws) => {
-        ws.on('message', () => putOff(() => ws.send('m')));
-        ws.on('ping', () => putOff(() => ws.close(4000)));
-      });
-      t.true((await answers(t, server, MESSAGE)).endsWith('\r\n\r\n\x81\x01m'));
-      const [head, frames] = (await answers(t, server, PING)).split('\r\n\r\n');
-      t.true(head.startsWith(SWITCHED));
-      t.is(frames, '\x8a\0\x88\x02\x0f\xa0');
+    server.options.verifyClient = undefined;
+    server.on('connection', (ws) => {
+      ws.on('message', () => putOff(() => ws.send('m')));
+      ws.on('ping', () => putOff(() => ws.close(4000)));
     });
-  }
+    t.true((await answers(t, server, MESSAGE)).endsWith('\r\n\r\n\x81\x01m'));
+    const [head, frames] = (await answers(t, server, PING)).split('\r\n\r\n');
+    t.true(head.startsWith(SWITCHED));
+    t.is(frames, '\x8a\0\x88\x02\x0f\xa0');
+  });
 }
 
 test("'end' comes before 'close', also when both come at once", async (t) => {

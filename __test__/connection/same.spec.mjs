@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 import { Child, MEASURED } from '../helpers/child.mjs';
-import { connect, nextEvents, urlOf, wsClient } from '../helpers/clients.mjs';
+import { connect, nextEvents, urlOf, visitor } from '../helpers/clients.mjs';
 import { implementation, isInline, isReference, isSpread, ownOnly, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const CONNECTIONS = 5;
@@ -258,8 +258,7 @@ test('connections that do not read get all of it later, and count it until then'
   const readers = [];
   for (let n = 0; n < 3; n++) {
     const connected = once(server, 'connection');
-    const client = new wsClient(urlOf(server), { perMessageDeflate: false });
-    t.teardown(() => client.terminate());
+    const client = visitor(t, urlOf(server), { perMessageDeflate: false });
     const [[ws]] = await Promise.all([connected, once(client, 'open')]);
     if (n < 2) client.pause();
     readers.push({ ws, client });

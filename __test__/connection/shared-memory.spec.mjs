@@ -3,8 +3,10 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { types } from 'node:util';
+import { Worker } from 'node:worker_threads';
 
-import { connect, frame, implementation, isReference, nextEvents, ownSerial, rawPair, startServer, urlOf } from '../helpers/index.mjs';
+import { connect, frame, nextEvents, openPair, urlOf } from '../helpers/clients.mjs';
+import { implementation, isReference, ownSerial, rawPair, startServer } from '../helpers/index.mjs';
 
 /** Names of the native functions that were given shared memory. */
 const offenders = new Set();
@@ -87,4 +89,20 @@ ownSerial('what a stream gives, and what a Receiver is given', async (t) => {
   receiver.write(bytes);
   t.is(String((await told)[0]), 'hello');
   t.deepEqual([...offenders], []);
+});
+
+// J10.
+ownSerial('another thread writes to shared memory while it is sent: the frames are whole', async (t) => {
+  const { ws, client } = await openPair(t);
+  const shared = new Uint8Array(new SharedArrayBuffer(100_000));
+  const source = `const { workerData } = require('node:worker_threads'); for (let i = 0; ; i++) workerData.fill(i & 0xff);`;
+  const worker = new Worker(source, { eval: true, workerData: shared });
+  await once(worker, 'online');
+  const received = nextEvents(client, 'message', 200);
+  for (let i = 0; i < 100; i++) {
+    ws.send(shared);
+    ws.send(shared.subarray(0, 1000));
+  }
+  t.deepEqual((await received).map(([data]) => data.length), Array.from({ length: 200 }, (_, i) => (i % 2 ? 1000 : 100_000)));
+  await worker.terminate();
 });

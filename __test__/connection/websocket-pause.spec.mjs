@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import { RawClient, WAYS, connect, frame, isReference, openPair, openRaw, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { WAYS, connect, connectRaw, everyWay, frame, isReference, openPair, openRaw, startServer, test } from '../helpers/index.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 /**
  * Resets a paused connection behind these bytes. Returns the events that were reported by the time
@@ -163,61 +164,51 @@ test('pause: behind the closing handshake it keeps nobody from the end', async (
   t.is((await closed)[0], 1000);
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`${way}: resume() and pause() have the last word over those of the socket`, async (t) => {
-    const server = await start(t, {});
-    const connected = once(server, 'connection');
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
-    const [ws] = await connected;
-    const messages = [];
-    ws.on('message', (data) => messages.push(String(data)));
-    ws._socket.pause();
-    ws.resume();
-    const message = once(ws, 'message');
-    await raw.send(frame(1, 'a'));
-    await message;
-    ws.pause();
-    ws._socket.resume();
-    ws.pause();
-    await raw.send(frame(1, 'b'));
-    await raw.send(frame(9, 'c'));
-    const other = await RawClient.connect(t, server.address().port);
-    await other.send(upgradeRequest());
-    await other.until((text) => text.includes('\r\n\r\n'));
-    t.deepEqual(messages, ['a']);
-    const last = once(ws, 'message');
-    ws.resume();
-    t.is(String((await last)[0]), 'b');
-  });
-}
+everyWay(test, 'resume() and pause() have the last word over those of the socket', async (t, start) => {
+  const server = await start(t, {});
+  const { ws, raw } = await connectRaw(t, server);
+  const messages = [];
+  ws.on('message', (data) => messages.push(String(data)));
+  ws._socket.pause();
+  ws.resume();
+  const message = once(ws, 'message');
+  await raw.send(frame(1, 'a'));
+  await message;
+  ws.pause();
+  ws._socket.resume();
+  ws.pause();
+  await raw.send(frame(1, 'b'));
+  await raw.send(frame(9, 'c'));
+  const other = await RawClient.connect(t, server.address().port);
+  await other.send(upgradeRequest());
+  await other.until((text) => text.includes('\r\n\r\n'));
+  t.deepEqual(messages, ['a']);
+  const last = once(ws, 'message');
+  ws.resume();
+  t.is(String((await last)[0]), 'b');
+});
 
-for (const way of Object.keys(WAYS)) {
-  test(`${way}: pause and resume in the handler of each message, one by one`, async (t) => {
-    const server = await WAYS[way](t, { allowSynchronousEvents: false });
-    const raw = await RawClient.connect(t, server.address().port);
-    const connected = once(server, 'connection');
-    await raw.send(upgradeRequest());
-    const [ws] = await connected;
-    const seen = [];
-    const errors = [];
-    const all = new Promise((resolve) => {
-      ws.on('message', (data) => {
-        seen.push(String(data));
-        try {
-          ws.pause();
-          ws.resume();
-        } catch (error) {
-          errors.push(error);
-        }
-        if (seen.length === 6 || errors.length !== 0) resolve();
-      });
+everyWay(test, 'pause and resume in the handler of each message, one by one', async (t, start, way) => {
+  const server = await WAYS[way](t, { allowSynchronousEvents: false });
+  const { ws, raw } = await connectRaw(t, server);
+  const seen = [];
+  const errors = [];
+  const all = new Promise((resolve) => {
+    ws.on('message', (data) => {
+      seen.push(String(data));
+      try {
+        ws.pause();
+        ws.resume();
+      } catch (error) {
+        errors.push(error);
+      }
+      if (seen.length === 6 || errors.length !== 0) resolve();
     });
-    await raw.send(Buffer.concat(['a', 'b', 'c'].map((text) => frame(1, text))));
-    while (seen.length < 3) await new Promise(setImmediate);
-    await raw.send(Buffer.concat(['d', 'e', 'f'].map((text) => frame(1, text))));
-    await all;
-    t.deepEqual(errors, []);
-    t.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f']);
   });
-}
+  await raw.send(Buffer.concat(['a', 'b', 'c'].map((text) => frame(1, text))));
+  while (seen.length < 3) await new Promise(setImmediate);
+  await raw.send(Buffer.concat(['d', 'e', 'f'].map((text) => frame(1, text))));
+  await all;
+  t.deepEqual(errors, []);
+  t.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f']);
+});

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 
-import { Child, MEASURED, WebSocketServer, connect, startServer, test, wsClient } from '../helpers/index.mjs';
+import { Child, MEASURED, WebSocketServer, connect, openVisitor, startServer, test } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 150;
@@ -56,9 +56,7 @@ async function used(t, perMessageDeflate, connections, bytes) {
   };
   const data = Buffer.alloc(bytes, 'compressible ');
   const open = async () => {
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    const client = await openVisitor(t, `ws://127.0.0.1:${port}`);
     return client;
   };
   const echo = async (client) => {
@@ -112,9 +110,7 @@ const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== unde
     return Number(await child.line(++line)) / MIB;
   };
   const open = async () => {
-    const client = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: { threshold: 0 } });
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    const client = await openVisitor(t, `ws://127.0.0.1:${port}`, { perMessageDeflate: { threshold: 0 } });
     client.send('hello '.repeat(5000));
     await once(client, 'message');
     return client;

@@ -9,15 +9,6 @@ import { closeOf, eventsOf, frame, nextEvents, ownSerial, pipePair, rawPair, tes
 const hex = (text) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const turn = () => new Promise(setImmediate);
 
-// O01.
-test('an error of the stream is not one of the WebSocket', async (t) => {
-  const { ws, near } = rawPair();
-  const seen = eventsOf(ws);
-  near.destroy(new Error('broken'));
-  await closeOf(ws);
-  t.deepEqual(seen, [['close', 1006, '']]);
-});
-
 test('what a paused stream holds when it is destroyed is emitted before `close`', async (t) => {
   const { ws, near, far } = rawPair();
   const seen = eventsOf(ws);
@@ -51,21 +42,6 @@ test('any other stream is written to at once, one frame after the other', async 
   t.is(frames.join(''), '810161' + '810162');
 });
 
-// J02.
-ownSerial('a handler that throws loses nothing', async (t) => {
-  // Not in the delivery of another test.
-  await turn();
-  const { ws, near } = rawPair();
-  const seen = eventsOf(ws);
-  const failure = new Error('handler');
-  ws.once('message', () => {
-    throw failure;
-  });
-  t.throws(() => near.emit('data', Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(9, 'c')])), { is: failure });
-  await turn();
-  t.deepEqual(seen, [['text', 'a'], ['text', 'b'], ['ping', 'c']]);
-});
-
 test('handlers that answer at once, over streams that deliver at once', async (t) => {
   const { ws, client, near, far } = pipePair();
   near.isImmediate = far.isImmediate = true;
@@ -74,21 +50,6 @@ test('handlers that answer at once, over streams that deliver at once', async (t
   for (let count = 0; count < 1000; count++) client.send(String(count));
   const all = (await messages).map(([data]) => Number(data));
   t.deepEqual(all, [...all.keys()]);
-});
-
-// J18.
-test('TLS: messages of all sizes, and a clean end', async (t) => {
-  const { ws, client, near } = await tlsPair(t);
-  t.is(ws._socket, near);
-  t.true(ws._socket.encrypted);
-  ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
-  for (const length of [0, 5, 70_000, 3_000_000]) {
-    client.send(Buffer.alloc(length, 'x'));
-    const [data] = await once(client, 'message');
-    t.is(data.length, length);
-  }
-  client.close(1000, 'done');
-  t.deepEqual(await closeOf(ws), [1000, Buffer.from('done')]);
 });
 
 // P11, P12.

@@ -3,9 +3,7 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import { TOPIC_WAYS, connectTo, implementation, ownSerial, startServer, urlOf } from '../helpers/index.mjs';
-
-// A Receiver of ws takes nothing more behind a listener that throws.
+import { TOPIC_WAYS, catchUncaught, connectTo, implementation, ownSerial, startServer, urlOf } from '../helpers/index.mjs';
 
 /** Both ends of a connection whose receiver has a stream. */
 const RECEIVERS = {
@@ -22,13 +20,10 @@ const RECEIVERS = {
   },
 };
 
+// A Receiver of ws takes nothing more after a listener that throws.
 for (const [way, open] of Object.entries(RECEIVERS)) {
   ownSerial(`${way}: messages behind it come, also if the peer waits for them`, async (t) => {
-    const listeners = process.listeners('uncaughtException');
-    process.removeAllListeners('uncaughtException');
-    t.teardown(() => {
-      for (const listener of listeners) process.on('uncaughtException', listener);
-    });
+    catchUncaught(t);
     const { receiver, sender } = await open(t);
     for (const thrower of [0, 1, 2]) {
       const seen = [];

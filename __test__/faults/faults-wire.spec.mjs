@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { constants, deflateRawSync } from 'node:zlib';
 
-import { KEY, RawClient, WAYS, attacked, frame, framed, isReference, opened, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
+import { KEY, RawClient, WAYS, attacked, frame, framed, isReference, opened, test, upgradeRequest, visitor } from '../helpers/index.mjs';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -241,8 +241,7 @@ for (const way of Object.keys(WAYS)) {
 
   test.serial(`F17 ${way}: many pings of one that never reads`, async (t) => {
     await attacked(t, way, {}, async ({ server, port }) => {
-      const client = new wsClient(`ws://127.0.0.1:${port}/sink`, { perMessageDeflate: false });
-      t.teardown(() => client.terminate());
+      const client = visitor(t, `ws://127.0.0.1:${port}/sink`, { perMessageDeflate: false });
       const [ws] = await once(server, 'connection');
       await once(client, 'open');
       client._socket.pause();

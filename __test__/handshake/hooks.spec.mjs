@@ -132,13 +132,6 @@ test.serial('while connections come, none that is shown behind an assignment has
   t.is(server.clients.size, 60);
 });
 
-test('the prototype shows the methods that it has in ws', (t) => {
-  for (const name of ['handleUpgrade', 'completeUpgrade', 'shouldHandle', 'address', 'close', 'emit', 'listenerCount']) {
-    t.is(typeof WebSocketServer.prototype[name], 'function', name);
-    t.false(Object.keys(WebSocketServer.prototype).includes(name));
-  }
-});
-
 /** Ways of a subclass to refuse, which are there before anybody connects: none may get a 101. */
 const FIELDS = {
   handleUpgrade: () => class extends WebSocketServer {

@@ -83,21 +83,6 @@ ownOnly('several WebSocketServers of one HTTP server, each for its path, and one
   await refused('/a');
 });
 
-test('close() takes its listeners off, leaves the HTTP server alone, and waits for the clients', async (t) => {
-  const { client, server, wss } = await openPair(t);
-  let closed = false;
-  wss.close((error) => {
-    t.is(error, undefined);
-    closed = true;
-  });
-  t.deepEqual(['error', 'upgrade'].map((event) => server.listenerCount(event)), [0, 0]);
-  t.deepEqual(await get(server, '/'), { statusCode: 200, body: 'home' });
-  t.false(closed);
-  client.close();
-  await once(wss, 'close');
-  t.true(closed);
-});
-
 test('close() without clients, or without knowing them, is done in the next tick', async (t) => {
   for (const options of [{}, { clientTracking: false }]) {
     const { wss } = await openPair(t, { ...options });

@@ -25,8 +25,7 @@ export async function openPair(t, options, clientOptions) {
  * The two ends of a new connection: the server's `ws` with its `request`, and the `client` of ws.
  */
 export async function connect(t, server, { path = '', protocols = [], ...rest } = {}) {
-  const client = new wsClient(urlOf(server) + path, protocols, rest);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, urlOf(server) + path, protocols, rest);
   const [[ws, request]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
   return { ws, request, client };
 }
@@ -34,12 +33,30 @@ export async function connect(t, server, { path = '', protocols = [], ...rest } 
 /** The same with a raw client; the answer to its handshake is left out of `frames()`. */
 export async function openRaw(t, options) {
   const server = await startServer(t, options);
+  return { server, ...(await connectRaw(t, server)) };
+}
+
+export async function connectRaw(t, server) {
   const raw = await RawClient.connect(t, server.address().port);
   const connected = once(server, 'connection');
   await raw.send(upgradeRequest());
   const [ws] = await connected;
   await raw.until((text) => text.includes('\r\n\r\n'));
-  return { server, ws, raw };
+  return { ws, raw };
+}
+
+/** A client of ws, which the end of the test terminates. */
+export function visitor(t, ...args) {
+  const client = new wsClient(...args);
+  t.teardown(() => client.terminate());
+  return client;
+}
+
+/** The same, open. */
+export async function openVisitor(t, ...args) {
+  const client = visitor(t, ...args);
+  await once(client, 'open');
+  return client;
 }
 
 /** The bytes of a raw client after the handshake, in hex, once there are that many. */

@@ -28,3 +28,11 @@ export async function startServer(t, options = {}) {
   await once(server, 'listening');
   return server;
 }
+
+/** Listens on a free port of the loopback, until the end of the test; returns the port. */
+export async function listenFree(t, server) {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return server.address().port;
+}

@@ -14,6 +14,7 @@ export * from './raw-client.mjs';
 export * from './stalls.mjs';
 export * from './streams.mjs';
 export * from './topics.mjs';
+export * from './uncaught.mjs';
 export * from './under-attack.mjs';
 export * from './ways.mjs';
 

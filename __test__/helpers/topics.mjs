@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import https from 'node:https';
 
 import { cert, key } from './certificate.mjs';
-import { connect, wsClient } from './clients.mjs';
+import { connect, visitor } from './clients.mjs';
 import { WebSocketServer } from './impl.mjs';
 import { WAYS } from './ways.mjs';
 
@@ -42,8 +42,7 @@ export function connectTo(t, server, options) {
 }
 
 async function connectSecurely(t, server, options) {
-  const client = new wsClient(`wss://localhost:${server.address().port}`, { ca: cert, lookup: undefined, ...options });
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `wss://localhost:${server.address().port}`, { ca: cert, lookup: undefined, ...options });
   const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
   return { ws, client };
 }

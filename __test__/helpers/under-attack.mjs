@@ -1,7 +1,7 @@
 // A server under attack, by any way in, and another client of it that is served meanwhile.
 import { once } from 'node:events';
 
-import { connect, frame, wsClient } from './clients.mjs';
+import { connect, frame, openVisitor } from './clients.mjs';
 import { RawClient, upgradeRequest } from './raw-client.mjs';
 import { WAYS } from './ways.mjs';
 
@@ -26,9 +26,7 @@ export async function attacked(t, way, options, attack) {
 
 /** A client that sends and is answered; the function that it returns ends that. */
 export async function canary(t, port) {
-  const client = new wsClient(`ws://127.0.0.1:${port}/canary`, { perMessageDeflate: false });
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws://127.0.0.1:${port}/canary`, { perMessageDeflate: false });
   let [isOver, echoes, worst] = [false, 0, 0];
   const singing = (async () => {
     do {

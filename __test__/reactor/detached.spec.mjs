@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { ReadableStream } from 'node:stream/web';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import { WAYS, connect, frame, isReference, openRaw, ownSerial, urlOf, wsClient } from '../helpers/index.mjs';
+import { WAYS, connect, frame, isReference, openRaw, ownSerial, urlOf, visitor } from '../helpers/index.mjs';
 
 /** Bytes of the memory that is lent for batches. */
 const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../../lib/base/layout.js');
@@ -55,8 +55,7 @@ ownSerial('a first batch without bytes is not taken for a detached one: large on
     // Nothing has been read: the first record reports that this message has left.
     return new Promise((resolve) => ws.send('first', () => resolve(ws)));
   });
-  const client = new wsClient(urlOf(server));
-  t.teardown(() => client.terminate());
+  const client = visitor(t, urlOf(server));
   const [ws] = await Promise.all([opened, once(client, 'open')]);
   let isHanded = false;
   let received = 0;

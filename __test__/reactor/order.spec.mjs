@@ -8,7 +8,8 @@ import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import { RawClient, isInline, isReference, startServer, test, upgradeRequest, urlOf, wsClient as WsClient } from '../helpers/index.mjs';
+import { isInline, isReference, listenFree, startServer, test, urlOf, wsClient as WsClient } from '../helpers/index.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
 
 const threadOnly = isReference || isInline ? test.skip : test;
@@ -97,9 +98,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
  */
 async function asking(t, answer) {
   const web = http.createServer((request, response) => response.end(String(answer())));
-  web.listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  t.teardown(() => web.close());
+  await listenFree(t, web);
   return async () => {
     const [response] = await once(http.get({ port: web.address().port, agent: false }), 'response');
     return String(await response.toArray());
@@ -238,9 +237,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
     const client = new WsClient(url);
     await once(client, 'open');
     const plain = net.createServer({ pauseOnConnect: true });
-    plain.listen(0, '127.0.0.1');
-    await once(plain, 'listening');
-    t.teardown(() => plain.close());
+    await listenFree(t, plain);
     const peer = net.connect(plain.address().port, '127.0.0.1', () => peer.write('text'));
     const [socket] = await once(plain, 'connection');
     for (let round = 0; round < 20; round++) {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
-import { Child, RawClient, frame, implementation, ownOnLinuxSerial, ownSerial, upgradeRequest, wsClient } from '../helpers/index.mjs';
+import { Child, RawClient, frame, implementation, openVisitor, ownOnLinuxSerial, ownSerial, upgradeRequest } from '../helpers/index.mjs';
 import { TOPIC_WAYS, heardBy, join } from '../helpers/topics.mjs';
 
 const { WebSocketServer } = implementation;
@@ -26,9 +26,7 @@ ownSerial('an HTTP server goes on: its connections are served on this thread', a
   wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data, { binary: false })));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws://127.0.0.1:${server.address().port}`);
   client.send('hello');
   t.is(String((await once(client, 'message'))[0]), 'hello');
   client.close();

@@ -2,7 +2,7 @@
 // file. Their reactors go with them.
 import { once } from 'node:events';
 
-import { Child, ownOnLinuxSerial, wsClient } from '../helpers/index.mjs';
+import { Child, openVisitor, ownOnLinuxSerial } from '../helpers/index.mjs';
 
 const ROUNDS = 10;
 const GC = { nodeArgs: ['--expose-gc'] };
@@ -25,9 +25,7 @@ for (const reactors of [0, 1, 3]) {
       const port = await child.line();
       // A connection would keep the copy as well.
       if (open !== 'a connection without references') t.is(await child.line(1), 'true');
-      const client = new wsClient(`ws://127.0.0.1:${port}`);
-      t.teardown(() => client.terminate());
-      await once(client, 'open');
+      const client = await openVisitor(t, `ws://127.0.0.1:${port}`);
       t.is(await child.line(1), 'true');
       client.send('still there?');
       t.is(String((await once(client, 'message'))[0]), 'still there?');

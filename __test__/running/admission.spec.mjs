@@ -1,7 +1,7 @@
 // Admission: limits that hold before JavaScript decides, on every way in.
 import { once } from 'node:events';
 
-import { RawClient, WAYS, WebSocket, WebSocketServer, connect, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { RawClient, WAYS, WebSocket, WebSocketServer, connect, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';
 
@@ -126,26 +126,24 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: allowedOrigins: without an origin only functions decide, and only true lets in`, async (t) => {
-    const page = 'https://a.com';
-    for (const [name, allowedOrigins, anonymous, named] of [
-      ['an expression before a function that refuses', [/^https:\/\/a\.com$/, () => false], false, true],
-      ['and after it', [() => false, /^https:\/\/a\.com$/], false, true],
-      ['a string beside a function that refuses', ['*', () => false], false, true],
-      ['a function that allows after one that refuses', [() => false, () => true], true, true],
-      ['a function that allows', [/^https:\/\/b\.com$/, () => true], true, true],
-      ['an expression that matches nothing', [/^https:\/\/a\.com$/], true, true],
-      ['an async function', async () => true, false, false],
-      ['a function that says nothing', () => undefined, false, false],
-    ]) {
-      const server = await start(t, { allowedOrigins });
-      const isOpen = async (fields) => statusOf((await ask(t, server, fields)).head)[0] === OPEN;
-      t.is(await isOpen({}), anonymous, name);
-      t.is(await isOpen({ Origin: page }), named, name);
-    }
-  });
-}
+everyWay(test, 'allowedOrigins: without an origin only functions decide, and only true lets in', async (t, start) => {
+  const page = 'https://a.com';
+  for (const [name, allowedOrigins, anonymous, named] of [
+    ['an expression before a function that refuses', [/^https:\/\/a\.com$/, () => false], false, true],
+    ['and after it', [() => false, /^https:\/\/a\.com$/], false, true],
+    ['a string beside a function that refuses', ['*', () => false], false, true],
+    ['a function that allows after one that refuses', [() => false, () => true], true, true],
+    ['a function that allows', [/^https:\/\/b\.com$/, () => true], true, true],
+    ['an expression that matches nothing', [/^https:\/\/a\.com$/], true, true],
+    ['an async function', async () => true, false, false],
+    ['a function that says nothing', () => undefined, false, false],
+  ]) {
+    const server = await start(t, { allowedOrigins });
+    const isOpen = async (fields) => statusOf((await ask(t, server, fields)).head)[0] === OPEN;
+    t.is(await isOpen({}), anonymous, name);
+    t.is(await isOpen({ Origin: page }), named, name);
+  }
+});
 
 function warningsOf(t) {
   const warnings = [];

@@ -8,8 +8,8 @@ import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import { WebSocket, connect, urlOf, wsClient } from '../helpers/clients.mjs';
-import { Child, OWN_HOST, WAYS, WebSocketServer, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
+import { WebSocket, connect, urlOf, visitor, wsClient } from '../helpers/clients.mjs';
+import { Child, OWN_HOST, WebSocketServer, everyWay, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const random = (seed) => {
@@ -70,77 +70,74 @@ test('pace: without steps, and without a duration', (t) => {
   t.is(new Pace(1000, 0, 0).take(0), 1000);
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: closes each client with 1012, spread, and counts`, async (t) => {
-    const server = await start(t);
-    const closed = [];
-    for (let i = 0; i < 20; i++) {
-      const { client } = await connect(t, server);
-      client.on('close', (code, reason) => closed.push(`${code} ${reason}`));
-    }
-    const reports = [];
-    const result = await server.drain({ duration: 300, reason: 'moving', onProgress: (progress) => reports.push(progress) });
-    t.deepEqual(result, { closed: 20, timedOut: 0, left: 0 });
-    t.deepEqual(reports.at(-1), result);
-    for (const { closed: done, left } of reports) t.is(done + left, 20);
-    while (closed.length < 20) await new Promise(setImmediate);
-    t.deepEqual([...new Set(closed)], ['1012 moving']);
-  });
+everyWay(test, 'closes each client with 1012, spread, and counts', async (t, start) => {
+  const server = await start(t);
+  const closed = [];
+  for (let i = 0; i < 20; i++) {
+    const { client } = await connect(t, server);
+    client.on('close', (code, reason) => closed.push(`${code} ${reason}`));
+  }
+  const reports = [];
+  const result = await server.drain({ duration: 300, reason: 'moving', onProgress: (progress) => reports.push(progress) });
+  t.deepEqual(result, { closed: 20, timedOut: 0, left: 0 });
+  t.deepEqual(reports.at(-1), result);
+  for (const { closed: done, left } of reports) t.is(done + left, 20);
+  while (closed.length < 20) await new Promise(setImmediate);
+  t.deepEqual([...new Set(closed)], ['1012 moving']);
+});
 
-  test(`by way of ${way}: new clients get 503 and Retry-After, also those being verified`, async (t) => {
-    const asked = [];
-    const server = await start(t, { verifyClient: (_info, done) => asked.push(done) });
-    const opened = once(server, 'connection');
-    const client = new wsClient(urlOf(server));
-    t.teardown(() => client.terminate());
-    while (asked.length === 0) await new Promise(setImmediate);
-    asked[0](true);
-    await opened;
-    const waiting = await RawClient.connect(t, server.address().port);
-    waiting.send(upgradeRequest());
-    while (asked.length === 1) await new Promise(setImmediate);
-    const drained = server.drain({ duration: 20_000 });
-    asked[1](true);
-    const fresh = await RawClient.connect(t, server.address().port);
-    fresh.send(upgradeRequest());
-    for (const raw of [waiting, fresh]) {
-      const answer = await raw.closed();
-      t.true(answer.startsWith('HTTP/1.1 503 Service Unavailable\r\n'), answer);
-      const seconds = Number(/\r\nRetry-After: (\d+)\r\n/.exec(answer)[1]);
-      t.true(seconds > 0 && seconds <= 20, answer);
-    }
-    t.is(asked.length, 2);
-    client.terminate();
-    t.deepEqual(await drained, { closed: 1, timedOut: 0, left: 0 });
-  });
+everyWay(test, 'new clients get 503 and Retry-After, also those being verified', async (t, start) => {
+  const asked = [];
+  const server = await start(t, { verifyClient: (_info, done) => asked.push(done) });
+  const opened = once(server, 'connection');
+  const client = visitor(t, urlOf(server));
+  while (asked.length === 0) await new Promise(setImmediate);
+  asked[0](true);
+  await opened;
+  const waiting = await RawClient.connect(t, server.address().port);
+  waiting.send(upgradeRequest());
+  while (asked.length === 1) await new Promise(setImmediate);
+  const drained = server.drain({ duration: 20_000 });
+  asked[1](true);
+  const fresh = await RawClient.connect(t, server.address().port);
+  fresh.send(upgradeRequest());
+  for (const raw of [waiting, fresh]) {
+    const answer = await raw.closed();
+    t.true(answer.startsWith('HTTP/1.1 503 Service Unavailable\r\n'), answer);
+    const seconds = Number(/\r\nRetry-After: (\d+)\r\n/.exec(answer)[1]);
+    t.true(seconds > 0 && seconds <= 20, answer);
+  }
+  t.is(asked.length, 2);
+  client.terminate();
+  t.deepEqual(await drained, { closed: 1, timedOut: 0, left: 0 });
+});
 
-  test(`by way of ${way}: a peer that does not answer is cut off after closeTimeout`, async (t) => {
-    const server = await start(t, { closeTimeout: 100 });
-    const raw = await RawClient.connect(t, server.address().port);
-    const connected = once(server, 'connection');
-    await raw.send(upgradeRequest());
-    await connected;
-    t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
-    t.is(server.clients.size, 0);
-  });
+everyWay(test, 'a peer that does not answer is cut off after closeTimeout', async (t, start) => {
+  const server = await start(t, { closeTimeout: 100 });
+  const raw = await RawClient.connect(t, server.address().port);
+  const connected = once(server, 'connection');
+  await raw.send(upgradeRequest());
+  await connected;
+  t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
+  t.is(server.clients.size, 0);
+});
 
-  test(`by way of ${way}: an aborted signal leaves the rest open`, async (t) => {
-    const server = await start(t);
-    const { client, ws } = await connect(t, server);
-    const controller = new AbortController();
-    const drained = server.drain({ duration: 2 ** 31 - 1, signal: controller.signal });
-    controller.abort();
-    t.deepEqual(await drained, { closed: 0, timedOut: 0, left: 1 });
-    t.is(ws.readyState, WebSocket.OPEN);
-    client.send('still here');
-    t.is(String((await once(ws, 'message'))[0]), 'still here');
-    // No new clients come; those that are left may be drained again.
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(upgradeRequest());
-    t.true((await raw.closed()).startsWith('HTTP/1.1 503 '));
-    t.deepEqual(await server.drain({ duration: 0 }), { closed: 1, timedOut: 0, left: 0 });
-  });
-}
+everyWay(test, 'an aborted signal leaves the rest open', async (t, start) => {
+  const server = await start(t);
+  const { client, ws } = await connect(t, server);
+  const controller = new AbortController();
+  const drained = server.drain({ duration: 2 ** 31 - 1, signal: controller.signal });
+  controller.abort();
+  t.deepEqual(await drained, { closed: 0, timedOut: 0, left: 1 });
+  t.is(ws.readyState, WebSocket.OPEN);
+  client.send('still here');
+  t.is(String((await once(ws, 'message'))[0]), 'still here');
+  // No new clients come; those that are left may be drained again.
+  const raw = await RawClient.connect(t, server.address().port);
+  raw.send(upgradeRequest());
+  t.true((await raw.closed()).startsWith('HTTP/1.1 503 '));
+  t.deepEqual(await server.drain({ duration: 0 }), { closed: 1, timedOut: 0, left: 0 });
+});
 
 test('a second call waits for the first; without clients it is over at once', async (t) => {
   const server = await startServer(t);
@@ -169,16 +166,14 @@ test('a close() that throws keeps nobody else from being closed', async (t) => {
   t.deepEqual(await drained, { closed: 2, timedOut: 0, left: 1 });
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: onProgress is called at the end when the last client is gone, and not within its end`, async (t) => {
-    const server = await start(t);
-    const { ws } = await connect(t, server);
-    const order = [];
-    ws.on('close', () => order.push("'close'"));
-    await server.drain({ duration: 0, onProgress: ({ left }) => order.push(`${left} left, ${server.clients.size} listed`) });
-    t.deepEqual(order, ["'close'", '0 left, 0 listed']);
-  });
-}
+everyWay(test, 'onProgress is called at the end when the last client is gone, and not within its end', async (t, start) => {
+  const server = await start(t);
+  const { ws } = await connect(t, server);
+  const order = [];
+  ws.on('close', () => order.push("'close'"));
+  await server.drain({ duration: 0, onProgress: ({ left }) => order.push(`${left} left, ${server.clients.size} listed`) });
+  t.deepEqual(order, ["'close'", '0 left, 0 listed']);
+});
 
 test('wrong values are refused', async (t) => {
   const server = await startServer(t);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import { ownOnLinux, ownOnPosix, test, wsClient } from '../helpers/index.mjs';
+import { ownOnLinux, ownOnPosix, test, visitor, wsClient } from '../helpers/index.mjs';
 
 const HAND_OVER = fileURLToPath(new URL('../../examples/hand-over.mjs', import.meta.url));
 
@@ -74,8 +74,7 @@ const hasAnalyze = spawnSync('systemd-analyze', ['--version']).error === undefin
   const { child, next } = run(t, 'systemd-socket-activate', ['-l', path, ...environment, process.execPath, program]);
   // It is there before anything listens that runs Node.
   while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 20));
-  const client = new wsClient(`ws+unix:${path}:/`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws+unix:${path}:/`);
   const opened = once(client, 'open');
   t.is(await next(), `${child.pid} listens on ${JSON.stringify(path)}`);
   await opened;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import { Child, RawClient, WAYS, WebSocket, connect, openPair, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { Child, RawClient, WAYS, WebSocket, connect, everyWay, openPair, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const load = createRequire(import.meta.url);
 const { contentType, prometheus, register } = load('reactor-ws/prometheus');
@@ -404,38 +404,36 @@ test('opentelemetry: each number of a collection has an instrument', async (t) =
   t.is(callbacks.size, 0);
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test.serial(`${way}: slowest() names those that do not read, the worst first, also without clientTracking`, async (t) => {
-    for (const clientTracking of [true, false]) {
-      const server = await start(t, { clientTracking });
-      const pairs = [];
-      for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
-      t.deepEqual(server.slowest(), []);
-      const [little, much, , gone] = pairs;
-      for (const { client } of [little, much, gone]) client._socket.pause();
-      little.ws.send(Buffer.alloc(16 * 2 ** 20));
-      much.ws.send(Buffer.alloc(32 * 2 ** 20));
-      gone.ws.send(Buffer.alloc(64 * 2 ** 20));
-      gone.ws.terminate();
-      await new Promise((resolve) => gone.ws.once('close', resolve));
-      const isRest = (found) => found.length === 2 && found.every(({ seconds }) => seconds > 0);
-      let found = server.slowest();
-      for (; !isRest(found); found = server.slowest()) await new Promise(setImmediate);
-      t.deepEqual(found.map(({ client }) => client), [much.ws, little.ws]);
-      t.deepEqual(server.slowest(1).map(({ client }) => client), [much.ws]);
-      t.deepEqual(server.slowest(0), []);
-      const { address, port, bytesWaiting, seconds } = server.slowest(1)[0];
-      const { localAddress, localPort } = much.client._socket;
-      const known = way === 'stream' ? [undefined, undefined] : [localAddress, localPort];
-      t.deepEqual([address, port], known);
-      t.true(bytesWaiting > 0 && bytesWaiting <= 33 * 2 ** 20);
-      t.true(seconds >= found[0].seconds);
-      for (const { client } of [little, much]) client._socket.resume();
-      while (server.slowest().length !== 0) await new Promise(setImmediate);
-      t.is(server.metrics().bytesWaiting, 0);
-    }
-  });
-}
+everyWay(test.serial, 'slowest() names those that do not read, the worst first, also without clientTracking', async (t, start, way) => {
+  for (const clientTracking of [true, false]) {
+    const server = await start(t, { clientTracking });
+    const pairs = [];
+    for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
+    t.deepEqual(server.slowest(), []);
+    const [little, much, , gone] = pairs;
+    for (const { client } of [little, much, gone]) client._socket.pause();
+    little.ws.send(Buffer.alloc(16 * 2 ** 20));
+    much.ws.send(Buffer.alloc(32 * 2 ** 20));
+    gone.ws.send(Buffer.alloc(64 * 2 ** 20));
+    gone.ws.terminate();
+    await new Promise((resolve) => gone.ws.once('close', resolve));
+    const isRest = (found) => found.length === 2 && found.every(({ seconds }) => seconds > 0);
+    let found = server.slowest();
+    for (; !isRest(found); found = server.slowest()) await new Promise(setImmediate);
+    t.deepEqual(found.map(({ client }) => client), [much.ws, little.ws]);
+    t.deepEqual(server.slowest(1).map(({ client }) => client), [much.ws]);
+    t.deepEqual(server.slowest(0), []);
+    const { address, port, bytesWaiting, seconds } = server.slowest(1)[0];
+    const { localAddress, localPort } = much.client._socket;
+    const known = way === 'stream' ? [undefined, undefined] : [localAddress, localPort];
+    t.deepEqual([address, port], known);
+    t.true(bytesWaiting > 0 && bytesWaiting <= 33 * 2 ** 20);
+    t.true(seconds >= found[0].seconds);
+    for (const { client } of [little, much]) client._socket.resume();
+    while (server.slowest().length !== 0) await new Promise(setImmediate);
+    t.is(server.metrics().bytesWaiting, 0);
+  }
+});
 
 test('slowest(): a count that is none throws', async (t) => {
   const server = await startServer(t);

@@ -7,7 +7,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { RawClient, WebSocketServer, ownOnly, startServer, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
+import { RawClient, WebSocketServer, openVisitor, ownOnly, startServer, test, upgradeRequest, visitor } from '../helpers/index.mjs';
 
 const TRUSTED = { proxyProtocol: { trusted: ['127.0.0.0/8', '::1'] } };
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
@@ -168,9 +168,7 @@ async function startProxy(t, command, configure) {
  */
 async function throughProxy(t, server, url, look) {
   const connected = once(server, 'connection');
-  const client = new wsClient(url);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, url);
   const [ws, request] = await connected;
   look(client, request);
   ws.on('message', (data) => ws.send(data));
@@ -275,8 +273,7 @@ const NOBODY = process.getuid?.() === 0 && spawnSync('id', ['-g', 'nobody']).sta
     const server = new WebSocketServer({ port });
     t.teardown(() => server.close());
     await once(server, 'listening');
-    const client = new wsClient(`ws://127.0.0.1:${proxy}`);
-    t.teardown(() => client.terminate());
+    const client = visitor(t, `ws://127.0.0.1:${proxy}`);
     const seen = await once(client, 'open').then(() => 'open', ({ message }) => message);
     client.terminate();
     server.close();

@@ -11,7 +11,7 @@ import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { Child, cert, key, otherCert, otherKey, startServer, test, wsClient } from '../helpers/index.mjs';
+import { Child, cert, key, openVisitor, otherCert, otherKey, startServer, test, visitor, wsClient } from '../helpers/index.mjs';
 
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
@@ -108,8 +108,7 @@ const CONVERSATIONS = {
     const { port } = await start(t, 'resume.mjs');
     t.regex(await (await fetch(`http://127.0.0.1:${port}/`)).text(), /since=/);
     const visit = async (path) => {
-      const client = new wsClient(`ws://127.0.0.1:${port}${path}`);
-      t.teardown(() => client.terminate());
+      const client = visitor(t, `ws://127.0.0.1:${port}${path}`);
       const heard = [];
       client.on('message', (data) => heard.push(JSON.parse(data)));
       await once(client, 'open');
@@ -267,17 +266,13 @@ async function start(t, program, env = {}, args = []) {
 }
 
 async function open(t, port, options = {}, path = '/') {
-  const client = new wsClient(`ws://127.0.0.1:${port}${path}`, options);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws://127.0.0.1:${port}${path}`, options);
   client.on('error', () => {});
   return client;
 }
 
 async function openSecure(t, port) {
-  const client = new wsClient(`wss://127.0.0.1:${port}`, { rejectUnauthorized: false });
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `wss://127.0.0.1:${port}`, { rejectUnauthorized: false });
   return client;
 }
 
@@ -290,8 +285,7 @@ async function ask(client, message) {
 
 /** The first message of a new connection. */
 async function greeting(t, port, options = {}, path = '/') {
-  const client = new wsClient(`ws://127.0.0.1:${port}${path}`, options);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://127.0.0.1:${port}${path}`, options);
   const [data] = await once(client, 'message');
   return data.toString();
 }

@@ -5,7 +5,7 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 
-import { implementation, test } from '../helpers/index.mjs';
+import { implementation, listenFree, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
 const reference = require('ws');
@@ -181,9 +181,7 @@ async function compare([state, reach], where, expecting, acting) {
 }
 
 async function listen(t, server) {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
+  await listenFree(t, server);
   return server.address().port;
 }
 

@@ -13,7 +13,7 @@ import { createRequire } from 'node:module';
 import { setTimeout, setImmediate as turn } from 'node:timers/promises';
 
 import { prepare } from '../../lib/index.mjs';
-import { randomNumbers, startServer, test, wsClient } from '../helpers/index.mjs';
+import { listenFree, randomNumbers, startServer, test, wsClient } from '../helpers/index.mjs';
 import { Listener, Model, NAMES, SLOW_NAMES, TOPICS } from '../helpers/topics-model.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
@@ -75,9 +75,7 @@ class Program {
       const [owner, handle] = count++ % 2 === 0 ? [this.server, handleUpgrade] : [wrapped, wrapped.handleUpgrade];
       handle.call(owner, request, socket, head, (ws) => this.server.emit('connection', ws, request));
     });
-    behind.listen(0, '127.0.0.1');
-    await once(behind, 'listening');
-    t.teardown(() => behind.close());
+    await listenFree(t, behind);
     this.ports = [this.server.address().port, behind.address().port, behind.address().port];
     for (let n = 0; n < CONNECTIONS; n++) this.all.push(await this.connect());
     this.epochs = new Map();

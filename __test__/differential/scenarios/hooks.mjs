@@ -228,22 +228,6 @@ s.all('the class of the WebSockets', async (c) => {
   await closed;
 });
 
-s.http('handleUpgrade is what a subclass may replace', async (c) => {
-  const { WebSocketServer } = c;
-  c.WebSocketServer = class extends WebSocketServer {
-    handleUpgrade(request, ...rest) {
-      c.log('upgrade', request.url, rest.length);
-      return super.handleUpgrade(request, ...rest);
-    }
-
-    completeUpgrade(...args) {
-      c.log('complete', args.length, args[1], args[2]);
-      return super.completeUpgrade(...args);
-    }
-  };
-  await ask(c, {}, { 'Sec-WebSocket-Protocol': 'p' });
-});
-
 s.all("close() of the server in 'headers': the connection is open all the same", (c) =>
   ask(c, {}, {}, (wss) => {
     wss.on('headers', () => wss.close());
