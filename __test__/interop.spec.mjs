@@ -16,10 +16,7 @@ const MODES = {
   'no context takeover': { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
 };
 
-/**
- * Each function takes the address of an echo server and returns the result, or the reason why it
- * cannot be tried.
- */
+/** Each takes the address of an echo server; it returns the result, or why it cannot be tried. */
 const CLIENTS = {
   async node(url) {
     const flags = globalThis.WebSocket === undefined ? ['--experimental-websocket'] : [];

@@ -303,8 +303,7 @@ ownOnPosix('sockets of another process: served by the reactor, and closed with t
   // The child has duplicates. A net.Server would remove the file.
   tcp.close();
   unix._handle.close();
-  const first = new wsClient(`ws://${OWN_HOST}:${port}`);
-  await once(first, 'open');
+  const first = await openVisitor(t, `ws://${OWN_HOST}:${port}`);
   first.send('hello');
   t.regex(String((await once(first, 'message'))[0]), /^127\.\d+\.\d+\.\d+: hello$/);
   if (existsSync(path)) {

@@ -1,8 +1,8 @@
 // The options of the server's constructor. Run with WS_IMPL=ws, the same holds for ws.
 import { once } from 'node:events';
 
-import { frames, isReference, openPair, openRaw, ownOnly, startServer, test } from './helpers/index.mjs';
-import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+import { askRaw, frames, isReference, openPair, openRaw, ownOnly, startServer, test } from './helpers/index.mjs';
+import { upgradeRequest } from './helpers/raw-client.mjs';
 
 for (const maxPayload of [0, Infinity, undefined, 2 ** 31, 2 ** 32, 1e10]) {
   test(`maxPayload: ${maxPayload} is no limit`, async (t) => {
@@ -25,8 +25,7 @@ ownOnly('maxPayload: 0: a message whose length takes more than 32 bits is refuse
 for (const pings of isReference ? [1, 60] : [1, 60, 61, 300, 2000]) {
   test(`maxPendingAutoPongs: ${pings} pings right behind the request are answered behind the 101`, async (t) => {
     const server = await startServer(t);
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest() + '\x89\x80\0\0\0\0'.repeat(pings));
+    const raw = await askRaw(t, server.address().port, upgradeRequest() + '\x89\x80\0\0\0\0'.repeat(pings));
     const text = await raw.until((all) => all.endsWith('\x8a\0'.repeat(pings)));
     t.regex(text, /^HTTP\/1\.1 101 /);
     t.is(server.clients.size, 1);

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 
-import { WebSocket, WebSocketServer, connect, everyWay, frame, startServer, test } from './helpers/index.mjs';
+import { WebSocket, WebSocketServer, askRaw, everyWay, frame, openBy, openPair, startServer, test } from './helpers/index.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 for (const [name, value, type] of [
@@ -71,8 +71,7 @@ test('what frameworks and programs hand on does not throw', (t) => {
 });
 
 test('an unknown option of an object that only this package has throws', async (t) => {
-  const server = await startServer(t, { topicOptions: (topic) => JSON.parse(topic) });
-  const { ws } = await connect(t, server);
+  const { server, ws } = await openPair(t, { topicOptions: (topic) => JSON.parse(topic) });
   for (const [call, label, there] of [
     [() => new WebSocketServer({ port: 0, proxyProtocol: { trusted: ['::1'], trust: [] } }), 'options.proxyProtocol.trust', 'trusted'],
     [() => server.publish('{ "histroy": 5 }', 'a'), 'topicOptions().histroy', 'slow, limit, history, ttl, maxBytes, positionTtl, stamp'],
@@ -121,8 +120,7 @@ test('numbers of ws: what is no number throws, and is not "no limit"', (t) => {
 
 everyWay(test, 'maxPayload: text of a number and a fraction are limits', async (t, start) => {
   for (const [maxPayload, most] of [['3', 3], [0.5, 1], [3.5, 3]]) {
-    const server = await start(t, { maxPayload });
-    const { ws, client } = await connect(t, server);
+    const { ws, client } = await openBy(start, t, { maxPayload });
     client.send('a'.repeat(most));
     t.is(String((await once(ws, 'message'))[0]), 'a'.repeat(most));
     client.send('a'.repeat(most + 1));
@@ -132,9 +130,8 @@ everyWay(test, 'maxPayload: text of a number and a fraction are limits', async (
 
 everyWay(test, 'closeTimeout: more than a timer takes is no shorter', async (t, start) => {
   const server = await start(t, { closeTimeout: Infinity });
-  const raw = await RawClient.connect(t, server.address().port);
   const connected = once(server, 'connection');
-  raw.send(upgradeRequest());
+  const raw = await askRaw(t, server.address().port);
   const [ws] = await connected;
   ws.close(1000);
   await raw.until((text) => text.endsWith('\x88\x02\x03\xe8'));
@@ -147,8 +144,7 @@ everyWay(test, 'closeTimeout: more than a timer takes is no shorter', async (t, 
 });
 
 everyWay(test, 'Symbol.asyncDispose closes, waits for the clients, and may be called again', async (t, start) => {
-  const server = await start(t, {});
-  const { client } = await connect(t, server);
+  const { client, server } = await openBy(start, t, {});
   let isOver = false;
   const disposed = Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()]).then(() => (isOver = true));
   const closed = once(server, 'close');
@@ -163,8 +159,7 @@ everyWay(test, 'Symbol.asyncDispose closes, waits for the clients, and may be ca
 
 test('undefined and null are the default', async (t) => {
   const nothing = { handshakeTimeout: undefined, pingInterval: null, idleTimeout: undefined, ipv6Only: null, earlyHandshake: null };
-  const server = await startServer(t, { ...nothing, spin: undefined });
-  const { ws } = await connect(t, server);
+  const { ws } = await openPair(t, { ...nothing, spin: undefined });
   t.is(ws.readyState, WebSocket.OPEN);
 });
 
@@ -208,10 +203,7 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ add
   const isReached = async (ipv6Only) => {
     const server = await startServer(t, { host: '::', ipv6Only });
     const connected = RawClient.connect(t, server.address().port);
-    return connected.then(
-      () => true,
-      ({ code }) => code !== 'ECONNREFUSED',
-    );
+    return connected.then(() => true, ({ code }) => code !== 'ECONNREFUSED');
   };
   t.true(await isReached(false));
   // The same port of IPv4 is free for others, such as a test that runs beside this one.
@@ -232,8 +224,7 @@ everyWay(test, 'handshakeTimeout is for the request, not for verifyClient', asyn
   let answer;
   // No hook is called for a client that is late with its request.
   do {
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(upgradeRequest());
+    const raw = await askRaw(t, server.address().port);
     answer = await raw.untilClosedOr((text) => text.includes('\r\n\r\n'));
   } while (!isAsked);
   t.true(answer.startsWith('HTTP/1.1 101 '), answer);

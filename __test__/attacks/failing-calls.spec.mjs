@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Child, RawClient, WAYS, connect, frame, isReference, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
+import { Child, WAYS, askRaw, connect, frame, isReference, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
 
 const strace = (...args) => ['strace', '-f', '-qq', '-o', '/dev/null', ...args];
 const [command, ...rest] = strace('-e', 'inject=getppid:error=EPERM', 'true');
@@ -37,8 +37,7 @@ async function start(t, reactors, fault) {
 }
 
 async function open(t, port) {
-  const raw = await RawClient.connect(t, port);
-  raw.send(upgradeRequest({ line: 'GET /echo HTTP/1.1' }));
+  const raw = await askRaw(t, port, upgradeRequest({ line: 'GET /echo HTTP/1.1' }));
   return { raw, isOpen: (await raw.untilClosedOr((text) => text.includes('\r\n\r\n'))).startsWith('HTTP/1.1 101') };
 }
 

@@ -6,10 +6,7 @@ import { MEASURED, isReference, test } from '../helpers/index.mjs';
 const MIB = 2 ** 20;
 const CONNECTIONS = 2000;
 const BUDGET = MIB;
-/**
- * Bytes of a connection, beside a context: its objects in JavaScript and the reactor, and the
- * beginning of its message.
- */
+/** Bytes of a connection beside a context: its objects, and the beginning of its message. */
 const EACH = 5 * 1024;
 const PATIENCE = 180_000;
 

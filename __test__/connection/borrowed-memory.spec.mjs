@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import { connect, frame, frames, openRaw, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
+import { connect, frame, frames, openPair, openRaw, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
 
 const BORROWED = { messages: 'borrowed' };
 
@@ -17,8 +17,7 @@ function slowBlob(text) {
 
 for (const isFrozen of [false, true]) {
   ownOnly(`nothing leads from a kept message to others${isFrozen ? ', also if its memory is frozen' : ''}`, async (t) => {
-    const server = await startServer(t, BORROWED);
-    const { ws, client } = await connect(t, server);
+    const { ws, client } = await openPair(t, BORROWED);
     const kept = [];
     ws.on('message', (data) => {
       if (isFrozen) Object.freeze(data.buffer);

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { connect, frame, openRaw, urlOf } from '../helpers/clients.mjs';
+import { connect, frame, openBy, openPair, openRaw, urlOf } from '../helpers/clients.mjs';
 import { WAYS, WebSocketServer, catchUncaught, implementation, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
 import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
 
@@ -159,8 +159,7 @@ for (const way of Object.keys(RECEIVERS)) {
 for (const way of ['port', 'server']) {
   for (const isText of [false, true]) {
     ownOnly(`${way}: ${isText ? 'texts' : 'bytes'} of all lengths`, async (t) => {
-      const server = await WAYS[way](t, BORROWED);
-      const { ws, client } = await connect(t, server);
+      const { ws, client } = await openBy(WAYS[way], t, BORROWED);
       const kept = new Kept();
       const sent = [0, ...SIZES].flatMap((size) => Array.from({ length: 5 }, (_, n) => payload(size, n)));
       ws.on('message', (data, isBinary) => {
@@ -180,8 +179,7 @@ for (const way of ['port', 'server']) {
   }
 
   ownOnly(`${way}: an ArrayBuffer and a Blob are the program's, fragments are not`, async (t) => {
-    const server = await WAYS[way](t, BORROWED);
-    const { ws, client } = await connect(t, server);
+    const { ws, client } = await openBy(WAYS[way], t, BORROWED);
     for (const size of [20, 20_000, 1024 * 1024]) {
       const got = {};
       for (const type of ['arraybuffer', 'blob', 'fragments']) {
@@ -225,8 +223,7 @@ ownOnly('fragments, pings and pongs', async (t) => {
 });
 
 ownSerial('what is kept takes no memory', async (t) => {
-  const server = await startServer(t, BORROWED);
-  const { ws, client } = await connect(t, server);
+  const { ws, client } = await openPair(t, BORROWED);
   const kept = [];
   ws.on('message', (data) => {
     kept.push(data);

@@ -21,10 +21,7 @@ const PEERS = 3;
 const require = createRequire(import.meta.url);
 const { bytesSettled } = isReference ? {} : require('../../lib/reactor/crossing.js');
 
-/**
- * Nothing waits, and both threads have counted the same: otherwise later messages would be counted
- * wrong.
- */
+/** Nothing waits, and both threads have counted the same: later messages are counted right. */
 async function testCounts(t, sockets) {
   await untilSent(...sockets);
   for (const ws of isReference ? [] : sockets) {
@@ -114,10 +111,7 @@ class Shared {
   }
 }
 
-/**
- * Starts to send to one or all of the pairs; resolves with the pairs when the callbacks have been
- * called without an error.
- */
+/** Starts to send to one or all pairs; resolves with them after callbacks without an error. */
 function send(t, pairs, [, write, toAll = false], payload) {
   const receivers = toAll ? pairs : [pairs[payload.length % PEERS]];
   const shared = new Shared(payload);
@@ -172,10 +166,7 @@ async function testAtOnce(t, pairs, name) {
   await testCounts(t, pairs.map(({ ws }) => ws));
 }
 
-/**
- * Messages that keep their place whatever is sent before and behind them, on every way in and with
- * compression.
- */
+/** Messages that keep their place among all others, on every way in and with compression. */
 const IN_PLACE = [
   'send() of a string',
   'send() of a Buffer',

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 
-import { everyWay, ownSerial, test, urlOf, wsClient as WsClient } from '../helpers/index.mjs';
+import { everyWay, openBy, ownSerial, test, urlOf } from '../helpers/index.mjs';
 
 /** A Blob whose bytes never come. */
 class Unread extends Blob {
@@ -13,10 +13,7 @@ class Unread extends Blob {
 }
 
 everyWay(test, 'close() after a Blob that is never read ends by closeTimeout', async (t, start) => {
-  const server = await start(t, { closeTimeout: 50 });
-  const client = new WsClient(urlOf(server));
-  client.on('error', () => {});
-  const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
+  const { ws, client } = await openBy(start, t, { closeTimeout: 50 });
   ws.send(new Unread(['x']), () => {});
   ws.close(1000);
   t.is(ws.readyState, ws.CLOSING);

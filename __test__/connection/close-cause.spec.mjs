@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import { WAYS, connect, everyWay, frame, implementation, ownSerial } from '../helpers/index.mjs';
+import { WAYS, connect, everyWay, frame, implementation, openBy, ownSerial } from '../helpers/index.mjs';
 
 const { WebSocket } = implementation;
 const { CAUSES } = createRequire(import.meta.url)('../../lib/base/layout.js');
@@ -134,8 +134,7 @@ for (const [title, [cause, options, end, code]] of Object.entries(ENDS)) {
 }
 
 everyWay(ownSerial, "a paused connection knows its cause at 'close'", async (t, start) => {
-  const server = await start(t);
-  const { client, ws } = await connect(t, server);
+  const { client, ws } = await openBy(start, t);
   ws.pause();
   client.send('unread');
   client.terminate();

@@ -2,7 +2,7 @@
 // is still done before 'close'.
 import { once } from 'node:events';
 
-import { RawClient, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { askRaw, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const PUT_OFF = {
   'a microtask': (act) => queueMicrotask(act),
@@ -16,10 +16,7 @@ const PUT_OFF = {
   'an immediate of a tick': (act) => process.nextTick(setImmediate, act),
 };
 
-/**
- * Connections of each test: the kernel decides whether the end comes together with the bytes before
- * it.
- */
+/** Connections of each test: the kernel decides whether the end comes with the bytes before it. */
 const CONNECTIONS = 8;
 
 const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\n';
@@ -28,8 +25,7 @@ const PING = '\x89\x80\0\0\0\0';
 
 /** The answer to bytes with the end behind them. */
 async function answer(t, server, bytes) {
-  const client = await RawClient.connect(t, server.address().port);
-  client.send(bytes);
+  const client = await askRaw(t, server.address().port, bytes);
   client.end();
   return client.closed();
 }

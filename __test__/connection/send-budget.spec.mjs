@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 
-import { connect, everyWay, ownSerial } from '../helpers/index.mjs';
+import { connect, everyWay, openBy, ownSerial } from '../helpers/index.mjs';
 
 const BUDGET = 8 * 2 ** 20;
 const MESSAGE = Buffer.alloc(64 * 1024);
@@ -40,8 +40,7 @@ everyWay(ownSerial, 'the client to which most waits is ended, with its callbacks
 });
 
 everyWay(ownSerial, 'bytes that wait to be compressed count', async (t, start) => {
-  const server = await start(t, { sendBudget: BUDGET, perMessageDeflate: true });
-  const { ws, client } = await connect(t, server);
+  const { client, server, ws } = await openBy(start, t, { sendBudget: BUDGET, perMessageDeflate: true });
   client.pause();
   const compressed = () => server.metrics().reactors.compressedFrom;
   const before = compressed();

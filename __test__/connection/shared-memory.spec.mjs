@@ -43,10 +43,7 @@ function toShared(bytes) {
   return shared;
 }
 
-/**
- * Sends shared memory in all sizes, as every kind of view, to one after the other
- * of `senders`; each gets the same.
- */
+/** Sends shared memory, in all sizes and every kind of view, to each of `senders` in turn. */
 async function sendAll(t, senders, receivers) {
   for (const size of SIZES) {
     const bytes = toShared(Buffer.from(Array.from({ length: size }, (_, i) => i % 251)));

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Child, RawClient, WAYS, closeOf, connect, everyWay, ownOnly, rawPair, unlessStalled, upgradeRequest } from '../helpers/index.mjs';
+import { Child, WAYS, askRaw, closeOf, connect, everyWay, ownOnly, rawPair, unlessStalled } from '../helpers/index.mjs';
 
 const PING = '\x89\0';
 
@@ -27,8 +27,7 @@ for (const [options, frames] of [[{ pingInterval: 20 }, PING], [{ idleTimeout: 2
   everyWay(ownOnly, `${Object.keys(options)}: a silent peer is dropped, with ${frames.length / 2} pings`, async (t, start) => {
     const server = await start(t, options);
     const closed = nextClose(server);
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
+    const raw = await askRaw(t, server.address().port);
     t.is((await raw.closed()).split('\r\n\r\n')[1], frames);
     t.is(await closed, 1006);
   });
@@ -77,6 +76,15 @@ everyWay(ownOnly, 'whoever is not read is not called silent, until he is', async
   t.is((await closed)[0], 1006);
 });
 
+ownOnly('whoever waits for the answer to the handshake is not called silent', async (t) => {
+  const server = await WAYS.port(t, { idleTimeout: 20 });
+  server.once('connection', () => {
+    for (const end = performance.now() + 100; performance.now() < end; );
+  });
+  const raw = await askRaw(t, server.address().port);
+  t.true((await raw.closed()).startsWith('HTTP/1.1 101 '));
+});
+
 ownOnly('handshakeTimeout ends with the handshake', async (t) => {
   const server = await WAYS.port(t, { handshakeTimeout: 1000, pingInterval: 600 });
   const state = await inTime(t, server, async ({ ws, client }) => {
@@ -91,8 +99,7 @@ async function silent(t, way, options) {
   const child = new Child(t, 'stopped.mjs', [way, JSON.stringify(options)]);
   const port = Number(await child.line());
   return async () => {
-    const raw = await RawClient.connect(t, port);
-    await raw.send(upgradeRequest());
+    const raw = await askRaw(t, port);
     await raw.closed();
   };
 }

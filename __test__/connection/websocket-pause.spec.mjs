@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import { WAYS, connect, connectRaw, everyWay, frame, isReference, openPair, openRaw, startServer, test } from '../helpers/index.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { askRaw, connect, connectRaw, frame, openPair, openRaw } from '../helpers/clients.mjs';
+import { WAYS, everyWay, isReference, startServer, test } from '../helpers/index.mjs';
+import { upgradeRequest } from '../helpers/raw-client.mjs';
 
 /**
  * Resets a paused connection behind these bytes. Returns the events that were reported by the time
@@ -102,10 +103,7 @@ test('pause: a closing handshake that takes too long ends with the close frame t
 /** A test in which the end waits for `closeTimeout` does not end. */
 const NEVER = { closeTimeout: 2 ** 31 - 1 };
 
-/**
- * A connection that pauses when the peer's close frame and end have come, but have not been
- * reported.
- */
+/** A connection that pauses when the peer's close frame and end have come, unreported. */
 async function pausedBehindClose(t, options) {
   const opened = await openRaw(t, options);
   opened.raw.send(frame(8, Buffer.from([3, 232])));
@@ -140,6 +138,34 @@ test('pause: close() after a close frame of the peer that nobody has taken ends 
   ws.close(1000);
   t.is((await closed)[0], 1000);
 });
+
+for (const [hook, verifyClient] of Object.entries({
+  'no hook': undefined,
+  'a hook that decides at once': () => true,
+  'a hook that decides later': (_info, decide) => setImmediate(decide, true),
+})) {
+  everyWay(test, `pause() in 'connection', with ${hook}: what came with the request waits, and the end after it`, async (t, start) => {
+    const server = await start(t, { verifyClient });
+    const seen = [];
+    server.once('connection', (ws) => {
+      ws.pause();
+      ws.on('message', (data) => seen.push(String(data)));
+      ws.on('close', (code) => seen.push(code));
+    });
+    const connected = once(server, 'connection');
+    const raw = await askRaw(t, server.address().port, Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'a'), frame(1, 'b')]));
+    raw.end();
+    const [ws] = await connected;
+    const { ws: other, client } = await connect(t, server);
+    client.send('served');
+    await once(other, 'message');
+    t.deepEqual(seen, []);
+    const closed = once(ws, 'close');
+    ws.resume();
+    await closed;
+    t.deepEqual(seen, ['a', 'b', 1006]);
+  });
+}
 
 test('pause: what closes the connection in the same read as the pause is not waited for', async (t) => {
   const { ws, raw } = await openRaw(t, NEVER);
@@ -179,8 +205,7 @@ everyWay(test, 'resume() and pause() have the last word over those of the socket
   ws.pause();
   await raw.send(frame(1, 'b'));
   await raw.send(frame(9, 'c'));
-  const other = await RawClient.connect(t, server.address().port);
-  await other.send(upgradeRequest());
+  const other = await askRaw(t, server.address().port);
   await other.until((text) => text.includes('\r\n\r\n'));
   t.deepEqual(messages, ['a']);
   const last = once(ws, 'message');

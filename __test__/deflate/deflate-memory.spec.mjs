@@ -7,10 +7,7 @@ import { Child, MEASURED, WebSocketServer, connect, openVisitor, startServer, te
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 150;
-/**
- * The figures of docs/compression.md: incoming and outgoing context of one connection with the
- * defaults, in KiB.
- */
+/** The figures of docs/compression.md: both contexts of a connection with the defaults, in KiB. */
 const CONTEXTS = 48 + 372;
 
 const options = (perMessageDeflate) => new WebSocketServer({ noServer: true, perMessageDeflate }).options;

@@ -10,9 +10,7 @@ import { closeOf, pipePair, rawPair } from '../helpers/streams.mjs';
 
 // Other tests have no part in its turns.
 
-/**
- * Frames of a client, each with a message of `bytes` zeros and its number at the end, in one chunk.
- */
+/** Frames of a client, each of `bytes` zeros with its number at the end, in one chunk. */
 function bombs(count, bytes) {
   const frames = Array.from({ length: count }, (_, number) => {
     const message = Buffer.alloc(bytes);
@@ -26,9 +24,7 @@ function bombs(count, bytes) {
   return Buffer.concat(frames);
 }
 
-/**
- * The numbers of messages as they come, with `turn` for every turn of the event loop in between.
- */
+/** The numbers of messages as they come, and `turn` for every turn of the event loop. */
 function numbersOf(ws) {
   const seen = [];
   let isWatching = true;

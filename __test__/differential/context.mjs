@@ -72,10 +72,7 @@ export class Context {
     });
   }
 
-  /**
-   * A server over the way of the scenario. `wss` is the WebSocketServer, `http`
-   * the HTTP server if there is one.
-   */
+  /** A server over the way of the scenario: `wss`, and `http` if there is an HTTP server. */
   async listen(options = {}) {
     const { WebSocketServer } = this;
     if (this.way === 'port' || this.way === undefined) {

@@ -52,10 +52,7 @@ export async function run(scenario, way, implementation) {
   }
 }
 
-/**
- * Wraps methods so that `log` gets the name and the arguments of
- * each call, until the scenario ends.
- */
+/** Until the scenario ends, `log` gets the name and the arguments of each call of these methods. */
 export function watchMethods(c, target, names, log) {
   for (const name of names) {
     const own = Object.getOwnPropertyDescriptor(target, name);

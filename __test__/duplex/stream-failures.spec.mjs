@@ -11,25 +11,26 @@ const fail = () => {
   throw failure;
 };
 
+/** One end of a pipe with this reader at the other one, which gets writes within the call. */
+async function readBy(read) {
+  const [near, far] = pipe();
+  near.isImmediate = far.isImmediate = true;
+  read(far);
+  await once(far, 'resume');
+  return near;
+}
+
 /** Streams that fail in the middle of a write, by name: a function that makes one. */
 const STREAMS = {
   '_write throws': () => new Duplex({ read() {}, write: fail }),
   '_writev throws': () => new Duplex({ read() {}, writev: fail }),
   'write throws': () => Object.assign(new Duplex({ read() {} }), { write: fail }),
-  'a handler of its peer throws': () => {
-    const [near, far] = pipe();
-    near.isImmediate = far.isImmediate = true;
-    far.on('data', fail);
-    return near;
-  },
-  'a handler of the WebSocket at its other end throws': () => {
-    const [near, far] = pipe();
-    near.isImmediate = far.isImmediate = true;
-    const other = attach(far, { isServer: true, maxPayload: 0 });
-    for (const event of ['message', 'ping', 'pong', 'close', 'error']) other.on(event, fail);
-    // From then on a write is delivered within the call.
-    return once(far, 'resume').then(() => near);
-  },
+  'a handler of its peer throws': () => readBy((far) => far.on('data', fail)),
+  'a handler of the WebSocket at its other end throws': () =>
+    readBy((far) => {
+      const other = attach(far, { isServer: true, maxPayload: 0 });
+      for (const event of ['message', 'ping', 'pong', 'close', 'error']) other.on(event, fail);
+    }),
 };
 
 const SENDS = {

@@ -38,9 +38,7 @@ function keep(ws) {
   return kept;
 }
 
-/**
- * Hands a stream to `socket` in chunks of these sizes, over and over, each in memory of its own.
- */
+/** Hands a stream to `socket` in chunks of these sizes, over and over, each in its own memory. */
 function pushAll(socket, stream, sizes) {
   for (let at = 0, next = 0; at < stream.length; next++) {
     const size = sizes[next % sizes.length];

@@ -6,9 +6,9 @@ import { readdirSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { constants, deflateRawSync } from 'node:zlib';
 
-import { WAYS, WebSocket, frame, nextEvents, ownOnLinuxSerial, ownSerial, randomNumbers, test } from '../helpers/index.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WAYS, WebSocket, askRaw, frame, nextEvents, ownOnLinuxSerial, ownSerial, randomNumbers, test } from '../helpers/index.mjs';
 import { framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const MIB = 2 ** 20;
 const DEFLATED = { 'Sec-WebSocket-Extensions': 'permessage-deflate' };
@@ -25,8 +25,7 @@ async function crowd(t, { port }, count, act) {
 
 /** A message that a raw client gets back. */
 async function isServed(t, { port }) {
-  const raw = await RawClient.connect(t, port);
-  await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), frame(2, 'served')]));
+  const raw = await askRaw(t, port, Buffer.concat([Buffer.from(upgradeRequest()), frame(2, 'served')]));
   await raw.until((text) => text.endsWith('served'));
   raw.reset();
 }
@@ -63,8 +62,7 @@ onEveryWay(test.serial, {
     const { port } = server.address();
     const raws = [];
     for (const path of ['/twice', '/gone', '/never']) {
-      const raw = await RawClient.connect(t, port);
-      await raw.send(upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
+      const raw = await askRaw(t, port, upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
       raws.push(raw);
     }
     while (decisions.length < 3) await turn();
@@ -320,8 +318,7 @@ onEveryWay(
       const names = ['server_max_window_bits', 'client_max_window_bits'];
       const bits = ['8', '9', '12', '15', '7', '16', '"10"', ''];
       for (const offer of names.flatMap((name) => bits.map((value) => `permessage-deflate; ${name}${value === '' ? '' : `=${value}`}`))) {
-        const raw = await RawClient.connect(t, port);
-        await raw.send(upgradeRequest({ 'Sec-WebSocket-Extensions': offer }));
+        const raw = await askRaw(t, port, upgradeRequest({ 'Sec-WebSocket-Extensions': offer }));
         const answer = await raw.untilClosedOr((text) => text.includes('\r\n\r\n'));
         t.regex(answer, /(=7|=16|server_max_window_bits)$/.test(offer) ? /^HTTP\/1\.1 400/ : /^HTTP\/1\.1 101/, offer);
         raw.reset();

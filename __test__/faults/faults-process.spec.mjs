@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 
 import { Child, MEASURED, repeat, traffic } from '../helpers/child.mjs';
-import { OWN_HOST, WAYS, WebSocket, frame, nextEvents, ownOnLinuxSerial, ownSerial, startServerBehind, test } from '../helpers/index.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WebSocket, askRaw, frame, nextEvents } from '../helpers/clients.mjs';
+import { OWN_HOST, WAYS, ownOnLinuxSerial, ownSerial, startServerBehind, test } from '../helpers/index.mjs';
 import { attacked, canary, framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
@@ -219,8 +219,7 @@ onEveryWay(ownSerial, {
       server.on('connection', (ws) => ws.on('close', resolve));
     });
     // The peer's system takes what comes, and nobody answers.
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
+    await askRaw(t, server.address().port);
     t.is(await closed, 1006);
   },
 });

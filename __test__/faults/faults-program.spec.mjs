@@ -5,9 +5,10 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import { Child, WAYS, WebSocket, frame, isReference, nextEvents, ownOnLinuxSerial, ownSerial, test, urlOf } from '../helpers/index.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WebSocket, askRaw, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
+import { Child, WAYS, isReference, ownOnLinuxSerial, ownSerial, test } from '../helpers/index.mjs';
 import { canary, framed, onEveryWay, openedPair, pair } from '../helpers/under-attack.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const MIB = 2 ** 20;
 const texts = (events) => events.map(([data]) => String(data));
@@ -171,8 +172,7 @@ onEveryWay(test.serial, {
       decide = resolve;
     });
     const server = await WAYS[way](t, { verifyClient: (info, done) => decide({ info, done }) });
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
+    const raw = await askRaw(t, server.address().port);
     const { info, done } = await asked;
     const gone = nextEvents(info.req.socket, 'close', 1);
     raw.reset();

@@ -8,14 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { Child, MEASURED } from '../helpers/child.mjs';
-import { RawClient, WAYS, nextEvents, openPair, ownOnLinuxSerial, ownSerial, test, upgradeRequest, wsClient } from '../helpers/index.mjs';
+import { WAYS, askRaw, nextEvents, openPair, openVisitor, ownOnLinuxSerial, ownSerial, test, upgradeRequest } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 
 /** The status line of the answer to a request. */
 async function statusOf(t, server, fields) {
-  const raw = await RawClient.connect(t, server.address?.()?.port ?? server.port);
-  await raw.send(upgradeRequest(fields));
+  const raw = await askRaw(t, server.address?.()?.port ?? server.port, upgradeRequest(fields));
   return (await raw.until((text) => text.includes('\r\n\r\n'))).split('\r\n')[0];
 }
 
@@ -59,8 +58,7 @@ ownSerial('a text that is longer than a string can be is a Buffer like any other
 ownOnLinuxSerial('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
   const server = new Child(t, 'crowded.mjs', [0], MEASURED);
   const port = await server.line(0);
-  const canary = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
-  await once(canary, 'open');
+  const canary = await openVisitor(t, `ws://127.0.0.1:${port}`, { perMessageDeflate: false });
   let line = 0;
   const grown = async () => {
     server.process.stdin.write('\n');
@@ -78,8 +76,7 @@ ownOnLinuxSerial('2000 connections that do nothing take little, no threads, and 
   await grown();
   for (let i = 0; i < 2000; i += 100) {
     const open = async () => {
-      const raw = await RawClient.connect(t, port);
-      await raw.send(upgradeRequest());
+      const raw = await askRaw(t, port);
       await raw.until((text) => text.includes('\r\n\r\n'));
     };
     await Promise.all(Array.from({ length: 100 }, open));

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import http from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import { RawClient, WebSocketServer, frame, frames, nextEvents, ownOnly, test, upgradeRequest } from '../helpers/index.mjs';
+import { RawClient, WebSocketServer, askRaw, frame, frames, nextEvents, ownOnly, test, upgradeRequest } from '../helpers/index.mjs';
 import { NO_PAGE, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
 
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
@@ -57,8 +57,7 @@ test('a head of any length given to handleUpgrade comes before what the socket h
       });
     });
   });
-  const raw = await RawClient.connect(t, server.address().port);
-  await raw.send(upgradeRequest() + frame(1, 'message 70000').toString('latin1'));
+  const raw = await askRaw(t, server.address().port, upgradeRequest() + frame(1, 'message 70000').toString('latin1'));
   raw.send(frame(1, 'message 70001'));
   const messages = await done;
   t.true(messages.every(([data], i) => data.toString() === `message ${i}`));
@@ -71,8 +70,7 @@ ownOnly('several WebSocketServers of one HTTP server, each for its path, and one
   for (const wss of [a, b]) wss.on('connection', (ws) => ws.send(wss.options.path));
   const greeting = async (path) => String((await once(open(t, server, path), 'message'))[0]);
   const refused = async (path) => {
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
+    const raw = await askRaw(t, server.address().port, upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
     t.true((await raw.closed()).startsWith('HTTP/1.1 400 '), path);
   };
   t.is(await greeting('/a?x'), '/a');

@@ -12,10 +12,7 @@ import { withoutProcessor } from './stalls.mjs';
 const WebSocket = createRequire(import.meta.url)('ws');
 const DEFLATE = { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover; server_no_context_takeover' };
 
-/**
- * A frame of a client with a message that inflates to the given number of
- * bytes, the first of which is `first`.
- */
+/** A client's frame whose message inflates to that many bytes, the first of which is `first`. */
 export function bomb(bytes, first = 0) {
   const message = Buffer.alloc(bytes);
   message[0] = first;

@@ -16,14 +16,17 @@ export function urlOf(server) {
 }
 
 /** A server with the given options and the two ends of a connection to it. */
-export async function openPair(t, options, clientOptions) {
-  const server = await startServer(t, options);
+export function openPair(t, options, clientOptions) {
+  return openBy(startServer, t, options, clientOptions);
+}
+
+/** The same by another way than a port: `start` is one of `WAYS`. */
+export async function openBy(start, t, options, clientOptions) {
+  const server = await start(t, options);
   return { server, ...(await connect(t, server, clientOptions)) };
 }
 
-/**
- * The two ends of a new connection: the server's `ws` with its `request`, and the `client` of ws.
- */
+/** Both ends of a new connection: the server's `ws` with its `request`, and the `client` of ws. */
 export async function connect(t, server, { path = '', protocols = [], ...rest } = {}) {
   const client = visitor(t, urlOf(server) + path, protocols, rest);
   const [[ws, request]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
@@ -37,12 +40,25 @@ export async function openRaw(t, options) {
 }
 
 export async function connectRaw(t, server) {
-  const raw = await RawClient.connect(t, server.address().port);
   const connected = once(server, 'connection');
-  await raw.send(upgradeRequest());
+  const raw = await askRaw(t, server.address().port);
   const [ws] = await connected;
   await raw.until((text) => text.includes('\r\n\r\n'));
   return { ws, raw };
+}
+
+/** As many new connections as that. */
+export async function connectMany(t, server, count, options) {
+  const pairs = [];
+  while (pairs.length < count) pairs.push(await connect(t, server, options));
+  return pairs;
+}
+
+/** A raw client that has sent a request. */
+export async function askRaw(t, port, request = upgradeRequest()) {
+  const raw = await RawClient.connect(t, port);
+  raw.send(request);
+  return raw;
 }
 
 /** A client of ws, which the end of the test terminates. */

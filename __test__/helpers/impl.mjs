@@ -14,10 +14,7 @@ export const isInline = process.env.REACTOR_WS_REACTORS === '0' && process.platf
 export const implementation = require(isReference ? 'ws' : '../../lib/index.js');
 export const { WebSocketServer } = implementation;
 
-/**
- * A server on a free port of the loopback, which the end of the test
- * closes together with its clients.
- */
+/** A server on a free port of the loopback; the end of the test closes it and its clients. */
 export async function startServer(t, options = {}) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
   server.on('connection', (socket) => socket.on('error', () => {}));

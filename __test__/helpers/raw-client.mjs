@@ -58,10 +58,7 @@ export class RawClient {
     else this.#socket.resetAndDestroy();
   }
 
-  /**
-   * Resolves with the text received once it satisfies `isEnough`; fails
-   * if the connection closes before.
-   */
+  /** Resolves with the received text once it `isEnough`; fails if the connection closes before. */
   async until(isEnough) {
     const text = await this.untilClosedOr(isEnough);
     if (!isEnough(text)) throw new Error(`closed after ${JSON.stringify(text)}`);

@@ -70,10 +70,7 @@ export function closeOf(ws) {
   });
 }
 
-/**
- * A WebSocket over one end of a stream; `deflate` are negotiated parameters
- * and options of permessage-deflate.
- */
+/** A WebSocket over one end of a stream; `deflate` are parameters and options of compression. */
 export function attach(socket, { isServer = true, head = Buffer.alloc(0), deflate, ...options } = {}) {
   const ws = new WebSocket(null, undefined, { ...OPTIONS, ...options });
   ws._isServer = isServer;

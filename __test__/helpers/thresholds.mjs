@@ -8,10 +8,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Larger ones are budgets of a turn: one message that is longer than all of them is enough. */
 const MOST = 2 << 20;
 const LONGEST = 5 << 20;
-/**
- * Shorter ones are thresholds only where they have a name: there are flags, sizes of
- * headers, statuses and close codes.
- */
+/** Shorter ones count only with a name: there are flags, sizes of headers, statuses and codes. */
 const LEAST_NAMELESS = 1024;
 
 const NUMBER = String.raw`(?:0x[\da-f_]+|\d[\d_]*)`;

@@ -18,10 +18,7 @@ const UNFINISHED = 64 * MIB;
  * that; and unfinished messages.
  */
 const bound = (connections) => 64 * MIB + connections * 16 * 1024 + UNFINISHED;
-/**
- * Sockets, batches that are being filled, and memory that the allocator keeps: measured as 5 to 15
- * MiB.
- */
+/** Sockets, batches, and memory that the allocator keeps: measured as 5 to 15 MiB. */
 const OVERHEAD = 32 * MIB;
 
 async function startBlockable(t, options = {}) {
@@ -29,10 +26,7 @@ async function startBlockable(t, options = {}) {
   return { server, port: await server.line(0) };
 }
 
-/**
- * Blocks the server while `meanwhile` runs; returns the growth of its memory, and the faults of
- * messages.
- */
+/** Blocks the server while `meanwhile` runs; returns its growth, and the faults of messages. */
 async function block(server, meanwhile) {
   server.process.stdin.write('\n');
   await server.line(1);

@@ -30,10 +30,7 @@ function messagesOf(lengths) {
   return Buffer.concat(parts);
 }
 
-/**
- * Sends messages of these lengths, all read at once; `onFirst` gets the
- * first. Resolves with the others.
- */
+/** Sends such messages, read at once; `onFirst` gets the first. Resolves with the rest. */
 async function others(t, { ws, raw }, lengths, onFirst) {
   const messages = [];
   const closed = once(ws, 'close').then(([code]) => code);

@@ -6,9 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 import { connect, frame, isReference, ownOnly, startServer, test } from '../helpers/index.mjs';
 
-/**
- * Runs a script with a server, the client of ws and the `frame` helper; resolves with its lines.
- */
+/** Runs a script with a server, the client of ws and `frame`; resolves with its lines. */
 async function run(source) {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
   const child = spawn(process.execPath, [

@@ -2,7 +2,7 @@
 // thread is tested by all the other files with REACTOR_WS_REACTORS=0.
 import { readFileSync, readdirSync } from 'node:fs';
 
-import { connect, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
+import { connect, openPair, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
 
 ownOnLinux('there is no reactor thread', async (t) => {
   const server = await startServer(t, { reactors: 0 });
@@ -12,8 +12,7 @@ ownOnLinux('there is no reactor thread', async (t) => {
 });
 
 ownOnly('a reply leaves with the turn of its message, other sends with their own', async (t) => {
-  const server = await startServer(t, { reactors: 0 });
-  const { ws, client } = await connect(t, server);
+  const { ws, client } = await openPair(t, { reactors: 0 });
   const got = [];
   const all = new Promise((resolve) => {
     client.on('message', (data) => got.push(String(data)) === 4 && resolve());

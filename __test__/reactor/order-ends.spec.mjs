@@ -8,10 +8,7 @@ import { SERVERS, listening } from '../helpers/order.mjs';
 
 const threadOnly = isReference || isInline ? test.skip : test.serial;
 
-/**
- * Opens a connection on each 'open', and ends its side behind the other messages; the shared word
- * counts ends.
- */
+/** Opens a connection on each 'open', and ends its side at last; the shared word counts ends. */
 const ENDING = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { port, request, word } = workerData;

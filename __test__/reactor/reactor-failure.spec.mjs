@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
-import { Child, RawClient, frame, implementation, openVisitor, ownOnLinuxSerial, ownSerial, upgradeRequest } from '../helpers/index.mjs';
+import { Child, askRaw, frame, implementation, openVisitor, ownOnLinuxSerial, ownSerial } from '../helpers/index.mjs';
 import { TOPIC_WAYS, heardBy, join } from '../helpers/topics.mjs';
 
 const { WebSocketServer } = implementation;
@@ -60,8 +60,7 @@ ownSerial('a port: an error', async (t) => {
 
 ownOnLinuxSerial("its connections close with 1006, its server has an 'error', and the process ends by itself", async (t) => {
   const child = new Child(t, 'failing.mjs');
-  const raw = await RawClient.connect(t, await child.line(0));
-  await raw.send(upgradeRequest());
+  const raw = await askRaw(t, await child.line(0));
   await raw.until((text) => text.includes('\r\n\r\n'));
   await raw.send(frame(1, 'a'));
   // The flush that echoes wakes the reactor from its last wait.

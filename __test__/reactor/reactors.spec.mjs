@@ -4,15 +4,14 @@
 import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 
-import { OWN_HOST, RawClient, WebSocketServer, connect, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
+import { OWN_HOST, RawClient, WebSocketServer, connectMany, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
 
 const REACTORS = 3;
 const CONNECTIONS = 2 * REACTORS + 1;
 
 async function startMany(t, options) {
   const server = await startServer(t, { reactors: REACTORS, ...options });
-  const pairs = [];
-  while (pairs.length < CONNECTIONS) pairs.push(await connect(t, server));
+  const pairs = await connectMany(t, server, CONNECTIONS);
   return { server, pairs };
 }
 

@@ -1,14 +1,14 @@
 // Admission: limits that hold before JavaScript decides, on every way in.
 import { once } from 'node:events';
 
-import { RawClient, WAYS, WebSocket, WebSocketServer, connect, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { WAYS, WebSocket, WebSocketServer, askRaw, connect, everyWay, startServer, test } from '../helpers/index.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';
 
 /** The head of the answer to an upgrade request with `fields`. */
 async function ask(t, server, fields) {
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest(fields));
+  const raw = await askRaw(t, server.address().port, upgradeRequest(fields));
   return { raw, head: (await raw.untilClosedOr((text) => text.includes('\r\n\r\n'))).split('\r\n\r\n')[0] };
 }
 
@@ -61,13 +61,11 @@ for (const [way, start] of Object.entries(WAYS)) {
     test(`by way of ${way}: a handshake that is never decided gives its place back when its client is gone: ${how}`, async (t) => {
       let asked = 0;
       const server = await start(t, { maxConnections: 1, closeTimeout: 50, verifyClient: (_info, _decide) => asked++ });
-      const raw = await RawClient.connect(t, server.address().port);
-      raw.send(upgradeRequest());
+      const raw = await askRaw(t, server.address().port);
       while (asked === 0) await new Promise(setImmediate);
       raw[how]();
       while (asked === 1) {
-        const next = await RawClient.connect(t, server.address().port);
-        next.send(upgradeRequest());
+        const next = await askRaw(t, server.address().port);
         const isAsked = () => asked > 1;
         await Promise.race([next.closed(), (async () => {
           while (!isAsked() && next.text === '') await new Promise(setImmediate);

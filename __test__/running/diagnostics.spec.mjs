@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 
-import { RawClient, WAYS, catchUncaught, connect, everyWay, implementation, ownSerial, upgradeRequest } from '../helpers/index.mjs';
+import { RawClient, WAYS, catchUncaught, connect, everyWay, implementation, openBy, ownSerial, upgradeRequest } from '../helpers/index.mjs';
 
 const { WebSocket } = implementation;
 // The process has one set of channels.
@@ -58,8 +58,7 @@ everyWay(ownSerial, 'open, messages and close are published with the ws and its 
 
 everyWay(ownSerial, 'what breaks the protocol, and what a handler throws', async (t, start) => {
   const seen = watch(t);
-  const server = await start(t);
-  const { client, ws } = await connect(t, server);
+  const { client, ws } = await openBy(start, t);
   ws.removeAllListeners('error');
   ws.on('error', (error) => seen.push(["'error'", { ws, error }]));
   const failure = new Error('thrown on purpose');
@@ -101,8 +100,7 @@ everyWay(ownSerial, 'refusals, with the same answers as nobody looks at', async 
 });
 
 everyWay(ownSerial, 'a connection that is open already is seen from then on, and handlers have what a store is bound to', async (t, start) => {
-  const server = await start(t);
-  const { client, ws } = await connect(t, server);
+  const { client, ws } = await openBy(start, t);
   const store = new AsyncLocalStorage();
   const answers = [];
   ws.on('message', () => answers.push(store.getStore()));

@@ -8,7 +8,7 @@ import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import { WebSocket, connect, urlOf, visitor, wsClient } from '../helpers/clients.mjs';
+import { WebSocket, askRaw, connect, connectRaw, openBy, openPair, urlOf, visitor, wsClient } from '../helpers/clients.mjs';
 import { Child, OWN_HOST, WebSocketServer, everyWay, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
@@ -94,13 +94,11 @@ everyWay(test, 'new clients get 503 and Retry-After, also those being verified',
   while (asked.length === 0) await new Promise(setImmediate);
   asked[0](true);
   await opened;
-  const waiting = await RawClient.connect(t, server.address().port);
-  waiting.send(upgradeRequest());
+  const waiting = await askRaw(t, server.address().port);
   while (asked.length === 1) await new Promise(setImmediate);
   const drained = server.drain({ duration: 20_000 });
   asked[1](true);
-  const fresh = await RawClient.connect(t, server.address().port);
-  fresh.send(upgradeRequest());
+  const fresh = await askRaw(t, server.address().port);
   for (const raw of [waiting, fresh]) {
     const answer = await raw.closed();
     t.true(answer.startsWith('HTTP/1.1 503 Service Unavailable\r\n'), answer);
@@ -114,17 +112,13 @@ everyWay(test, 'new clients get 503 and Retry-After, also those being verified',
 
 everyWay(test, 'a peer that does not answer is cut off after closeTimeout', async (t, start) => {
   const server = await start(t, { closeTimeout: 100 });
-  const raw = await RawClient.connect(t, server.address().port);
-  const connected = once(server, 'connection');
-  await raw.send(upgradeRequest());
-  await connected;
+  await connectRaw(t, server);
   t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
   t.is(server.clients.size, 0);
 });
 
 everyWay(test, 'an aborted signal leaves the rest open', async (t, start) => {
-  const server = await start(t);
-  const { client, ws } = await connect(t, server);
+  const { client, server, ws } = await openBy(start, t);
   const controller = new AbortController();
   const drained = server.drain({ duration: 2 ** 31 - 1, signal: controller.signal });
   controller.abort();
@@ -133,8 +127,7 @@ everyWay(test, 'an aborted signal leaves the rest open', async (t, start) => {
   client.send('still here');
   t.is(String((await once(ws, 'message'))[0]), 'still here');
   // No new clients come; those that are left may be drained again.
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest());
+  const raw = await askRaw(t, server.address().port);
   t.true((await raw.closed()).startsWith('HTTP/1.1 503 '));
   t.deepEqual(await server.drain({ duration: 0 }), { closed: 1, timedOut: 0, left: 0 });
 });
@@ -167,8 +160,7 @@ test('a close() that throws keeps nobody else from being closed', async (t) => {
 });
 
 everyWay(test, 'onProgress is called at the end when the last client is gone, and not within its end', async (t, start) => {
-  const server = await start(t);
-  const { ws } = await connect(t, server);
+  const { server, ws } = await openBy(start, t);
   const order = [];
   ws.on('close', () => order.push("'close'"));
   await server.drain({ duration: 0, onProgress: ({ left }) => order.push(`${left} left, ${server.clients.size} listed`) });
@@ -235,8 +227,7 @@ test('handOver: without clients it is over when the listener is closed, and an a
   t.deepEqual(await server.drain({ handOver: true }), { closed: 0, timedOut: 0, left: 0 });
   t.is(server.address(), null);
   const other = await startServer(t, { verifyClient: () => {} });
-  const asked = await RawClient.connect(t, other.address().port);
-  asked.send(upgradeRequest());
+  await askRaw(t, other.address().port);
   const controller = new AbortController();
   const drained = other.drain({ handOver: true, signal: controller.signal });
   while (other._listenerId !== -1) await new Promise(setImmediate);
@@ -261,8 +252,7 @@ test.serial('handOver: a server whose host is still being looked up never listen
 });
 
 test('handOver: a drain that is under way hands over from then on', async (t) => {
-  const server = await startServer(t);
-  const { client } = await connect(t, server);
+  const { client, server } = await openPair(t);
   const first = server.drain({ duration: 60_000 });
   await t.throwsAsync(server.drain({ duration: -1 }), { instanceOf: RangeError });
   const second = server.drain({ handOver: true });

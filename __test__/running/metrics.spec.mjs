@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import { Child, RawClient, WAYS, WebSocket, connect, everyWay, openPair, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { Child, WAYS, WebSocket, askRaw, connect, connectMany, everyWay, openPair, startServer, test } from '../helpers/index.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const load = createRequire(import.meta.url);
 const { contentType, prometheus, register } = load('reactor-ws/prometheus');
@@ -32,8 +33,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     const server = await start(t, { clientTracking, verifyClient: () => verdict });
     t.deepEqual(counted(server), { open: 0, opened: 0, closed: {}, ended: {}, failed: {} });
     t.like(server.metrics().connections, { closed: { 1000: 0, 1005: 0, 1006: 0, other: 0 }, ended: { closed: 0, fin: 0 }, failed: { WS_ERR_INVALID_UTF8: 0 } });
-    const pairs = [];
-    for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
+    const pairs = await connectMany(t, server, 4);
     const ended = pairs.map(({ ws }) => once(ws, 'close'));
     t.deepEqual(counted(server), { open: 4, opened: 4, closed: {}, ended: {}, failed: {} });
     pairs[0].client.close(1000);
@@ -43,8 +43,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.deepEqual(counted(server), { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, other: 1 }, ended: { closed: 2, fin: 1 }, failed: {} });
     verdict = false;
     for (let i = 0; i < 3; i++) {
-      const raw = await RawClient.connect(t, server.address().port);
-      raw.send(upgradeRequest());
+      const raw = await askRaw(t, server.address().port);
       await raw.closed();
     }
     t.deepEqual(server.metrics().handshakes.refused, { 400: 0, 401: 3, 403: 0, 404: 0, 405: 0, 426: 0, 429: 0, 431: 0, 503: 0 });
@@ -86,8 +85,7 @@ test.serial('requests that the reactor answers by itself', async (t) => {
     [hasty, 'GET / HTTP/1.1\r\n'],
   ];
   for (const [asked, request] of requests) {
-    const raw = await RawClient.connect(t, asked.address().port);
-    raw.send(request);
+    const raw = await askRaw(t, asked.address().port, request);
     await raw.closed();
   }
   const expected = { accepted: 4, badRequests: 1, plainRequests: 1, refused: 1, timeouts: 1 };
@@ -407,8 +405,7 @@ test('opentelemetry: each number of a collection has an instrument', async (t) =
 everyWay(test.serial, 'slowest() names those that do not read, the worst first, also without clientTracking', async (t, start, way) => {
   for (const clientTracking of [true, false]) {
     const server = await start(t, { clientTracking });
-    const pairs = [];
-    for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
+    const pairs = await connectMany(t, server, 4);
     t.deepEqual(server.slowest(), []);
     const [little, much, , gone] = pairs;
     for (const { client } of [little, much, gone]) client._socket.pause();
@@ -462,8 +459,7 @@ test.serial('memory beside its budgets: an unfinished message, a history, contex
 });
 
 test('messages that are dropped, by topic: the first twenty, and others', async (t) => {
-  const server = await startServer(t, { topicOptions: () => ({ slow: 'drop', limit: 0 }) });
-  const { client, ws } = await connect(t, server);
+  const { client, server, ws } = await openPair(t, { topicOptions: () => ({ slow: 'drop', limit: 0 }) });
   client._socket.pause();
   ws.send(Buffer.alloc(32 * 2 ** 20));
   const odd = { 3: '__proto__', 4: 'x'.repeat(200), 5: 'x'.repeat(201) };

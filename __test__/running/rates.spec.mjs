@@ -2,7 +2,7 @@
 import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 
-import { WebSocketServer, catchUncaught, connect, connectRaw, everyWay, frame, test } from '../helpers/index.mjs';
+import { WebSocketServer, catchUncaught, connect, connectRaw, everyWay, frame, openBy, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 /** The times at which `count` messages have come, in seconds from now on. */
@@ -16,8 +16,7 @@ function arrivals(ws, count) {
 
 everyWay(test.serial, 'a handler that throws does not end what is read', async (t, start) => {
   const thrown = catchUncaught(t);
-  const server = await start(t, { messagesPerSecond: 10 });
-  const { client, ws } = await connect(t, server);
+  const { client, ws } = await openBy(start, t, { messagesPerSecond: 10 });
   let count = 0;
   const held = new Promise((resolve) => {
     ws.on('message', () => {
@@ -71,8 +70,7 @@ for (const limits of [{ messagesPerSecond: 100 }, { bytesPerSecond: 700 }]) {
 }
 
 everyWay(test, 'bytesPerSecond: a client that sends more is read later, and nothing is lost', async (t, start) => {
-  const server = await start(t, { bytesPerSecond: 100_000 });
-  const { client, ws } = await connect(t, server);
+  const { client, server, ws } = await openBy(start, t, { bytesPerSecond: 100_000 });
   const arrived = arrivals(ws, 15);
   // In one write: a client that stands still meanwhile would not be too fast.
   client._socket.cork();
@@ -84,8 +82,7 @@ everyWay(test, 'bytesPerSecond: a client that sends more is read later, and noth
 });
 
 everyWay(test, "limit: 'close': 1008 with a reason behind what was allowed", async (t, start) => {
-  const server = await start(t, { messagesPerSecond: 1000, limit: 'close' });
-  const { client, ws } = await connect(t, server);
+  const { client, server, ws } = await openBy(start, t, { messagesPerSecond: 1000, limit: 'close' });
   const begun = performance.now();
   let count = 0;
   ws.on('message', () => count++);
@@ -136,6 +133,18 @@ for (const end of ['the client ends its side', 'the client resets', 'close()', '
     for (const [index, time] of times.entries()) t.true(index + 1 <= 11 + 10 * time, `${index} after ${time} s`);
   });
 }
+
+everyWay(test, 'a paused client that has ended its side is not cut: its rate is not what holds it back', async (t, start) => {
+  const server = await start(t, { messagesPerSecond: 1, closeTimeout: 50 });
+  const { raw, ws } = await connectRaw(t, server);
+  const first = once(ws, 'message');
+  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+  await first;
+  ws.pause();
+  raw.end();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  t.is(ws.readyState, ws.OPEN);
+});
 
 // A timer that is left would keep the process alive for as long.
 everyWay(test.serial, 'the peer ends its side, and the server closes: no timer is left', async (t, start) => {

@@ -168,10 +168,7 @@ const DIFFERENT = [
 const isListed = (where, state, member) =>
   DIFFERENT.some((entry) => entry.where.includes(where) && entry.state.test(state) && entry.members.includes(member));
 
-/**
- * The members whose outcomes differ and are not listed, or are
- * listed and do not, with both outcomes.
- */
+/** The members that differ and are not listed, or are listed and do not, with both outcomes. */
 async function compare([state, reach], where, expecting, acting) {
   const expected = await outcomes(expecting, reach);
   const actual = await outcomes(acting, reach);

@@ -211,3 +211,23 @@ fn z10_bombs_behind_a_request_leave_room_for_others() {
     });
     assert!(first < 5, "{first} bombs in the first turn");
 }
+
+#[test]
+fn contexts_are_released_when_they_were_not_used_for_their_time_and_not_before() {
+    let deflate = listener().deflate.map(|deflate| DeflateConfig { release_after: PATIENCE, ..deflate });
+    let (mut reactor, seen, client, id) =
+        turned(Setup { listener: ListenerConfig { deflate, ..listener() }, ..Setup::default() });
+    let mut peer = Peer::new(client, false);
+    let mut holds = |reactor: &mut Turned, time| {
+        reactor.timers.go_by(time);
+        reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
+        reactor.connections.get(id).expect("open").engine.holds_contexts()
+    };
+    for _ in 0..3 {
+        let message = peer.message(b"hello");
+        peer.client.write(&message);
+        until(&mut reactor, |_| seen.try_recv().is_ok());
+        assert!(holds(&mut reactor, PATIENCE * 2 / 3));
+    }
+    assert!(!holds(&mut reactor, PATIENCE));
+}
