@@ -1,5 +1,4 @@
-// Where a server listens: sockets of the file system and of other processes, options of TCP, and
-// their state at the end.
+// Where a server listens: sockets of files and of other processes, options of TCP, their end.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -148,8 +147,7 @@ for (const [what, make] of Object.entries({
   });
 }
 
-// A socket has room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off longer
-// names.
+// Room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off longer names.
 for (const bytes of [103, 104, 107, 108, 109, 200]) {
   onPosix(`a path of ${bytes} bytes: as in ws`, async (t) => {
     const seen = {};

@@ -181,8 +181,7 @@ test('handshakeTimeout: a request that does not end is answered with 408', async
   const server = await startServer(t, { handshakeTimeout: 700 });
   let raw;
   let start;
-  // Bytes that have come when the time is over are read before the timeout is noticed: only these
-  // must be in time.
+  // Bytes that are there when the time is over are read first: only these must be in time.
   do {
     start = performance.now();
     raw = await RawClient.connect(t, server.address().port);

@@ -1,5 +1,4 @@
-// The values of `port`, and the stand-in for the server that ws makes for it. Each case runs on
-// `ws`, too.
+// The values of `port`, and the stand-in for the server of ws. Each case runs on `ws`, too.
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';

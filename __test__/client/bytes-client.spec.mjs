@@ -1,5 +1,4 @@
-// The bytes that a client writes and receives: every length on both sides of a threshold, to and
-// from a server of ws.
+// The bytes of a client: every length on both sides of a threshold, to and from a server of ws.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';

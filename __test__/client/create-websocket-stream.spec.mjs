@@ -35,9 +35,7 @@ test('an error of the peer is reported, also if the stream is destroyed before t
   const { ws, near, far } = rawPair();
   const stream = createWebSocketStream(ws);
   const errors = once(stream, 'error');
-  const closed = new Promise((resolve) => {
-    stream.once('close', resolve);
-  });
+  const closed = new Promise((resolve) => stream.once('close', resolve));
   // Behind the listener of the WebSocket itself.
   near.on('data', () => stream.destroy());
   far.write(Buffer.from('c18000000000', 'hex'));

@@ -114,8 +114,7 @@ for (const kind of ['http', 'https']) {
     const protocol = kind === 'http' ? 'ws' : 'wss';
     await Promise.all([visit(t, port, 'a', protocol), visit(t, port, 'b', protocol)]);
     const seen = (await Promise.all(ended)).sort(([a], [b]) => (a < b ? -1 : 1));
-    // A stream hands a callback on as soon as it has written: before the
-    // jobs of the handler or behind them.
+    // A stream calls back as soon as it has written: before the jobs of the handler, or after them.
     t.deepEqual(seen.map((list) => [...list].sort()), [
       ['callback /a', ...all('/a')].sort(),
       ['callback /b', ...all('/b')].sort(),

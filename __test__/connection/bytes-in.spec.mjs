@@ -73,9 +73,7 @@ async function writePieces(socket, bytes) {
   let start = 0;
   for (const end of ends) {
     const piece = bytes.subarray(start, end);
-    await new Promise((resolve) => {
-      socket.write(piece, resolve);
-    });
+    await new Promise((resolve) => socket.write(piece, resolve));
     start = end;
   }
 }

@@ -116,9 +116,7 @@ function send(t, pairs, [, write, toAll = false], payload) {
   const receivers = toAll ? pairs : [pairs[payload.length % PEERS]];
   const shared = new Shared(payload);
   const called = receivers.map(({ ws }) => {
-    return new Promise((resolve) => {
-      write(ws, payload, (error) => resolve(t.falsy(error)), shared);
-    });
+    return new Promise((resolve) => write(ws, payload, (error) => resolve(t.falsy(error)), shared));
   });
   return { receivers, called: Promise.all(called) };
 }
@@ -138,9 +136,7 @@ async function testLengths(t, pairs, name, sizes) {
     const { receivers, called } = send(t, pairs, way, payload);
     const behind = Buffer.from(`behind ${size}`);
     const alsoCalled = receivers.map(({ ws }) => {
-      return new Promise((resolve) => {
-        ws.send(behind, (error) => resolve(t.falsy(error)));
-      });
+      return new Promise((resolve) => ws.send(behind, (error) => resolve(t.falsy(error))));
     });
     for (const pair of receivers) {
       await expect(t, pair, opcode, payload, `${name}, ${size}`);

@@ -18,9 +18,7 @@ async function resetPaused(t, bytes) {
   const closed = once(ws, 'close');
   ws.pause();
   // The writer of this message knows of the pause.
-  await new Promise((resolve) => {
-    ws.send('paused', resolve);
-  });
+  await new Promise((resolve) => ws.send('paused', resolve));
   if (bytes.length !== 0) await raw.send(bytes);
   raw.reset();
   const { ws: other, client } = await connect(t, server);

@@ -1,5 +1,4 @@
-// Negotiation when contexts have used up the budget of the process. A file by itself: the budget is
-// one for all tests.
+// Negotiation when contexts have used up the budget, which is one for all tests of a file.
 import { once } from 'node:events';
 
 import { connect, everyWay, test } from '../helpers/index.mjs';

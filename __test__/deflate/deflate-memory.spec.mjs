@@ -1,5 +1,4 @@
-// The memory of permessage-deflate, and the options that bound it. The formula is checked by
-// tests/deflate_memory.rs.
+// The memory of permessage-deflate, and its bounds. tests/deflate_memory.rs has the formula.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 
@@ -112,8 +111,7 @@ const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== unde
     await once(client, 'message');
     return client;
   };
-  // glibc takes no block of a length from the system any more once one of
-  // that length has been given back.
+  // glibc takes no block from the system of a length of which one has been given back.
   (await open()).terminate();
   const first = await open();
   const before = await resident();
@@ -121,8 +119,7 @@ const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== unde
   for (let i = 0; i < CONNECTIONS; i++) clients.push(await open());
   const peak = await resident();
   t.true(peak - before > 30, `${peak} after ${before}`);
-  // The last connection is among them: otherwise a heap, which shrinks at its end only, could not
-  // shrink.
+  // The last connection is among them: a heap shrinks at its end only.
   for (const client of clients.slice(0, -1)) client.terminate();
   let after = Infinity;
   for (let look = 0; look < 100 && after - before > (peak - before) / 3; look++) {

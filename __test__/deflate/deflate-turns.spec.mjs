@@ -1,5 +1,4 @@
-// permessage-deflate over streams, which shares a thread with the handlers: long
-// work is done in slices, in order.
+// permessage-deflate over streams, on the thread of the handlers: long work is done in slices.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -75,8 +74,7 @@ ownSerial('many streams that inflate to much have turns of a bounded length, and
   isOver = true;
   // A read of 8 KiB may be 8 MiB.
   t.true(Math.max(...amounts) <= 8 << 20, `${Math.max(...amounts)} bytes in a turn`);
-  // A message comes in one turn, and is read in the next. In the first turns, the other connections
-  // have had no more.
+  // A message is read in the turn after it comes: in the first turns the others have no more.
   t.true(Math.max(...waits.slice(5)) <= 4, waits.join());
   await Promise.all([...pairs, quiet].map(({ ws, far }) => far.destroy() && closeOf(ws)));
 });

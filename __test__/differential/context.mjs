@@ -1,5 +1,4 @@
-// The tools of a scenario: one of the two implementations, a log, and
-// servers and peers that end with it.
+// The tools of a scenario: an implementation, a log, and servers and peers that end with it.
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
@@ -158,9 +157,7 @@ export class Context {
       wss.once('connection', (ws, req) => {
         this.watch(lane, ws, events);
         ws.on('error', () => {});
-        const closed = new Promise((done) => {
-          ws.once('close', done);
-        });
+        const closed = new Promise((done) => ws.once('close', done));
         if (onConnection) onConnection(ws, req);
         resolve({ ws, req, closed });
       });

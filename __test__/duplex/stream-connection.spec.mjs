@@ -1,5 +1,4 @@
-// Connections over TLS and any other Duplex: the same events and the same
-// API as over the reactor's sockets.
+// Connections over TLS and any other Duplex: the same events and API as over sockets.
 import { once } from 'node:events';
 
 import { closeOf, eventsOf, frame, nextEvents, ownSerial, pipePair, rawPair, test, tlsPair } from '../helpers/index.mjs';

@@ -1,5 +1,4 @@
-// Ownership of memory over TLS and other streams: messages that are not in one chunk, and sent
-// messages.
+// Ownership of memory over streams: messages that are not in one chunk, and sent messages.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,5 +1,4 @@
-// graphql-ws gets the server from the application; its path through
-// @fastify/websocket needs the override.
+// graphql-ws gets the server from the application; @fastify/websocket needs the override.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,4 @@
-// The opening handshake over raw sockets, byte for byte. The names h04 to h18
-// are those of the engine's tests.
+// The opening handshake, byte for byte. Names from h04 to h18 are from the engine's tests.
 import { once } from 'node:events';
 
 import {

@@ -1,5 +1,4 @@
-// The ways in beside a port of our own: an HTTP server of Node, and
-// upgrades that the user hands over.
+// The ways in beside a port of our own: an HTTP server of Node, and upgrades handed over.
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import http from 'node:http';

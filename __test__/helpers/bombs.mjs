@@ -1,5 +1,4 @@
-// Connections over TLS with few bytes that inflate to many, and a connection that sends little and
-// waits for its answers.
+// Connections over TLS with few bytes that inflate to many, and one that waits for answers.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import tls from 'node:tls';

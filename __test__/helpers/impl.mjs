@@ -1,5 +1,4 @@
-// The implementation under test: this package, or with WS_IMPL=ws the `ws` that it is compared
-// with.
+// The implementation under test: this package, or with WS_IMPL=ws the `ws` to compare with.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 

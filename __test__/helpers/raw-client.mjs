@@ -37,9 +37,7 @@ export class RawClient {
   /** Sends bytes, or text as latin1; resolves when the kernel has them. */
   send(data) {
     const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : data;
-    return new Promise((resolve) => {
-      this.#socket.write(bytes, resolve);
-    });
+    return new Promise((resolve) => this.#socket.write(bytes, resolve));
   }
 
   sendHex(hex) {

@@ -65,9 +65,7 @@ export function pipe() {
 
 /** The arguments of 'close', whether or not there is an 'error' before it. */
 export function closeOf(ws) {
-  return new Promise((resolve) => {
-    ws.once('close', (...args) => resolve(args));
-  });
+  return new Promise((resolve) => ws.once('close', (...args) => resolve(args)));
 }
 
 /** A WebSocket over one end of a stream; `deflate` are parameters and options of compression. */

@@ -1,5 +1,4 @@
-// Handlers that detach the memory of a message, as byte streams do before Node 24: the other
-// messages come all the same.
+// Handlers that detach a message's memory, as byte streams did: the others come all the same.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { ReadableStream } from 'node:stream/web';

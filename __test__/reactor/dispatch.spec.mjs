@@ -1,5 +1,4 @@
-// Batches of records: order, handlers that throw, memory, and the flush of messages that are sent
-// meanwhile.
+// Batches of records: order, handlers that throw, memory, and the flush of sends meanwhile.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,4 @@
-// The memory of an idle open connection. The reactor's part is tested in
-// src/reactor/connection/mod.rs.
+// The memory of an idle connection. src/reactor/connection/mod.rs tests the reactor's part.
 import { once } from 'node:events';
 import net from 'node:net';
 

@@ -1,5 +1,4 @@
-// P11: the reactor thread dies. Connections and servers report it, and
-// nothing is given to it any more.
+// P11: the reactor thread dies. Connections and servers report it, and give it nothing more.
 import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';

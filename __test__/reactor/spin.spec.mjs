@@ -1,5 +1,4 @@
-// The JavaScript thread looks for the next message before it sleeps (`spin`): nothing else may be
-// affected.
+// JavaScript looks for the next message before it sleeps (`spin`): nothing else is affected.
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';

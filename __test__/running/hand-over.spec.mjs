@@ -1,5 +1,4 @@
-// A listening socket that outlives the process: one that is handed over to the next process, and
-// one of systemd.
+// A listening socket that outlives the process: handed over to the next one, or of systemd.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// The tests that `npm test` runs, the completeness of `npm test -- --all`, and the output before
-// the tests run.
+// The tests that `npm test` runs, with `--all` all of them, and the output before they run.
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
-// broadcast(): a message to all connections of a server, which are
-// members of a topic without a name.
+// broadcast(): a message to all connections of a server, members of a topic without a name.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,5 +1,4 @@
-// Topics: connections of every kind, arguments that are wrong, many names, and names that programs
-// use for themselves.
+// Topics: connections of every kind, wrong arguments, many names, and names of programs' own.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -94,8 +94,7 @@ for (const way of WAYS) {
     t.deepEqual(ws.topicCounts('room'), { dropped: 0, missed: 0 });
   });
 
-  // socket.io's redis-streams adapter replayed messages without their position,
-  // so the next resume repeated them.
+  // socket.io's redis-streams adapter replayed without positions: the next resume repeated them.
   test(`${way}: a stamp is in each message, live, replayed and prepared`, async (t) => {
     const stamp = { before: '{"id":"$epoch:$offset","n":$offset,"data":', after: '}' };
     const { server, all } = await openRoom(t, way, 2, { topicOptions: () => ({ history: 10, stamp }) });

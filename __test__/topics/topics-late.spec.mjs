@@ -1,5 +1,4 @@
-// Subscribers of topics while sends of their connection wait: for compression, for a Blob, or for
-// messages of the past.
+// Subscribers while sends of their connection wait: for compression, a Blob, or the past.
 import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';

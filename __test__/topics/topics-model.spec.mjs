@@ -154,8 +154,7 @@ class Program {
       this.subscribe(one, name, [undefined, 'oldest', Math.max(0, top - this.random(50)), top + 1][this.random(4)]);
     },
     unsubscribe: (one, name) => {
-      // One connection stays a member of all topics: drops in a topic without members are not
-      // reported.
+      // One connection stays a member of all topics: drops in topics without members go unreported.
       if (one !== this.all[0]) this.expect(one.ws.unsubscribe(name), this.model.unsubscribe(one, name), 'unsubscribe');
     },
     publish: (one, name) => this.publish(name, null),

@@ -114,8 +114,7 @@ s.session('closeTimeout: a peer that does not answer', ({ ws }) => {
 s.all('closeTimeout: a peer that answers and does not end', async (c) => {
   const { ws, peer, closed } = await c.open({ closeTimeout: 30 });
   peer.answersEnd = false;
-  // The answer comes with the message in whose handler the server closes: in
-  // time, however slow the machine is.
+  // The answer comes with the message in whose handler the server closes: in time on any machine.
   ws.on('message', () => ws.close(1000));
   peer.send(Buffer.concat([frame(1, 'x'), closeFrame(1000)]));
   await closed;

@@ -63,9 +63,7 @@ s.all('in a close handler', async (c) => {
 s.session('in the callback of send()', async ({ c, ws, peer }) => {
   const uncaught = c.uncaught();
   ws.send('a', () => fail('callback'));
-  const called = new Promise((resolve) => {
-    ws.send('b', resolve);
-  });
+  const called = new Promise((resolve) => ws.send('b', resolve));
   await Promise.all([uncaught, called, peer.frames(2)]);
   peer.send(CLOSE);
 });
@@ -93,9 +91,7 @@ s.all('in the connection handler: the connection is open', async (c) => {
   await peer.upgraded();
   c.log('peer', peer.head);
   c.log('server', ws.readyState, wss.clients.size);
-  const closed = new Promise((resolve) => {
-    ws.on('close', resolve);
-  });
+  const closed = new Promise((resolve) => ws.on('close', resolve));
   await peer.send(Buffer.concat([frame(1, 'a'), CLOSE]));
   await Promise.all([closed, peer.closed()]);
 });

@@ -135,9 +135,7 @@ s.once('PerMessageDeflate: compress and decompress', async (c) => {
     return one;
   });
   const call = (one, method, data, fin = true) =>
-    new Promise((resolve) => {
-      one[method](data, fin, (error, result) => resolve(error ?? result));
-    });
+    new Promise((resolve) => one[method](data, fin, (error, result) => resolve(error ?? result)));
   for (const text of ['hello hello hello', 'hello hello hello', '']) {
     const compressed = await call(both[0], 'compress', Buffer.from(text));
     c.log('deflate', compressed, await call(both[1], 'decompress', compressed));

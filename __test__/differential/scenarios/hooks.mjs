@@ -98,9 +98,7 @@ s.all('verifyClient calls back when the client has gone', async (c) => {
   const peer = await c.peer(port);
   await peer.upgrade();
   const [socket, done] = await asked;
-  const gone = new Promise((resolve) => {
-    socket.on('close', resolve);
-  });
+  const gone = new Promise((resolve) => socket.on('close', resolve));
   socket.resume?.();
   peer.reset();
   await gone;

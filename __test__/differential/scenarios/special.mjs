@@ -173,8 +173,7 @@ s.over('port')('lines that end without a carriage return', async (c) => {
 
 s.session('bufferedAmount right behind send()', async ({ c, ws, peer }) => {
   ws.send('hello');
-  // 0 when the kernel has the bytes: in ws always, with a reactor's thread if that thread was
-  // quick.
+  // 0 when the kernel has the bytes: always in ws, here if the reactor's thread was quick.
   c.log('server', [0, 7].includes(ws.bufferedAmount));
   peer.send(CLOSE);
 });

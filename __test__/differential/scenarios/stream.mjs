@@ -17,9 +17,7 @@ async function open(c, options, events = EVENTS) {
   const session = await c.open({}, { events: ['error', 'close'] });
   const stream = c.impl.createWebSocketStream(session.ws, options);
   c.watch('stream', stream, events);
-  const done = new Promise((resolve) => {
-    stream.on('close', resolve);
-  });
+  const done = new Promise((resolve) => stream.on('close', resolve));
   return { ...session, stream, done };
 }
 

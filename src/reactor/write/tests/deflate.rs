@@ -1,5 +1,4 @@
-//! permessage-deflate over sockets: the shares of connections in a turn, and the release of
-//! contexts.
+//! permessage-deflate over sockets: the shares of a turn, and the release of contexts.
 
 use std::io::Read;
 use std::sync::Arc;
