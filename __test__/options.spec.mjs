@@ -21,9 +21,9 @@ ownOnly('maxPayload: 0: a message whose length takes more than 32 bits is refuse
   t.is(await frames(raw, 4), '880203f1');
 });
 
-// ws ends the connection behind the 60th pong.
+// ws ends the connection after the 60th pong.
 for (const pings of isReference ? [1, 60] : [1, 60, 61, 300, 2000]) {
-  test(`maxPendingAutoPongs: ${pings} pings right behind the request are answered behind the 101`, async (t) => {
+  test(`maxPendingAutoPongs: ${pings} pings right after the request are answered after the 101`, async (t) => {
     const server = await startServer(t);
     const raw = await askRaw(t, server.address().port, upgradeRequest() + '\x89\x80\0\0\0\0'.repeat(pings));
     const text = await raw.until((all) => all.endsWith('\x8a\0'.repeat(pings)));

@@ -1,4 +1,4 @@
-// While verifyClient decides, a peer sends on: the bytes behind its request stay in the socket.
+// While verifyClient decides, a peer sends on: the bytes after its request stay in the socket.
 import { once } from 'node:events';
 import net from 'node:net';
 

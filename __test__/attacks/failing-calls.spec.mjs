@@ -16,7 +16,7 @@ const onStrace = canInject ? test.serial : test.serial.skip;
 
 const CLIENTS = 30;
 const ROUNDS = 20;
-/** Is written from where it is, behind its header. */
+/** Is written from where it is, after its header. */
 const LONG = 'x'.repeat(5000);
 
 /** A server of which such calls fail. */

@@ -1,5 +1,5 @@
 // Every way to write, times every length on both sides of a threshold, times every way in: the
-// bytes that the peer gets, those behind them, the callbacks, and the bytes that are left to be
+// bytes that the peer gets, those after them, the callbacks, and the bytes that are left to be
 // sent.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -177,7 +177,7 @@ const IN_PLACE = [
 ].filter((name) => name in WRITES);
 const MIXED = [1, 126, 2048, 16_384, 65_535, 65_536, 300_000, 1];
 
-/** Every way behind every other, in one go. */
+/** Every way after every other, in one go. */
 async function testMixed(t, pairs) {
   const sent = MIXED.flatMap((size, row) => {
     // Another order each time.
@@ -219,7 +219,7 @@ async function testClose(t, world) {
   }
 }
 
-/** A head with a line of the given length in bytes, and the frames behind it. */
+/** A head with a line of the given length in bytes, and the frames after it. */
 async function testHeads(t, world, sizes) {
   for (const size of sizes) {
     const { ws, head, messages, peer } = await world.open(`/?${size}`);

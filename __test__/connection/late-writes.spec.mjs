@@ -13,7 +13,7 @@ const WRITES = {
 };
 
 for (const [name, write] of Object.entries(WRITES)) {
-  everyWay(test, `${name} behind the closing handshake fails`, async (t, start) => {
+  everyWay(test, `${name} after the closing handshake fails`, async (t, start) => {
     const server = await start(t);
     const connected = once(server, 'connection');
     const peer = await BytePeer.connect(t, server.address());

@@ -1,4 +1,4 @@
-// A peer that ends its side right behind its messages: work that handlers put off within the turn
+// A peer that ends its side right after its messages: work that handlers put off within the turn
 // is still done before 'close'.
 import { once } from 'node:events';
 
@@ -23,14 +23,14 @@ const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\n';
 const MESSAGE = '\x81\x81\0\0\0\0a';
 const PING = '\x89\x80\0\0\0\0';
 
-/** The answer to bytes with the end behind them. */
+/** The answer to bytes with the end after them. */
 async function answer(t, server, bytes) {
   const client = await askRaw(t, server.address().port, bytes);
   client.end();
   return client.closed();
 }
 
-/** The whole answer to a request, and frames, with the end behind them; the same each time. */
+/** The whole answer to a request, and frames, with the end after them; the same each time. */
 async function answers(t, server, frames = '') {
   const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => answer(t, server, upgradeRequest() + frames)));
   t.is(new Set(all).size, 1, all.join());

@@ -7,7 +7,7 @@ import { WAYS, everyWay, isReference, startServer, test } from '../helpers/index
 import { upgradeRequest } from '../helpers/raw-client.mjs';
 
 /**
- * Resets a paused connection behind these bytes. Returns the events that were reported by the time
+ * Resets a paused connection after these bytes. Returns the events that were reported by the time
  * another connection has been served.
  */
 async function resetPaused(t, bytes) {
@@ -34,7 +34,7 @@ test('pause: a reset with nothing unread is reported at once', async (t) => {
   t.true(ws.isPaused);
 });
 
-test('pause: a reset behind a lot that is unread is reported on resume', async (t) => {
+test('pause: a reset after a lot that is unread is reported on resume', async (t) => {
   // More than Node reads ahead.
   const text = 'x'.repeat(100);
   const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat(Array.from({ length: 2000 }, () => frame(1, text))));
@@ -49,7 +49,7 @@ test('pause: a reset behind a lot that is unread is reported on resume', async (
 // Of less than 64 KiB, ws emits all that came, and 'close', although the WebSocket is paused.
 const ownOnly = isReference || process.platform !== 'linux' ? test.skip : test;
 
-ownOnly('pause: a reset behind a little that is unread is reported on resume, and nothing is lost', async (t) => {
+ownOnly('pause: a reset after a little that is unread is reported on resume, and nothing is lost', async (t) => {
   const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
   t.deepEqual(reportedBefore, []);
   ws.resume();
@@ -57,7 +57,7 @@ ownOnly('pause: a reset behind a little that is unread is reported on resume, an
   t.deepEqual(log, ['a', 'b', 1006]);
 });
 
-ownOnly('pause: a reset behind something unread is learnt by sending', async (t) => {
+ownOnly('pause: a reset after something unread is learnt by sending', async (t) => {
   const { ws, closed, log, reportedBefore } = await resetPaused(t, frame(1, 'a'));
   t.deepEqual(reportedBefore, []);
   ws.send('anybody there?');
@@ -113,7 +113,7 @@ async function pausedBehindClose(t, options) {
   return opened;
 }
 
-test('pause: a close frame that was on its way already is learnt on resume, and so is the end behind it', async (t) => {
+test('pause: a close frame that was on its way already is learnt on resume, and so is the end after it', async (t) => {
   const { server, ws } = await pausedBehindClose(t);
   let isClosed = false;
   ws.on('close', () => {
@@ -173,7 +173,7 @@ test('pause: what closes the connection in the same read as the pause is not wai
   t.is((await closed)[0], 1000);
 });
 
-test('pause: behind the closing handshake it keeps nobody from the end', async (t) => {
+test('pause: after the closing handshake it keeps nobody from the end', async (t) => {
   const server = await startServer(t, NEVER);
   const socket = net.connect({ port: server.address().port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => socket.destroy());

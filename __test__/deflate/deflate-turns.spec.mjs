@@ -89,7 +89,7 @@ test('the stream closes meanwhile: all that came is delivered before `close`, on
   t.deepEqual(seen.filter((entry) => entry !== 'turn'), [...MESSAGES, 'close']);
 });
 
-test('a close frame behind it, and what follows that', async (t) => {
+test('a close frame after it, and what follows that', async (t) => {
   const { ws, far } = rawPair({ deflate: {} });
   const seen = numbersOf(ws);
   const end = Buffer.concat([Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]), bombs(3, 10)]);
@@ -148,7 +148,7 @@ ownSerial('a handler that throws at the last message of a chunk gets it once', a
   t.deepEqual(seen, [4, 'turn']);
 });
 
-test('a long message is compressed from what it was, and what is sent behind it waits', async (t) => {
+test('a long message is compressed from what it was, and what is sent after it waits', async (t) => {
   const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
   const seen = [];
   client.on('message', (data) => seen.push(data.length));
@@ -169,7 +169,7 @@ test('a long message is compressed from what it was, and what is sent behind it 
   t.is(ws.bufferedAmount, 0);
 });
 
-ownOnly('what is compressed and comes behind the request goes to the reactor, if it is little', async (t) => {
+ownOnly('what is compressed and comes after the request goes to the reactor, if it is little', async (t) => {
   const server = await startServerBehind(t, { perMessageDeflate: true });
   const head = upgradeRequest({ 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover' });
   for (const [count, isStream] of [[2, false], [200, true]]) {

@@ -64,7 +64,7 @@ for (const sizes of SIZES) {
 }
 
 // F01, F06.
-test('what was given out of a chunk is not touched by the message that begins behind it', async (t) => {
+test('what was given out of a chunk is not touched by the message that begins after it', async (t) => {
   for (const small of [0, 1, 2, 8]) {
     for (let cut = 1; cut < 20; cut++) {
       const { ws, near } = rawPair();

@@ -40,7 +40,7 @@ export function constants() {
   const [numbers, known] = [new Set(), new Map()];
   const files = sources();
   const named = files.flatMap((source) => [...source.matchAll(CONSTANT)]);
-  // Twice: a constant may depend on one that is declared behind it.
+  // Twice: a constant may depend on one that is declared after it.
   for (const [, name, expression] of [...named, ...named]) {
     const value = valueOf(expression, known);
     if (Number.isNaN(value)) continue;

@@ -17,7 +17,7 @@ test('timers run while messages keep coming', async (t) => {
   t.pass();
 });
 
-ownOnly('a turn in which connections end is over behind one of them, however long their listeners take', async (t) => {
+ownOnly('a turn in which connections end is over after one of them, however long their listeners take', async (t) => {
   const server = await startServer(t);
   const count = 40;
   const all = await connectMany(t, server, count);

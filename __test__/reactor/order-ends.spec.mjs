@@ -1,4 +1,4 @@
-// A peer's end: 'close' comes before a later request, and behind work that handlers have put off.
+// A peer's end: 'close' comes before a later request, and after work that handlers have put off.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -83,7 +83,7 @@ function endingPeer(t, server) {
       worker.once('message', isOpen);
     },
     write: (bytes) => worker.postMessage({ name: 'write', bytes }),
-    /** Ends the peer's side behind these bytes, and waits for the end. */
+    /** Ends the peer's side after these bytes, and waits for the end. */
     end(bytes = '') {
       const ended = word[0];
       worker.postMessage({ name: 'end', bytes });

@@ -81,7 +81,7 @@ everyWay(test, 'bytesPerSecond: a client that sends more is read later, and noth
   t.true(server.metrics().tooFast.bytes >= 1);
 });
 
-everyWay(test, "limit: 'close': 1008 with a reason behind what was allowed", async (t, start) => {
+everyWay(test, "limit: 'close': 1008 with a reason after what was allowed", async (t, start) => {
   const { client, server, ws } = await openBy(start, t, { messagesPerSecond: 1000, limit: 'close' });
   const begun = performance.now();
   let count = 0;
@@ -166,7 +166,7 @@ everyWay(test.serial, 'the peer ends its side, and the server closes: no timer i
 });
 
 // A stream that is not read keeps what came before that end.
-everyWay(test, 'the peer ends its side behind more than a stream is read of: nothing is lost', async (t, start) => {
+everyWay(test, 'the peer ends its side after more than a stream is read of: nothing is lost', async (t, start) => {
   const server = await start(t, { messagesPerSecond: 400 });
   const { raw, ws } = await connectRaw(t, server);
   let count = 0;

@@ -49,7 +49,7 @@ test('steps that are named are run, all of them', (t) => {
   t.throws(() => choose(['none']), { message: /^no such step: none \(there are rust, engine, / });
 });
 
-/** A clone in which all is installed and built, with nothing to run behind that. */
+/** A clone in which all is installed and built, with nothing to run after that. */
 function builtClone(t, declarations) {
   const clone = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
   t.teardown(() => rmSync(clone, { recursive: true }));

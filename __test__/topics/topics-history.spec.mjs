@@ -57,7 +57,7 @@ for (const way of WAYS) {
     t.deepEqual(history.messages.map(({ data, isBinary }) => (isBinary ? data : data.toString())), wanted);
   });
 
-  test(`${way}: what is replayed comes before what was sent behind the call, in order, also when it is compressed`, async (t) => {
+  test(`${way}: what is replayed comes before what was sent after the call, in order, also when it is compressed`, async (t) => {
     const { server, all } = await openRoom(t, way, 1, { perMessageDeflate: { threshold: 0 }, ...kept(100) });
     const [{ ws }] = all;
     const wanted = [];

@@ -72,7 +72,7 @@ everyWay(test, 'subscriptions, isSubscribed, counts; twice is once', async (t, s
   t.is(server.subscriberCount('a'), 1);
 }, TOPIC_WAYS);
 
-everyWay(test, "legal in every callback, in 'close' of the server and behind it", async (t, start, way) => {
+everyWay(test, "legal in every callback, in 'close' of the server and after it", async (t, start, way) => {
   const seen = [];
   const act = (where, ws) => {
     // Each time, for some callbacks run twice.
@@ -152,7 +152,7 @@ everyWay(test, 'a receipt', async (t, start, way) => {
   t.deepEqual(await server.publish('none', 'x', { receipt: true }), none);
 }, TOPIC_WAYS);
 
-everyWay(test, "'topic' is emitted for the first and behind the last, in order", async (t, start, way) => {
+everyWay(test, "'topic' is emitted for the first and after the last, in order", async (t, start, way) => {
   const { server, all } = await openRoom(t, way, 2);
   const events = [];
   server.on('topic', (...args) => events.push(args.join(' ')));
