@@ -197,9 +197,6 @@ test('handOver: what has come is served and closed like the others, then nothing
   const closed = once(client, 'close');
   const reports = [];
   const drained = server.drain({ duration: 0, handOver: true, onProgress: (counts) => reports.push(counts) });
-  const reported = async (count) => {
-    while (reports.length < count) await new Promise(setImmediate);
-  };
   t.is((await closed)[0], 1012);
   for (let isRefused = false; !isRefused; ) {
     const late = net.connect(port, OWN_HOST);
@@ -207,13 +204,12 @@ test('handOver: what has come is served and closed like the others, then nothing
     late.destroy();
   }
   while (server.clients.size > 0) await new Promise(setImmediate);
-  await reported(1);
+  while (reports.length === 0) await new Promise(setImmediate);
   begun.write(upgradeRequest());
   let text = '';
   while (!text.endsWith('\x88\x02\x03\xf4')) text += (await once(begun, 'data'))[0].toString('latin1');
   t.regex(text, /^HTTP\/1\.1 101 /);
-  const before = reports.length;
-  await reported(before + 1);
+  while (reports.at(-1).left === 0) await new Promise(setImmediate);
   t.deepEqual(reports.at(-1), { closed: 1, timedOut: 0, left: 1 });
   begun.destroy();
   t.deepEqual(await drained, { closed: 2, timedOut: 0, left: 0 });
