@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 import { askRaw, connect, connectRaw, frame, openPair, openRaw } from '../helpers/clients.mjs';
-import { WAYS, everyWay, isReference, startServer, test } from '../helpers/index.mjs';
+import { WAYS, WebSocketServer, everyWay, isReference, startServer, test } from '../helpers/index.mjs';
 import { upgradeRequest } from '../helpers/raw-client.mjs';
 
 /**
@@ -137,13 +137,20 @@ test('pause: close() after a close frame of the peer that nobody has taken ends 
   t.is((await closed)[0], 1000);
 });
 
-for (const [hook, verifyClient] of Object.entries({
-  'no hook': undefined,
-  'a hook that decides at once': () => true,
-  'a hook that decides later': (_info, decide) => setImmediate(decide, true),
+const { handleUpgrade } = WebSocketServer.prototype;
+
+for (const [hook, put] of Object.entries({
+  'no hook': () => {},
+  'a hook that decides at once': (server) => (server.options.verifyClient = () => true),
+  'a hook that decides later': (server) => (server.options.verifyClient = (_info, decide) => setImmediate(decide, true)),
+  // The reactor has answered by then.
+  'a hook of which the reactor has not heard': (server) => Object.defineProperty(server, 'handleUpgrade', {
+    value: (...args) => handleUpgrade.apply(server, args),
+  }),
 })) {
   everyWay(test, `pause() in 'connection', with ${hook}: what came with the request waits, and the end after it`, async (t, start) => {
-    const server = await start(t, { verifyClient });
+    const server = await start(t, {});
+    put(server);
     const seen = [];
     server.once('connection', (ws) => {
       ws.pause();

@@ -143,9 +143,7 @@ const UNAUTHORIZED = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n';
 
 for (const [name, make] of Object.entries(FIELDS)) {
   test.serial(`who is refused by a subclass with the field ${name}, gets no 101`, async (t) => {
-    const server = new (make())({ host: '127.0.0.1', port: 0 });
-    t.teardown(() => server.close());
-    await once(server, 'listening');
+    const server = await startServer(t, {}, make());
     const raw = await askRaw(t, server.address().port);
     await raw.closed();
     t.regex(raw.text, /^HTTP\/1\.1 40[01] /);

@@ -14,8 +14,8 @@ export const implementation = require(isReference ? 'ws' : '../../lib/index.js')
 export const { WebSocketServer } = implementation;
 
 /** A server on a free port of the loopback; the end of the test closes it and its clients. */
-export async function startServer(t, options = {}) {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
+export async function startServer(t, options = {}, Server = WebSocketServer) {
+  const server = new Server({ port: 0, host: '127.0.0.1', ...options });
   server.on('connection', (socket) => socket.on('error', () => {}));
   t.teardown(() => {
     for (const client of server.clients ?? []) client.terminate();

@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 
-import { OWN_HOST, RawClient, WebSocketServer, connectMany, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
+import { OWN_HOST, RawClient, connectMany, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
 
 const REACTORS = 3;
 const CONNECTIONS = 2 * REACTORS + 1;
@@ -36,9 +36,7 @@ ownOnly('a server closes on all of them, and its port is free then', async (t) =
   client.send('open as before');
   t.is(String((await once(ws, 'message'))[0]), 'open as before');
   t.false(done);
-  const next = new WebSocketServer({ port, host: OWN_HOST });
-  t.teardown(() => next.close());
-  await once(next, 'listening');
+  await startServer(t, { port, host: OWN_HOST });
   const ends = pairs.map((pair) => once(pair.client, 'close'));
   for (const pair of pairs) pair.ws.close(4001);
   for (const [code] of await Promise.all(ends)) t.is(code, 4001);

@@ -237,9 +237,7 @@ for (const [option, value, status, index] of [
         limited.handleUpgrade(...args);
       }
     }
-    const listening = new Listening({ port: 0, host: '127.0.0.1' });
-    t.teardown(() => listening.close());
-    await once(listening, 'listening');
+    const listening = await startServer(t, {}, Listening);
     const fields = option === 'maxHeaders' ? { a: '1', b: '2', c: '3', d: '4' } : {};
     const answers = [];
     const raws = [];

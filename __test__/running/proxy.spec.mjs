@@ -262,9 +262,7 @@ const NOBODY = process.getuid?.() === 0 && spawnSync('id', ['-g', 'nobody']).sta
       writeFileSync(file, readFileSync(file, 'utf8').replace('user root;', `user nobody ${idOf('-gn')};`));
       return ['-p', own, '-c', file];
     });
-    const server = new WebSocketServer({ port });
-    t.teardown(() => server.close());
-    await once(server, 'listening');
+    const server = await startServer(t, { port });
     const client = visitor(t, `ws://127.0.0.1:${proxy}`);
     const seen = await once(client, 'open').then(() => 'open', ({ message }) => message);
     client.terminate();
