@@ -1,5 +1,4 @@
-// The same programs on ws and on this package: their logs must be equal, or
-// listed as different with a reason.
+// The same programs on ws and on this package: logs are equal, or listed with a reason.
 import test from 'ava';
 
 import { differences } from './differential/differences.mjs';

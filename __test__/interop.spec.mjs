@@ -3,12 +3,9 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import test from 'ava';
-
-import { urlOf } from './helpers/clients.mjs';
+import { WAYS, test, urlOf } from './helpers/index.mjs';
 import { SIZES } from './helpers/payloads.mjs';
 import { pythonWithWebsockets } from './helpers/python.mjs';
-import { WAYS } from './helpers/ways.mjs';
 
 const run = promisify(execFile);
 const fixture = (name) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
@@ -19,10 +16,7 @@ const MODES = {
   'no context takeover': { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
 };
 
-/**
- * Each function takes the address of an echo server and returns the result, or the reason why it
- * cannot be tried.
- */
+/** Each takes the address of an echo server; it returns the result, or why it cannot be tried. */
 const CLIENTS = {
   async node(url) {
     const flags = globalThis.WebSocket === undefined ? ['--experimental-websocket'] : [];

@@ -1,5 +1,4 @@
-// Where a server listens: sockets of the file system and of other processes, options of TCP, and
-// their state at the end.
+// Where a server listens: sockets of files and of other processes, options of TCP, their end.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,17 +10,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { wsClient } from './helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
-import { OWN_HOST } from './helpers/own-host.mjs';
+import { openVisitor, visitor, wsClient } from './helpers/clients.mjs';
+import { OWN_HOST, WebSocketServer, isReference, onPosix, ownOnLinux, ownOnPosix, startServer, test } from './helpers/index.mjs';
 
 const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
 const { platform } = process;
-const onPosix = platform === 'win32' ? test.skip : test;
-const ownOnLinux = platform === 'linux' && !isReference ? test : test.skip;
-const ownOnPosix = platform === 'win32' || isReference ? test.skip : test;
 
 function folder(t) {
   const path = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
@@ -41,9 +34,7 @@ async function listen(t, options, Server = WebSocketServer) {
 
 /** A client of a socket in the file system, open. */
 async function visit(t, path, options) {
-  const client = new wsClient(`ws+unix:${path}:/chat?a=b`, options);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws+unix:${path}:/chat?a=b`, options);
   return client;
 }
 
@@ -156,8 +147,7 @@ for (const [what, make] of Object.entries({
   });
 }
 
-// A socket has room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off longer
-// names.
+// Room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off longer names.
 for (const bytes of [103, 104, 107, 108, 109, 200]) {
   onPosix(`a path of ${bytes} bytes: as in ws`, async (t) => {
     const seen = {};
@@ -185,8 +175,7 @@ ownOnLinux("Linux's names that are in no file system", async (t) => {
   t.is(server.address(), name);
   // Node says how long such a name is.
   t.not(server._server.constructor.name, 'ListenerServer');
-  const client = new wsClient('ws://localhost', { createConnection: () => net.connect({ path: name }) });
-  t.teardown(() => client.terminate());
+  const client = visitor(t, 'ws://localhost', { createConnection: () => net.connect({ path: name }) });
   t.is(String((await once(client, 'message'))[0]), 'hello');
 });
 
@@ -235,9 +224,7 @@ ownOnLinux('reusePort: servers that all say so share a port, others do not', asy
   // The system chooses by the ports of the clients.
   for (let tried = 0; first.clients.size === 0 || second.clients.size === 0; tried++) {
     t.true(tried < 200, 'all went to one');
-    const client = new wsClient(`ws://${OWN_HOST}:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    await openVisitor(t, `ws://${OWN_HOST}:${port}`);
   }
 });
 
@@ -265,9 +252,7 @@ ownOnLinux('keepAlive: the system probes silent connections after the delay', as
   ]) {
     const server = await startServer(t, options);
     const { port } = server.address();
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    const client = await openVisitor(t, `ws://127.0.0.1:${port}`);
     // While bytes are under way the timer is another one.
     client.ping();
     await once(client, 'pong');
@@ -316,8 +301,7 @@ ownOnPosix('sockets of another process: served by the reactor, and closed with t
   // The child has duplicates. A net.Server would remove the file.
   tcp.close();
   unix._handle.close();
-  const first = new wsClient(`ws://${OWN_HOST}:${port}`);
-  await once(first, 'open');
+  const first = await openVisitor(t, `ws://${OWN_HOST}:${port}`);
   first.send('hello');
   t.regex(String((await once(first, 'message'))[0]), /^127\.\d+\.\d+\.\d+: hello$/);
   if (existsSync(path)) {
@@ -339,8 +323,7 @@ ownOnPosix('the descriptor of a server may be given to another one of the same t
   first.close();
   await once(first, 'close');
   // A descriptor that was closed twice would belong to another file by now.
-  const client = new wsClient(`ws://${OWN_HOST}:${port}`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://${OWN_HOST}:${port}`);
   await Promise.all([once(client, 'open'), once(second, 'connection')]);
 });
 
@@ -358,8 +341,7 @@ ownOnPosix('... or to one of another thread: it stays open for as long as its se
   t.deepEqual(await once(worker, 'message'), ['listening']);
   worker.postMessage('close');
   t.deepEqual(await once(worker, 'message'), ['closed']);
-  const client = new wsClient(`ws://${OWN_HOST}:${port}`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://${OWN_HOST}:${port}`);
   await Promise.all([once(client, 'open'), once(first, 'connection')]);
   await worker.terminate();
 });

@@ -1,8 +1,6 @@
 // The output of NODE_DEBUG=reactor-ws.
 
-import test from 'ava';
-
-import { Child } from './helpers/child.mjs';
+import { Child, test } from './helpers/index.mjs';
 
 for (const [title, env, expected] of [
   ['handshakes, pauses and ends', 'reactor-ws', [/^handshake: refused with 400$/, /^connection 1 of 127\.0\.0\.1 port \d+: open$/, /^connection 1: paused$/, /^connection 1: resumed$/, /^connection 1 of 127\.0\.0\.1 port \d+: closed with 4000, closed$/]],

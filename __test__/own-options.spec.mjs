@@ -2,12 +2,8 @@
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 
-import test from 'ava';
-
-import { WebSocket, connect, frame } from './helpers/clients.mjs';
-import { WebSocketServer, startServer } from './helpers/impl.mjs';
+import { WebSocket, WebSocketServer, askRaw, everyWay, frame, openBy, openPair, startServer, test } from './helpers/index.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
-import { WAYS } from './helpers/ways.mjs';
 
 for (const [name, value, type] of [
   ['handshakeTimeout', '100', 'number'],
@@ -75,8 +71,7 @@ test('what frameworks and programs hand on does not throw', (t) => {
 });
 
 test('an unknown option of an object that only this package has throws', async (t) => {
-  const server = await startServer(t, { topicOptions: (topic) => JSON.parse(topic) });
-  const { ws } = await connect(t, server);
+  const { server, ws } = await openPair(t, { topicOptions: (topic) => JSON.parse(topic) });
   for (const [call, label, there] of [
     [() => new WebSocketServer({ port: 0, proxyProtocol: { trusted: ['::1'], trust: [] } }), 'options.proxyProtocol.trust', 'trusted'],
     [() => server.publish('{ "histroy": 5 }', 'a'), 'topicOptions().histroy', 'slow, limit, history, ttl, maxBytes, positionTtl, stamp'],
@@ -123,56 +118,48 @@ test('numbers of ws: what is no number throws, and is not "no limit"', (t) => {
   }
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: maxPayload: text of a number and a fraction are limits`, async (t) => {
-    for (const [maxPayload, most] of [['3', 3], [0.5, 1], [3.5, 3]]) {
-      const server = await start(t, { maxPayload });
-      const { ws, client } = await connect(t, server);
-      client.send('a'.repeat(most));
-      t.is(String((await once(ws, 'message'))[0]), 'a'.repeat(most));
-      client.send('a'.repeat(most + 1));
-      t.is((await once(client, 'close'))[0], 1009);
-    }
-  });
+everyWay(test, 'maxPayload: text of a number and a fraction are limits', async (t, start) => {
+  for (const [maxPayload, most] of [['3', 3], [0.5, 1], [3.5, 3]]) {
+    const { ws, client } = await openBy(start, t, { maxPayload });
+    client.send('a'.repeat(most));
+    t.is(String((await once(ws, 'message'))[0]), 'a'.repeat(most));
+    client.send('a'.repeat(most + 1));
+    t.is((await once(client, 'close'))[0], 1009);
+  }
+});
 
-  test(`by way of ${way}: closeTimeout: more than a timer takes is no shorter`, async (t) => {
-    const server = await start(t, { closeTimeout: Infinity });
-    const raw = await RawClient.connect(t, server.address().port);
-    const connected = once(server, 'connection');
-    raw.send(upgradeRequest());
-    const [ws] = await connected;
-    ws.close(1000);
-    await raw.until((text) => text.endsWith('\x88\x02\x03\xe8'));
-    // A timer of Node takes it for 1 ms.
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    t.is(ws.readyState, WebSocket.CLOSING);
-    const closed = once(ws, 'close');
-    raw.send(frame(8, Buffer.from('03e8', 'hex')));
-    t.is((await closed)[0], 1000);
-  });
-}
+everyWay(test, 'closeTimeout: more than a timer takes is no shorter', async (t, start) => {
+  const server = await start(t, { closeTimeout: Infinity });
+  const connected = once(server, 'connection');
+  const raw = await askRaw(t, server.address().port);
+  const [ws] = await connected;
+  ws.close(1000);
+  await raw.until((text) => text.endsWith('\x88\x02\x03\xe8'));
+  // A timer of Node takes it for 1 ms.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  t.is(ws.readyState, WebSocket.CLOSING);
+  const closed = once(ws, 'close');
+  raw.send(frame(8, Buffer.from('03e8', 'hex')));
+  t.is((await closed)[0], 1000);
+});
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: Symbol.asyncDispose closes, waits for the clients, and may be called again`, async (t) => {
-    const server = await start(t, {});
-    const { client } = await connect(t, server);
-    let isOver = false;
-    const disposed = Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()]).then(() => (isOver = true));
-    const closed = once(server, 'close');
-    client.ping();
-    await once(client, 'pong');
-    t.false(isOver);
-    client.close();
-    await closed;
-    await disposed;
-    await server[Symbol.asyncDispose]();
-  });
-}
+everyWay(test, 'Symbol.asyncDispose closes, waits for the clients, and may be called again', async (t, start) => {
+  const { client, server } = await openBy(start, t, {});
+  let isOver = false;
+  const disposed = Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()]).then(() => (isOver = true));
+  const closed = once(server, 'close');
+  client.ping();
+  await once(client, 'pong');
+  t.false(isOver);
+  client.close();
+  await closed;
+  await disposed;
+  await server[Symbol.asyncDispose]();
+});
 
 test('undefined and null are the default', async (t) => {
   const nothing = { handshakeTimeout: undefined, pingInterval: null, idleTimeout: undefined, ipv6Only: null, earlyHandshake: null };
-  const server = await startServer(t, { ...nothing, spin: undefined });
-  const { ws } = await connect(t, server);
+  const { ws } = await openPair(t, { ...nothing, spin: undefined });
   t.is(ws.readyState, WebSocket.OPEN);
 });
 
@@ -194,8 +181,7 @@ test('handshakeTimeout: a request that does not end is answered with 408', async
   const server = await startServer(t, { handshakeTimeout: 700 });
   let raw;
   let start;
-  // Bytes that have come when the time is over are read before the timeout is noticed: only these
-  // must be in time.
+  // Bytes that are there when the time is over are read first: only these must be in time.
   do {
     start = performance.now();
     raw = await RawClient.connect(t, server.address().port);
@@ -216,10 +202,7 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ add
   const isReached = async (ipv6Only) => {
     const server = await startServer(t, { host: '::', ipv6Only });
     const connected = RawClient.connect(t, server.address().port);
-    return connected.then(
-      () => true,
-      ({ code }) => code !== 'ECONNREFUSED',
-    );
+    return connected.then(() => true, ({ code }) => code !== 'ECONNREFUSED');
   };
   t.true(await isReached(false));
   // The same port of IPv4 is free for others, such as a test that runs beside this one.
@@ -229,27 +212,22 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ add
   t.false(reached.at(-1));
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
+everyWay(test, 'handshakeTimeout is for the request, not for verifyClient', async (t, start, way) => {
+  let isAsked = false;
+  const verifyClient = (_info, done) => {
+    isAsked = true;
+    setTimeout(done, 400, true);
+  };
   // With `server`, that option belongs to the listener that several servers may share.
-  const options = way === 'port' ? { handshakeTimeout: 50 } : {};
-
-  test(`by way of ${way}: handshakeTimeout is for the request, not for verifyClient`, async (t) => {
-    let isAsked = false;
-    const verifyClient = (_info, done) => {
-      isAsked = true;
-      setTimeout(done, 400, true);
-    };
-    const server = await start(t, { ...options, verifyClient });
-    let answer;
-    // No hook is called for a client that is late with its request.
-    do {
-      const raw = await RawClient.connect(t, server.address().port);
-      raw.send(upgradeRequest());
-      answer = await raw.untilClosedOr((text) => text.includes('\r\n\r\n'));
-    } while (!isAsked);
-    t.true(answer.startsWith('HTTP/1.1 101 '), answer);
-  });
-}
+  const server = await start(t, way === 'port' ? { handshakeTimeout: 50, verifyClient } : { verifyClient });
+  let answer;
+  // No hook is called for a client that is late with its request.
+  do {
+    const raw = await askRaw(t, server.address().port);
+    answer = await raw.untilClosedOr((text) => text.includes('\r\n\r\n'));
+  } while (!isAsked);
+  t.true(answer.startsWith('HTTP/1.1 101 '), answer);
+});
 
 test('a verifyClient that never calls back keeps a connection as long as the peer is there, and closeTimeout', async (t) => {
   const asked = [];

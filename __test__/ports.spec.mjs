@@ -1,5 +1,4 @@
-// The values of `port`, and the stand-in for the server that ws makes for it. Each case runs on
-// `ws`, too.
+// The values of `port`, and the stand-in for the server of ws. Each case runs on `ws`, too.
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,13 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { wsClient } from './helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { WebSocketServer, isReference, onPosix, startServer, test, visitor, wsClient } from './helpers/index.mjs';
 
 const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
-const onPosix = process.platform === 'win32' ? test.skip : test;
 
 let pipes = 0;
 
@@ -139,8 +134,7 @@ test('server: what has no events is a TypeError', (t) => {
 test('_server.maxConnections and getConnections()', async (t) => {
   const server = await startServer(t);
   const open = () => {
-    const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
-    t.teardown(() => client.terminate());
+    const client = visitor(t, `ws://127.0.0.1:${server.address().port}`);
     return client;
   };
   const count = () => new Promise((done) => server._server.getConnections((error, value) => done([error, value])));

@@ -1,9 +1,8 @@
 // Warnings about options, which ws does not have.
 
-import test from 'ava';
 import { WebSocketServer } from 'ws';
 
-import { Child } from './helpers/child.mjs';
+import { Child, test } from './helpers/index.mjs';
 
 /** The options of ws, but those by which the fixture listens. */
 const OPTIONS = Object.keys(new WebSocketServer({ noServer: true, perMessageDeflate: true }).options).filter(

@@ -3,13 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { connect, frame, openPair, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
-import { upgradeRequest } from './helpers/raw-client.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { connect, frame, openPair, openRaw, urlOf, visitor } from './helpers/clients.mjs';
+import { WebSocketServer, isReference, ownOnly, startServer, test, upgradeRequest } from './helpers/index.mjs';
 
 test('clients: in the order in which they opened, whoever looks first and when', async (t) => {
   const server = await startServer(t);
@@ -95,8 +90,7 @@ ownOnly('a line break in a header line is refused, and an uncaught error', async
 
 ownOnly('a server that has topics and drains can be printed as JSON', async (t) => {
   const server = await startServer(t);
-  const client = new wsClient(urlOf(server));
-  t.teardown(() => client.terminate());
+  visitor(t, urlOf(server));
   const [ws] = await once(server, 'connection');
   ws.subscribe('topic');
   server.publish('topic', 'message');

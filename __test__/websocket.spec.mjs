@@ -1,22 +1,6 @@
 // What the programs of differential/scenarios do not show of a connection. Run with WS_IMPL=ws, the same holds for ws.
 
-import test from 'ava';
-
-import { WebSocket, openPair } from './helpers/clients.mjs';
-
-test('the attributes of events are enumerable', (t) => {
-  for (const type of ['open', 'message', 'close', 'error']) {
-    t.true(Object.getOwnPropertyDescriptor(WebSocket.prototype, `on${type}`).enumerable);
-  }
-});
-
-// J01.
-test('a detached WebSocket is not paused', (t) => {
-  const ws = new WebSocket(null, undefined, {});
-  ws.pause();
-  ws.resume();
-  t.is(ws.isPaused, false);
-});
+import { WebSocket, openPair, test } from './helpers/index.mjs';
 
 test('listeners are those of any emitter', async (t) => {
   const { ws } = await openPair(t);

@@ -53,8 +53,7 @@ fn frame(payload: &[u8]) -> Vec<u8> {
     all
 }
 
-/// A connection that echoes one message at a time, and then many at once, so that reads and writes
-/// are cut short.
+/// A connection that echoes one message, and then many, so that reads and writes are cut short.
 fn converse(address: std::net::SocketAddr) {
     let mut client = TcpStream::connect(address).expect("accept goes on");
     client.set_read_timeout(Some(Duration::from_secs(20))).expect("not zero");

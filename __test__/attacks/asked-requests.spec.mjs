@@ -1,12 +1,8 @@
-// While verifyClient decides, a peer sends on: the bytes behind its request stay in the socket.
+// While verifyClient decides, a peer sends on: the bytes after its request stay in the socket.
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { Child, MEASURED, repeat } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, MEASURED, openVisitor, repeat, test, upgradeRequest } from '../helpers/index.mjs';
 
 const CONNECTIONS = 500;
 const BEHIND = 60 * 1024;
@@ -35,9 +31,7 @@ test.serial(`${CONNECTIONS} connections send ${BEHIND} bytes behind a request th
   while ((await look()).asked < 100 + CONNECTIONS);
   const each = ((await look()).rss - before) / CONNECTIONS;
 
-  const canary = new wsClient(`ws://127.0.0.1:${port}/canary`);
-  t.teardown(() => canary.terminate());
-  await once(canary, 'open');
+  const canary = await openVisitor(t, `ws://127.0.0.1:${port}/canary`);
   const sent = performance.now();
   canary.send('canary');
   t.is(String((await once(canary, 'message'))[0]), 'canary');

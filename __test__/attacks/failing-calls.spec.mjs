@@ -7,13 +7,7 @@ import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { connect, frame, urlOf, wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { Child, WAYS, askRaw, connect, frame, isReference, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
 
 const strace = (...args) => ['strace', '-f', '-qq', '-o', '/dev/null', ...args];
 const [command, ...rest] = strace('-e', 'inject=getppid:error=EPERM', 'true');
@@ -22,7 +16,7 @@ const onStrace = canInject ? test.serial : test.serial.skip;
 
 const CLIENTS = 30;
 const ROUNDS = 20;
-/** Is written from where it is, behind its header. */
+/** Is written from where it is, after its header. */
 const LONG = 'x'.repeat(5000);
 
 /** A server of which such calls fail. */
@@ -43,8 +37,7 @@ async function start(t, reactors, fault) {
 }
 
 async function open(t, port) {
-  const raw = await RawClient.connect(t, port);
-  raw.send(upgradeRequest({ line: 'GET /echo HTTP/1.1' }));
+  const raw = await askRaw(t, port, upgradeRequest({ line: 'GET /echo HTTP/1.1' }));
   return { raw, isOpen: (await raw.untilClosedOr((text) => text.includes('\r\n\r\n'))).startsWith('HTTP/1.1 101') };
 }
 

@@ -6,10 +6,7 @@ import { Attacked, attack, echoes, figures } from '../helpers/canary.mjs';
 const FLOODS = 20;
 /** The time that a message takes the server, in microseconds. */
 const WORK = 10;
-/**
- * A second for us; more where others use the machine. All undelivered messages would be minutes of
- * work.
- */
+/** A second for us, more on a busy machine. All undelivered messages would be minutes of work. */
 const PATIENCE = 180_000;
 
 test.serial('20 floods of 1-byte messages, and one that says little', async (t) => {

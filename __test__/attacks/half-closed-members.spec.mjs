@@ -3,10 +3,8 @@
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { join, openRoom } from '../helpers/topics.mjs';
+import { join, openRoom, test } from '../helpers/index.mjs';
 
 const SIZE = 64 * 1024;
 /** More than any kernel takes for a peer that does not read. */

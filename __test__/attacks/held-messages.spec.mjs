@@ -1,5 +1,4 @@
-// A few messages that never end and one connection that floods: other connections are accepted and
-// served all the same.
+// Messages that never end, and one connection that floods: others are accepted and served.
 import test from 'ava';
 
 import { Attacked, attack, figures, newcomers } from '../helpers/canary.mjs';

@@ -2,10 +2,8 @@
 // uploads of other connections pass all the same.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { Attacked, attack, figures, newcomers } from '../helpers/canary.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { askRaw, test, upgradeRequest } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 const BUDGET = 32 * MIB;
@@ -29,8 +27,7 @@ for (const reactors of [0, 1, 3]) {
 
 /** Whether a message is taken of which 1,500 bytes come every 100 ms. */
 async function uploadSlowly(t, port) {
-  const raw = await RawClient.connect(t, port);
-  raw.send(upgradeRequest({ line: 'GET /ask HTTP/1.1' }));
+  const raw = await askRaw(t, port, upgradeRequest({ line: 'GET /ask HTTP/1.1' }));
   await raw.until((text) => text.includes('\r\n\r\n'));
   const ended = raw.untilClosedOr((text) => text.endsWith(String(SLOW_UPLOAD)));
   raw.send(Buffer.from([0x82, 0xfe, SLOW_UPLOAD >> 8, SLOW_UPLOAD & 0xff, 0, 0, 0, 0]));

@@ -1,9 +1,6 @@
 // Endless messages of which a few bytes become millions: they are charged before they are inflated.
-import test from 'ava';
-
 import { Attacked, attack, echoes } from '../helpers/canary.mjs';
-import { MEASURED } from '../helpers/child.mjs';
-import { isReference } from '../helpers/impl.mjs';
+import { MEASURED, ownSerial } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 150;
@@ -15,9 +12,7 @@ const BUDGET = 64 * MIB;
  */
 const BOUND = 1.25 * BUDGET + INFLATED + CONNECTIONS * 64 * 1024 + 48 * MIB;
 
-const ownOnly = isReference ? test.serial.skip : test.serial;
-
-ownOnly('150 x 8 KiB that become 8 MiB', async (t) => {
+ownSerial('150 x 8 KiB that become 8 MiB', async (t) => {
   const options = { perMessageDeflate: true, unfinishedBudget: BUDGET };
   const server = await Attacked.start(t, 0, options, MEASURED);
   const before = (await server.report()).rss;

@@ -4,12 +4,7 @@
 // of 400, and 1,488 of 2,000 were closed as silent, and whole requests got a 408.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { frame } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, RawClient, frame, isReference, test, upgradeRequest } from '../helpers/index.mjs';
 
 const ownOnly = isReference || process.platform === 'win32' ? test.serial.skip : test.serial;
 

@@ -1,10 +1,7 @@
 // Connections over TLS that send 2 MB/s of messages of 8 KiB that become 8 MiB, together: a
 // connection that sends little must not wait.
-import test from 'ava';
-
 import { attack, bomb, waitsOf } from '../helpers/bombs.mjs';
-import { Child } from '../helpers/child.mjs';
-import { isReference } from '../helpers/impl.mjs';
+import { Child, isReference, test } from '../helpers/index.mjs';
 
 const MILLISECONDS = 2500;
 

@@ -1,18 +1,12 @@
 // Beginnings of compressed messages, a few bytes each: the contexts that they would need share the
 // budget of those that are kept.
-import test from 'ava';
-
 import { Attacked, attack, echoes, figures } from '../helpers/canary.mjs';
-import { MEASURED } from '../helpers/child.mjs';
-import { isReference } from '../helpers/impl.mjs';
+import { MEASURED, isReference, test } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 2000;
 const BUDGET = MIB;
-/**
- * Bytes of a connection, beside a context: its objects in JavaScript and the reactor, and the
- * beginning of its message.
- */
+/** Bytes of a connection beside a context: its objects, and the beginning of its message. */
 const EACH = 5 * 1024;
 const PATIENCE = 180_000;
 

@@ -4,22 +4,15 @@
 // had no answer after 4 s, nor had any of the next 200.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { wsClient } from '../helpers/clients.mjs';
-import { Child } from '../helpers/child.mjs';
-import { isReference } from '../helpers/impl.mjs';
+import { Child, isReference, onPosix, visitor } from '../helpers/index.mjs';
 
 const COUNT = 100;
-
-const onPosix = process.platform === 'win32' ? test.skip : test;
 
 onPosix('with descriptors used up the excess is closed, and the rest is served', async (t) => {
   const child = new Child(t, 'descriptors.mjs', [isReference ? 'ws' : 'reactor-ws']);
   const port = await child.line(0);
   const open = () => {
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
+    const client = visitor(t, `ws://127.0.0.1:${port}`);
     const settled = new Promise((resolve) => {
       client.once('open', () => resolve('open'));
       client.once('error', () => resolve('closed'));

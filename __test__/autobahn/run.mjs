@@ -29,8 +29,7 @@ const COUNTS = new Map([
   [ALL, 517],
 ]);
 const WAYS = ['port', 'server', 'stream'];
-// Section 9 sends messages of up to 16 MiB, and 4 MiB in fragments of 64
-// bytes: both limits would refuse them.
+// Section 9 sends messages of up to 16 MiB, and fragments of 64 bytes: both are above the limits.
 const LIMITS = { maxPayload: 32 * 1024 * 1024, maxFragments: 0 };
 const GOOD = new Set(['OK', 'INFORMATIONAL']);
 const PATIENCE_MS = 60 * 60 * 1000;
@@ -151,8 +150,7 @@ function readVerdicts(file, agent) {
 }
 
 function isGood({ id, behavior, behaviorClose }) {
-  // 6.4.*: invalid UTF-8 found at the end of the message rather than at its first
-  // bad byte is allowed by RFC 6455.
+  // 6.4.*: RFC 6455 allows to find invalid UTF-8 at the end of the message only.
   const allowed = (word) => GOOD.has(word) || (word === 'NON-STRICT' && id.startsWith('6.4.'));
   return allowed(behavior) && GOOD.has(behaviorClose);
 }

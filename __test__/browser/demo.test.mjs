@@ -117,8 +117,7 @@ test('demo', async (t) => {
     await page.locator('#chat-text').fill('hello, other page');
     await click('#chat button');
     await other.locator('#lines li', { hasText: 'hello, other page' }).waitFor();
-    // Another room has other lines, and the lines of this one are there for a visitor who comes
-    // back.
+    // Another room has other lines; those of this one are there for a visitor who comes back.
     const enter = async (room, before) => {
       await other.locator('#room').selectOption(room);
       await other.locator('#lines li', { hasText: `${name} joined` }).nth(before).waitFor();

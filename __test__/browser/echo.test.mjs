@@ -63,10 +63,7 @@ async function exerciseEcho(t, page, { wss, url }, isCompressed) {
 }
 
 async function exerciseClosing(t, page, { wss, url }) {
-  /**
-   * Connects the page, hands the server's side to `serve`, and returns the fields of the page's
-   * 'close' event.
-   */
+  /** Connects the page, hands its socket to `serve`; returns the fields of the page's 'close'. */
   const run = async (serve, steps = async (address) => (await window.openSocket(address)).closed) => {
     const connected = once(wss, 'connection');
     const closed = page.evaluate(steps, url);

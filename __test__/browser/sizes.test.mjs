@@ -1,5 +1,4 @@
-// Payloads of 0 B to 4 MiB, JSON and random, there and back through
-// Chromium's compression and ours.
+// Payloads of 0 B to 4 MiB, JSON and random, through Chromium's compression and ours.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 

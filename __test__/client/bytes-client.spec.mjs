@@ -1,15 +1,11 @@
-// The bytes that a client writes and receives: every length on both sides of a threshold, to and
-// from a server of ws.
+// The bytes of a client: every length on both sides of a threshold, to and from a server of ws.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
 import { COMPRESSION, named, payloadOf, untilSent } from '../helpers/bytes-world.mjs';
-import { cert, key } from '../helpers/certificate.mjs';
-import { WebSocket } from '../helpers/clients.mjs';
+import { WebSocket, cert, key, test } from '../helpers/index.mjs';
 import { AT_ONCE, COMPRESSED, SIZES } from '../helpers/thresholds.mjs';
 
 const { WebSocketServer } = createRequire(import.meta.url)('ws');

@@ -3,32 +3,14 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-import test from 'ava';
+import { implementation, openPair, pipePair, rawPair, test } from '../helpers/index.mjs';
 
-import { openPair } from '../helpers/clients.mjs';
-import { implementation } from '../helpers/impl.mjs';
-import { pipePair, rawPair } from '../helpers/streams.mjs';
-
-const { WebSocket, createWebSocketStream } = implementation;
+const { createWebSocketStream } = implementation;
 
 const overReactor = (t) => openPair(t, { maxPayload: 0 });
 const overPipe = () => pipePair();
 
 for (const [name, connect] of [['a socket', overReactor], ['a stream', overPipe]]) {
-  test(`${name}: the end of the one is the end of the other`, async (t) => {
-    const { ws, client } = await connect(t);
-    const [near, far] = [createWebSocketStream(ws), createWebSocketStream(client)];
-    near.end('last');
-    near.resume();
-    const closed = Promise.all([once(near, 'close'), once(far, 'close')]);
-    const chunks = await far.toArray();
-    far.end();
-    await closed;
-    t.is(Buffer.concat(chunks).toString(), 'last');
-    t.true(near.destroyed);
-    t.is(ws.readyState, WebSocket.CLOSED);
-  });
-
   test(`${name}: a pipeline of several megabytes, with a slow reader`, async (t) => {
     const { ws, client } = await connect(t);
     const chunk = Buffer.alloc(64 * 1024, 'x');
@@ -53,9 +35,7 @@ test('an error of the peer is reported, also if the stream is destroyed before t
   const { ws, near, far } = rawPair();
   const stream = createWebSocketStream(ws);
   const errors = once(stream, 'error');
-  const closed = new Promise((resolve) => {
-    stream.once('close', resolve);
-  });
+  const closed = new Promise((resolve) => stream.once('close', resolve));
   // Behind the listener of the WebSocket itself.
   near.on('data', () => stream.destroy());
   far.write(Buffer.from('c18000000000', 'hex'));

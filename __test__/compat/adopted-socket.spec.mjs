@@ -2,12 +2,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { frame, frames } from '../helpers/clients.mjs';
+import { WebSocketServer, askRaw, frame, frames, test } from '../helpers/index.mjs';
 import { open, openPair, start, startHttp } from '../helpers/http.mjs';
-import { WebSocketServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 test('the socket that was seen before the upgrade shows the same afterwards', async (t) => {
   const server = await startHttp(t);
@@ -63,8 +59,7 @@ for (const [title, act] of [
 test('write() and end() of the socket: raw bytes in order, callbacks, finish', async (t) => {
   const { server, wss } = await start(t);
   const connected = once(wss, 'connection');
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest());
+  const raw = await askRaw(t, server.address().port);
   const [ws, { socket }] = await connected;
   ws.send('a');
   const written = new Promise((resolve) => socket.write(Buffer.from([0x81, 1]), resolve));

@@ -1,10 +1,7 @@
 // Fields of ws that are undocumented and that programs read all the same.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { implementation, startServer } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
+import { OWN_HOST, catchUncaught, implementation, startServer, test } from '../helpers/index.mjs';
 
 const { WebSocket, createWebSocketStream } = implementation;
 
@@ -130,9 +127,7 @@ test("a client's 'open' comes when its server has the connection", async (t) => 
 // Serial: every uncaught exception of that time counts as its own.
 test.serial("a 'connection' handler that throws does not take the client's 'open' with it", async (t) => {
   const server = await startServer(t);
-  const listeners = process.listeners('uncaughtException');
-  process.removeAllListeners('uncaughtException');
-  t.teardown(() => listeners.forEach((listener) => process.on('uncaughtException', listener)));
+  catchUncaught(t);
   const thrown = once(process, 'uncaughtException');
   server.once('connection', () => {
     throw new Error('mine');
@@ -149,34 +144,23 @@ test.serial("a 'connection' handler that throws does not take the client's 'open
   t.is(await opened, true);
 });
 
-test('the _final of a stream may be called without its object', async (t) => {
-  const { client } = await pair(t);
-  const stream = createWebSocketStream(client);
-  const { _final: final } = stream;
-  let isCalled = false;
-  stream._final = (callback) => {
-    isCalled = true;
-    final(callback);
-  };
-  stream.resume();
-  stream.end();
-  await once(stream, 'close');
-  t.true(isCalled);
-});
-
-test('the _read of a stream may be called without its object', async (t) => {
+test('the _read and the _final of a stream may be called without their object', async (t) => {
   const { client, ws } = await pair(t);
   const stream = createWebSocketStream(client);
-  const { _read: read } = stream;
-  const called = new Promise((resolve) => {
-    stream._read = () => {
-      read();
-      resolve(true);
+  const calls = new Set();
+  for (const name of ['_read', '_final']) {
+    const method = stream[name];
+    stream[name] = (...args) => {
+      method(...args);
+      calls.add(name);
     };
-  });
-  stream.resume();
+  }
+  const data = once(stream, 'data');
   ws.send('a');
-  t.true(await called);
+  t.is(String((await data)[0]), 'a');
+  stream.end();
+  await once(stream, 'close');
+  t.deepEqual([...calls], ['_read', '_final']);
 });
 
 test('_socket.resetAndDestroy() resets the connection', async (t) => {

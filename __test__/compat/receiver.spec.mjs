@@ -1,9 +1,7 @@
-// Receiver, and the header and compression classes that ws exports beside it.
-import test from 'ava';
+// Private fields of a Receiver.
+import { implementation, test } from '../helpers/index.mjs';
 
-import { implementation } from '../helpers/impl.mjs';
-
-const { PerMessageDeflate, Receiver } = implementation;
+const { Receiver } = implementation;
 
 const hex = (text) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
@@ -17,20 +15,4 @@ test('_totalPayloadLength is what the frames of a message under way have declare
     lengths.push(receiver._totalPayloadLength);
   }
   t.deepEqual(lengths, [0, 0, 0, 2, 2, 2, 5, 5, 0, 0]);
-});
-
-test('PerMessageDeflate compresses and decompresses', async (t) => {
-  const deflate = new PerMessageDeflate({ maxPayload: 1000 });
-  deflate.accept([{}]);
-  const call = (method, ...args) =>
-    new Promise((resolve, reject) => {
-      deflate[method](...args, (error, data) => (error ? reject(error) : resolve(data)));
-    });
-  t.is((await call('compress', 'hi', true)).toString('hex'), 'cac80400');
-  t.is((await call('decompress', hex('cac80400'), true)).toString(), 'hi');
-  const bomb = await call('compress', Buffer.alloc(2000), true);
-  await t.throwsAsync(call('decompress', bomb, true), { code: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' });
-  const closed = call('compress', 'x', true);
-  deflate.cleanup();
-  await t.throwsAsync(closed, { message: /was closed while data was being processed/ });
 });

@@ -1,9 +1,7 @@
 // Sender: frames made once and written by hand.
 import { Writable } from 'node:stream';
 
-import test from 'ava';
-
-import { implementation, isReference } from '../helpers/impl.mjs';
+import { implementation, isReference, test } from '../helpers/index.mjs';
 
 const { PerMessageDeflate, Sender } = implementation;
 
@@ -31,9 +29,7 @@ test('an instance compresses, and what follows waits', async (t) => {
   deflate.accept([{}]);
   const sender = new Sender(socket, { 'permessage-deflate': deflate });
   sender.send('hi', { compress: true, fin: true });
-  await new Promise((resolve) => {
-    sender.ping('', false, resolve);
-  });
+  await new Promise((resolve) => sender.ping('', false, resolve));
   t.is(hex(), 'c104cac80400' + '8900');
 });
 

@@ -3,10 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { SocketAddress } from 'node:net';
 
-import test from 'ava';
-
-import { wsClient } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
+import { startServer, test, visitor } from '../helpers/index.mjs';
 
 const { formatAddress } = createRequire(import.meta.url)('../../lib/connection/address.js');
 
@@ -44,8 +41,7 @@ for (const [address, groups] of [
 
 test('a client of IPv4 on a server of every address', async (t) => {
   const server = await startServer(t, { host: undefined });
-  const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://127.0.0.1:${server.address().port}`);
   const [[, request]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
   t.is(request.socket.remoteAddress, server.address().family === 'IPv6' ? '::ffff:127.0.0.1' : '127.0.0.1');
 });

@@ -5,14 +5,9 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 
-import test from 'ava';
-
-import { cert, key } from '../helpers/certificate.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { implementation, isReference } from '../helpers/impl.mjs';
+import { cert, implementation, key, openVisitor, ownOnly, test, visitor } from '../helpers/index.mjs';
 
 const { WebSocketServer } = implementation;
-const ownOnly = isReference ? test.skip : test;
 const storage = new AsyncLocalStorage();
 const store = () => storage.getStore();
 
@@ -34,9 +29,7 @@ const all = (name) => ['ping', 'message', 'job', 'sent', 'close'].map((event) =>
 
 /** A client that pings, sends, and closes on the answer. */
 async function visit(t, port, path = '', protocol = 'ws') {
-  const client = new wsClient(`${protocol}://127.0.0.1:${port}/${path}`, { rejectUnauthorized: false });
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `${protocol}://127.0.0.1:${port}/${path}`, { rejectUnauthorized: false });
   client.ping();
   client.send('hello');
   await once(client, 'message');
@@ -95,8 +88,7 @@ test("a listener's run(): the store is the handler's where 'connection' finds it
       storage.run('mine', () => ws.once('message', () => resolve(store())));
     });
   });
-  const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://127.0.0.1:${server.address().port}`);
   client.on('open', () => client.send('hello'));
   t.is(await found, undefined);
 });
@@ -122,8 +114,7 @@ for (const kind of ['http', 'https']) {
     const protocol = kind === 'http' ? 'ws' : 'wss';
     await Promise.all([visit(t, port, 'a', protocol), visit(t, port, 'b', protocol)]);
     const seen = (await Promise.all(ended)).sort(([a], [b]) => (a < b ? -1 : 1));
-    // A stream hands a callback on as soon as it has written: before the
-    // jobs of the handler or behind them.
+    // A stream calls back as soon as it has written: before the jobs of the handler, or after them.
     t.deepEqual(seen.map((list) => [...list].sort()), [
       ['callback /a', ...all('/a')].sort(),
       ['callback /b', ...all('/b')].sort(),
@@ -141,9 +132,7 @@ ownOnly('messages that were held back run in the store too', async (t) => {
       ws.on('message', () => stores.push(store()) === 3 && resolve(stores));
     });
   });
-  const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws://127.0.0.1:${server.address().port}`);
   for (const text of ['a', 'b', 'c']) client.send(text);
   t.deepEqual(await found, ['made', 'made', 'made']);
 });

@@ -1,12 +1,7 @@
 // Bytes that wait to be sent, and the report to the sender that the bytes have left.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { openPair } from '../helpers/clients.mjs';
-import { isInline, isReference } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { isInline, isReference, openPair, ownOnly, test } from '../helpers/index.mjs';
 
 const EIGHT_MIB = 8 * 1024 * 1024;
 const HEADER = 10;

@@ -2,14 +2,7 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { connect, frame, frames, openRaw } from '../helpers/clients.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
-
-// The server of ws has no such option.
-const ownOnly = isReference ? test.skip : test;
-const serialOnly = isReference ? test.serial.skip : test.serial;
+import { connect, frame, frames, openPair, openRaw, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
 
 const BORROWED = { messages: 'borrowed' };
 
@@ -24,8 +17,7 @@ function slowBlob(text) {
 
 for (const isFrozen of [false, true]) {
   ownOnly(`nothing leads from a kept message to others${isFrozen ? ', also if its memory is frozen' : ''}`, async (t) => {
-    const server = await startServer(t, BORROWED);
-    const { ws, client } = await connect(t, server);
+    const { ws, client } = await openPair(t, BORROWED);
     const kept = [];
     ws.on('message', (data) => {
       if (isFrozen) Object.freeze(data.buffer);
@@ -64,7 +56,7 @@ ownOnly('a reason of close() that waits for a Blob is whole: that of a message, 
   }
 });
 
-serialOnly('messages of another server of the thread share memory', async (t) => {
+ownSerial('messages of another server of the thread share memory', async (t) => {
   const servers = [await startServer(t), await startServer(t, BORROWED)];
   const [owned, borrowed] = await Promise.all(servers.map((server) => connect(t, server)));
   const kept = [];

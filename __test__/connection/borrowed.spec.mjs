@@ -5,16 +5,9 @@ import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { connect, frame, openRaw, urlOf } from '../helpers/clients.mjs';
-import { WebSocketServer, implementation, isReference, startServer } from '../helpers/impl.mjs';
+import { connect, frame, openBy, openPair, openRaw, urlOf } from '../helpers/clients.mjs';
+import { WAYS, WebSocketServer, catchUncaught, implementation, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
 import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
-import { WAYS } from '../helpers/ways.mjs';
-
-// The server of ws has no such option.
-const ownOnly = isReference ? test.skip : test;
-const serialOnly = isReference ? test.serial.skip : test.serial;
 
 /**
  * Lengths around those of messages that are copied to a slab, come with the memory of their batch,
@@ -126,23 +119,10 @@ const HANDLERS = {
 /** Lengths of messages that come in a small batch, in a large one, and in memory of their own. */
 const LENGTHS = [1, 20, 126, 4096, 16 * 1024, 64 * 1024, 200_000, 5];
 
-/** Whoever handlers throw to, until the end of the test. */
-function catchThrown(t) {
-  const listeners = process.listeners('uncaughtException');
-  const thrown = [];
-  process.removeAllListeners('uncaughtException');
-  process.on('uncaughtException', (error) => thrown.push(error.message));
-  t.teardown(() => {
-    process.removeAllListeners('uncaughtException');
-    for (const listener of listeners) process.on('uncaughtException', listener);
-  });
-  return thrown;
-}
-
 for (const way of Object.keys(RECEIVERS)) {
   for (const [does, { act, ends = false, options }] of Object.entries(HANDLERS)) {
-    serialOnly(`${way}: handlers that ${does}`, async (t) => {
-      const thrown = catchThrown(t);
+    ownSerial(`${way}: handlers that ${does}`, async (t) => {
+      const thrown = catchUncaught(t);
       for (const [form, { send, isCompressed = false }] of Object.entries(FORMS)) {
         const { receiver, sender } = await RECEIVERS[way](t, { ...options, perMessageDeflate: isCompressed && { threshold: 0 } });
         for (const end of [receiver, sender]) end.on('error', () => {});
@@ -171,7 +151,7 @@ for (const way of Object.keys(RECEIVERS)) {
         t.is(changed, 0, form);
         receiver.terminate();
       }
-      t.deepEqual([...new Set(thrown)], does === 'throw' ? ['from a handler'] : []);
+      t.deepEqual([...new Set(thrown.map(({ message }) => message))], does === 'throw' ? ['from a handler'] : []);
     });
   }
 }
@@ -179,8 +159,7 @@ for (const way of Object.keys(RECEIVERS)) {
 for (const way of ['port', 'server']) {
   for (const isText of [false, true]) {
     ownOnly(`${way}: ${isText ? 'texts' : 'bytes'} of all lengths`, async (t) => {
-      const server = await WAYS[way](t, BORROWED);
-      const { ws, client } = await connect(t, server);
+      const { ws, client } = await openBy(WAYS[way], t, BORROWED);
       const kept = new Kept();
       const sent = [0, ...SIZES].flatMap((size) => Array.from({ length: 5 }, (_, n) => payload(size, n)));
       ws.on('message', (data, isBinary) => {
@@ -200,8 +179,7 @@ for (const way of ['port', 'server']) {
   }
 
   ownOnly(`${way}: an ArrayBuffer and a Blob are the program's, fragments are not`, async (t) => {
-    const server = await WAYS[way](t, BORROWED);
-    const { ws, client } = await connect(t, server);
+    const { ws, client } = await openBy(WAYS[way], t, BORROWED);
     for (const size of [20, 20_000, 1024 * 1024]) {
       const got = {};
       for (const type of ['arraybuffer', 'blob', 'fragments']) {
@@ -244,9 +222,8 @@ ownOnly('fragments, pings and pongs', async (t) => {
   await raw.until((text) => text.split('\x8a\x03abc').length === 21);
 });
 
-serialOnly('what is kept takes no memory', async (t) => {
-  const server = await startServer(t, BORROWED);
-  const { ws, client } = await connect(t, server);
+ownSerial('what is kept takes no memory', async (t) => {
+  const { ws, client } = await openPair(t, BORROWED);
   const kept = [];
   ws.on('message', (data) => {
     kept.push(data);
@@ -266,7 +243,7 @@ serialOnly('what is kept takes no memory', async (t) => {
   t.true(most.bytes < 60e6, `${most.bytes}`);
 });
 
-serialOnly('another server of the thread: its messages stay what they are', async (t) => {
+ownSerial('another server of the thread: its messages stay what they are', async (t) => {
   const servers = { owned: await startServer(t), borrowed: await startServer(t, BORROWED) };
   const kept = { owned: new Kept(), borrowed: new Kept() };
   const rounds = 60;

@@ -5,11 +5,8 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { deflateRawSync, constants as zlib } from 'node:zlib';
 
-import test from 'ava';
-
 import { COMPRESSION, Messages, WAYS_IN, World, named, payloadOf } from '../helpers/bytes-world.mjs';
-import { implementation } from '../helpers/impl.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { implementation, test, upgradeRequest } from '../helpers/index.mjs';
 import { AT_ONCE, COMPRESSED, FEW_SIZES, SIZES } from '../helpers/thresholds.mjs';
 
 const { Sender } = createRequire(import.meta.url)('ws');
@@ -76,9 +73,7 @@ async function writePieces(socket, bytes) {
   let start = 0;
   for (const end of ends) {
     const piece = bytes.subarray(start, end);
-    await new Promise((resolve) => {
-      socket.write(piece, resolve);
-    });
+    await new Promise((resolve) => socket.write(piece, resolve));
     start = end;
   }
 }

@@ -1,13 +1,11 @@
 // Every way to write, times every length on both sides of a threshold, times every way in: the
-// bytes that the peer gets, those behind them, the callbacks, and the bytes that are left to be
+// bytes that the peer gets, those after them, the callbacks, and the bytes that are left to be
 // sent.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
 import { COMPRESSION, WAYS_IN, World, named, payloadOf, untilSent } from '../helpers/bytes-world.mjs';
-import { implementation, isInline, isReference, isSpread } from '../helpers/impl.mjs';
+import { implementation, isInline, isReference, isSpread, test } from '../helpers/index.mjs';
 import { AT_ONCE, COMPRESSED, FEW_SIZES, KNOWN, SIZES, constants } from '../helpers/thresholds.mjs';
 
 const { Sender, createWebSocketStream, prepare } = implementation;
@@ -23,10 +21,7 @@ const PEERS = 3;
 const require = createRequire(import.meta.url);
 const { bytesSettled } = isReference ? {} : require('../../lib/reactor/crossing.js');
 
-/**
- * Nothing waits, and both threads have counted the same: otherwise later messages would be counted
- * wrong.
- */
+/** Nothing waits, and both threads have counted the same: later messages are counted right. */
 async function testCounts(t, sockets) {
   await untilSent(...sockets);
   for (const ws of isReference ? [] : sockets) {
@@ -116,17 +111,12 @@ class Shared {
   }
 }
 
-/**
- * Starts to send to one or all of the pairs; resolves with the pairs when the callbacks have been
- * called without an error.
- */
+/** Starts to send to one or all pairs; resolves with them after callbacks without an error. */
 function send(t, pairs, [, write, toAll = false], payload) {
   const receivers = toAll ? pairs : [pairs[payload.length % PEERS]];
   const shared = new Shared(payload);
   const called = receivers.map(({ ws }) => {
-    return new Promise((resolve) => {
-      write(ws, payload, (error) => resolve(t.falsy(error)), shared);
-    });
+    return new Promise((resolve) => write(ws, payload, (error) => resolve(t.falsy(error)), shared));
   });
   return { receivers, called: Promise.all(called) };
 }
@@ -146,9 +136,7 @@ async function testLengths(t, pairs, name, sizes) {
     const { receivers, called } = send(t, pairs, way, payload);
     const behind = Buffer.from(`behind ${size}`);
     const alsoCalled = receivers.map(({ ws }) => {
-      return new Promise((resolve) => {
-        ws.send(behind, (error) => resolve(t.falsy(error)));
-      });
+      return new Promise((resolve) => ws.send(behind, (error) => resolve(t.falsy(error))));
     });
     for (const pair of receivers) {
       await expect(t, pair, opcode, payload, `${name}, ${size}`);
@@ -174,10 +162,7 @@ async function testAtOnce(t, pairs, name) {
   await testCounts(t, pairs.map(({ ws }) => ws));
 }
 
-/**
- * Messages that keep their place whatever is sent before and behind them, on every way in and with
- * compression.
- */
+/** Messages that keep their place among all others, on every way in and with compression. */
 const IN_PLACE = [
   'send() of a string',
   'send() of a Buffer',
@@ -192,7 +177,7 @@ const IN_PLACE = [
 ].filter((name) => name in WRITES);
 const MIXED = [1, 126, 2048, 16_384, 65_535, 65_536, 300_000, 1];
 
-/** Every way behind every other, in one go. */
+/** Every way after every other, in one go. */
 async function testMixed(t, pairs) {
   const sent = MIXED.flatMap((size, row) => {
     // Another order each time.
@@ -234,7 +219,7 @@ async function testClose(t, world) {
   }
 }
 
-/** A head with a line of the given length in bytes, and the frames behind it. */
+/** A head with a line of the given length in bytes, and the frames after it. */
 async function testHeads(t, world, sizes) {
   for (const size of sizes) {
     const { ws, head, messages, peer } = await world.open(`/?${size}`);

@@ -5,14 +5,8 @@ import net from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import tls from 'node:tls';
 
-import test from 'ava';
-
-import { cert } from '../helpers/certificate.mjs';
 import { frame, openRaw } from '../helpers/clients.mjs';
-import { implementation, isInline, isReference } from '../helpers/impl.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
-import { TOPIC_WAYS } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, cert, implementation, isInline, isReference, randomNumbers, test, upgradeRequest } from '../helpers/index.mjs';
 
 const SEED = Number(process.env.SEED ?? 1);
 const PROGRAMS = Number(process.env.PROGRAMS ?? 100);

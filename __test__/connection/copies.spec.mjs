@@ -5,10 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
+import { Child, test, visitor } from '../helpers/index.mjs';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
 
@@ -19,8 +16,7 @@ test('servers and clients of two copies work together, and both have a last word
   const child = new Child(t, 'twofold.mjs', [join(LIB, 'index.js'), join(copy, 'index.js')]);
   for (let line = 0; line < 4; line++) t.is(await child.line(line), 'echo');
   const words = [4, 5].map(async (line) => {
-    const client = new wsClient(`ws://127.0.0.1:${await child.line(line)}`);
-    t.teardown(() => client.terminate());
+    const client = visitor(t, `ws://127.0.0.1:${await child.line(line)}`);
     const [data] = await once(client, 'message');
     return data.toString();
   });

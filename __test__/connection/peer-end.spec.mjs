@@ -1,12 +1,8 @@
-// A peer that ends its side right behind its messages: work that handlers put off within the turn
+// A peer that ends its side right after its messages: work that handlers put off within the turn
 // is still done before 'close'.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { askRaw, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const PUT_OFF = {
   'a microtask': (act) => queueMicrotask(act),
@@ -20,25 +16,21 @@ const PUT_OFF = {
   'an immediate of a tick': (act) => process.nextTick(setImmediate, act),
 };
 
-/**
- * Connections of each test: the kernel decides whether the end comes together with the bytes before
- * it.
- */
+/** Connections of each test: the kernel decides whether the end comes with the bytes before it. */
 const CONNECTIONS = 8;
 
 const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\n';
 const MESSAGE = '\x81\x81\0\0\0\0a';
 const PING = '\x89\x80\0\0\0\0';
 
-/** The answer to bytes with the end behind them. */
+/** The answer to bytes with the end after them. */
 async function answer(t, server, bytes) {
-  const client = await RawClient.connect(t, server.address().port);
-  client.send(bytes);
+  const client = await askRaw(t, server.address().port, bytes);
   client.end();
   return client.closed();
 }
 
-/** The whole answer to a request, and frames, with the end behind them; the same each time. */
+/** The whole answer to a request, and frames, with the end after them; the same each time. */
 async function answers(t, server, frames = '') {
   const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => answer(t, server, upgradeRequest() + frames)));
   t.is(new Set(all).size, 1, all.join());
@@ -46,23 +38,21 @@ async function answers(t, server, frames = '') {
 }
 
 for (const [when, putOff] of Object.entries(PUT_OFF)) {
-  for (const [way, start] of Object.entries(WAYS)) {
-    test(`by way of ${way}: answered after ${when}, a request, a message and a ping have their answers`, async (t) => {
-      const verifyClient = (info, done) => putOff(() => done(true));
-      const server = await start(t, { verifyClient });
-      t.true((await answers(t, server)).startsWith(SWITCHED));
+  everyWay(test, `answered after ${when}, a request, a message and a ping have their answers`, async (t, start) => {
+    const verifyClient = (info, done) => putOff(() => done(true));
+    const server = await start(t, { verifyClient });
+    t.true((await answers(t, server)).startsWith(SWITCHED));
 
-      server.options.verifyClient = undefined;
-      server.on('connection', (ws) => {
-        ws.on('message', () => putOff(() => ws.send('m')));
-        ws.on('ping', () => putOff(() => ws.close(4000)));
-      });
-      t.true((await answers(t, server, MESSAGE)).endsWith('\r\n\r\n\x81\x01m'));
-      const [head, frames] = (await answers(t, server, PING)).split('\r\n\r\n');
-      t.true(head.startsWith(SWITCHED));
-      t.is(frames, '\x8a\0\x88\x02\x0f\xa0');
+    server.options.verifyClient = undefined;
+    server.on('connection', (ws) => {
+      ws.on('message', () => putOff(() => ws.send('m')));
+      ws.on('ping', () => putOff(() => ws.close(4000)));
     });
-  }
+    t.true((await answers(t, server, MESSAGE)).endsWith('\r\n\r\n\x81\x01m'));
+    const [head, frames] = (await answers(t, server, PING)).split('\r\n\r\n');
+    t.true(head.startsWith(SWITCHED));
+    t.is(frames, '\x8a\0\x88\x02\x0f\xa0');
+  });
 }
 
 test("'end' comes before 'close', also when both come at once", async (t) => {

@@ -4,11 +4,8 @@ import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { connect, nextEvents } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
+import { connect, connectMany, nextEvents, openPair, startServer, test } from '../helpers/index.mjs';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');
@@ -40,8 +37,7 @@ for (const [name, [serverOptions, clientOptions]] of Object.entries(MODES)) {
   // R03.
   test(`${name}: every connection gets it, in its place`, async (t) => {
     const server = await startServer(t, { perMessageDeflate: serverOptions });
-    const pairs = [];
-    for (let n = 0; n < 3; n++) pairs.push(await connect(t, server, { perMessageDeflate: clientOptions }));
+    const pairs = await connectMany(t, server, 3, { perMessageDeflate: clientOptions });
     const received = pairs.map(({ client }) => nextEvents(client, 'message', 3 * PAYLOADS.length));
     for (const data of PAYLOADS) {
       const message = prepare(data);
@@ -65,8 +61,7 @@ for (const [name, [serverOptions, clientOptions]] of Object.entries(MODES)) {
 }
 
 test('bytes are copied when it is prepared; options are those of prepare', async (t) => {
-  const server = await startServer(t);
-  const { ws, client } = await connect(t, server);
+  const { ws, client } = await openPair(t);
   const bytes = Buffer.from('as it was');
   const message = prepare(bytes, { binary: false });
   t.is(message.length, 9);
@@ -78,8 +73,7 @@ test('bytes are copied when it is prepared; options are those of prepare', async
 });
 
 test('callbacks, bufferedAmount, and a connection that is closed', async (t) => {
-  const server = await startServer(t);
-  const { ws, client } = await connect(t, server);
+  const { ws, client } = await openPair(t);
   const message = prepare('x'.repeat(1000));
   const sent = new Promise((resolve) => ws.send(message, resolve));
   t.is(ws.bufferedAmount, 1004);
@@ -93,8 +87,7 @@ test('callbacks, bufferedAmount, and a connection that is closed', async (t) => 
 });
 
 test('behind a Blob it waits', async (t) => {
-  const server = await startServer(t);
-  const { ws, client } = await connect(t, server);
+  const { ws, client } = await openPair(t);
   const received = nextEvents(client, 'message', 2);
   ws.send(new Blob(['blob']));
   ws.send(prepare('behind'));
@@ -127,8 +120,7 @@ test('one that is not sent any more is forgotten, those on their way are not', a
 });
 
 test('numbers are used again, and those of messages that may be sent again are not', async (t) => {
-  const server = await startServer(t);
-  const { ws, client } = await connect(t, server);
+  const { ws, client } = await openPair(t);
   const kept = Array.from({ length: 100 }, (_, n) => prepare(`kept ${n}`));
   for (const message of kept) ws.send(message);
   await nextEvents(client, 'message', 100);

@@ -3,12 +3,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
 import { Child, MEASURED } from '../helpers/child.mjs';
-import { connect, nextEvents, urlOf, wsClient } from '../helpers/clients.mjs';
-import { implementation, isInline, isReference, isSpread, startServer } from '../helpers/impl.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { connect, connectMany, nextEvents, openPair } from '../helpers/clients.mjs';
+import { implementation, isInline, isReference, isSpread, ownOnly, randomNumbers, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const CONNECTIONS = 5;
 const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
@@ -18,19 +15,8 @@ const MODES = {
   'context takeover': [true, true],
 };
 
-/**
- * Lengths around which something changes: header, loop over characters, comparison, large payloads.
- */
+/** Lengths around which a header, the loop over characters, or the comparison changes, and large ones. */
 const LENGTHS = [0, 1, 4, 10, 11, 125, 126, 1023, 2047, 2048, 2049, 5000, 16383, 16384, 65535, 65536, 70_000, 300_000];
-
-/** Numbers that are the same in every run. */
-function random(seed) {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
 
 function bytesOf(data) {
   if (typeof data === 'string') return Buffer.from(data);
@@ -80,7 +66,7 @@ class Program {
   expected;
 
   constructor(seed, sockets) {
-    this.#pick = random(seed);
+    this.#pick = randomNumbers(seed);
     this.sockets = sockets;
     this.expected = sockets.map(() => []);
   }
@@ -137,27 +123,19 @@ class Program {
   }
 }
 
-/**
- * Whether the received messages are the expected ones, without a comparison that prints megabytes.
- */
+/** Whether they are the expected ones, without a comparison that prints megabytes. */
 function checkMessages(t, got, expected) {
   t.is(got.length, expected.length);
   const wrong = expected.findIndex(([bytes, isBinary], i) => got[i][1] !== isBinary || !bytes.equals(got[i][0]));
   t.is(wrong, -1, `${got[wrong]?.[0].length} bytes instead of ${expected[wrong]?.[0].length}`);
 }
 
-const ownOnly = isReference ? test.skip : test;
-
 for (const [name, [perMessageDeflate, client]] of Object.entries(MODES)) {
   test(`${name}: whatever is sent to many is what it was then`, async (t) => {
     const server = await startServer(t, { perMessageDeflate });
     for (let seed = 1; seed <= 6; seed++) {
-      const pairs = [];
-      while (pairs.length < CONNECTIONS) pairs.push(await connect(t, server, { perMessageDeflate: client }));
-      const program = new Program(
-        seed,
-        pairs.map(({ ws }) => ws),
-      );
+      const pairs = await connectMany(t, server, CONNECTIONS, { perMessageDeflate: client });
+      const program = new Program(seed, pairs.map(({ ws }) => ws));
       const got = pairs.map(({ client: end }) => {
         const messages = [];
         end.on('message', (data, isBinary) => messages.push([data, isBinary]));
@@ -203,8 +181,7 @@ test('an arena that ends between two sends of the same data', async (t) => {
 
 ownOnly('bytes that have become those of a text between them', async (t) => {
   const server = await startServer(t);
-  const pairs = [];
-  while (pairs.length < 3) pairs.push(await connect(t, server));
+  const pairs = await connectMany(t, server, 3);
   const [first, second, third] = pairs.map(({ ws }) => ws);
   for (const length of [5000, 16_384, 65_536, 100_000]) {
     const got = pairs.map(({ client }) => once(client, 'message'));
@@ -234,10 +211,7 @@ ownOnly('memory that is detached, resized or sent as other views between two sen
   }
   for (const [n, messages] of (await Promise.all(got)).entries()) {
     const lengths = messages.map(([message]) => message.length);
-    t.deepEqual(
-      lengths,
-      sizes.flatMap((size) => [size, n === 0 ? size - 1 : size]),
-    );
+    t.deepEqual(lengths, sizes.flatMap((size) => [size, n === 0 ? size - 1 : size]));
     t.true(messages.every(([message]) => message.every((byte) => byte === 1)));
   }
   const resizable = new ArrayBuffer(4096, { maxByteLength: 8192 });
@@ -250,10 +224,7 @@ ownOnly('memory that is detached, resized or sent as other views between two sen
     for (const { ws } of pairs) ws.send(tracking);
   }
   for (const messages of await Promise.all(resized)) {
-    t.deepEqual(
-      messages.map(([message]) => message.length),
-      [4096, 8192, 2048],
-    );
+    t.deepEqual(messages.map(([message]) => message.length), [4096, 8192, 2048]);
     t.true(messages.every(([message]) => message.every((byte) => byte === 2)));
   }
 });
@@ -262,10 +233,7 @@ test('connections that do not read get all of it later, and count it until then'
   const server = await startServer(t);
   const readers = [];
   for (let n = 0; n < 3; n++) {
-    const connected = once(server, 'connection');
-    const client = new wsClient(urlOf(server), { perMessageDeflate: false });
-    t.teardown(() => client.terminate());
-    const [[ws]] = await Promise.all([connected, once(client, 'open')]);
+    const { ws, client } = await connect(t, server, { perMessageDeflate: false });
     if (n < 2) client.pause();
     readers.push({ ws, client });
   }
@@ -291,10 +259,7 @@ test('connections that do not read get all of it later, and count it until then'
 });
 
 test('fragments of the same data are fragments', async (t) => {
-  const { ws, client, server } = await (async () => {
-    const started = await startServer(t);
-    return { server: started, ...(await connect(t, started)) };
-  })();
+  const { ws, client, server } = await openPair(t);
   const other = await connect(t, server);
   for (const length of [3000, 100_000]) {
     const part = Buffer.alloc(length, 'part');

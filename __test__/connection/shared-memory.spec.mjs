@@ -3,14 +3,10 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { types } from 'node:util';
+import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { connect, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
-import { implementation, isReference, startServer } from '../helpers/impl.mjs';
-import { rawPair } from '../helpers/streams.mjs';
-
-const ownOnly = isReference ? test.serial.skip : test.serial;
+import { connect, frame, nextEvents, openPair, urlOf } from '../helpers/clients.mjs';
+import { implementation, isReference, ownSerial, rawPair, startServer } from '../helpers/index.mjs';
 
 /** Names of the native functions that were given shared memory. */
 const offenders = new Set();
@@ -47,10 +43,7 @@ function toShared(bytes) {
   return shared;
 }
 
-/**
- * Sends shared memory in all sizes, as every kind of view, to one after the other
- * of `senders`; each gets the same.
- */
+/** Sends shared memory, in all sizes and every kind of view, to each of `senders` in turn. */
 async function sendAll(t, senders, receivers) {
   for (const size of SIZES) {
     const bytes = toShared(Buffer.from(Array.from({ length: size }, (_, i) => i % 251)));
@@ -67,13 +60,13 @@ async function sendAll(t, senders, receivers) {
 for (const perMessageDeflate of [false, true]) {
   const how = perMessageDeflate ? ', compressed' : '';
 
-  ownOnly(`a reactor${how}`, async (t) => {
+  ownSerial(`a reactor${how}`, async (t) => {
     const server = await startServer(t, { perMessageDeflate });
     const pairs = [await connect(t, server), await connect(t, server)];
     await sendAll(t, pairs.map(({ ws }) => ws), pairs.map(({ client }) => client));
   });
 
-  ownOnly(`a client${how}`, async (t) => {
+  ownSerial(`a client${how}`, async (t) => {
     const server = await startServer(t, { perMessageDeflate });
     const client = new implementation.WebSocket(urlOf(server), { perMessageDeflate });
     const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
@@ -82,7 +75,7 @@ for (const perMessageDeflate of [false, true]) {
   });
 }
 
-ownOnly('what a stream gives, and what a Receiver is given', async (t) => {
+ownSerial('what a stream gives, and what a Receiver is given', async (t) => {
   const bytes = toShared(frame(1, 'hello'));
   const { ws, near } = rawPair();
   const received = once(ws, 'message');
@@ -93,4 +86,20 @@ ownOnly('what a stream gives, and what a Receiver is given', async (t) => {
   receiver.write(bytes);
   t.is(String((await told)[0]), 'hello');
   t.deepEqual([...offenders], []);
+});
+
+// J10.
+ownSerial('another thread writes to shared memory while it is sent: the frames are whole', async (t) => {
+  const { ws, client } = await openPair(t);
+  const shared = new Uint8Array(new SharedArrayBuffer(100_000));
+  const source = `const { workerData } = require('node:worker_threads'); for (let i = 0; ; i++) workerData.fill(i & 0xff);`;
+  const worker = new Worker(source, { eval: true, workerData: shared });
+  await once(worker, 'online');
+  const received = nextEvents(client, 'message', 200);
+  for (let i = 0; i < 100; i++) {
+    ws.send(shared);
+    ws.send(shared.subarray(0, 1000));
+  }
+  t.deepEqual((await received).map(([data]) => data.length), Array.from({ length: 200 }, (_, i) => (i % 2 ? 1000 : 100_000)));
+  await worker.terminate();
 });

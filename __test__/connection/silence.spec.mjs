@@ -2,17 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { connect } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { unlessStalled } from '../helpers/stalls.mjs';
-import { closeOf, rawPair } from '../helpers/streams.mjs';
-import { WAYS } from '../helpers/ways.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { Child, WAYS, askRaw, closeOf, connect, everyWay, ownOnly, rawPair, unlessStalled } from '../helpers/index.mjs';
 
 const PING = '\x89\0';
 
@@ -32,62 +22,68 @@ function inTime(t, server, act) {
   });
 }
 
-for (const [way, start] of Object.entries(WAYS)) {
-  // O04, R04.
-  for (const [options, frames] of [[{ pingInterval: 20 }, PING], [{ idleTimeout: 20 }, '']]) {
-    ownOnly(`by way of ${way}: ${Object.keys(options)}: a silent peer is dropped, with ${frames.length / 2} pings`, async (t) => {
-      const server = await start(t, options);
-      const closed = nextClose(server);
-      const raw = await RawClient.connect(t, server.address().port);
-      await raw.send(upgradeRequest());
-      t.is((await raw.closed()).split('\r\n\r\n')[1], frames);
-      t.is(await closed, 1006);
-    });
-  }
-
-  ownOnly(`by way of ${way}: pingInterval: a peer that answers stays`, async (t) => {
-    const server = await start(t, { pingInterval: 600 });
-    const seen = await inTime(t, server, async ({ ws, client }) => {
-      const lengths = [];
-      for (let i = 0; i < 2; i++) {
-        const [[ping], [pong]] = await Promise.all([once(client, 'ping'), once(ws, 'pong')]);
-        lengths.push(ping.length, pong.length);
-      }
-      return [ws.readyState, ...lengths];
-    });
-    t.deepEqual(seen, [1, 0, 0, 0, 0]);
-  });
-
-  ownOnly(`by way of ${way}: idleTimeout: every byte of the peer counts, who says anything is not pinged`, async (t) => {
-    const server = await start(t, { idleTimeout: 700, pingInterval: 1400 });
-    const seen = await inTime(t, server, async ({ ws, client }) => {
-      const begun = performance.now();
-      let pings = 0;
-      client.on('ping', () => pings++);
-      // Goes on for longer than the timeouts.
-      while (performance.now() - begun < 1600) {
-        client.ping();
-        await once(client, 'pong');
-        await delay(5);
-      }
-      return { ws, pings };
-    });
-    t.is(seen.ws?.readyState, 1);
-    t.is(seen.pings, 0);
-    t.is((await closeOf(seen.ws))[0], 1006);
-  });
-
-  ownOnly(`by way of ${way}: whoever is not read is not called silent, until he is`, async (t) => {
-    const server = await start(t, { idleTimeout: 20 });
-    server.once('connection', (ws) => ws.pause());
-    const { ws } = await connect(t, server);
-    await delay(100);
-    t.is(ws.readyState, ws.OPEN);
-    const closed = closeOf(ws);
-    ws.resume();
-    t.is((await closed)[0], 1006);
+// O04, R04.
+for (const [options, frames] of [[{ pingInterval: 20 }, PING], [{ idleTimeout: 20 }, '']]) {
+  everyWay(ownOnly, `${Object.keys(options)}: a silent peer is dropped, with ${frames.length / 2} pings`, async (t, start) => {
+    const server = await start(t, options);
+    const closed = nextClose(server);
+    const raw = await askRaw(t, server.address().port);
+    t.is((await raw.closed()).split('\r\n\r\n')[1], frames);
+    t.is(await closed, 1006);
   });
 }
+
+everyWay(ownOnly, 'pingInterval: a peer that answers stays', async (t, start) => {
+  const server = await start(t, { pingInterval: 600 });
+  const seen = await inTime(t, server, async ({ ws, client }) => {
+    const lengths = [];
+    for (let i = 0; i < 2; i++) {
+      const [[ping], [pong]] = await Promise.all([once(client, 'ping'), once(ws, 'pong')]);
+      lengths.push(ping.length, pong.length);
+    }
+    return [ws.readyState, ...lengths];
+  });
+  t.deepEqual(seen, [1, 0, 0, 0, 0]);
+});
+
+everyWay(ownOnly, 'idleTimeout: every byte of the peer counts, who says anything is not pinged', async (t, start) => {
+  const server = await start(t, { idleTimeout: 700, pingInterval: 1400 });
+  const seen = await inTime(t, server, async ({ ws, client }) => {
+    const begun = performance.now();
+    let pings = 0;
+    client.on('ping', () => pings++);
+    // Goes on for longer than the timeouts.
+    while (performance.now() - begun < 1600) {
+      client.ping();
+      await once(client, 'pong');
+      await delay(5);
+    }
+    return { ws, pings };
+  });
+  t.is(seen.ws?.readyState, 1);
+  t.is(seen.pings, 0);
+  t.is((await closeOf(seen.ws))[0], 1006);
+});
+
+everyWay(ownOnly, 'whoever is not read is not called silent, until he is', async (t, start) => {
+  const server = await start(t, { idleTimeout: 20 });
+  server.once('connection', (ws) => ws.pause());
+  const { ws } = await connect(t, server);
+  await delay(100);
+  t.is(ws.readyState, ws.OPEN);
+  const closed = closeOf(ws);
+  ws.resume();
+  t.is((await closed)[0], 1006);
+});
+
+ownOnly('whoever waits for the answer to the handshake is not called silent', async (t) => {
+  const server = await WAYS.port(t, { idleTimeout: 20 });
+  server.once('connection', () => {
+    for (const end = performance.now() + 100; performance.now() < end; );
+  });
+  const raw = await askRaw(t, server.address().port);
+  t.true((await raw.closed()).startsWith('HTTP/1.1 101 '));
+});
 
 ownOnly('handshakeTimeout ends with the handshake', async (t) => {
   const server = await WAYS.port(t, { handshakeTimeout: 1000, pingInterval: 600 });
@@ -103,8 +99,7 @@ async function silent(t, way, options) {
   const child = new Child(t, 'stopped.mjs', [way, JSON.stringify(options)]);
   const port = Number(await child.line());
   return async () => {
-    const raw = await RawClient.connect(t, port);
-    await raw.send(upgradeRequest());
+    const raw = await askRaw(t, port);
     await raw.closed();
   };
 }

@@ -2,12 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect, frame, nextEvents } from '../helpers/clients.mjs';
-import { isInline, isReference, startServer } from '../helpers/impl.mjs';
+import { WAYS, askRaw, connect, frame, isInline, isReference, nextEvents, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 async function open(t, way) {
   return connect(t, await WAYS[way](t));
@@ -69,9 +65,8 @@ test('bytesRead counts what the peer has sent, once', async (t) => {
 (isReference || isInline ? test.skip : test)('bytesRead of a connection that is gone stays, also when another one has come since', async (t) => {
   const server = await startServer(t, { earlyHandshake: true });
   const { port } = server.address();
-  const raw = await RawClient.connect(t, port);
   const opened = once(server, 'connection');
-  raw.send(upgradeRequest());
+  const raw = await askRaw(t, port);
   const [ws, { socket }] = await opened;
   const message = once(ws, 'message');
   await raw.until((text) => text.includes('\r\n\r\n'));

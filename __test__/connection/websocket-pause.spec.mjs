@@ -2,15 +2,12 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { connect, frame, openPair, openRaw } from '../helpers/clients.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
-import { upgradeRequest, RawClient } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { askRaw, connect, connectRaw, frame, openPair, openRaw } from '../helpers/clients.mjs';
+import { WAYS, WebSocketServer, everyWay, isInline, isReference, startServer, test } from '../helpers/index.mjs';
+import { upgradeRequest } from '../helpers/raw-client.mjs';
 
 /**
- * Resets a paused connection behind these bytes. Returns the events that were reported by the time
+ * Resets a paused connection after these bytes. Returns the events that were reported by the time
  * another connection has been served.
  */
 async function resetPaused(t, bytes) {
@@ -21,9 +18,7 @@ async function resetPaused(t, bytes) {
   const closed = once(ws, 'close');
   ws.pause();
   // The writer of this message knows of the pause.
-  await new Promise((resolve) => {
-    ws.send('paused', resolve);
-  });
+  await new Promise((resolve) => ws.send('paused', resolve));
   if (bytes.length !== 0) await raw.send(bytes);
   raw.reset();
   const { ws: other, client } = await connect(t, server);
@@ -39,7 +34,7 @@ test('pause: a reset with nothing unread is reported at once', async (t) => {
   t.true(ws.isPaused);
 });
 
-test('pause: a reset behind a lot that is unread is reported on resume', async (t) => {
+test('pause: a reset after a lot that is unread is reported on resume', async (t) => {
   // More than Node reads ahead.
   const text = 'x'.repeat(100);
   const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat(Array.from({ length: 2000 }, () => frame(1, text))));
@@ -54,7 +49,7 @@ test('pause: a reset behind a lot that is unread is reported on resume', async (
 // Of less than 64 KiB, ws emits all that came, and 'close', although the WebSocket is paused.
 const ownOnly = isReference || process.platform !== 'linux' ? test.skip : test;
 
-ownOnly('pause: a reset behind a little that is unread is reported on resume, and nothing is lost', async (t) => {
+ownOnly('pause: a reset after a little that is unread is reported on resume, and nothing is lost', async (t) => {
   const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
   t.deepEqual(reportedBefore, []);
   ws.resume();
@@ -62,7 +57,7 @@ ownOnly('pause: a reset behind a little that is unread is reported on resume, an
   t.deepEqual(log, ['a', 'b', 1006]);
 });
 
-ownOnly('pause: a reset behind something unread is learnt by sending', async (t) => {
+ownOnly('pause: a reset after something unread is learnt by sending', async (t) => {
   const { ws, closed, log, reportedBefore } = await resetPaused(t, frame(1, 'a'));
   t.deepEqual(reportedBefore, []);
   ws.send('anybody there?');
@@ -106,10 +101,7 @@ test('pause: a closing handshake that takes too long ends with the close frame t
 /** A test in which the end waits for `closeTimeout` does not end. */
 const NEVER = { closeTimeout: 2 ** 31 - 1 };
 
-/**
- * A connection that pauses when the peer's close frame and end have come, but have not been
- * reported.
- */
+/** A connection that pauses when the peer's close frame and end have come, unreported. */
 async function pausedBehindClose(t, options) {
   const opened = await openRaw(t, options);
   opened.raw.send(frame(8, Buffer.from([3, 232])));
@@ -121,7 +113,7 @@ async function pausedBehindClose(t, options) {
   return opened;
 }
 
-test('pause: a close frame that was on its way already is learnt on resume, and so is the end behind it', async (t) => {
+test('pause: a close frame that was on its way already is learnt on resume, and so is the end after it', async (t) => {
   const { server, ws } = await pausedBehindClose(t);
   let isClosed = false;
   ws.on('close', () => {
@@ -145,6 +137,46 @@ test('pause: close() after a close frame of the peer that nobody has taken ends 
   t.is((await closed)[0], 1000);
 });
 
+const { handleUpgrade } = WebSocketServer.prototype;
+const hasThread = !isReference && !isInline;
+
+for (const [hook, put] of Object.entries({
+  'no hook': () => {},
+  'a hook that decides at once': (server) => (server.options.verifyClient = () => true),
+  'a hook that decides later': (server) => (server.options.verifyClient = (_info, decide) => setImmediate(decide, true)),
+  // The reactor has answered by then.
+  'a hook of which the reactor has not heard': (server) => Object.defineProperty(server, 'handleUpgrade', {
+    value: (...args) => handleUpgrade.apply(server, args),
+  }),
+})) {
+  everyWay(test.serial, `pause() in 'connection', with ${hook}: what came with the request waits, and the end after it`, async (t, start, way) => {
+    const server = await start(t, {});
+    put(server);
+    const seen = [];
+    server.once('connection', (ws) => {
+      ws.pause();
+      ws.on('message', (data) => seen.push(String(data)));
+      ws.on('close', (code) => seen.push(code));
+    });
+    const connected = once(server, 'connection');
+    const received = () => server.metrics().reactors.bytesReceived;
+    const before = hasThread && received();
+    const raw = await askRaw(t, server.address().port, Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'a'), frame(1, 'b')]));
+    raw.end();
+    // All of it comes in one batch of a reactor on another thread.
+    while (hasThread && way === 'port' && received() === before);
+    const [ws] = await connected;
+    const { ws: other, client } = await connect(t, server);
+    client.send('served');
+    await once(other, 'message');
+    t.deepEqual(seen, []);
+    const closed = once(ws, 'close');
+    ws.resume();
+    await closed;
+    t.deepEqual(seen, ['a', 'b', 1006]);
+  });
+}
+
 test('pause: what closes the connection in the same read as the pause is not waited for', async (t) => {
   const { ws, raw } = await openRaw(t, NEVER);
   ws.on('message', () => ws.pause());
@@ -153,7 +185,7 @@ test('pause: what closes the connection in the same read as the pause is not wai
   t.is((await closed)[0], 1000);
 });
 
-test('pause: behind the closing handshake it keeps nobody from the end', async (t) => {
+test('pause: after the closing handshake it keeps nobody from the end', async (t) => {
   const server = await startServer(t, NEVER);
   const socket = net.connect({ port: server.address().port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => socket.destroy());
@@ -168,61 +200,50 @@ test('pause: behind the closing handshake it keeps nobody from the end', async (
   t.is((await closed)[0], 1000);
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`${way}: resume() and pause() have the last word over those of the socket`, async (t) => {
-    const server = await start(t, {});
-    const connected = once(server, 'connection');
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
-    const [ws] = await connected;
-    const messages = [];
-    ws.on('message', (data) => messages.push(String(data)));
-    ws._socket.pause();
-    ws.resume();
-    const message = once(ws, 'message');
-    await raw.send(frame(1, 'a'));
-    await message;
-    ws.pause();
-    ws._socket.resume();
-    ws.pause();
-    await raw.send(frame(1, 'b'));
-    await raw.send(frame(9, 'c'));
-    const other = await RawClient.connect(t, server.address().port);
-    await other.send(upgradeRequest());
-    await other.until((text) => text.includes('\r\n\r\n'));
-    t.deepEqual(messages, ['a']);
-    const last = once(ws, 'message');
-    ws.resume();
-    t.is(String((await last)[0]), 'b');
-  });
-}
+everyWay(test, 'resume() and pause() have the last word over those of the socket', async (t, start) => {
+  const server = await start(t, {});
+  const { ws, raw } = await connectRaw(t, server);
+  const messages = [];
+  ws.on('message', (data) => messages.push(String(data)));
+  ws._socket.pause();
+  ws.resume();
+  const message = once(ws, 'message');
+  await raw.send(frame(1, 'a'));
+  await message;
+  ws.pause();
+  ws._socket.resume();
+  ws.pause();
+  await raw.send(frame(1, 'b'));
+  await raw.send(frame(9, 'c'));
+  const other = await askRaw(t, server.address().port);
+  await other.until((text) => text.includes('\r\n\r\n'));
+  t.deepEqual(messages, ['a']);
+  const last = once(ws, 'message');
+  ws.resume();
+  t.is(String((await last)[0]), 'b');
+});
 
-for (const way of Object.keys(WAYS)) {
-  test(`${way}: pause and resume in the handler of each message, one by one`, async (t) => {
-    const server = await WAYS[way](t, { allowSynchronousEvents: false });
-    const raw = await RawClient.connect(t, server.address().port);
-    const connected = once(server, 'connection');
-    await raw.send(upgradeRequest());
-    const [ws] = await connected;
-    const seen = [];
-    const errors = [];
-    const all = new Promise((resolve) => {
-      ws.on('message', (data) => {
-        seen.push(String(data));
-        try {
-          ws.pause();
-          ws.resume();
-        } catch (error) {
-          errors.push(error);
-        }
-        if (seen.length === 6 || errors.length !== 0) resolve();
-      });
+everyWay(test, 'pause and resume in the handler of each message, one by one', async (t, start, way) => {
+  const server = await WAYS[way](t, { allowSynchronousEvents: false });
+  const { ws, raw } = await connectRaw(t, server);
+  const seen = [];
+  const errors = [];
+  const all = new Promise((resolve) => {
+    ws.on('message', (data) => {
+      seen.push(String(data));
+      try {
+        ws.pause();
+        ws.resume();
+      } catch (error) {
+        errors.push(error);
+      }
+      if (seen.length === 6 || errors.length !== 0) resolve();
     });
-    await raw.send(Buffer.concat(['a', 'b', 'c'].map((text) => frame(1, text))));
-    while (seen.length < 3) await new Promise(setImmediate);
-    await raw.send(Buffer.concat(['d', 'e', 'f'].map((text) => frame(1, text))));
-    await all;
-    t.deepEqual(errors, []);
-    t.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f']);
   });
-}
+  await raw.send(Buffer.concat(['a', 'b', 'c'].map((text) => frame(1, text))));
+  while (seen.length < 3) await new Promise(setImmediate);
+  await raw.send(Buffer.concat(['d', 'e', 'f'].map((text) => frame(1, text))));
+  await all;
+  t.deepEqual(errors, []);
+  t.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f']);
+});

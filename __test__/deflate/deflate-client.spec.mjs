@@ -5,11 +5,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { WebSocket } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, WebSocket, isReference, listenFree, test } from '../helpers/index.mjs';
 
 const reference = createRequire(import.meta.url)('ws');
 
@@ -57,9 +53,7 @@ async function startAnswering(t) {
     socket.write([...lines, '', ''].join('\r\n'));
     t.teardown(() => socket.destroy());
   });
-  t.teardown(() => server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listenFree(t, server);
   return `ws://127.0.0.1:${server.address().port}/`;
 }
 

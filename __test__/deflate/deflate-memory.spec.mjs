@@ -1,20 +1,12 @@
-// The memory of permessage-deflate, and the options that bound it. The formula is checked by
-// tests/deflate_memory.rs.
+// The memory of permessage-deflate, and its bounds. tests/deflate_memory.rs has the formula.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child, MEASURED } from '../helpers/child.mjs';
-import { connect, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
+import { Child, MEASURED, WebSocketServer, connect, openVisitor, startServer, test } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 150;
-/**
- * The figures of docs/compression.md: incoming and outgoing context of one connection with the
- * defaults, in KiB.
- */
+/** The figures of docs/compression.md: both contexts of a connection with the defaults, in KiB. */
 const CONTEXTS = 48 + 372;
 
 const options = (perMessageDeflate) => new WebSocketServer({ noServer: true, perMessageDeflate }).options;
@@ -60,9 +52,7 @@ async function used(t, perMessageDeflate, connections, bytes) {
   };
   const data = Buffer.alloc(bytes, 'compressible ');
   const open = async () => {
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    const client = await openVisitor(t, `ws://127.0.0.1:${port}`);
     return client;
   };
   const echo = async (client) => {
@@ -116,15 +106,12 @@ const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== unde
     return Number(await child.line(++line)) / MIB;
   };
   const open = async () => {
-    const client = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: { threshold: 0 } });
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    const client = await openVisitor(t, `ws://127.0.0.1:${port}`, { perMessageDeflate: { threshold: 0 } });
     client.send('hello '.repeat(5000));
     await once(client, 'message');
     return client;
   };
-  // glibc takes no block of a length from the system any more once one of
-  // that length has been given back.
+  // glibc takes no block from the system of a length of which one has been given back.
   (await open()).terminate();
   const first = await open();
   const before = await resident();
@@ -132,8 +119,7 @@ const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== unde
   for (let i = 0; i < CONNECTIONS; i++) clients.push(await open());
   const peak = await resident();
   t.true(peak - before > 30, `${peak} after ${before}`);
-  // The last connection is among them: otherwise a heap, which shrinks at its end only, could not
-  // shrink.
+  // The last connection is among them: a heap shrinks at its end only.
   for (const client of clients.slice(0, -1)) client.terminate();
   let after = Infinity;
   for (let look = 0; look < 100 && after - before > (peak - before) / 3; look++) {

@@ -4,11 +4,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
-import { startServerBehind } from '../helpers/ways.mjs';
+import { randomNumbers, startServer, startServerBehind, test } from '../helpers/index.mjs';
 
 const reference = createRequire(import.meta.url)('ws').WebSocketServer;
 
@@ -118,9 +114,7 @@ for (const [way, start] of Object.entries({ port: startServer, server: startServ
 }
 
 test('h14: 16 KiB of offers and of parameters are answered at once', async (t) => {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: true });
-  t.teardown(() => server.close());
-  await once(server, 'listening');
+  const server = await startServer(t, { perMessageDeflate: true });
   const { port } = server.address();
   t.true((await answerTo(port, Array(1600).fill('a').join(', ') + ', permessage-deflate')).includes(' 101 '));
   t.true((await answerTo(port, `permessage-deflate${'; a=b'.repeat(2500)}`)).includes(' 400 '));

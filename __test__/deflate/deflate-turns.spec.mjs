@@ -1,25 +1,15 @@
-// permessage-deflate over streams, which shares a thread with the handlers: long
-// work is done in slices, in order.
+// permessage-deflate over streams, on the thread of the handlers: long work is done in slices.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
 import { deflateRawSync } from 'node:zlib';
 
-import test from 'ava';
-
-import { nextEvents } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { RawClient, isReference, nextEvents, ownOnly, ownSerial, startServerBehind, test, upgradeRequest } from '../helpers/index.mjs';
 import { closeOf, pipePair, rawPair } from '../helpers/streams.mjs';
-import { startServerBehind } from '../helpers/ways.mjs';
 
-const ownOnly = isReference ? test.skip : test;
 // Other tests have no part in its turns.
-const serialOnly = isReference ? test.skip : test.serial;
 
-/**
- * Frames of a client, each with a message of `bytes` zeros and its number at the end, in one chunk.
- */
+/** Frames of a client, each of `bytes` zeros with its number at the end, in one chunk. */
 function bombs(count, bytes) {
   const frames = Array.from({ length: count }, (_, number) => {
     const message = Buffer.alloc(bytes);
@@ -33,9 +23,7 @@ function bombs(count, bytes) {
   return Buffer.concat(frames);
 }
 
-/**
- * The numbers of messages as they come, with `turn` for every turn of the event loop in between.
- */
+/** The numbers of messages as they come, and `turn` for every turn of the event loop. */
 function numbersOf(ws) {
   const seen = [];
   let isWatching = true;
@@ -54,7 +42,7 @@ function numbersOf(ws) {
 
 const MESSAGES = [...Array(40).keys()];
 
-serialOnly('many streams that inflate to much have turns of a bounded length, and one with little is first', async (t) => {
+ownSerial('many streams that inflate to much have turns of a bounded length, and one with little is first', async (t) => {
   const pairs = Array.from({ length: 40 }, () => rawPair({ deflate: {} }));
   const quiet = rawPair({ deflate: {} });
   let isOver = false;
@@ -86,8 +74,7 @@ serialOnly('many streams that inflate to much have turns of a bounded length, an
   isOver = true;
   // A read of 8 KiB may be 8 MiB.
   t.true(Math.max(...amounts) <= 8 << 20, `${Math.max(...amounts)} bytes in a turn`);
-  // A message comes in one turn, and is read in the next. In the first turns, the other connections
-  // have had no more.
+  // A message is read in the turn after it comes: in the first turns the others have no more.
   t.true(Math.max(...waits.slice(5)) <= 4, waits.join());
   await Promise.all([...pairs, quiet].map(({ ws, far }) => far.destroy() && closeOf(ws)));
 });
@@ -102,7 +89,7 @@ test('the stream closes meanwhile: all that came is delivered before `close`, on
   t.deepEqual(seen.filter((entry) => entry !== 'turn'), [...MESSAGES, 'close']);
 });
 
-test('a close frame behind it, and what follows that', async (t) => {
+test('a close frame after it, and what follows that', async (t) => {
   const { ws, far } = rawPair({ deflate: {} });
   const seen = numbersOf(ws);
   const end = Buffer.concat([Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]), bombs(3, 10)]);
@@ -135,7 +122,7 @@ test('one event per turn, and pause() meanwhile', async (t) => {
   t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
 });
 
-serialOnly('a handler that throws meanwhile loses nothing', async (t) => {
+ownSerial('a handler that throws meanwhile loses nothing', async (t) => {
   await new Promise(setImmediate);
   const { ws, near } = rawPair({ deflate: {} });
   const seen = numbersOf(ws);
@@ -149,7 +136,7 @@ serialOnly('a handler that throws meanwhile loses nothing', async (t) => {
   t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
 });
 
-serialOnly('a handler that throws at the last message of a chunk gets it once', async (t) => {
+ownSerial('a handler that throws at the last message of a chunk gets it once', async (t) => {
   await new Promise(setImmediate);
   const { ws, near } = rawPair();
   const seen = numbersOf(ws);
@@ -161,7 +148,7 @@ serialOnly('a handler that throws at the last message of a chunk gets it once', 
   t.deepEqual(seen, [4, 'turn']);
 });
 
-test('a long message is compressed from what it was, and what is sent behind it waits', async (t) => {
+test('a long message is compressed from what it was, and what is sent after it waits', async (t) => {
   const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
   const seen = [];
   client.on('message', (data) => seen.push(data.length));
@@ -182,7 +169,7 @@ test('a long message is compressed from what it was, and what is sent behind it 
   t.is(ws.bufferedAmount, 0);
 });
 
-ownOnly('what is compressed and comes behind the request goes to the reactor, if it is little', async (t) => {
+ownOnly('what is compressed and comes after the request goes to the reactor, if it is little', async (t) => {
   const server = await startServerBehind(t, { perMessageDeflate: true });
   const head = upgradeRequest({ 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover' });
   for (const [count, isStream] of [[2, false], [200, true]]) {

@@ -1,9 +1,6 @@
 // permessage-deflate on the reactor's own connections.
-import test from 'ava';
-
 import { deflateTests } from '../helpers/deflate-suite.mjs';
-import { WebSocketServer, isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, WebSocketServer, isReference, test } from '../helpers/index.mjs';
 
 deflateTests(WAYS.port);
 

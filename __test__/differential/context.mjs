@@ -1,5 +1,4 @@
-// The tools of a scenario: one of the two implementations, a log, and
-// servers and peers that end with it.
+// The tools of a scenario: an implementation, a log, and servers and peers that end with it.
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
@@ -72,10 +71,7 @@ export class Context {
     });
   }
 
-  /**
-   * A server over the way of the scenario. `wss` is the WebSocketServer, `http`
-   * the HTTP server if there is one.
-   */
+  /** A server over the way of the scenario: `wss`, and `http` if there is an HTTP server. */
   async listen(options = {}) {
     const { WebSocketServer } = this;
     if (this.way === 'port' || this.way === undefined) {
@@ -161,9 +157,7 @@ export class Context {
       wss.once('connection', (ws, req) => {
         this.watch(lane, ws, events);
         ws.on('error', () => {});
-        const closed = new Promise((done) => {
-          ws.once('close', done);
-        });
+        const closed = new Promise((done) => ws.once('close', done));
         if (onConnection) onConnection(ws, req);
         resolve({ ws, req, closed });
       });
@@ -177,7 +171,7 @@ export class Context {
   /** The usual scenario: open, `act`, and then wait until both ends have closed. */
   async session(options, act, extra) {
     const session = await this.open(options, extra);
-    await act(session);
+    await act({ c: this, ...session });
     await Promise.all([session.closed, session.peer.closed()]);
     return session;
   }

@@ -72,7 +72,7 @@ export class Peer {
     return this.#received.toString('latin1').replaceAll(DATE, '<date>');
   }
 
-  /** The bytes behind the head. */
+  /** The bytes after the head. */
   get body() {
     const at = this.#received.indexOf('\r\n\r\n');
     return at === -1 ? Buffer.alloc(0) : this.#received.subarray(at + 4);

@@ -20,6 +20,8 @@ export function section(name) {
     scenarios,
     /** Over all ways in to a server. */
     all: add(WAYS),
+    /** The same with one connection: `act` gets it, with the context `c`, and both ends close. */
+    session: (title, act, options, extra) => add(WAYS)(title, (c) => c.session(options, act, extra)),
     /** Over the ways that have a server of the module `http` in the end. */
     http: add(WAYS.slice(1)),
     /** Over the ways in which a WebSocketServer listens by itself. */
@@ -50,10 +52,7 @@ export async function run(scenario, way, implementation) {
   }
 }
 
-/**
- * Wraps methods so that `log` gets the name and the arguments of
- * each call, until the scenario ends.
- */
+/** Until the scenario ends, `log` gets the name and the arguments of each call of these methods. */
 export function watchMethods(c, target, names, log) {
   for (const name of names) {
     const own = Object.getOwnPropertyDescriptor(target, name);

@@ -58,10 +58,7 @@ export function unmaskedList(data) {
   return frames;
 }
 
-/**
- * Length of the first frame, as far as it is there; a header that is
- * not complete counts as the rest.
- */
+/** Length of the first frame, as far as it is there; without a whole header, that of the rest. */
 export function frameLength(data) {
   const header = data.length < 2 ? data.length : headerLength(data);
   if (data.length < 2 || data.length < header) return Math.max(data.length, 1);

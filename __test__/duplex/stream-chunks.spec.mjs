@@ -2,11 +2,7 @@
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { frame, nextEvents } from '../helpers/clients.mjs';
-import { attach, pipePair } from '../helpers/streams.mjs';
+import { Child, attach, frame, nextEvents, test } from '../helpers/index.mjs';
 
 /** Two ends of which each emits in a write of the other. */
 function instant() {
@@ -18,24 +14,6 @@ function instant() {
     },
   }));
   return ends;
-}
-
-for (const length of [1, 4095, 4096, 4097, 16_384, 65_536, 70_000]) {
-  test(`messages of ${length} bytes in chunks of other lengths`, async (t) => {
-    const { ws, client, near } = pipePair();
-    const data = Array.from({ length: 3 }, (_, index) => Buffer.alloc(length, 'abc'[index]));
-    await Promise.all(data.map((message) => new Promise((resolve) => ws.send(message, resolve))));
-    const bytes = Buffer.concat(near.written);
-    for (const size of [5, 4096, 16_384, bytes.length]) {
-      if (bytes.length / size > 20_000) continue;
-      const [end] = instant();
-      const other = attach(end, { isServer: false });
-      const all = nextEvents(other, 'message', 3);
-      for (let at = 0; at < bytes.length; at += size) end.push(Buffer.from(bytes.subarray(at, at + size)));
-      t.deepEqual((await all).map(([message]) => message), data, `${size}`);
-    }
-    client.terminate();
-  });
 }
 
 test('a write that brings a chunk takes the place of no record', async (t) => {

@@ -1,27 +1,12 @@
-// Connections over TLS and any other Duplex: the same events and the same
-// API as over the reactor's sockets.
+// Connections over TLS and any other Duplex: the same events and API as over sockets.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { frame, nextEvents } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { closeOf, eventsOf, pipePair, rawPair, tlsPair } from '../helpers/streams.mjs';
+import { closeOf, eventsOf, frame, nextEvents, ownSerial, pipePair, rawPair, test, tlsPair } from '../helpers/index.mjs';
 
 // One after the other: what they show depends on the turn of the event loop.
-const ownOnly = isReference ? test.serial.skip : test.serial;
 
 const hex = (text) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const turn = () => new Promise(setImmediate);
-
-// O01.
-test('an error of the stream is not one of the WebSocket', async (t) => {
-  const { ws, near } = rawPair();
-  const seen = eventsOf(ws);
-  near.destroy(new Error('broken'));
-  await closeOf(ws);
-  t.deepEqual(seen, [['close', 1006, '']]);
-});
 
 test('what a paused stream holds when it is destroyed is emitted before `close`', async (t) => {
   const { ws, near, far } = rawPair();
@@ -34,7 +19,7 @@ test('what a paused stream holds when it is destroyed is emitted before `close`'
   t.deepEqual(seen, [['text', 'a'], ['close', 1001, '']]);
 });
 
-ownOnly('TLS: `send()` says that there is no room, and `drain` that there is', async (t) => {
+ownSerial('TLS: `send()` says that there is no room, and `drain` that there is', async (t) => {
   const { ws } = await tlsPair(t);
   while (ws.send(Buffer.alloc(10_000)));
   t.true(ws.bufferedAmount >= 1 << 20);
@@ -56,21 +41,6 @@ test('any other stream is written to at once, one frame after the other', async 
   t.is(frames.join(''), '810161' + '810162');
 });
 
-// J02.
-ownOnly('a handler that throws loses nothing', async (t) => {
-  // Not in the delivery of another test.
-  await turn();
-  const { ws, near } = rawPair();
-  const seen = eventsOf(ws);
-  const failure = new Error('handler');
-  ws.once('message', () => {
-    throw failure;
-  });
-  t.throws(() => near.emit('data', Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(9, 'c')])), { is: failure });
-  await turn();
-  t.deepEqual(seen, [['text', 'a'], ['text', 'b'], ['ping', 'c']]);
-});
-
 test('handlers that answer at once, over streams that deliver at once', async (t) => {
   const { ws, client, near, far } = pipePair();
   near.isImmediate = far.isImmediate = true;
@@ -81,23 +51,8 @@ test('handlers that answer at once, over streams that deliver at once', async (t
   t.deepEqual(all, [...all.keys()]);
 });
 
-// J18.
-test('TLS: messages of all sizes, and a clean end', async (t) => {
-  const { ws, client, near } = await tlsPair(t);
-  t.is(ws._socket, near);
-  t.true(ws._socket.encrypted);
-  ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
-  for (const length of [0, 5, 70_000, 3_000_000]) {
-    client.send(Buffer.alloc(length, 'x'));
-    const [data] = await once(client, 'message');
-    t.is(data.length, length);
-  }
-  client.close(1000, 'done');
-  t.deepEqual(await closeOf(ws), [1000, Buffer.from('done')]);
-});
-
 // P11, P12.
-ownOnly('an engine that fails ends its connection and nothing else', async (t) => {
+ownSerial('an engine that fails ends its connection and nothing else', async (t) => {
   await turn();
   const { ws, near } = rawPair();
   const seen = eventsOf(ws);

@@ -1,16 +1,8 @@
-// A handler that throws while a stream begins to flow again: Node leaves the rest of what has been
-// read in the stream.
+// A handler that throws while a stream begins to flow again: Node leaves what it has read there.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { urlOf } from '../helpers/clients.mjs';
-import { implementation, isReference, startServer } from '../helpers/impl.mjs';
-import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
-
-// A Receiver of ws takes nothing more behind a listener that throws.
-const ownOnly = isReference ? test.serial.skip : test.serial;
+import { TOPIC_WAYS, catchUncaught, connectTo, implementation, ownSerial, startServer, urlOf } from '../helpers/index.mjs';
 
 /** Both ends of a connection whose receiver has a stream. */
 const RECEIVERS = {
@@ -27,13 +19,10 @@ const RECEIVERS = {
   },
 };
 
+// A Receiver of ws takes nothing more after a listener that throws.
 for (const [way, open] of Object.entries(RECEIVERS)) {
-  ownOnly(`${way}: messages behind it come, also if the peer waits for them`, async (t) => {
-    const listeners = process.listeners('uncaughtException');
-    process.removeAllListeners('uncaughtException');
-    t.teardown(() => {
-      for (const listener of listeners) process.on('uncaughtException', listener);
-    });
+  ownSerial(`${way}: messages behind it come, also if the peer waits for them`, async (t) => {
+    catchUncaught(t);
     const { receiver, sender } = await open(t);
     for (const thrower of [0, 1, 2]) {
       const seen = [];

@@ -2,13 +2,7 @@
 import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { connect, nextEvents } from '../helpers/clients.mjs';
-import { implementation, isReference, startServer } from '../helpers/impl.mjs';
-
-// Topics are ours: ws has no `subscribe()`.
-const ownOnly = isReference ? test.skip : test;
+import { connect, implementation, nextEvents, ownOnly, startServer } from '../helpers/index.mjs';
 
 /** As an upgrade request has them. */
 const HEADERS = {

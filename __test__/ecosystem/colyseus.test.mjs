@@ -11,9 +11,7 @@ import { assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
 
 const ROUNDS = 12;
 
-/**
- * Ways of dropping a connection that its client notices; no frame reports any of them.
- */
+/** Ways of dropping a connection that its client notices; no frame reports any of them. */
 const DROPS = {
   'the client ends its side': (room) => room.connection.transport.ws._socket.end(),
   'the server terminates': (room) => room.send('drop'),

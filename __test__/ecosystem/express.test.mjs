@@ -1,5 +1,4 @@
-// express beside a WebSocketServer on one HTTP server, both ways: `server`, and upgrades
-// that the application hands over.
+// express and a WebSocketServer on one HTTP server: `server`, and upgrades that are handed over.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,4 @@
-// graphql-ws gets the server from the application; its path through
-// @fastify/websocket needs the override.
+// graphql-ws gets the server from the application; @fastify/websocket needs the override.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -69,20 +68,14 @@ async function values(client, query, limit = Infinity) {
   return seen;
 }
 
-/**
- * The checks for every path: a subscription to its end, several at once, one that is left, and a
- * long answer.
- */
+/** For every path: a subscription to its end, several at once, one that is left, a long answer. */
 async function exercise(t, url) {
   const client = connect(t, url, { lazy: false });
   await new Promise((resolve) => client.on('connected', resolve));
   assert.deepEqual(await values(client, 'subscription { count(to: 3) }'), [1, 2, 3]);
   await assertOnReactor(1);
   const sums = await Promise.all([10, 20, 30].map((to) => values(client, `subscription { count(to: ${to}) }`)));
-  assert.deepEqual(
-    sums.map((seen) => seen.length),
-    [10, 20, 30],
-  );
+  assert.deepEqual(sums.map((seen) => seen.length), [10, 20, 30]);
   assert.deepEqual(await values(client, '{ long }'), [LONG]);
   const before = ended;
   assert.deepEqual(await values(client, 'subscription { forever }', 3), [1, 2, 3]);

@@ -87,7 +87,7 @@ test('socket.io: a broadcast reaches the room, and nobody else, in order', async
   await assertOnReactor(5);
 });
 
-test('socket.io: a broadcast of every size arrives, and what is sent behind it', async (t) => {
+test('socket.io: a broadcast of every size arrives, and what is sent after it', async (t) => {
   const { server, url } = await start(t);
   const clients = await Promise.all([connect(t, url), connect(t, url)]);
   const payloads = [0, 1000, 65_000, 65_536, 70_000, MEGABYTE].flatMap((size) => ['b'.repeat(size), Buffer.alloc(size, 1)]);

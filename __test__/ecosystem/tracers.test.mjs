@@ -21,10 +21,7 @@ const NO_NETWORK = {
   DD_REMOTE_CONFIGURATION_ENABLED: 'false',
 };
 
-/**
- * A server, and a client that sends a message, is answered and closes; `done` is called behind
- * that.
- */
+/** A server, and a client that sends a message, is answered and closes; after that, `done()`. */
 const CONVERSATION = `
 const { createServer } = require('node:http');
 const { WebSocketServer } = require('ws');
@@ -92,10 +89,7 @@ function folderWith(t, version) {
   return folder;
 }
 
-/**
- * Milliseconds for which spans are waited for: 'close' of the client is seen before the last span
- * is written.
- */
+/** Milliseconds to wait for spans: the client's 'close' comes before the last span is written. */
 const PATIENCE_MS = 60_000;
 
 async function run(folder, program, way, patience = PATIENCE_MS) {

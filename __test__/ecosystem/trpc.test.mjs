@@ -86,10 +86,7 @@ test('tRPC: subscriptions: to the end, left in the middle, several at once', asy
   assert.deepEqual(await subscribe(client.count, 3), [1, 2, 3]);
   assert.deepEqual(await subscribe(client.forever, undefined, 4), [1, 2, 3, 4]);
   const all = await Promise.all([100, 200, 300].map((to) => subscribe(client.count, to)));
-  assert.deepEqual(
-    all.map((seen) => seen.length),
-    [100, 200, 300],
-  );
+  assert.deepEqual(all.map((seen) => seen.length), [100, 200, 300]);
   await assertOnReactor(1);
 });
 

@@ -1,5 +1,4 @@
-// webpack-dev-server requires 'ws' itself, and accepts a custom class as `webSocketServer`: both
-// ways are tested.
+// webpack-dev-server requires 'ws' itself, or takes a class as `webSocketServer`.
 import assert from 'node:assert/strict';
 import EventEmitter, { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

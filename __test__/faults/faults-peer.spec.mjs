@@ -6,18 +6,11 @@ import { readdirSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { constants, deflateRawSync } from 'node:zlib';
 
-import test from 'ava';
-
-import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WAYS, WebSocket, askRaw, frame, nextEvents, ownOnLinuxSerial, ownSerial, randomNumbers, test } from '../helpers/index.mjs';
 import { framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const MIB = 2 ** 20;
-const ownOnly = isReference ? test.serial.skip : test.serial;
-const onLinux = process.platform === 'linux' ? ownOnly : test.serial.skip;
 const DEFLATED = { 'Sec-WebSocket-Extensions': 'permessage-deflate' };
 /** Streams on which other decoders overflowed their stack, read too far or did not end. */
 const STREAMS = ['06', '010100feff00', 'fc0000', '0400feff', '040024e9ffff', '027effff', '0cc081000000000090ff6b0400', 'edcfc1b12c4710c430fa6f351d0182593dfbbe2e2afc0f0c'];
@@ -32,8 +25,7 @@ async function crowd(t, { port }, count, act) {
 
 /** A message that a raw client gets back. */
 async function isServed(t, { port }) {
-  const raw = await RawClient.connect(t, port);
-  await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), frame(2, 'served')]));
+  const raw = await askRaw(t, port, Buffer.concat([Buffer.from(upgradeRequest()), frame(2, 'served')]));
   await raw.until((text) => text.endsWith('served'));
   raw.reset();
 }
@@ -70,8 +62,7 @@ onEveryWay(test.serial, {
     const { port } = server.address();
     const raws = [];
     for (const path of ['/twice', '/gone', '/never']) {
-      const raw = await RawClient.connect(t, port);
-      await raw.send(upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
+      const raw = await askRaw(t, port, upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
       raws.push(raw);
     }
     while (decisions.length < 3) await turn();
@@ -285,7 +276,7 @@ onEveryWay(test.serial, {
   },
 });
 
-onEveryWay(onLinux, {
+onEveryWay(ownOnLinuxSerial, {
   async 'R10: the number of threads'(t, at) {
     const threads = () => readdirSync('/proc/self/task').length;
     await isServed(t, at);
@@ -296,7 +287,7 @@ onEveryWay(onLinux, {
   },
 });
 
-onEveryWay(ownOnly, {
+onEveryWay(ownSerial, {
   async 'R16: many deadlines at once'(t, { way }) {
     const server = await WAYS[way](t, { idleTimeout: 50 });
     let ended = 0;
@@ -327,8 +318,7 @@ onEveryWay(
       const names = ['server_max_window_bits', 'client_max_window_bits'];
       const bits = ['8', '9', '12', '15', '7', '16', '"10"', ''];
       for (const offer of names.flatMap((name) => bits.map((value) => `permessage-deflate; ${name}${value === '' ? '' : `=${value}`}`))) {
-        const raw = await RawClient.connect(t, port);
-        await raw.send(upgradeRequest({ 'Sec-WebSocket-Extensions': offer }));
+        const raw = await askRaw(t, port, upgradeRequest({ 'Sec-WebSocket-Extensions': offer }));
         const answer = await raw.untilClosedOr((text) => text.includes('\r\n\r\n'));
         t.regex(answer, /(=7|=16|server_max_window_bits)$/.test(offer) ? /^HTTP\/1\.1 400/ : /^HTTP\/1\.1 101/, offer);
         raw.reset();

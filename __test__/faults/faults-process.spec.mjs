@@ -3,20 +3,13 @@
 import { once } from 'node:events';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { Child, MEASURED, repeat, traffic } from '../helpers/child.mjs';
-import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WebSocket, askRaw, frame, nextEvents } from '../helpers/clients.mjs';
+import { OWN_HOST, WAYS, ownOnLinuxSerial, ownSerial, startServerBehind, test } from '../helpers/index.mjs';
 import { attacked, canary, framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
-import { WAYS, startServerBehind } from '../helpers/ways.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
 const MIB = 2 ** 20;
-const ownOnly = isReference ? test.serial.skip : test.serial;
-const onLinux = process.platform === 'linux' ? ownOnly : test.serial.skip;
 
 /** `[row, how the process ends, its code, its signal, what it says]`. */
 const ENDS = [
@@ -39,7 +32,7 @@ const WORKERS = [
 
 for (const way of Object.keys(WAYS)) {
   for (const [row, name, code, signal = null, said = ''] of ENDS) {
-    ownOnly(`${row} ${way}: ${name}${signal === null ? '' : `, ${signal}`}`, async (t) => {
+    ownSerial(`${row} ${way}: ${name}${signal === null ? '' : `, ${signal}`}`, async (t) => {
       await repeat(2, 2, async () => {
         const child = new Child(t, 'ending.mjs', [name, way]);
         const received = traffic(t, Number(await child.line()));
@@ -56,7 +49,7 @@ for (const way of Object.keys(WAYS)) {
   }
 
   for (const [row, name, atOnce, mainToo] of WORKERS) {
-    ownOnly(`${row} ${way}: workers end by ${name}, ${atOnce} at once`, async (t) => {
+    ownSerial(`${row} ${way}: workers end by ${name}, ${atOnce} at once`, async (t) => {
       const child = new Child(t, 'workers.mjs', [name, atOnce, atOnce, mainToo, way], MEASURED);
       const { code, signal, stdout, stderr } = await child.ended();
       t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
@@ -67,11 +60,11 @@ for (const way of Object.keys(WAYS)) {
     });
   }
 
-  ownOnly(`P02 ${way}: a listener that is not to keep the process alive`, async (t) => {
+  ownSerial(`P02 ${way}: a listener that is not to keep the process alive`, async (t) => {
     t.deepEqual(await new Child(t, 'unreferenced.mjs', [way]).ended(), { code: 0, signal: null, stdout: 'by itself\n', stderr: '' });
   });
 
-  onLinux(`P06 ${way}: the process stands still`, async (t) => {
+  ownOnLinuxSerial(`P06 ${way}: the process stands still`, async (t) => {
     await signalled(t, way, async ({ child, port }) => {
       const raws = await Promise.all(Array.from({ length: 20 }, () => opened(t, port)));
       child.process.kill('SIGSTOP');
@@ -82,7 +75,7 @@ for (const way of Object.keys(WAYS)) {
     });
   });
 
-  onLinux(`P11 ${way}: the reactor dies`, async (t) => {
+  ownOnLinuxSerial(`P11 ${way}: the reactor dies`, async (t) => {
     const child = new Child(t, 'failing.mjs', [way]);
     const port = await child.line(0);
     const raw = await opened(t, port);
@@ -101,7 +94,7 @@ for (const way of Object.keys(WAYS)) {
     t.is(child.process.exitCode, null);
   });
 
-  onLinux(`O06 ${way}: signals`, async (t) => {
+  ownOnLinuxSerial(`O06 ${way}: signals`, async (t) => {
     await signalled(t, way, async ({ child, port }) => {
       const raw = await opened(t, port);
       for (let i = 0; i < 300; i++) {
@@ -112,7 +105,7 @@ for (const way of Object.keys(WAYS)) {
     });
   });
 
-  onLinux(`O13 ${way}: a tenth of the CPU`, async (t) => {
+  ownOnLinuxSerial(`O13 ${way}: a tenth of the CPU`, async (t) => {
     await signalled(t, way, async ({ child, port }) => {
       let isStopped = false;
       const squeezing = setInterval(() => {
@@ -218,7 +211,7 @@ onEveryWay(test.serial, {
   },
 });
 
-onEveryWay(ownOnly, {
+onEveryWay(ownSerial, {
   async 'O04: a peer that vanishes'(t, { way }) {
     // A server of its own: the canary may be late on a busy machine.
     const server = await WAYS[way](t, { idleTimeout: 50 });
@@ -226,14 +219,13 @@ onEveryWay(ownOnly, {
       server.on('connection', (ws) => ws.on('close', resolve));
     });
     // The peer's system takes what comes, and nobody answers.
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
+    await askRaw(t, server.address().port);
     t.is(await closed, 1006);
   },
 });
 
 onEveryWay(
-  ownOnly,
+  ownSerial,
   {
     async 'O11: the clock jumps'(t, at) {
       const { ws, raw } = await openedPair(t, at);

@@ -5,18 +5,12 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { WebSocket, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WebSocket, askRaw, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
+import { Child, WAYS, isReference, ownOnLinuxSerial, ownSerial, test } from '../helpers/index.mjs';
 import { canary, framed, onEveryWay, openedPair, pair } from '../helpers/under-attack.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const MIB = 2 ** 20;
-const ownOnly = isReference ? test.serial.skip : test.serial;
-const onLinux = process.platform === 'linux' ? ownOnly : test.serial.skip;
 const texts = (events) => events.map(([data]) => String(data));
 
 onEveryWay(test.serial, {
@@ -178,8 +172,7 @@ onEveryWay(test.serial, {
       decide = resolve;
     });
     const server = await WAYS[way](t, { verifyClient: (info, done) => decide({ info, done }) });
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
+    const raw = await askRaw(t, server.address().port);
     const { info, done } = await asked;
     const gone = nextEvents(info.req.socket, 'close', 1);
     raw.reset();
@@ -209,7 +202,7 @@ onEveryWay(test.serial, {
   },
 });
 
-onEveryWay(ownOnly, {
+onEveryWay(ownSerial, {
   async 'J05: terminate() of itself, with messages behind'(t, at) {
     const { ws, raw } = await openedPair(t, at);
     const seen = [];
@@ -235,7 +228,7 @@ onEveryWay(ownOnly, {
   },
 });
 
-onEveryWay(onLinux, {
+onEveryWay(ownOnLinuxSerial, {
   async 'J19: a child process inherits no socket'(t, { server }) {
     await pair(t, server);
     const list = execFileSync('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
@@ -273,7 +266,7 @@ for (const way of Object.keys(WAYS)) {
     ['J03', 'a handler rejects', frame(1, 'reject'), ['unhandledRejection rejected on purpose']],
     ['J04', "no 'error' listener", frame(3), ['uncaughtException Invalid WebSocket frame: invalid opcode 3']],
   ]) {
-    ownOnly(`${row} ${way}: ${title}`, async (t) => {
+    ownSerial(`${row} ${way}: ${title}`, async (t) => {
       const child = new Child(t, 'faulty.mjs', [way], { stdio: ['pipe', 'pipe', 'pipe'] });
       const port = Number(await child.line(0));
       const isAlive = await canary(t, port);
@@ -289,7 +282,7 @@ for (const way of Object.keys(WAYS)) {
     });
   }
 
-  ownOnly(`J14 ${way}: connections to which nothing refers`, async (t) => {
+  ownSerial(`J14 ${way}: connections to which nothing refers`, async (t) => {
     const child = new Child(t, 'mortal.mjs', [way], { nodeArgs: ['--expose-gc'], stdio: ['pipe', 'pipe', 'pipe'] });
     const port = Number(await child.line(0));
     const isAlive = await canary(t, port);
@@ -313,7 +306,7 @@ for (const way of Object.keys(WAYS)) {
     t.like(await child.ended(), { code: 0, stderr: '' });
   });
 
-  ownOnly(`J15 ${way}: a polluted prototype`, async (t) => {
+  ownSerial(`J15 ${way}: a polluted prototype`, async (t) => {
     const child = new Child(t, 'polluted.mjs', ['after', way]);
     const port = Number(await child.line(0));
     const isAlive = await canary(t, port);

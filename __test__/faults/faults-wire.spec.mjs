@@ -3,13 +3,8 @@
 import { once } from 'node:events';
 import { constants, deflateRawSync } from 'node:zlib';
 
-import test from 'ava';
-
-import { frame, wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { KEY, RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { KEY, RawClient, WAYS, askRaw, frame, isReference, test, upgradeRequest, visitor } from '../helpers/index.mjs';
 import { attacked, framed, opened } from '../helpers/under-attack.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -18,8 +13,7 @@ const NODE = ['server', 'stream'];
 
 /** The status of the answer; 'closed' if there is none. */
 async function statusOf(t, port, bytes) {
-  const raw = await RawClient.connect(t, port);
-  await raw.send(bytes);
+  const raw = await askRaw(t, port, bytes);
   const text = await raw.untilClosedOr((seen) => seen.includes('\r\n\r\n'));
   return /^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 'closed';
 }
@@ -97,8 +91,7 @@ for (const way of Object.keys(WAYS)) {
       const isAnswered = (text) => text.endsWith('\x81\x05hello');
       for (let begin = 0; begin < bytes.length; begin += 20) {
         const cut = async (at) => {
-          const raw = await RawClient.connect(t, port);
-          await raw.send(bytes.subarray(0, at));
+          const raw = await askRaw(t, port, bytes.subarray(0, at));
           await raw.send(bytes.subarray(at));
           const text = await raw.until(isAnswered);
           t.is(text.match(/HTTP\/1\.1 101/g).length, 1);
@@ -164,10 +157,7 @@ const BOMB = compressed(Buffer.alloc(16 * MIB));
 const DEFLATED = { 'Sec-WebSocket-Extensions': 'permessage-deflate' };
 const DEFLATE = { perMessageDeflate: true, maxPayload: MIB };
 
-/**
- * `[row, what, options, what is sent, the close code that comes]`; without a
- * code an echo of `ok` behind it does.
- */
+/** `[row, what, options, what is sent, the close code]`; without a code an echo of `ok` comes. */
 const FRAMES = [
   ['F02', 'RSV1', {}, [0xc1, 0xc2].map((first) => header(first, 0x80)), 1002],
   ['F02', 'RSV2 and RSV3', {}, [0xa1, 0x91, 0xb2].map((first) => header(first, 0x80)), 1002],
@@ -247,8 +237,7 @@ for (const way of Object.keys(WAYS)) {
 
   test.serial(`F17 ${way}: many pings of one that never reads`, async (t) => {
     await attacked(t, way, {}, async ({ server, port }) => {
-      const client = new wsClient(`ws://127.0.0.1:${port}/sink`, { perMessageDeflate: false });
-      t.teardown(() => client.terminate());
+      const client = visitor(t, `ws://127.0.0.1:${port}/sink`, { perMessageDeflate: false });
       const [ws] = await once(server, 'connection');
       await once(client, 'open');
       client._socket.pause();

@@ -7,23 +7,14 @@ import { freemem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import test from 'ava';
-
 import { Child, MEASURED } from '../helpers/child.mjs';
-import { nextEvents, openPair, wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, askRaw, nextEvents, openPair, openVisitor, ownOnLinuxSerial, ownSerial, test, upgradeRequest } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
-const isLinux = process.platform === 'linux';
-const ownOnly = isReference ? test.serial.skip : test.serial;
-const onLinux = isReference || !isLinux ? test.serial.skip : test.serial;
 
 /** The status line of the answer to a request. */
 async function statusOf(t, server, fields) {
-  const raw = await RawClient.connect(t, server.address?.()?.port ?? server.port);
-  await raw.send(upgradeRequest(fields));
+  const raw = await askRaw(t, server.address?.()?.port ?? server.port, upgradeRequest(fields));
   return (await raw.until((text) => text.includes('\r\n\r\n'))).split('\r\n')[0];
 }
 
@@ -43,7 +34,7 @@ for (const [name, start] of Object.entries(WAYS)) {
 }
 
 // F21.
-ownOnly('a text that is longer than a string can be is a Buffer like any other', async (t) => {
+ownSerial('a text that is longer than a string can be is a Buffer like any other', async (t) => {
   const length = 600 * MIB;
   if (freemem() < 4 * length) return t.pass('too little memory for it');
   const { ws, client } = await openPair(t, { maxPayload: 0 });
@@ -64,11 +55,10 @@ ownOnly('a text that is longer than a string can be is a Buffer like any other',
 });
 
 // R09.
-onLinux('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
+ownOnLinuxSerial('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
   const server = new Child(t, 'crowded.mjs', [0], MEASURED);
   const port = await server.line(0);
-  const canary = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
-  await once(canary, 'open');
+  const canary = await openVisitor(t, `ws://127.0.0.1:${port}`, { perMessageDeflate: false });
   let line = 0;
   const grown = async () => {
     server.process.stdin.write('\n');
@@ -86,8 +76,7 @@ onLinux('2000 connections that do nothing take little, no threads, and no more w
   await grown();
   for (let i = 0; i < 2000; i += 100) {
     const open = async () => {
-      const raw = await RawClient.connect(t, port);
-      await raw.send(upgradeRequest());
+      const raw = await askRaw(t, port);
       await raw.until((text) => text.includes('\r\n\r\n'));
     };
     await Promise.all(Array.from({ length: 100 }, open));
@@ -104,7 +93,7 @@ onLinux('2000 connections that do nothing take little, no threads, and no more w
 });
 
 // O12.
-onLinux('the network goes down and comes back: connections and the listener go on', async (t) => {
+ownOnLinuxSerial('the network goes down and comes back: connections and the listener go on', async (t) => {
   const namespace = ['unshare', '--net', '--map-root-user'];
   if (spawnSync(namespace[0], [...namespace.slice(1), 'ip', 'link', 'set', 'lo', 'up']).status !== 0) {
     return t.pass('needs the right to make a network namespace, and ip');

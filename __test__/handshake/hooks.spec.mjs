@@ -3,16 +3,9 @@
 // decisions are compared with ws by __test__/differential/scenarios/overrides.mjs.
 import { once } from 'node:events';
 
-import test from 'ava';
+import { RawClient, WebSocketServer, askRaw, frame, startServer, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
 
-import { frame, urlOf, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-
-/**
- * Puts `hook(original, args)` in the place of a method with a
- * definition, which is not an assignment.
- */
+/** Puts `hook(original, args)` in the place of a method by a definition, not by an assignment. */
 function define(t, target, name, hook) {
   const before = Object.getOwnPropertyDescriptor(target, name);
   const original = target[name];
@@ -73,8 +66,7 @@ for (const [title, put] of Object.entries(LATE)) {
     });
     server.on('connection', () => t.fail());
     for (let i = 0; i < 3; i++) {
-      const raw = await RawClient.connect(t, server.address().port);
-      await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'early')]));
+      const raw = await askRaw(t, server.address().port, Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'early')]));
       await raw.closed();
       t.regex(raw.text, /^HTTP\/1\.1 40[01] /);
       t.is(raw.text.indexOf('HTTP/1.1', 1), -1);
@@ -88,8 +80,7 @@ for (const [title, put] of Object.entries(LATE)) {
     put(t, server, () => true);
     server.on('connection', (ws) => ws.on('message', (data) => ws.send(`${data}!`)));
     for (let i = 0; i < 3; i++) {
-      const raw = await RawClient.connect(t, server.address().port);
-      await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'one'), frame(1, 'two')]));
+      const raw = await askRaw(t, server.address().port, Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'one'), frame(1, 'two')]));
       await raw.until((text) => text.endsWith('one!\x81\x04two!'));
       t.is(server.clients.size, i + 1);
     }
@@ -136,13 +127,6 @@ test.serial('while connections come, none that is shown behind an assignment has
   t.is(server.clients.size, 60);
 });
 
-test('the prototype shows the methods that it has in ws', (t) => {
-  for (const name of ['handleUpgrade', 'completeUpgrade', 'shouldHandle', 'address', 'close', 'emit', 'listenerCount']) {
-    t.is(typeof WebSocketServer.prototype[name], 'function', name);
-    t.false(Object.keys(WebSocketServer.prototype).includes(name));
-  }
-});
-
 /** Ways of a subclass to refuse, which are there before anybody connects: none may get a 101. */
 const FIELDS = {
   handleUpgrade: () => class extends WebSocketServer {
@@ -159,11 +143,8 @@ const UNAUTHORIZED = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n';
 
 for (const [name, make] of Object.entries(FIELDS)) {
   test.serial(`who is refused by a subclass with the field ${name}, gets no 101`, async (t) => {
-    const server = new (make())({ host: '127.0.0.1', port: 0 });
-    t.teardown(() => server.close());
-    await once(server, 'listening');
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
+    const server = await startServer(t, {}, make());
+    const raw = await askRaw(t, server.address().port);
     await raw.closed();
     t.regex(raw.text, /^HTTP\/1\.1 40[01] /);
   });
@@ -179,8 +160,7 @@ test.serial('an emit of the HTTP server that keeps upgrades to itself lets nobod
     return true;
   };
   for (let i = 0; i < 2; i++) {
-    const raw = await RawClient.connect(t, server.address().port);
-    await raw.send(upgradeRequest());
+    const raw = await askRaw(t, server.address().port);
     await raw.closed();
   }
   t.is(server.clients.size, 0);
@@ -193,8 +173,7 @@ for (const [title, options] of [['', {}], [', with earlyHandshake', { earlyHands
     server.on('connection', (ws) => chosen.add(ws.protocol));
     for (let i = 0; i < 5; i++) {
       server.options.handleProtocols = undefined;
-      const raw = await RawClient.connect(t, server.address().port);
-      await raw.send(upgradeRequest({ 'Sec-WebSocket-Protocol': 'one, two' }));
+      const raw = await askRaw(t, server.address().port, upgradeRequest({ 'Sec-WebSocket-Protocol': 'one, two' }));
       // The reactor answers meanwhile, and its record waits.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
       server.options.handleProtocols = () => 'two';

@@ -2,10 +2,7 @@
 import EventEmitter, { on, once } from 'node:events';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { urlOf, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
+import { WebSocketServer, openVisitor, startServer, test, urlOf } from '../helpers/index.mjs';
 
 const { isRequestSeen, seesSecond } = createRequire(import.meta.url)('../../lib/handshake/request-visibility.js');
 
@@ -98,14 +95,6 @@ test.serial('emitters that show the arguments to others', (t) => {
   t.true(isRequestSeen(new WebSocketServer({ noServer: true })));
 });
 
-/** Opens a connection without looking at the server's events. */
-async function open(t, server) {
-  const client = new wsClient(`${urlOf(server)}/a`);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
-}
-
-
 for (const [title, attach] of [
   ['a second parameter', (server, tell) => server.on('connection', (ws, request) => tell(request))],
   ['a second parameter, once', (server, tell) => server.once('connection', (ws, request) => tell(request))],
@@ -131,7 +120,7 @@ for (const [title, attach] of [
   test(`the request is seen through ${title}`, async (t) => {
     const server = await startServer(t);
     const seen = new Promise((resolve) => attach(server, resolve));
-    await open(t, server);
+    await openVisitor(t, `${urlOf(server)}/a`);
     const request = await seen;
     t.is(request.url, '/a');
   });

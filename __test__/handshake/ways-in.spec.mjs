@@ -1,18 +1,11 @@
-// The ways in beside a port of our own: an HTTP server of Node, and
-// upgrades that the user hands over.
+// The ways in beside a port of our own: an HTTP server of Node, and upgrades handed over.
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import http from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { frame, frames, nextEvents } from '../helpers/clients.mjs';
+import { RawClient, WebSocketServer, askRaw, frame, frames, nextEvents, ownOnly, test, upgradeRequest } from '../helpers/index.mjs';
 import { NO_PAGE, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
-import { WebSocketServer, isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-
-const ownOnly = isReference ? test.skip : test;
 
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
   const { server, wss } = await start(t);
@@ -63,8 +56,7 @@ test('a head of any length given to handleUpgrade comes before what the socket h
       });
     });
   });
-  const raw = await RawClient.connect(t, server.address().port);
-  await raw.send(upgradeRequest() + frame(1, 'message 70000').toString('latin1'));
+  const raw = await askRaw(t, server.address().port, upgradeRequest() + frame(1, 'message 70000').toString('latin1'));
   raw.send(frame(1, 'message 70001'));
   const messages = await done;
   t.true(messages.every(([data], i) => data.toString() === `message ${i}`));
@@ -77,8 +69,7 @@ ownOnly('several WebSocketServers of one HTTP server, each for its path, and one
   for (const wss of [a, b]) wss.on('connection', (ws) => ws.send(wss.options.path));
   const greeting = async (path) => String((await once(open(t, server, path), 'message'))[0]);
   const refused = async (path) => {
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
+    const raw = await askRaw(t, server.address().port, upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
     t.true((await raw.closed()).startsWith('HTTP/1.1 400 '), path);
   };
   t.is(await greeting('/a?x'), '/a');
@@ -87,21 +78,6 @@ ownOnly('several WebSocketServers of one HTTP server, each for its path, and one
   a.close();
   t.is(await greeting('/b'), '/b');
   await refused('/a');
-});
-
-test('close() takes its listeners off, leaves the HTTP server alone, and waits for the clients', async (t) => {
-  const { client, server, wss } = await openPair(t);
-  let closed = false;
-  wss.close((error) => {
-    t.is(error, undefined);
-    closed = true;
-  });
-  t.deepEqual(['error', 'upgrade'].map((event) => server.listenerCount(event)), [0, 0]);
-  t.deepEqual(await get(server, '/'), { statusCode: 200, body: 'home' });
-  t.false(closed);
-  client.close();
-  await once(wss, 'close');
-  t.true(closed);
 });
 
 test('close() without clients, or without knowing them, is done in the next tick', async (t) => {

@@ -1,8 +1,9 @@
 // The answers of the opening handshake, byte for byte, and tests that expect them.
 import test from 'ava';
 
+import { askRaw } from './clients.mjs';
 import { isReference, startServer } from './impl.mjs';
-import { ACCEPT, RawClient } from './raw-client.mjs';
+import { ACCEPT } from './raw-client.mjs';
 
 export const BAD_HTTP = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n';
 export const TOO_LARGE = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n';
@@ -46,8 +47,7 @@ function withoutDate(text) {
  * wrong answer fails instead of hanging.
  */
 export async function answerTo(t, server, request, expected) {
-  const client = await RawClient.connect(t, server.address().port);
-  client.send(request);
+  const client = await askRaw(t, server.address().port, request);
   const staysOpen = expected.includes(' 101 ') || expected.includes(KEEP_ALIVE);
   const text = await client.untilClosedOr((received) => {
     const answer = withoutDate(received);

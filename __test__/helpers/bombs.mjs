@@ -1,5 +1,4 @@
-// Connections over TLS with few bytes that inflate to many, and a connection that sends little and
-// waits for its answers.
+// Connections over TLS with few bytes that inflate to many, and one that waits for answers.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import tls from 'node:tls';
@@ -12,10 +11,7 @@ import { withoutProcessor } from './stalls.mjs';
 const WebSocket = createRequire(import.meta.url)('ws');
 const DEFLATE = { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover; server_no_context_takeover' };
 
-/**
- * A frame of a client with a message that inflates to the given number of
- * bytes, the first of which is `first`.
- */
+/** A client's frame whose message inflates to that many bytes, the first of which is `first`. */
 export function bomb(bytes, first = 0) {
   const message = Buffer.alloc(bytes);
   message[0] = first;

@@ -1,5 +1,4 @@
-// The common part of the tests of all lengths: servers by every way in,
-// peers that see bytes, and payloads.
+// For the tests of all lengths: servers by every way in, peers that see bytes, and payloads.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';

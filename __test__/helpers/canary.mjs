@@ -67,9 +67,7 @@ async function answer(ws, payload) {
   await once(ws, 'message');
 }
 
-/**
- * Does `step` every `interval` milliseconds, `times` times, also while earlier ones are under way.
- */
+/** Does `step` every `interval` ms, `times` times, also while earlier ones are under way. */
 async function every(interval, times, step) {
   const all = [];
   for (let i = 0; i < times; i++) {

@@ -16,17 +16,19 @@ export function urlOf(server) {
 }
 
 /** A server with the given options and the two ends of a connection to it. */
-export async function openPair(t, options, clientOptions) {
-  const server = await startServer(t, options);
+export function openPair(t, options, clientOptions) {
+  return openBy(startServer, t, options, clientOptions);
+}
+
+/** The same by another way than a port: `start` is one of `WAYS`. */
+export async function openBy(start, t, options, clientOptions) {
+  const server = await start(t, options);
   return { server, ...(await connect(t, server, clientOptions)) };
 }
 
-/**
- * The two ends of a new connection: the server's `ws` with its `request`, and the `client` of ws.
- */
+/** Both ends of a new connection: the server's `ws` with its `request`, and the `client` of ws. */
 export async function connect(t, server, { path = '', protocols = [], ...rest } = {}) {
-  const client = new wsClient(urlOf(server) + path, protocols, rest);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, urlOf(server) + path, protocols, rest);
   const [[ws, request]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
   return { ws, request, client };
 }
@@ -34,12 +36,43 @@ export async function connect(t, server, { path = '', protocols = [], ...rest } 
 /** The same with a raw client; the answer to its handshake is left out of `frames()`. */
 export async function openRaw(t, options) {
   const server = await startServer(t, options);
-  const raw = await RawClient.connect(t, server.address().port);
+  return { server, ...(await connectRaw(t, server)) };
+}
+
+export async function connectRaw(t, server) {
   const connected = once(server, 'connection');
-  await raw.send(upgradeRequest());
+  const raw = await askRaw(t, server.address().port);
   const [ws] = await connected;
   await raw.until((text) => text.includes('\r\n\r\n'));
-  return { server, ws, raw };
+  return { ws, raw };
+}
+
+/** As many new connections as that. */
+export async function connectMany(t, server, count, options) {
+  const pairs = [];
+  while (pairs.length < count) pairs.push(await connect(t, server, options));
+  return pairs;
+}
+
+/** A raw client that has sent a request. */
+export async function askRaw(t, port, request = upgradeRequest()) {
+  const raw = await RawClient.connect(t, port);
+  raw.send(request);
+  return raw;
+}
+
+/** A client of ws, which the end of the test terminates. */
+export function visitor(t, ...args) {
+  const client = new wsClient(...args);
+  t.teardown(() => client.terminate());
+  return client;
+}
+
+/** The same, open. */
+export async function openVisitor(t, ...args) {
+  const client = visitor(t, ...args);
+  await once(client, 'open');
+  return client;
 }
 
 /** The bytes of a raw client after the handshake, in hex, once there are that many. */

@@ -80,7 +80,7 @@ function negotiated(start) {
 function turns(start) {
   const open = openOn.bind(null, start);
 
-  test('long messages keep the order of what is sent behind them', async (t) => {
+  test('long messages keep the order of what is sent after them', async (t) => {
     const { ws, client } = await open(t, { perMessageDeflate: true });
     const order = [];
     client.on('message', (data) => order.push(data.length));

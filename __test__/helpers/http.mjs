@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 
-import { wsClient } from './clients.mjs';
+import { visitor } from './clients.mjs';
 import { WebSocketServer } from './impl.mjs';
 
 /** The answer to a request for another page than `/`. */
@@ -34,8 +34,7 @@ export async function start(t, options) {
 }
 
 export function open(t, server, path = '/', options = {}) {
-  const client = new wsClient(`ws://127.0.0.1:${server.address().port}${path}`, options);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://127.0.0.1:${server.address().port}${path}`, options);
   return client;
 }
 

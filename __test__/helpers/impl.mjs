@@ -1,5 +1,4 @@
-// The implementation under test: this package, or with WS_IMPL=ws the `ws` that it is compared
-// with.
+// The implementation under test: this package, or with WS_IMPL=ws the `ws` to compare with.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
@@ -14,12 +13,9 @@ export const isInline = process.env.REACTOR_WS_REACTORS === '0' && process.platf
 export const implementation = require(isReference ? 'ws' : '../../lib/index.js');
 export const { WebSocketServer } = implementation;
 
-/**
- * A server on a free port of the loopback, which the end of the test
- * closes together with its clients.
- */
-export async function startServer(t, options = {}) {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
+/** A server on a free port of the loopback; the end of the test closes it and its clients. */
+export async function startServer(t, options = {}, Server = WebSocketServer) {
+  const server = new Server({ port: 0, host: '127.0.0.1', ...options });
   server.on('connection', (socket) => socket.on('error', () => {}));
   t.teardown(() => {
     for (const client of server.clients ?? []) client.terminate();
@@ -27,4 +23,12 @@ export async function startServer(t, options = {}) {
   });
   await once(server, 'listening');
   return server;
+}
+
+/** Listens on a free port of the loopback, until the end of the test; returns the port. */
+export async function listenFree(t, server) {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return server.address().port;
 }

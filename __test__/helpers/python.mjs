@@ -1,5 +1,4 @@
-// A Python that has the package websockets, in an environment of its own in
-// the cache directory of the user.
+// A Python with the package websockets, in an environment in the user's cache directory.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -37,9 +37,7 @@ export class RawClient {
   /** Sends bytes, or text as latin1; resolves when the kernel has them. */
   send(data) {
     const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : data;
-    return new Promise((resolve) => {
-      this.#socket.write(bytes, resolve);
-    });
+    return new Promise((resolve) => this.#socket.write(bytes, resolve));
   }
 
   sendHex(hex) {
@@ -58,10 +56,7 @@ export class RawClient {
     else this.#socket.resetAndDestroy();
   }
 
-  /**
-   * Resolves with the text received once it satisfies `isEnough`; fails
-   * if the connection closes before.
-   */
+  /** Resolves with the received text once it `isEnough`; fails if the connection closes before. */
   async until(isEnough) {
     const text = await this.untilClosedOr(isEnough);
     if (!isEnough(text)) throw new Error(`closed after ${JSON.stringify(text)}`);

@@ -65,15 +65,10 @@ export function pipe() {
 
 /** The arguments of 'close', whether or not there is an 'error' before it. */
 export function closeOf(ws) {
-  return new Promise((resolve) => {
-    ws.once('close', (...args) => resolve(args));
-  });
+  return new Promise((resolve) => ws.once('close', (...args) => resolve(args)));
 }
 
-/**
- * A WebSocket over one end of a stream; `deflate` are negotiated parameters
- * and options of permessage-deflate.
- */
+/** A WebSocket over one end of a stream; `deflate` are parameters and options of compression. */
 export function attach(socket, { isServer = true, head = Buffer.alloc(0), deflate, ...options } = {}) {
   const ws = new WebSocket(null, undefined, { ...OPTIONS, ...options });
   ws._isServer = isServer;

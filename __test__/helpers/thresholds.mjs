@@ -8,10 +8,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Larger ones are budgets of a turn: one message that is longer than all of them is enough. */
 const MOST = 2 << 20;
 const LONGEST = 5 << 20;
-/**
- * Shorter ones are thresholds only where they have a name: there are flags, sizes of
- * headers, statuses and close codes.
- */
+/** Shorter ones count only with a name: there are flags, sizes of headers, statuses and codes. */
 const LEAST_NAMELESS = 1024;
 
 const NUMBER = String.raw`(?:0x[\da-f_]+|\d[\d_]*)`;
@@ -43,7 +40,7 @@ export function constants() {
   const [numbers, known] = [new Set(), new Map()];
   const files = sources();
   const named = files.flatMap((source) => [...source.matchAll(CONSTANT)]);
-  // Twice: a constant may depend on one that is declared behind it.
+  // Twice: a constant may depend on one that is declared after it.
   for (const [, name, expression] of [...named, ...named]) {
     const value = valueOf(expression, known);
     if (Number.isNaN(value)) continue;

@@ -21,10 +21,7 @@ export const SLOW_NAMES = NAMES.filter((name) => TOPICS[name].slow !== undefined
 const SENT = '';
 const EVERYONE = '*';
 
-/**
- * One connection: the messages that it should get, those that it gets, and those reported as not
- * sent.
- */
+/** A connection: the messages that it should get and gets, and those reported as not sent. */
 export class Listener {
   constructor() {
     this.begin();
@@ -62,10 +59,7 @@ export class Listener {
     this.gaps.set(name, [...(this.gaps.get(name) ?? []), [from, to]]);
   }
 
-  /**
-   * Returns the fault in the received messages, '' for none; `missing` counts those that have not
-   * come yet.
-   */
+  /** The fault in the received messages, or ''; `missing` counts those that have not come yet. */
   look(model) {
     this.missing = 0;
     this.shortage = '';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import https from 'node:https';
 
 import { cert, key } from './certificate.mjs';
-import { connect, wsClient } from './clients.mjs';
+import { connect, visitor } from './clients.mjs';
 import { WebSocketServer } from './impl.mjs';
 import { WAYS } from './ways.mjs';
 
@@ -26,9 +26,7 @@ async function startSecure(t, options) {
 /** Ways to start a server, by name: each serves its connections in another place. */
 export const TOPIC_WAYS = { ...WAYS, https: startSecure };
 
-/**
- * A connection to a server that `TOPIC_WAYS` has started, and the texts that its client has heard.
- */
+/** A connection to a server of `TOPIC_WAYS`, and the texts that its client has heard. */
 export async function join(t, server, options) {
   const { ws, client } = await connectTo(t, server, options);
   const heard = [];
@@ -42,8 +40,7 @@ export function connectTo(t, server, options) {
 }
 
 async function connectSecurely(t, server, options) {
-  const client = new wsClient(`wss://localhost:${server.address().port}`, { ca: cert, lookup: undefined, ...options });
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `wss://localhost:${server.address().port}`, { ca: cert, lookup: undefined, ...options });
   const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
   return { ws, client };
 }
@@ -56,10 +53,7 @@ export async function openRoom(t, way, count, options) {
   return { server, all };
 }
 
-/**
- * Resolves when the clients have all that was sent until now, with the messages since the last
- * time.
- */
+/** Resolves when the clients have all that was sent, with the messages since the last time. */
 export function heardBy(...members) {
   return Promise.all(members.map(heardByOne));
 }

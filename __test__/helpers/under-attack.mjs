@@ -1,14 +1,11 @@
 // A server under attack, by any way in, and another client of it that is served meanwhile.
 import { once } from 'node:events';
 
-import { connect, frame, wsClient } from './clients.mjs';
-import { RawClient, upgradeRequest } from './raw-client.mjs';
+import { askRaw, connect, frame, openVisitor } from './clients.mjs';
+import { upgradeRequest } from './raw-client.mjs';
 import { WAYS } from './ways.mjs';
 
-/**
- * Milliseconds in which the canary is answered: seconds, because other programs may use the machine
- * meanwhile.
- */
+/** Milliseconds for an answer to the canary: many, as other programs may use the machine. */
 const PATIENCE = 180_000;
 
 /** Listens, with a canary that sends all the time until the attack is over, and is answered. */
@@ -26,9 +23,7 @@ export async function attacked(t, way, options, attack) {
 
 /** A client that sends and is answered; the function that it returns ends that. */
 export async function canary(t, port) {
-  const client = new wsClient(`ws://127.0.0.1:${port}/canary`, { perMessageDeflate: false });
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws://127.0.0.1:${port}/canary`, { perMessageDeflate: false });
   let [isOver, echoes, worst] = [false, 0, 0];
   const singing = (async () => {
     do {
@@ -53,8 +48,7 @@ export async function canary(t, port) {
 
 /** A raw client whose upgrade is answered, and whose messages are not. */
 export async function opened(t, port, fields = {}) {
-  const raw = await RawClient.connect(t, port);
-  await raw.send(upgradeRequest({ line: 'GET /sink HTTP/1.1', ...fields }));
+  const raw = await askRaw(t, port, upgradeRequest({ line: 'GET /sink HTTP/1.1', ...fields }));
   await raw.until((text) => text.includes('\r\n\r\n'));
   return raw;
 }

@@ -32,6 +32,11 @@ export const WAYS = {
   stream: async (t, options) => wrapUpgrades(await startServerBehind(t, options)),
 };
 
+/** A test for each way in; `body` gets its start of a server, and its name. `test` is ava's. */
+export function everyWay(test, title, body, ways = WAYS) {
+  for (const [way, start] of Object.entries(ways)) test(`${way}: ${title}`, (t) => body(t, start, way));
+}
+
 /** A server for a fixture, by one of these ways; the process can end once it is closed. */
 export async function serve(way = 'port', options = {}) {
   const wss = await WAYS[way]({ teardown() {} }, options);

@@ -28,10 +28,7 @@ const SHARED = [
   'setTimeout',
 ];
 
-/**
- * Loads the package in a new context, which refers to what it has got. As in
- * Jest, addons are loaded outside.
- */
+/** Loads the package in a new context; as in Jest, addons are loaded outside of it. */
 export function loadInContext() {
   // The process does not keep listeners there.
   const own = Object.create(process);

@@ -1,5 +1,4 @@
-// Folders of users: the packed packages, installed by a package manager that finds
-// no compiler, no cargo and no git.
+// Folders of users: the packed packages, installed where no compiler, cargo or git is found.
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
-// The packages that users install: packed, and put into empty folders by package
-// managers, bundlers and runtimes.
+// The packed packages, put into empty folders by package managers, bundlers and runtimes.
 //
 //   npm run test:packages                    all: for the night, and before a release
 //   npm run test:packages -- tarballs        some; `tarballs` is part of `npm test -- --all`

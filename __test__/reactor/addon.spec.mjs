@@ -1,15 +1,12 @@
-// Where the native addon cannot be loaded: the error of a server or a
-// client has the reason and the remedy.
+// Where the addon cannot be loaded, the error of a server or client has the reason and remedy.
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
 import { mainManifest } from '../../scripts/release/pack.mjs';
-import { Child } from '../helpers/child.mjs';
+import { Child, test } from '../helpers/index.mjs';
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url));
 const MAY_LOAD_NONE = /--no-addons.*--allow-addons/;
@@ -52,8 +49,7 @@ async function failsWith(t, pattern, args, options) {
     t.regex(advice, /^ {2}what to do: /);
     t.deepEqual(more, []);
     t.regex(failure.message, pattern);
-    // The message, its stack and its properties, as printed for an
-    // uncaught one: not those of all causes.
+    // The message, the stack and the properties, as printed if uncaught: not those of all causes.
     t.true(failure.printed.split('\n').length <= 4 + Error.stackTraceLimit + 3, failure.printed);
   }
 }

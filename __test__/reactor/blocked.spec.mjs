@@ -4,12 +4,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child, MEASURED } from '../helpers/child.mjs';
-import { isInline, isReference } from '../helpers/impl.mjs';
+import { Child, MEASURED, isInline, ownSerial, upgradeRequest } from '../helpers/index.mjs';
 import { Pinger } from '../helpers/pinger.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
 
 /** The least time of a block in milliseconds: it lasts until the expected events have happened. */
 const BLOCKED_MS = 1500;
@@ -22,23 +18,15 @@ const UNFINISHED = 64 * MIB;
  * that; and unfinished messages.
  */
 const bound = (connections) => 64 * MIB + connections * 16 * 1024 + UNFINISHED;
-/**
- * Sockets, batches that are being filled, and memory that the allocator keeps: measured as 5 to 15
- * MiB.
- */
+/** Sockets, batches, and memory that the allocator keeps: measured as 5 to 15 MiB. */
 const OVERHEAD = 32 * MIB;
-
-const ownOnly = isReference ? test.serial.skip : test.serial;
 
 async function startBlockable(t, options = {}) {
   const server = new Child(t, 'blockable.mjs', [JSON.stringify(options)], { ...MEASURED, stdio: ['pipe', 'pipe', 'pipe', 'pipe'] });
   return { server, port: await server.line(0) };
 }
 
-/**
- * Blocks the server while `meanwhile` runs; returns the growth of its memory, and the faults of
- * messages.
- */
+/** Blocks the server while `meanwhile` runs; returns its growth, and the faults of messages. */
 async function block(server, meanwhile) {
   server.process.stdin.write('\n');
   await server.line(1);
@@ -58,7 +46,7 @@ async function endBlockable(t, server, line, received) {
 /** Floods a blocked server. */
 function blocked(title, { connections, messages, bytes }) {
   // R11.
-  ownOnly(`blocked while ${title}: pings are answered, memory is bounded, all arrives`, async (t) => {
+  ownSerial(`blocked while ${title}: pings are answered, memory is bounded, all arrives`, async (t) => {
     const { server, port } = await startBlockable(t);
     const pingers = await Promise.all([false, false, true, true].map((busy) => Pinger.connect(t, port, busy)));
     const flood = new Child(t, 'flood.mjs', [port, '/', connections, messages, bytes]);
@@ -98,7 +86,7 @@ blocked('tiny messages flood', { connections: 50, messages: 20_000, bytes: 8 });
 // request is on its way.
 for (const earlyHandshake of [true, false]) {
   const title = earlyHandshake ? 'are answered and go' : 'come and go';
-  ownOnly(`blocked while connections ${title}: memory is bounded`, async (t) => {
+  ownSerial(`blocked while connections ${title}: memory is bounded`, async (t) => {
     const { server, port } = await startBlockable(t, { earlyHandshake });
     const request = upgradeRequest({ extra: `X: ${'x'.repeat(12_000)}\r\n` });
     let isBlocked = true;

@@ -4,12 +4,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, framed, test, upgradeRequest } from '../helpers/index.mjs';
 import { isAll } from '../helpers/thresholds.mjs';
-import { framed } from '../helpers/under-attack.mjs';
 
 const MIB = 2 ** 20;
 /** So much would bring on five collections and more, if each 80 MB did. */

@@ -1,20 +1,13 @@
-// Handlers that detach the memory of a message, as byte streams do before Node 24: the other
-// messages come all the same.
+// Handlers that detach a message's memory, as byte streams did: the others come all the same.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { ReadableStream } from 'node:stream/web';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { connect, frame, openRaw, urlOf, wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { WAYS, connect, frame, isReference, openRaw, ownSerial, urlOf, visitor } from '../helpers/index.mjs';
 
 /** Bytes of the memory that is lent for batches. */
 const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../../lib/base/layout.js');
-
-const ownOnly = isReference ? test.serial.skip : test.serial;
 
 /** Gives the memory of `data` away, where Node lets it. */
 function detach(data) {
@@ -36,10 +29,7 @@ function messagesOf(lengths) {
   return Buffer.concat(parts);
 }
 
-/**
- * Sends messages of these lengths, all read at once; `onFirst` gets the
- * first. Resolves with the others.
- */
+/** Sends such messages, read at once; `onFirst` gets the first. Resolves with the rest. */
 async function others(t, { ws, raw }, lengths, onFirst) {
   const messages = [];
   const closed = once(ws, 'close').then(([code]) => code);
@@ -55,14 +45,13 @@ async function others(t, { ws, raw }, lengths, onFirst) {
 }
 
 // Before any other test of this file: the first batch of the process is one without bytes.
-ownOnly('a first batch without bytes is not taken for a detached one: large ones are still handed over', async (t) => {
+ownSerial('a first batch without bytes is not taken for a detached one: large ones are still handed over', async (t) => {
   const server = await WAYS.server(t);
   const opened = once(server, 'connection').then(([ws]) => {
     // Nothing has been read: the first record reports that this message has left.
     return new Promise((resolve) => ws.send('first', () => resolve(ws)));
   });
-  const client = new wsClient(urlOf(server));
-  t.teardown(() => client.terminate());
+  const client = visitor(t, urlOf(server));
   const [ws] = await Promise.all([opened, once(client, 'open')]);
   let isHanded = false;
   let received = 0;
@@ -80,12 +69,12 @@ ownOnly('a first batch without bytes is not taken for a detached one: large ones
   t.true(isHanded);
 });
 
-ownOnly('a byte stream takes a small message', async (t) => {
+ownSerial('a byte stream takes a small message', async (t) => {
   t.deepEqual(await others(t, await openRaw(t), [5, 6, 7, 0, 8], detach), { end: 'all', wrong: 0 });
 });
 
 // J11.
-ownOnly('a large batch is whole, or its connection ends; from the second on it is whole', async (t) => {
+ownSerial('a large batch is whole, or its connection ends; from the second on it is whole', async (t) => {
   for (let i = 0; i < 3; i++) {
     const { end, wrong } = await others(t, await openRaw(t), [10_000, 9_000, 9_500, 9_900, 9_800, 9_700, 9_600, 9_500], detach);
     t.is(wrong, 0);
@@ -95,7 +84,7 @@ ownOnly('a large batch is whole, or its connection ends; from the second on it i
 });
 
 // J11.
-ownOnly('transfer() is refused, or not there', async (t) => {
+ownSerial('transfer() is refused, or not there', async (t) => {
   const { ws, raw } = await openRaw(t);
   const message = once(ws, 'message');
   await raw.send(frame(2, 'abc'));
@@ -104,7 +93,7 @@ ownOnly('transfer() is refused, or not there', async (t) => {
   t.is(String(data), 'abc');
 });
 
-ownOnly("messages: 'borrowed': whoever detaches the memory itself gets no other bytes, and neither do others", async (t) => {
+ownSerial("messages: 'borrowed': whoever detaches the memory itself gets no other bytes, and neither do others", async (t) => {
   const server = await WAYS.port(t, { messages: 'borrowed' });
   const bytes = (size, n) => Buffer.alloc(size, `${n},`);
   for (const size of [50, 5000, 20_000, 100_000]) {

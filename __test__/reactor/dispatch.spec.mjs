@@ -1,19 +1,11 @@
-// Batches of records: order, handlers that throw, memory, and the flush of messages that are sent
-// meanwhile.
+// Batches of records: order, handlers that throw, memory, and the flush of sends meanwhile.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
+import { connect, frame, isReference, ownOnly, startServer, test } from '../helpers/index.mjs';
 
-import { connect, frame } from '../helpers/clients.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
-
-/**
- * Runs a script with a server, the client of ws and the `frame` helper; resolves with its lines.
- */
+/** Runs a script with a server, the client of ws and `frame`; resolves with its lines. */
 async function run(source) {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
   const child = spawn(process.execPath, [

@@ -1,10 +1,7 @@
 // A process that has no descriptors left for a reactor serves its WebSockets all the same.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
+import { Child, openVisitor, test } from '../helpers/index.mjs';
 
 const isPosix = process.platform !== 'win32';
 const onPosix = isPosix ? test : test.skip;
@@ -22,9 +19,7 @@ onPosix('the first upgrade may come when no reactor can be started', async (t) =
   const child = new Child(t, 'exhausted.mjs', []);
   const port = await child.line(0);
   const open = async () => {
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
-    t.teardown(() => client.terminate());
-    await once(client, 'open');
+    const client = await openVisitor(t, `ws://127.0.0.1:${port}`);
     return client;
   };
 

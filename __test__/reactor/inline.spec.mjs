@@ -2,15 +2,9 @@
 // thread is tested by all the other files with REACTOR_WS_REACTORS=0.
 import { readFileSync, readdirSync } from 'node:fs';
 
-import test from 'ava';
+import { connect, openPair, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
 
-import { connect } from '../helpers/clients.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
-const linuxOnly = isReference || process.platform !== 'linux' ? test.skip : test;
-
-linuxOnly('there is no reactor thread', async (t) => {
+ownOnLinux('there is no reactor thread', async (t) => {
   const server = await startServer(t, { reactors: 0 });
   await connect(t, server);
   const names = readdirSync('/proc/self/task').map((id) => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').trim());
@@ -18,8 +12,7 @@ linuxOnly('there is no reactor thread', async (t) => {
 });
 
 ownOnly('a reply leaves with the turn of its message, other sends with their own', async (t) => {
-  const server = await startServer(t, { reactors: 0 });
-  const { ws, client } = await connect(t, server);
+  const { ws, client } = await openPair(t, { reactors: 0 });
   const got = [];
   const all = new Promise((resolve) => {
     client.on('message', (data) => got.push(String(data)) === 4 && resolve());

@@ -2,11 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { Child, MEASURED, repeat } from '../helpers/child.mjs';
-import { frame } from '../helpers/clients.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, MEASURED, frame, repeat, test, upgradeRequest } from '../helpers/index.mjs';
 import { isAll } from '../helpers/thresholds.mjs';
 
 const CYCLES = isAll ? 20_000 : 5000;

@@ -2,9 +2,7 @@
 // ways in: faults/faults-process.spec.mjs.
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { Child, repeat, traffic } from '../helpers/child.mjs';
+import { Child, repeat, test, traffic } from '../helpers/index.mjs';
 import { isAll } from '../helpers/thresholds.mjs';
 
 const TIMES = isAll ? 50 : 8;

@@ -1,12 +1,8 @@
-// The memory of an idle open connection. The reactor's part is tested in
-// src/reactor/connection/mod.rs.
+// The memory of an idle connection. src/reactor/connection/mod.rs tests the reactor's part.
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { Child, MEASURED, repeat } from '../helpers/child.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, MEASURED, repeat, test, upgradeRequest } from '../helpers/index.mjs';
 
 /** Opened first, for what is made once: compiled code, tables. */
 const FIRST = 500;

@@ -8,12 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
+import { connect, frame, isReference, isSpread, openPair, openRaw, ownOnly } from '../helpers/index.mjs';
 
-import { connect, frame, openPair, openRaw } from '../helpers/clients.mjs';
-import { isReference, isSpread } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
 const require = createRequire(import.meta.url);
 
 const MESSAGES = 300;

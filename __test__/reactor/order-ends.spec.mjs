@@ -1,20 +1,14 @@
-// A peer's end: 'close' comes before a later request, and behind work that handlers have put off.
+// A peer's end: 'close' comes before a later request, and after work that handlers have put off.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { isInline, isReference } from '../helpers/impl.mjs';
+import { RawClient, isInline, isReference, test, upgradeRequest } from '../helpers/index.mjs';
 import { SERVERS, listening } from '../helpers/order.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const threadOnly = isReference || isInline ? test.skip : test.serial;
 
-/**
- * Opens a connection on each 'open', and ends its side behind the other messages; the shared word
- * counts ends.
- */
+/** Opens a connection on each 'open', and ends its side at last; the shared word counts ends. */
 const ENDING = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { port, request, word } = workerData;
@@ -89,7 +83,7 @@ function endingPeer(t, server) {
       worker.once('message', isOpen);
     },
     write: (bytes) => worker.postMessage({ name: 'write', bytes }),
-    /** Ends the peer's side behind these bytes, and waits for the end. */
+    /** Ends the peer's side after these bytes, and waits for the end. */
     end(bytes = '') {
       const ended = word[0];
       worker.postMessage({ name: 'end', bytes });

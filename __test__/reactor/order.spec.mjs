@@ -8,12 +8,10 @@ import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
-import { isInline, isReference, startServer } from '../helpers/impl.mjs';
-import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
+import { askRaw, openVisitor, urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
+import { isInline, isReference, listenFree, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
 
 const threadOnly = isReference || isInline ? test.skip : test;
 
@@ -21,8 +19,24 @@ async function emptied(server) {
   while (server.clients.size > 0) await new Promise(setImmediate);
 }
 
+/** The server hears of each end before its client does. */
+async function endsInOrder(t, start, end) {
+  const { server, heard, url } = await listening(t, start);
+  for (let round = 1; round <= ROUNDS; round++) {
+    const client = await openVisitor(t, url);
+    client.on('error', () => {});
+    end(client, ...server.clients);
+    await new Promise((resolve) => {
+      client.once('close', () => {
+        t.deepEqual([heard.closes, server.clients.size], [round, 0]);
+        resolve();
+      });
+    });
+  }
+}
+
 for (const [way, start] of Object.entries(SERVERS)) {
-  test(`${way}: 'open' comes behind 'connection'`, async (t) => {
+  test(`${way}: 'open' comes after 'connection'`, async (t) => {
     const { server, heard, url } = await listening(t, start);
     for (let round = 1; round <= ROUNDS; round++) {
       const client = new WsClient(url);
@@ -37,7 +51,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
     }
   });
 
-  test(`${way}: a client does not wait for the handlers of those behind it`, async (t) => {
+  test(`${way}: a client does not wait for the handlers of later ones`, async (t) => {
     let handled = 0;
     const server = await start(t);
     server.on('connection', () => {
@@ -61,38 +75,9 @@ for (const [way, start] of Object.entries(SERVERS)) {
   });
 
   // Not beside tests that keep this thread busy for longer than a delivery takes.
-  test.serial(`${way}: 'close' of a client that closes comes behind that of the server`, async (t) => {
-    const { server, heard, url } = await listening(t, start);
-    for (let round = 1; round <= ROUNDS; round++) {
-      const client = new WsClient(url);
-      await once(client, 'open');
-      client.close();
-      await new Promise((resolve) => {
-        client.once('close', () => {
-          t.deepEqual([heard.closes, server.clients.size], [round, 0]);
-          resolve();
-        });
-      });
-    }
-  });
-
-  test(`${way}: 'close' of a client that is terminated, or ends, comes behind that of the server`, async (t) => {
-    const { server, heard, url } = await listening(t, start);
-    for (let round = 1; round <= ROUNDS; round++) {
-      const client = new WsClient(url);
-      client.on('error', () => {});
-      await once(client, 'open');
-      const [ws] = server.clients;
-      if (round % 2 === 0) ws.terminate();
-      else client._socket.end();
-      await new Promise((resolve) => {
-        client.once('close', () => {
-          t.deepEqual([heard.closes, server.clients.size], [round, 0]);
-          resolve();
-        });
-      });
-    }
-  });
+  test.serial(`${way}: 'close' of a client that closes comes after the server's`, (t) => endsInOrder(t, start, (client) => client.close()));
+  test(`${way}: 'close' of a client that ends comes after the server's`, (t) => endsInOrder(t, start, (client) => client._socket.end()));
+  test(`${way}: 'close' of a client that is terminated comes after the server's`, (t) => endsInOrder(t, start, (_client, ws) => ws.terminate()));
 }
 
 /**
@@ -101,9 +86,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
  */
 async function asking(t, answer) {
   const web = http.createServer((request, response) => response.end(String(answer())));
-  web.listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  t.teardown(() => web.close());
+  await listenFree(t, web);
   return async () => {
     const [response] = await once(http.get({ port: web.address().port, agent: false }), 'response');
     return String(await response.toArray());
@@ -115,8 +98,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
     const { server, url } = await listening(t, start);
     const ask = await asking(t, () => server.clients.size);
     const count = await missed(t, server, async () => {
-      const client = new WsClient(url);
-      await once(client, 'open');
+      const client = await openVisitor(t, url);
       client.terminate();
       const clients = await ask();
       await emptied(server);
@@ -127,8 +109,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
 
   test.serial(`${way}: a client that has terminated is no client any more when the next one comes`, async (t) => {
     const { server, url } = await listening(t, start);
-    let before = new WsClient(url);
-    await once(before, 'open');
+    let before = await openVisitor(t, url);
     const count = await missed(t, server, async () => {
       before.terminate();
       before = new WsClient(url);
@@ -144,11 +125,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
   // Node looks the name up in a thread of its own, which is time enough for the end.
   test.serial(`${way}: a client that closes and opens another connection sees the end first`, async (t) => {
     const { server, url } = await listening(t, start);
-    const open = async () => {
-      const client = new WsClient(url.replace('127.0.0.1', 'localhost'));
-      await once(client, 'open');
-      return client;
-    };
+    const open = () => openVisitor(t, url.replace('127.0.0.1', 'localhost'));
     const count = await missed(t, server, async () => {
       const client = await open();
       let isOver = false;
@@ -174,8 +151,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
     peer.write('888000000000', 'hex');
     while (ws.readyState === ws.OPEN) await nextTurn();
     for (let round = 0; round < 20; round++) {
-      const client = new WsClient(url);
-      await once(client, 'open');
+      const client = await openVisitor(t, url);
       client.close();
       await once(client, 'close');
     }
@@ -188,8 +164,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
     let handled = 0;
     server.on('connection', (ws) => ws.on('message', () => handled++));
     const ask = await asking(t, () => handled);
-    const client = new WsClient(url);
-    await once(client, 'open');
+    const client = await openVisitor(t, url);
     const count = await missed(t, server, async () => {
       const next = handled + 1;
       client.send('x');
@@ -210,8 +185,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
       }),
     );
     const ask = await asking(t, () => handled);
-    const client = new WsClient(url);
-    await once(client, 'open');
+    const client = await openVisitor(t, url);
     let late = 0;
     for (let round = 1; round <= 5; round++) {
       for (let count = 0; count < 10; count++) client.send('x');
@@ -239,12 +213,9 @@ for (const [way, start] of Object.entries(SERVERS)) {
 
   test.serial(`${way}: a connection that a server of Node's does not read is not read`, async (t) => {
     const { url } = await listening(t, start);
-    const client = new WsClient(url);
-    await once(client, 'open');
+    const client = await openVisitor(t, url);
     const plain = net.createServer({ pauseOnConnect: true });
-    plain.listen(0, '127.0.0.1');
-    await once(plain, 'listening');
-    t.teardown(() => plain.close());
+    await listenFree(t, plain);
     const peer = net.connect(plain.address().port, '127.0.0.1', () => peer.write('text'));
     const [socket] = await once(plain, 'connection');
     for (let round = 0; round < 20; round++) {
@@ -280,8 +251,7 @@ test.serial('peers that open and end in turn do not keep the messages of others 
   const peers = 200;
   const server = await startServer(t);
   server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
-  const client = new WsClient(urlOf(server));
-  await once(client, 'open');
+  const client = await openVisitor(t, urlOf(server));
   const { port } = server.address();
   const busyTurn = async () => {
     const end = performance.now() + 2;
@@ -315,8 +285,7 @@ test.serial('nothing is delivered in the middle of a program that feeds an HTTP 
   const server = await startServer(t);
   let handled = 0;
   server.on('connection', (ws) => ws.on('message', () => handled++));
-  const client = new WsClient(urlOf(server));
-  await once(client, 'open');
+  const client = await openVisitor(t, urlOf(server));
   let asked = 0;
   const web = http.createServer((request, response) => {
     asked++;
@@ -336,7 +305,7 @@ test.serial('nothing is delivered in the middle of a program that feeds an HTTP 
   }
 });
 
-test('what a handler of the connection sends comes behind the answer, and close() and terminate() in it do', async (t) => {
+test('what a handler of the connection sends comes after the answer, and close() and terminate() in it do', async (t) => {
   const { server } = await listening(t, startServer);
   const acts = [
     [(ws) => ws.send('first'), '\x81\x05first'],
@@ -345,8 +314,7 @@ test('what a handler of the connection sends comes behind the answer, and close(
   ];
   for (const [act, frames] of acts) {
     server.once('connection', act);
-    const client = await RawClient.connect(t, server.address().port);
-    client.send(upgradeRequest());
+    const client = await askRaw(t, server.address().port);
     await once(server, 'connection');
     setImmediate(() => setImmediate(() => client.end()));
     const [head, rest] = (await client.closed()).split('\r\n\r\n');
@@ -356,7 +324,7 @@ test('what a handler of the connection sends comes behind the answer, and close(
 });
 
 // A client that waits for the server to end the connection, as browsers do (RFC 6455, 7.1.1).
-test('a peer that does not end its side behind its close frame is ended', async (t) => {
+test('a peer that does not end its side after its close frame is ended', async (t) => {
   const { server, heard } = await listening(t, startServer);
   for (const frames of ['\x88\x82\0\0\0\0\x03\xe8', '\x83\x80\0\0\0\0']) {
     const client = await RawClient.connect(t, server.address().port);
@@ -368,7 +336,7 @@ test('a peer that does not end its side behind its close frame is ended', async 
   t.is(server.clients.size, 0);
 });
 
-/** Requests an upgrade; behind the answer each frame of one byte counts in the shared word. */
+/** Requests an upgrade; after the answer each frame of one byte counts in the shared word. */
 const HEARING = `
   const { parentPort, workerData } = require('node:worker_threads');
   const socket = require('node:net').connect(workerData.port, '127.0.0.1', () => socket.write(workerData.request));

@@ -1,18 +1,11 @@
-// P11: the reactor thread dies. Connections and servers report it, and
-// nothing is given to it any more.
+// P11: the reactor thread dies. Connections and servers report it, and give it nothing more.
 import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { frame, wsClient } from '../helpers/clients.mjs';
-import { implementation, isReference } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, askRaw, frame, implementation, openVisitor, ownOnLinuxSerial, ownSerial } from '../helpers/index.mjs';
 import { TOPIC_WAYS, heardBy, join } from '../helpers/topics.mjs';
 
-const ownOnly = isReference ? test.serial.skip : test.serial;
 const { WebSocketServer } = implementation;
 
 /**
@@ -24,7 +17,7 @@ function pretendFailure() {
   fail(new Error('The reactor thread failed: as pretended'), false);
 }
 
-ownOnly('an HTTP server goes on: its connections are served on this thread', async (t) => {
+ownSerial('an HTTP server goes on: its connections are served on this thread', async (t) => {
   pretendFailure();
   const server = http.createServer();
   const wss = new WebSocketServer({ server });
@@ -32,9 +25,7 @@ ownOnly('an HTTP server goes on: its connections are served on this thread', asy
   wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data, { binary: false })));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws://127.0.0.1:${server.address().port}`);
   client.send('hello');
   t.is(String((await once(client, 'message'))[0]), 'hello');
   client.close();
@@ -42,7 +33,7 @@ ownOnly('an HTTP server goes on: its connections are served on this thread', asy
 });
 
 for (const slow of ['queue', 'catch-up']) {
-  ownOnly(`topics of an HTTP server go on, ${slow}`, async (t) => {
+  ownSerial(`topics of an HTTP server go on, ${slow}`, async (t) => {
     const server = await TOPIC_WAYS.https(t, { topicOptions: () => ({ history: 10, slow }) });
     const [one, two] = [await join(t, server), await join(t, server)];
     one.ws.subscribe('room');
@@ -58,7 +49,7 @@ for (const slow of ['queue', 'catch-up']) {
   });
 }
 
-ownOnly('a port: an error', async (t) => {
+ownSerial('a port: an error', async (t) => {
   pretendFailure();
   const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   t.is((await once(wss, 'error'))[0].message, 'The reactor thread failed: as pretended');
@@ -66,12 +57,9 @@ ownOnly('a port: an error', async (t) => {
   await once(wss, 'close');
 });
 
-const linuxOnly = process.platform === 'linux' ? ownOnly : test.serial.skip;
-
-linuxOnly("its connections close with 1006, its server has an 'error', and the process ends by itself", async (t) => {
+ownOnLinuxSerial("its connections close with 1006, its server has an 'error', and the process ends by itself", async (t) => {
   const child = new Child(t, 'failing.mjs');
-  const raw = await RawClient.connect(t, await child.line(0));
-  await raw.send(upgradeRequest());
+  const raw = await askRaw(t, await child.line(0));
   await raw.until((text) => text.includes('\r\n\r\n'));
   await raw.send(frame(1, 'a'));
   // The flush that echoes wakes the reactor from its last wait.
@@ -87,14 +75,14 @@ linuxOnly("its connections close with 1006, its server has an 'error', and the p
 });
 
 for (const dying of [0, 1, 2]) {
-  linuxOnly(`reactor ${dying} of 3 dies: requests are read meanwhile, and later`, async (t) => {
+  ownOnLinuxSerial(`reactor ${dying} of 3 dies: requests are read meanwhile, and later`, async (t) => {
     const { code, stdout, stderr } = await new Child(t, 'outliving.mjs', [dying]).ended();
     t.deepEqual({ code, stdout, stderr }, { code: 0, stdout: '30\nerror\nopen\n40\n', stderr: '' });
   });
 }
 
 for (const reactors of [0, 1, 3]) {
-  linuxOnly(`${reactors} reactors that cannot start: 'error' has the code of the system`, async (t) => {
+  ownOnLinuxSerial(`${reactors} reactors that cannot start: 'error' has the code of the system`, async (t) => {
     const { code, stdout, stderr } = await new Child(t, 'unstartable.mjs', [reactors]).ended();
     t.deepEqual({ code, stdout, stderr }, { code: 0, stdout: 'EMFILE -24\n', stderr: '' });
   });

@@ -4,28 +4,19 @@
 import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 
-import test from 'ava';
-
-import { connect } from '../helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
-import { RawClient } from '../helpers/raw-client.mjs';
+import { OWN_HOST, RawClient, connectMany, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
 
 const REACTORS = 3;
 const CONNECTIONS = 2 * REACTORS + 1;
 
-const ownOnly = isReference ? test.skip : test;
-const linuxOnly = isReference || process.platform !== 'linux' ? test.skip : test;
-
 async function startMany(t, options) {
   const server = await startServer(t, { reactors: REACTORS, ...options });
-  const pairs = [];
-  while (pairs.length < CONNECTIONS) pairs.push(await connect(t, server));
+  const pairs = await connectMany(t, server, CONNECTIONS);
   return { server, pairs };
 }
 
 // R10.
-linuxOnly('each has a thread', async (t) => {
+ownOnLinux('each has a thread', async (t) => {
   // A reactor that serves has begun to run, and has its name.
   await startMany(t);
   const names = readdirSync('/proc/self/task').map((id) => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').trim());
@@ -45,9 +36,7 @@ ownOnly('a server closes on all of them, and its port is free then', async (t) =
   client.send('open as before');
   t.is(String((await once(ws, 'message'))[0]), 'open as before');
   t.false(done);
-  const next = new WebSocketServer({ port, host: OWN_HOST });
-  t.teardown(() => next.close());
-  await once(next, 'listening');
+  await startServer(t, { port, host: OWN_HOST });
   const ends = pairs.map((pair) => once(pair.client, 'close'));
   for (const pair of pairs) pair.ws.close(4001);
   for (const [code] of await Promise.all(ends)) t.is(code, 4001);

@@ -1,12 +1,9 @@
-// The JavaScript thread looks for the next message before it sleeps (`spin`): nothing else may be
-// affected.
+// JavaScript looks for the next message before it sleeps (`spin`): nothing else is affected.
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 
-import test from 'ava';
-
-import { startServer } from '../helpers/impl.mjs';
+import { startServer, test } from '../helpers/index.mjs';
 
 /** A peer on a thread of its own that answers at once, for as long as requests come. */
 const PEER = `

@@ -3,15 +3,9 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { Child, MEASURED } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { Child, MEASURED, ownSerial, upgradeRequest, wsClient } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
-const ownOnly = isReference ? test.serial.skip : test.serial;
 /** All of a message of 1 MiB but the last byte. */
 const BODY = Buffer.alloc(MIB - 1);
 
@@ -56,7 +50,7 @@ async function ask(ws, bytes) {
 }
 
 // R14.
-ownOnly('200 connections each send most of 1 MiB: 8 MiB are kept, small messages pass', async (t) => {
+ownSerial('200 connections each send most of 1 MiB: 8 MiB are kept, small messages pass', async (t) => {
   const { server, port, report } = await startCrowded(t, 8 * MIB);
   const quiet = await client(t, port);
   await Promise.all(Array.from({ length: 200 }, () => begin(t, port, MIB - 1)));
@@ -75,7 +69,7 @@ ownOnly('200 connections each send most of 1 MiB: 8 MiB are kept, small messages
   t.like(await server.ended(), { code: 0, stderr: '' });
 });
 
-ownOnly('reactors share the budget: 9 uploads of 896 KiB fit 8 MiB, however the connections are spread', async (t) => {
+ownSerial('reactors share the budget: 9 uploads of 896 KiB fit 8 MiB, however the connections are spread', async (t) => {
   const { server, port, report } = await startCrowded(t, 8 * MIB, { reactors: 4 });
   const body = Buffer.alloc(896 * 1024);
   const sockets = [];

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
-import test from 'ava';
-import { startServer } from '../helpers/impl.mjs';
+import { startServer, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
 const { closes, ended, mustWait, wait } = require('../../lib/reactor/withhold.js');

@@ -1,8 +1,6 @@
 // How a worker with a busy server ends: by itself, by terminate(), by exit(), by an exception. A
 // file of its own, which ava runs beside that of processes: both take long.
-import test from 'ava';
-
-import { Child, MEASURED } from '../helpers/child.mjs';
+import { Child, MEASURED, test } from '../helpers/index.mjs';
 import { isAll } from '../helpers/thresholds.mjs';
 
 /** Ends busy servers in workers; the process that had them must be as it was before. */

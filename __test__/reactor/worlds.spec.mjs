@@ -2,20 +2,14 @@
 // file. Their reactors go with them.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
+import { Child, openVisitor, ownOnLinuxSerial } from '../helpers/index.mjs';
 
 const ROUNDS = 10;
 const GC = { nodeArgs: ['--expose-gc'] };
 
-const linuxOnly = isReference || process.platform !== 'linux' ? test.serial.skip : test.serial;
-
 for (const reactors of [0, 1, 3]) {
   for (const way of ['context', 'cache']) {
-    linuxOnly(`of ${ROUNDS} copies with ${reactors} reactors nothing is left: ${way}`, async (t) => {
+    ownOnLinuxSerial(`of ${ROUNDS} copies with ${reactors} reactors nothing is left: ${way}`, async (t) => {
       const child = new Child(t, 'worlds.mjs', [way, reactors, ROUNDS], GC);
       const { code, signal, stdout, stderr } = await child.ended();
       t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
@@ -26,14 +20,12 @@ for (const reactors of [0, 1, 3]) {
   }
 
   for (const open of ['a server', 'a server without references', 'a connection without references']) {
-    linuxOnly(`${open} of a copy that everybody has forgotten is served: ${reactors} reactors`, async (t) => {
+    ownOnLinuxSerial(`${open} of a copy that everybody has forgotten is served: ${reactors} reactors`, async (t) => {
       const child = new Child(t, 'forgotten.mjs', [reactors, open], GC);
       const port = await child.line();
       // A connection would keep the copy as well.
       if (open !== 'a connection without references') t.is(await child.line(1), 'true');
-      const client = new wsClient(`ws://127.0.0.1:${port}`);
-      t.teardown(() => client.terminate());
-      await once(client, 'open');
+      const client = await openVisitor(t, `ws://127.0.0.1:${port}`);
       t.is(await child.line(1), 'true');
       client.send('still there?');
       t.is(String((await once(client, 'message'))[0]), 'still there?');

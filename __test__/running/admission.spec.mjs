@@ -1,19 +1,14 @@
 // Admission: limits that hold before JavaScript decides, on every way in.
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { WebSocket, connect } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
+import { WAYS, WebSocket, WebSocketServer, askRaw, connect, everyWay, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';
 
 /** The head of the answer to an upgrade request with `fields`. */
 async function ask(t, server, fields) {
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest(fields));
+  const raw = await askRaw(t, server.address().port, upgradeRequest(fields));
   return { raw, head: (await raw.untilClosedOr((text) => text.includes('\r\n\r\n'))).split('\r\n\r\n')[0] };
 }
 
@@ -66,13 +61,11 @@ for (const [way, start] of Object.entries(WAYS)) {
     test(`by way of ${way}: a handshake that is never decided gives its place back when its client is gone: ${how}`, async (t) => {
       let asked = 0;
       const server = await start(t, { maxConnections: 1, closeTimeout: 50, verifyClient: (_info, _decide) => asked++ });
-      const raw = await RawClient.connect(t, server.address().port);
-      raw.send(upgradeRequest());
+      const raw = await askRaw(t, server.address().port);
       while (asked === 0) await new Promise(setImmediate);
       raw[how]();
       while (asked === 1) {
-        const next = await RawClient.connect(t, server.address().port);
-        next.send(upgradeRequest());
+        const next = await askRaw(t, server.address().port);
         const isAsked = () => asked > 1;
         await Promise.race([next.closed(), (async () => {
           while (!isAsked() && next.text === '') await new Promise(setImmediate);
@@ -131,26 +124,24 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: allowedOrigins: without an origin only functions decide, and only true lets in`, async (t) => {
-    const page = 'https://a.com';
-    for (const [name, allowedOrigins, anonymous, named] of [
-      ['an expression before a function that refuses', [/^https:\/\/a\.com$/, () => false], false, true],
-      ['and after it', [() => false, /^https:\/\/a\.com$/], false, true],
-      ['a string beside a function that refuses', ['*', () => false], false, true],
-      ['a function that allows after one that refuses', [() => false, () => true], true, true],
-      ['a function that allows', [/^https:\/\/b\.com$/, () => true], true, true],
-      ['an expression that matches nothing', [/^https:\/\/a\.com$/], true, true],
-      ['an async function', async () => true, false, false],
-      ['a function that says nothing', () => undefined, false, false],
-    ]) {
-      const server = await start(t, { allowedOrigins });
-      const isOpen = async (fields) => statusOf((await ask(t, server, fields)).head)[0] === OPEN;
-      t.is(await isOpen({}), anonymous, name);
-      t.is(await isOpen({ Origin: page }), named, name);
-    }
-  });
-}
+everyWay(test, 'allowedOrigins: without an origin only functions decide, and only true lets in', async (t, start) => {
+  const page = 'https://a.com';
+  for (const [name, allowedOrigins, anonymous, named] of [
+    ['an expression before a function that refuses', [/^https:\/\/a\.com$/, () => false], false, true],
+    ['and after it', [() => false, /^https:\/\/a\.com$/], false, true],
+    ['a string beside a function that refuses', ['*', () => false], false, true],
+    ['a function that allows after one that refuses', [() => false, () => true], true, true],
+    ['a function that allows', [/^https:\/\/b\.com$/, () => true], true, true],
+    ['an expression that matches nothing', [/^https:\/\/a\.com$/], true, true],
+    ['an async function', async () => true, false, false],
+    ['a function that says nothing', () => undefined, false, false],
+  ]) {
+    const server = await start(t, { allowedOrigins });
+    const isOpen = async (fields) => statusOf((await ask(t, server, fields)).head)[0] === OPEN;
+    t.is(await isOpen({}), anonymous, name);
+    t.is(await isOpen({ Origin: page }), named, name);
+  }
+});
 
 function warningsOf(t) {
   const warnings = [];
@@ -246,9 +237,7 @@ for (const [option, value, status, index] of [
         limited.handleUpgrade(...args);
       }
     }
-    const listening = new Listening({ port: 0, host: '127.0.0.1' });
-    t.teardown(() => listening.close());
-    await once(listening, 'listening');
+    const listening = await startServer(t, {}, Listening);
     const fields = option === 'maxHeaders' ? { a: '1', b: '2', c: '3', d: '4' } : {};
     const answers = [];
     const raws = [];

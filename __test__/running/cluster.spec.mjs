@@ -2,10 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
+import { Child, test, visitor } from '../helpers/index.mjs';
 
 const STDIO = ['pipe', 'pipe', 'pipe'];
 const CONNECTIONS = 10;
@@ -24,9 +21,8 @@ test('two workers listen on the same port, and each gets connections', async (t)
   // The primary gives the next connection to a free worker: connections that come one after the
   // other go to the workers in turn.
   while (clients.length < CONNECTIONS || greetings.size < 2) {
-    const client = new wsClient(`ws://127.0.0.1:${port}`);
+    const client = visitor(t, `ws://127.0.0.1:${port}`);
     clients.push(client);
-    t.teardown(() => client.terminate());
     const [greeting] = await once(client, 'message');
     greetings.add(greeting.toString());
     client.send('hello');

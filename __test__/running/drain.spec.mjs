@@ -8,15 +8,9 @@ import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { WebSocket, connect, urlOf, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { OWN_HOST } from '../helpers/own-host.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
+import { WebSocket, askRaw, connect, connectRaw, openBy, openPair, urlOf, visitor, wsClient } from '../helpers/clients.mjs';
+import { Child, OWN_HOST, WebSocketServer, everyWay, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 const random = (seed) => {
   const next = randomNumbers(seed);
@@ -76,77 +70,67 @@ test('pace: without steps, and without a duration', (t) => {
   t.is(new Pace(1000, 0, 0).take(0), 1000);
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: closes each client with 1012, spread, and counts`, async (t) => {
-    const server = await start(t);
-    const closed = [];
-    for (let i = 0; i < 20; i++) {
-      const { client } = await connect(t, server);
-      client.on('close', (code, reason) => closed.push(`${code} ${reason}`));
-    }
-    const reports = [];
-    const result = await server.drain({ duration: 300, reason: 'moving', onProgress: (progress) => reports.push(progress) });
-    t.deepEqual(result, { closed: 20, timedOut: 0, left: 0 });
-    t.deepEqual(reports.at(-1), result);
-    for (const { closed: done, left } of reports) t.is(done + left, 20);
-    while (closed.length < 20) await new Promise(setImmediate);
-    t.deepEqual([...new Set(closed)], ['1012 moving']);
-  });
+everyWay(test, 'closes each client with 1012, spread, and counts', async (t, start) => {
+  const server = await start(t);
+  const closed = [];
+  for (let i = 0; i < 20; i++) {
+    const { client } = await connect(t, server);
+    client.on('close', (code, reason) => closed.push(`${code} ${reason}`));
+  }
+  const reports = [];
+  const result = await server.drain({ duration: 300, reason: 'moving', onProgress: (progress) => reports.push(progress) });
+  t.deepEqual(result, { closed: 20, timedOut: 0, left: 0 });
+  t.deepEqual(reports.at(-1), result);
+  for (const { closed: done, left } of reports) t.is(done + left, 20);
+  while (closed.length < 20) await new Promise(setImmediate);
+  t.deepEqual([...new Set(closed)], ['1012 moving']);
+});
 
-  test(`by way of ${way}: new clients get 503 and Retry-After, also those being verified`, async (t) => {
-    const asked = [];
-    const server = await start(t, { verifyClient: (_info, done) => asked.push(done) });
-    const opened = once(server, 'connection');
-    const client = new wsClient(urlOf(server));
-    t.teardown(() => client.terminate());
-    while (asked.length === 0) await new Promise(setImmediate);
-    asked[0](true);
-    await opened;
-    const waiting = await RawClient.connect(t, server.address().port);
-    waiting.send(upgradeRequest());
-    while (asked.length === 1) await new Promise(setImmediate);
-    const drained = server.drain({ duration: 20_000 });
-    asked[1](true);
-    const fresh = await RawClient.connect(t, server.address().port);
-    fresh.send(upgradeRequest());
-    for (const raw of [waiting, fresh]) {
-      const answer = await raw.closed();
-      t.true(answer.startsWith('HTTP/1.1 503 Service Unavailable\r\n'), answer);
-      const seconds = Number(/\r\nRetry-After: (\d+)\r\n/.exec(answer)[1]);
-      t.true(seconds > 0 && seconds <= 20, answer);
-    }
-    t.is(asked.length, 2);
-    client.terminate();
-    t.deepEqual(await drained, { closed: 1, timedOut: 0, left: 0 });
-  });
+everyWay(test, 'new clients get 503 and Retry-After, also those being verified', async (t, start) => {
+  const asked = [];
+  const server = await start(t, { verifyClient: (_info, done) => asked.push(done) });
+  const opened = once(server, 'connection');
+  const client = visitor(t, urlOf(server));
+  while (asked.length === 0) await new Promise(setImmediate);
+  asked[0](true);
+  await opened;
+  const waiting = await askRaw(t, server.address().port);
+  while (asked.length === 1) await new Promise(setImmediate);
+  const drained = server.drain({ duration: 20_000 });
+  asked[1](true);
+  const fresh = await askRaw(t, server.address().port);
+  for (const raw of [waiting, fresh]) {
+    const answer = await raw.closed();
+    t.true(answer.startsWith('HTTP/1.1 503 Service Unavailable\r\n'), answer);
+    const seconds = Number(/\r\nRetry-After: (\d+)\r\n/.exec(answer)[1]);
+    t.true(seconds > 0 && seconds <= 20, answer);
+  }
+  t.is(asked.length, 2);
+  client.terminate();
+  t.deepEqual(await drained, { closed: 1, timedOut: 0, left: 0 });
+});
 
-  test(`by way of ${way}: a peer that does not answer is cut off after closeTimeout`, async (t) => {
-    const server = await start(t, { closeTimeout: 100 });
-    const raw = await RawClient.connect(t, server.address().port);
-    const connected = once(server, 'connection');
-    await raw.send(upgradeRequest());
-    await connected;
-    t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
-    t.is(server.clients.size, 0);
-  });
+everyWay(test, 'a peer that does not answer is cut off after closeTimeout', async (t, start) => {
+  const server = await start(t, { closeTimeout: 100 });
+  await connectRaw(t, server);
+  t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
+  t.is(server.clients.size, 0);
+});
 
-  test(`by way of ${way}: an aborted signal leaves the rest open`, async (t) => {
-    const server = await start(t);
-    const { client, ws } = await connect(t, server);
-    const controller = new AbortController();
-    const drained = server.drain({ duration: 2 ** 31 - 1, signal: controller.signal });
-    controller.abort();
-    t.deepEqual(await drained, { closed: 0, timedOut: 0, left: 1 });
-    t.is(ws.readyState, WebSocket.OPEN);
-    client.send('still here');
-    t.is(String((await once(ws, 'message'))[0]), 'still here');
-    // No new clients come; those that are left may be drained again.
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(upgradeRequest());
-    t.true((await raw.closed()).startsWith('HTTP/1.1 503 '));
-    t.deepEqual(await server.drain({ duration: 0 }), { closed: 1, timedOut: 0, left: 0 });
-  });
-}
+everyWay(test, 'an aborted signal leaves the rest open', async (t, start) => {
+  const { client, server, ws } = await openBy(start, t);
+  const controller = new AbortController();
+  const drained = server.drain({ duration: 2 ** 31 - 1, signal: controller.signal });
+  controller.abort();
+  t.deepEqual(await drained, { closed: 0, timedOut: 0, left: 1 });
+  t.is(ws.readyState, WebSocket.OPEN);
+  client.send('still here');
+  t.is(String((await once(ws, 'message'))[0]), 'still here');
+  // No new clients come; those that are left may be drained again.
+  const raw = await askRaw(t, server.address().port);
+  t.true((await raw.closed()).startsWith('HTTP/1.1 503 '));
+  t.deepEqual(await server.drain({ duration: 0 }), { closed: 1, timedOut: 0, left: 0 });
+});
 
 test('a second call waits for the first; without clients it is over at once', async (t) => {
   const server = await startServer(t);
@@ -175,16 +159,13 @@ test('a close() that throws keeps nobody else from being closed', async (t) => {
   t.deepEqual(await drained, { closed: 2, timedOut: 0, left: 1 });
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: onProgress is called at the end when the last client is gone, and not within its end`, async (t) => {
-    const server = await start(t);
-    const { ws } = await connect(t, server);
-    const order = [];
-    ws.on('close', () => order.push("'close'"));
-    await server.drain({ duration: 0, onProgress: ({ left }) => order.push(`${left} left, ${server.clients.size} listed`) });
-    t.deepEqual(order, ["'close'", '0 left, 0 listed']);
-  });
-}
+everyWay(test, 'onProgress is called at the end when the last client is gone, and not within its end', async (t, start) => {
+  const { server, ws } = await openBy(start, t);
+  const order = [];
+  ws.on('close', () => order.push("'close'"));
+  await server.drain({ duration: 0, onProgress: ({ left }) => order.push(`${left} left, ${server.clients.size} listed`) });
+  t.deepEqual(order, ["'close'", '0 left, 0 listed']);
+});
 
 test('wrong values are refused', async (t) => {
   const server = await startServer(t);
@@ -216,9 +197,6 @@ test('handOver: what has come is served and closed like the others, then nothing
   const closed = once(client, 'close');
   const reports = [];
   const drained = server.drain({ duration: 0, handOver: true, onProgress: (counts) => reports.push(counts) });
-  const reported = async (count) => {
-    while (reports.length < count) await new Promise(setImmediate);
-  };
   t.is((await closed)[0], 1012);
   for (let isRefused = false; !isRefused; ) {
     const late = net.connect(port, OWN_HOST);
@@ -226,13 +204,12 @@ test('handOver: what has come is served and closed like the others, then nothing
     late.destroy();
   }
   while (server.clients.size > 0) await new Promise(setImmediate);
-  await reported(1);
+  while (reports.length === 0) await new Promise(setImmediate);
   begun.write(upgradeRequest());
   let text = '';
   while (!text.endsWith('\x88\x02\x03\xf4')) text += (await once(begun, 'data'))[0].toString('latin1');
   t.regex(text, /^HTTP\/1\.1 101 /);
-  const before = reports.length;
-  await reported(before + 1);
+  while (reports.at(-1).left === 0) await new Promise(setImmediate);
   t.deepEqual(reports.at(-1), { closed: 1, timedOut: 0, left: 1 });
   begun.destroy();
   t.deepEqual(await drained, { closed: 2, timedOut: 0, left: 0 });
@@ -246,8 +223,7 @@ test('handOver: without clients it is over when the listener is closed, and an a
   t.deepEqual(await server.drain({ handOver: true }), { closed: 0, timedOut: 0, left: 0 });
   t.is(server.address(), null);
   const other = await startServer(t, { verifyClient: () => {} });
-  const asked = await RawClient.connect(t, other.address().port);
-  asked.send(upgradeRequest());
+  await askRaw(t, other.address().port);
   const controller = new AbortController();
   const drained = other.drain({ handOver: true, signal: controller.signal });
   while (other._listenerId !== -1) await new Promise(setImmediate);
@@ -272,8 +248,7 @@ test.serial('handOver: a server whose host is still being looked up never listen
 });
 
 test('handOver: a drain that is under way hands over from then on', async (t) => {
-  const server = await startServer(t);
-  const { client } = await connect(t, server);
+  const { client, server } = await openPair(t);
   const first = server.drain({ duration: 60_000 });
   await t.throwsAsync(server.drain({ duration: -1 }), { instanceOf: RangeError });
   const second = server.drain({ handOver: true });
@@ -341,7 +316,6 @@ function startProgram(t, path, env) {
   return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
 }
 
-const onPosix = process.platform === 'win32' ? test.skip : test;
 onPosix('examples/drain.mjs: SIGTERM closes all and ends the process', async (t) => {
   const path = fileURLToPath(new URL('../../examples/drain.mjs', import.meta.url));
   const { child, lines } = startProgram(t, path, { DURATION: '200' });

@@ -1,5 +1,4 @@
-// A listening socket that outlives the process: one that is handed over to the next process, and
-// one of systemd.
+// A listening socket that outlives the process: handed over to the next one, or of systemd.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,14 +7,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import test from 'ava';
+import { ownOnLinux, ownOnPosix, test, visitor, wsClient } from '../helpers/index.mjs';
 
-import { wsClient } from '../helpers/clients.mjs';
-import { isReference } from '../helpers/impl.mjs';
-
-const { platform } = process;
-const ownOnLinux = platform === 'linux' && !isReference ? test : test.skip;
-const ownOnPosix = platform === 'win32' || isReference ? test.skip : test;
 const HAND_OVER = fileURLToPath(new URL('../../examples/hand-over.mjs', import.meta.url));
 
 function folder(t) {
@@ -80,8 +73,7 @@ const hasAnalyze = spawnSync('systemd-analyze', ['--version']).error === undefin
   const { child, next } = run(t, 'systemd-socket-activate', ['-l', path, ...environment, process.execPath, program]);
   // It is there before anything listens that runs Node.
   while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 20));
-  const client = new wsClient(`ws+unix:${path}:/`);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws+unix:${path}:/`);
   const opened = once(client, 'open');
   t.is(await next(), `${child.pid} listens on ${JSON.stringify(path)}`);
   await opened;

@@ -2,11 +2,7 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 
-import test from 'ava';
-
-import { connect } from '../helpers/clients.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { RawClient } from '../helpers/raw-client.mjs';
+import { WebSocketServer, askRaw, connect, openPair, startServer, test } from '../helpers/index.mjs';
 
 const HOST = '127.0.0.1';
 
@@ -40,8 +36,7 @@ for (const [name, port] of Object.entries(LISTENERS)) {
   });
 
   test(`healthCheck, answered by ${name}: 503 once the server is drained`, async (t) => {
-    const server = await startServer(t, { port, healthCheck: '/healthz' });
-    const { client } = await connect(t, server);
+    const { client, server } = await openPair(t, { port, healthCheck: '/healthz' });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     t.teardown(() => agent.destroy());
     t.deepEqual(await answer(server, '/healthz', { agent }), [200, 'OK', false]);
@@ -63,8 +58,7 @@ for (const [name, port] of Object.entries(LISTENERS)) {
 test.serial('healthCheck: HTTP/1.0 without a Host, as HAProxy asks; no Host in HTTP/1.1 is 400', async (t) => {
   const server = await startServer(t, { healthCheck: '/healthz' });
   for (const [version, status] of [['1.0', '200 OK'], ['1.1', '400 Bad Request']]) {
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(`GET /healthz HTTP/${version}\r\n\r\n`);
+    const raw = await askRaw(t, server.address().port, `GET /healthz HTTP/${version}\r\n\r\n`);
     t.true((await raw.closed()).startsWith(`HTTP/1.1 ${status}\r\n`));
   }
   const { plainRequests } = server.metrics().reactors;
@@ -74,8 +68,7 @@ test.serial('healthCheck: HTTP/1.0 without a Host, as HAProxy asks; no Host in H
 
 test.serial('healthCheck: a pipeline of checks that nobody reads ends', async (t) => {
   const server = await startServer(t, { healthCheck: '/healthz' });
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000));
+  const raw = await askRaw(t, server.address().port, 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000));
   const text = await raw.closed();
   t.true(text.split('200 OK').length <= 1001);
   t.true(text.includes('Connection: close'));

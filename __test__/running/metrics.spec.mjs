@@ -3,13 +3,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import test from 'ava';
-
-import { Child } from '../helpers/child.mjs';
-import { WebSocket, connect, openPair } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
+import { Child, WAYS, WebSocket, askRaw, connect, connectMany, everyWay, openPair, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
 
 const load = createRequire(import.meta.url);
 const { contentType, prometheus, register } = load('reactor-ws/prometheus');
@@ -38,8 +33,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     const server = await start(t, { clientTracking, verifyClient: () => verdict });
     t.deepEqual(counted(server), { open: 0, opened: 0, closed: {}, ended: {}, failed: {} });
     t.like(server.metrics().connections, { closed: { 1000: 0, 1005: 0, 1006: 0, other: 0 }, ended: { closed: 0, fin: 0 }, failed: { WS_ERR_INVALID_UTF8: 0 } });
-    const pairs = [];
-    for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
+    const pairs = await connectMany(t, server, 4);
     const ended = pairs.map(({ ws }) => once(ws, 'close'));
     t.deepEqual(counted(server), { open: 4, opened: 4, closed: {}, ended: {}, failed: {} });
     pairs[0].client.close(1000);
@@ -49,8 +43,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.deepEqual(counted(server), { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, other: 1 }, ended: { closed: 2, fin: 1 }, failed: {} });
     verdict = false;
     for (let i = 0; i < 3; i++) {
-      const raw = await RawClient.connect(t, server.address().port);
-      raw.send(upgradeRequest());
+      const raw = await askRaw(t, server.address().port);
       await raw.closed();
     }
     t.deepEqual(server.metrics().handshakes.refused, { 400: 0, 401: 3, 403: 0, 404: 0, 405: 0, 426: 0, 429: 0, 431: 0, 503: 0 });
@@ -92,8 +85,7 @@ test.serial('requests that the reactor answers by itself', async (t) => {
     [hasty, 'GET / HTTP/1.1\r\n'],
   ];
   for (const [asked, request] of requests) {
-    const raw = await RawClient.connect(t, asked.address().port);
-    raw.send(request);
+    const raw = await askRaw(t, asked.address().port, request);
     await raw.closed();
   }
   const expected = { accepted: 4, badRequests: 1, plainRequests: 1, refused: 1, timeouts: 1 };
@@ -410,38 +402,35 @@ test('opentelemetry: each number of a collection has an instrument', async (t) =
   t.is(callbacks.size, 0);
 });
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test.serial(`${way}: slowest() names those that do not read, the worst first, also without clientTracking`, async (t) => {
-    for (const clientTracking of [true, false]) {
-      const server = await start(t, { clientTracking });
-      const pairs = [];
-      for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
-      t.deepEqual(server.slowest(), []);
-      const [little, much, , gone] = pairs;
-      for (const { client } of [little, much, gone]) client._socket.pause();
-      little.ws.send(Buffer.alloc(16 * 2 ** 20));
-      much.ws.send(Buffer.alloc(32 * 2 ** 20));
-      gone.ws.send(Buffer.alloc(64 * 2 ** 20));
-      gone.ws.terminate();
-      await new Promise((resolve) => gone.ws.once('close', resolve));
-      const isRest = (found) => found.length === 2 && found.every(({ seconds }) => seconds > 0);
-      let found = server.slowest();
-      for (; !isRest(found); found = server.slowest()) await new Promise(setImmediate);
-      t.deepEqual(found.map(({ client }) => client), [much.ws, little.ws]);
-      t.deepEqual(server.slowest(1).map(({ client }) => client), [much.ws]);
-      t.deepEqual(server.slowest(0), []);
-      const { address, port, bytesWaiting, seconds } = server.slowest(1)[0];
-      const { localAddress, localPort } = much.client._socket;
-      const known = way === 'stream' ? [undefined, undefined] : [localAddress, localPort];
-      t.deepEqual([address, port], known);
-      t.true(bytesWaiting > 0 && bytesWaiting <= 33 * 2 ** 20);
-      t.true(seconds >= found[0].seconds);
-      for (const { client } of [little, much]) client._socket.resume();
-      while (server.slowest().length !== 0) await new Promise(setImmediate);
-      t.is(server.metrics().bytesWaiting, 0);
-    }
-  });
-}
+everyWay(test.serial, 'slowest() names those that do not read, the worst first, also without clientTracking', async (t, start, way) => {
+  for (const clientTracking of [true, false]) {
+    const server = await start(t, { clientTracking });
+    const pairs = await connectMany(t, server, 4);
+    t.deepEqual(server.slowest(), []);
+    const [little, much, , gone] = pairs;
+    for (const { client } of [little, much, gone]) client._socket.pause();
+    little.ws.send(Buffer.alloc(16 * 2 ** 20));
+    much.ws.send(Buffer.alloc(32 * 2 ** 20));
+    gone.ws.send(Buffer.alloc(64 * 2 ** 20));
+    gone.ws.terminate();
+    await new Promise((resolve) => gone.ws.once('close', resolve));
+    const isRest = (found) => found.length === 2 && found.every(({ seconds }) => seconds > 0);
+    let found = server.slowest();
+    for (; !isRest(found); found = server.slowest()) await new Promise(setImmediate);
+    t.deepEqual(found.map(({ client }) => client), [much.ws, little.ws]);
+    t.deepEqual(server.slowest(1).map(({ client }) => client), [much.ws]);
+    t.deepEqual(server.slowest(0), []);
+    const { address, port, bytesWaiting, seconds } = server.slowest(1)[0];
+    const { localAddress, localPort } = much.client._socket;
+    const known = way === 'stream' ? [undefined, undefined] : [localAddress, localPort];
+    t.deepEqual([address, port], known);
+    t.true(bytesWaiting > 0 && bytesWaiting <= 33 * 2 ** 20);
+    t.true(seconds >= found[0].seconds);
+    for (const { client } of [little, much]) client._socket.resume();
+    while (server.slowest().length !== 0) await new Promise(setImmediate);
+    t.is(server.metrics().bytesWaiting, 0);
+  }
+});
 
 test('slowest(): a count that is none throws', async (t) => {
   const server = await startServer(t);
@@ -470,8 +459,7 @@ test.serial('memory beside its budgets: an unfinished message, a history, contex
 });
 
 test('messages that are dropped, by topic: the first twenty, and others', async (t) => {
-  const server = await startServer(t, { topicOptions: () => ({ slow: 'drop', limit: 0 }) });
-  const { client, ws } = await connect(t, server);
+  const { client, server, ws } = await openPair(t, { topicOptions: () => ({ slow: 'drop', limit: 0 }) });
   client._socket.pause();
   ws.send(Buffer.alloc(32 * 2 ** 20));
   const odd = { 3: '__proto__', 4: 'x'.repeat(200), 5: 'x'.repeat(201) };

@@ -7,13 +7,8 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import test from 'ava';
+import { RawClient, WebSocketServer, askRaw, openVisitor, ownOnly, startServer, test, upgradeRequest, visitor } from '../helpers/index.mjs';
 
-import { wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from '../helpers/impl.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-
-const ownOnly = isReference ? test.skip : test;
 const TRUSTED = { proxyProtocol: { trusted: ['127.0.0.0/8', '::1'] } };
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const V4 = Buffer.from([192, 0, 2, 1, 10, 0, 0, 1, 0xdc, 4, 1, 0xbb]);
@@ -71,8 +66,7 @@ for (const [name, [header, address = '127.0.0.1', port]] of Object.entries(HEADE
   ownOnly(`${name}: refused of a peer that is not trusted`, async (t) => {
     for (const proxyProtocol of [undefined, { trusted: ['10.0.0.0/8'] }]) {
       const server = await startServer(t, { proxyProtocol });
-      const raw = await RawClient.connect(t, server.address().port);
-      raw.send(Buffer.concat([Buffer.from(header, 'latin1'), Buffer.from(upgradeRequest())]));
+      const raw = await askRaw(t, server.address().port, Buffer.concat([Buffer.from(header, 'latin1'), Buffer.from(upgradeRequest())]));
       t.true((await raw.closed()).startsWith('HTTP/1.1 400 Bad Request\r\n'));
       // Without a header the peer is a client like any other.
       t.is((await remote(t, server, [upgradeRequest()]))[0], '127.0.0.1');
@@ -84,8 +78,7 @@ ownOnly('a trusted peer without a header, or with a wrong one, is refused', asyn
   const server = await startServer(t, { ...TRUSTED, verifyClient: () => t.fail() });
   const wrong = [block(0x22, 0x11, V4), block(0x21, 0x12, V4), block(0x21, 0x11, V4.subarray(1)), block(0x20, 0, Buffer.alloc(5000))];
   for (const start of ['', 'PROXY TCP4 192.0.2.1 10.0.0.1 1\r\n', 'PROXY TCP4 192.0.2.1 10.0.0.1 1 65536\r\n', `PROXY ${'x'.repeat(200)}`, ...wrong]) {
-    const raw = await RawClient.connect(t, server.address().port);
-    raw.send(Buffer.concat([Buffer.from(start, 'latin1'), Buffer.from(upgradeRequest())]));
+    const raw = await askRaw(t, server.address().port, Buffer.concat([Buffer.from(start, 'latin1'), Buffer.from(upgradeRequest())]));
     t.true((await raw.closed()).startsWith('HTTP/1.1 400 Bad Request\r\n'));
   }
   t.is(server.clients.size, 0);
@@ -95,8 +88,7 @@ ownOnly('limits of an address are those of the client, not of the proxy', async 
   for (const verifyClient of [undefined, () => true]) {
     const server = await startServer(t, { ...TRUSTED, verifyClient, maxConnections: 4, maxConnectionsPerAddress: 1 });
     const ask = async (address) => {
-      const raw = await RawClient.connect(t, server.address().port);
-      raw.send(`PROXY TCP4 ${address} 10.0.0.1 1000 80\r\n${upgradeRequest()}`);
+      const raw = await askRaw(t, server.address().port, `PROXY TCP4 ${address} 10.0.0.1 1000 80\r\n${upgradeRequest()}`);
       await raw.until((text) => text.includes('\r\n\r\n'));
       return { raw, status: raw.text.split(' ')[1] };
     };
@@ -168,14 +160,10 @@ async function startProxy(t, command, configure) {
   }
 }
 
-/**
- * An echo by way of the proxy; `look` sees the client and the request.
- */
+/** An echo by way of the proxy; `look` sees the client and the request. */
 async function throughProxy(t, server, url, look) {
   const connected = once(server, 'connection');
-  const client = new wsClient(url);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, url);
   const [ws, request] = await connected;
   look(client, request);
   ws.on('message', (data) => ws.send(data));
@@ -221,10 +209,7 @@ for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
   await keepsAddress(t, server, port);
 });
 
-/**
- * The set-up of docs/running.md; a socket of the file system has no address that a header could
- * replace.
- */
+/** As in docs/running.md; a socket of the file system has no address to replace. */
 const BEFORE_PATH = {
   haproxy: (folder, port, path) => {
     const file = join(folder, 'haproxy.cfg');
@@ -277,11 +262,8 @@ const NOBODY = process.getuid?.() === 0 && spawnSync('id', ['-g', 'nobody']).sta
       writeFileSync(file, readFileSync(file, 'utf8').replace('user root;', `user nobody ${idOf('-gn')};`));
       return ['-p', own, '-c', file];
     });
-    const server = new WebSocketServer({ port });
-    t.teardown(() => server.close());
-    await once(server, 'listening');
-    const client = new wsClient(`ws://127.0.0.1:${proxy}`);
-    t.teardown(() => client.terminate());
+    const server = await startServer(t, { port });
+    const client = visitor(t, `ws://127.0.0.1:${proxy}`);
     const seen = await once(client, 'open').then(() => 'open', ({ message }) => message);
     client.terminate();
     server.close();

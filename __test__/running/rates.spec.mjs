@@ -2,22 +2,8 @@
 import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 
-import test from 'ava';
-
-import { connect, frame } from '../helpers/clients.mjs';
-import { WebSocketServer } from '../helpers/impl.mjs';
+import { WebSocketServer, catchUncaught, connect, connectRaw, everyWay, frame, openBy, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
-
-/** A raw client that is open, and its WebSocket. */
-async function open(t, server) {
-  const connected = once(server, 'connection');
-  const raw = await RawClient.connect(t, server.address().port);
-  await raw.send(upgradeRequest());
-  const [ws] = await connected;
-  await raw.until((text) => text.includes('\r\n\r\n'));
-  return { raw, ws };
-}
 
 /** The times at which `count` messages have come, in seconds from now on. */
 function arrivals(ws, count) {
@@ -28,177 +14,177 @@ function arrivals(ws, count) {
   });
 }
 
-for (const [way, start] of Object.entries(WAYS)) {
-  test.serial(`by way of ${way}: a handler that throws does not end what is read`, async (t) => {
-    const listeners = process.listeners('uncaughtException');
-    let thrown = 0;
-    process.removeAllListeners('uncaughtException');
-    process.on('uncaughtException', () => thrown++);
-    t.teardown(() => {
-      process.removeAllListeners('uncaughtException');
-      for (const listener of listeners) process.on('uncaughtException', listener);
+everyWay(test.serial, 'a handler that throws does not end what is read', async (t, start) => {
+  const thrown = catchUncaught(t);
+  const { client, ws } = await openBy(start, t, { messagesPerSecond: 10 });
+  let count = 0;
+  const held = new Promise((resolve) => {
+    ws.on('message', () => {
+      if (++count !== 11) return;
+      setImmediate(resolve);
+      throw new Error('of a handler');
     });
-    const server = await start(t, { messagesPerSecond: 10 });
-    const { client, ws } = await connect(t, server);
-    let count = 0;
-    const held = new Promise((resolve) => {
-      ws.on('message', () => {
-        if (++count !== 11) return;
-        setImmediate(resolve);
-        throw new Error('of a handler');
-      });
-    });
-    for (let i = 0; i < 11; i++) client.send('x');
-    await held;
-    client.send('x');
-    client.close(1000);
-    const [code] = await once(ws, 'close');
-    t.deepEqual([code, count, thrown], [1000, 12, 1]);
   });
+  for (let i = 0; i < 11; i++) client.send('x');
+  await held;
+  client.send('x');
+  client.close(1000);
+  const [code] = await once(ws, 'close');
+  t.deepEqual([code, count, thrown.length], [1000, 12, 1]);
+});
 
-  // A machine that is slow delivers later, never earlier.
-  test(`by way of ${way}: messagesPerSecond: a client that sends more is read later, and nothing is lost`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 100 });
-    for (const size of [1, 120]) {
-      const { raw, ws } = await open(t, server);
-      const arrived = arrivals(ws, 160);
-      raw.send(Buffer.concat(Array.from({ length: 160 }, () => frame(2, 'x'.repeat(size)))));
-      const times = await arrived;
-      for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
-    }
-    const { bytes, messages } = server.metrics().tooFast;
-    t.true(messages >= 2, `${messages}`);
-    t.is(bytes, 0);
-  });
-
-  for (const limits of [{ messagesPerSecond: 100 }, { bytesPerSecond: 700 }]) {
-    test(`by way of ${way}: ${Object.keys(limits)[0]}: what comes with the request is limited alike, and all of it read`, async (t) => {
-      const server = await start(t, limits);
-      const begun = performance.now();
-      const all = new Promise((resolve) => {
-        server.on('connection', (ws) => {
-          const times = [];
-          ws.on('message', () => times.push((performance.now() - begun) / 1000));
-          ws.on('close', (code) => resolve({ code, times }));
-        });
-      });
-      const raw = await RawClient.connect(t, server.address().port);
-      const messages = Array.from({ length: 160 }, () => frame(2, 'x'));
-      await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), ...messages, frame(8, Buffer.from([3, 232]))]));
-      const { code, times } = await all;
-      t.is(code, 1000);
-      t.is(times.length, 160);
-      for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
-    });
-  }
-
-  test(`by way of ${way}: bytesPerSecond: a client that sends more is read later, and nothing is lost`, async (t) => {
-    const server = await start(t, { bytesPerSecond: 100_000 });
-    const { client, ws } = await connect(t, server);
-    const arrived = arrivals(ws, 15);
-    // In one write: a client that stands still meanwhile would not be too fast.
-    client._socket.cork();
-    for (let i = 0; i < 15; i++) client.send(Buffer.alloc(10_000 - 8));
-    client._socket.uncork();
-    const times = await arrived;
-    for (const [index, time] of times.entries()) t.true(10_000 * (index + 1) <= 100_100 + 100_000 * time, `${index} after ${time} s`);
-    t.true(server.metrics().tooFast.bytes >= 1);
-  });
-
-  test(`by way of ${way}: limit: 'close': 1008 with a reason behind what was allowed`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 1000, limit: 'close' });
-    const { client, ws } = await connect(t, server);
-    const begun = performance.now();
-    let count = 0;
-    ws.on('message', () => count++);
-    const failed = once(ws, 'error');
-    const closed = once(client, 'close');
-    client.on('error', () => {});
-    const sending = setInterval(() => {
-      for (let i = 0; i < 2000; i++) client.send('x', () => {});
-    });
-    t.teardown(() => clearInterval(sending));
-    const [error] = await failed;
-    clearInterval(sending);
-    const seconds = (performance.now() - begun) / 1000;
-    t.is(error.code, 'WS_ERR_TOO_MANY_MESSAGES');
-    t.true(count >= 1000 && count <= 1001 + 1000 * seconds, `${count} after ${seconds} s`);
-    const [code, reason] = await closed;
-    t.deepEqual([code, String(reason)], [1008, 'Too many messages per second']);
-    t.deepEqual(server.metrics().tooFast, { messages: 1, bytes: 0 });
-    t.is(server.metrics().connections.failed.WS_ERR_TOO_MANY_MESSAGES, 1);
-  });
-
-  test(`by way of ${way}: compressed messages are limited alike`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 100, perMessageDeflate: { threshold: 0 } });
-    const { client, ws } = await connect(t, server, { perMessageDeflate: { threshold: 0 } });
-    t.not(client.extensions, '');
-    const arrived = arrivals(ws, 130);
-    for (let i = 0; i < 130; i++) client.send('x'.repeat(300));
+// A machine that is slow delivers later, never earlier.
+everyWay(test, 'messagesPerSecond: a client that sends more is read later, and nothing is lost', async (t, start) => {
+  const server = await start(t, { messagesPerSecond: 100 });
+  for (const size of [1, 120]) {
+    const { raw, ws } = await connectRaw(t, server);
+    const arrived = arrivals(ws, 160);
+    raw.send(Buffer.concat(Array.from({ length: 160 }, () => frame(2, 'x'.repeat(size)))));
     const times = await arrived;
     for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
-  });
-
-  // Bytes that are read when they may no longer be held back would come all at once, as the very
-  // flood that the limit prevents.
-  for (const end of ['the client ends its side', 'the client resets', 'close()', 'terminate()']) {
-    test(`by way of ${way}: ${end}: what is held back comes at its rate, and for closeTimeout at most`, async (t) => {
-      const server = await start(t, { messagesPerSecond: 10, closeTimeout: 400 });
-      const { raw, ws } = await open(t, server);
-      const [first, closed] = [once(ws, 'message'), once(ws, 'close')];
-      const begun = performance.now();
-      const times = [];
-      ws.on('message', () => times.push((performance.now() - begun) / 1000));
-      await raw.send(Buffer.concat(Array.from({ length: 3000 }, () => frame(2, 'x'))));
-      await first;
-      if (end === 'the client ends its side') raw.end();
-      else if (end === 'the client resets') raw.reset();
-      else ws[end.slice(0, -2)]();
-      t.is((await closed)[0], 1006);
-      for (const [index, time] of times.entries()) t.true(index + 1 <= 11 + 10 * time, `${index} after ${time} s`);
-    });
   }
+  const { bytes, messages } = server.metrics().tooFast;
+  t.true(messages >= 2, `${messages}`);
+  t.is(bytes, 0);
+});
 
-  // A timer that is left would keep the process alive for as long.
-  test.serial(`by way of ${way}: the peer ends its side, and the server closes: no timer is left`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 20, closeTimeout: 12_345 });
-    const { raw, ws } = await open(t, server);
-    const timers = [];
-    const hook = createHook({
-      init: (id, type, trigger, resource) => type === 'Timeout' && resource._idleTimeout === 12_345 && timers.push(resource),
-    }).enable();
-    t.teardown(() => hook.disable());
-    let count = 0;
-    ws.on('message', () => ++count === 25 && ws.close());
-    const closed = once(ws, 'close');
-    raw.send(Buffer.concat([...Array.from({ length: 30 }, () => frame(2, 'x')), frame(8, Buffer.from([3, 232]))]));
-    raw.end();
-    t.is((await closed)[0], 1000);
-    t.is(count, 30);
-    t.true(timers.every((timer) => timer._destroyed));
-  });
-
-  // A stream that is not read keeps what came before that end.
-  test(`by way of ${way}: the peer ends its side behind more than a stream is read of: nothing is lost`, async (t) => {
-    const server = await start(t, { messagesPerSecond: 400 });
-    const { raw, ws } = await open(t, server);
-    let count = 0;
-    ws.on('message', () => count++);
-    const closed = once(ws, 'close');
-    raw.send(Buffer.concat([...Array.from({ length: 1000 }, () => frame(2, Buffer.alloc(120))), frame(8, Buffer.from([3, 232]))]));
-    raw.end();
-    t.is((await closed)[0], 1000);
-    t.is(count, 1000);
-  });
-
-  test(`by way of ${way}: what is not limited costs nothing`, async (t) => {
-    const server = await start(t);
-    t.is(server._rates, null);
-    const { ws } = await connect(t, server);
-    t.falsy(ws._extra?.stream?.gate);
-    t.deepEqual(server.metrics().tooFast, { messages: 0, bytes: 0 });
+for (const limits of [{ messagesPerSecond: 100 }, { bytesPerSecond: 700 }]) {
+  everyWay(test, `${Object.keys(limits)[0]}: what comes with the request is limited alike, and all of it read`, async (t, start) => {
+    const server = await start(t, limits);
+    const begun = performance.now();
+    const all = new Promise((resolve) => {
+      server.on('connection', (ws) => {
+        const times = [];
+        ws.on('message', () => times.push((performance.now() - begun) / 1000));
+        ws.on('close', (code) => resolve({ code, times }));
+      });
+    });
+    const raw = await RawClient.connect(t, server.address().port);
+    const messages = Array.from({ length: 160 }, () => frame(2, 'x'));
+    await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), ...messages, frame(8, Buffer.from([3, 232]))]));
+    const { code, times } = await all;
+    t.is(code, 1000);
+    t.is(times.length, 160);
+    for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
   });
 }
+
+everyWay(test, 'bytesPerSecond: a client that sends more is read later, and nothing is lost', async (t, start) => {
+  const { client, server, ws } = await openBy(start, t, { bytesPerSecond: 100_000 });
+  const arrived = arrivals(ws, 15);
+  // In one write: a client that stands still meanwhile would not be too fast.
+  client._socket.cork();
+  for (let i = 0; i < 15; i++) client.send(Buffer.alloc(10_000 - 8));
+  client._socket.uncork();
+  const times = await arrived;
+  for (const [index, time] of times.entries()) t.true(10_000 * (index + 1) <= 100_100 + 100_000 * time, `${index} after ${time} s`);
+  t.true(server.metrics().tooFast.bytes >= 1);
+});
+
+everyWay(test, "limit: 'close': 1008 with a reason after what was allowed", async (t, start) => {
+  const { client, server, ws } = await openBy(start, t, { messagesPerSecond: 1000, limit: 'close' });
+  const begun = performance.now();
+  let count = 0;
+  ws.on('message', () => count++);
+  const failed = once(ws, 'error');
+  const closed = once(client, 'close');
+  client.on('error', () => {});
+  const sending = setInterval(() => {
+    for (let i = 0; i < 2000; i++) client.send('x', () => {});
+  });
+  t.teardown(() => clearInterval(sending));
+  const [error] = await failed;
+  clearInterval(sending);
+  const seconds = (performance.now() - begun) / 1000;
+  t.is(error.code, 'WS_ERR_TOO_MANY_MESSAGES');
+  t.true(count >= 1000 && count <= 1001 + 1000 * seconds, `${count} after ${seconds} s`);
+  const [code, reason] = await closed;
+  t.deepEqual([code, String(reason)], [1008, 'Too many messages per second']);
+  t.deepEqual(server.metrics().tooFast, { messages: 1, bytes: 0 });
+  t.is(server.metrics().connections.failed.WS_ERR_TOO_MANY_MESSAGES, 1);
+});
+
+everyWay(test, 'compressed messages are limited alike', async (t, start) => {
+  const server = await start(t, { messagesPerSecond: 100, perMessageDeflate: { threshold: 0 } });
+  const { client, ws } = await connect(t, server, { perMessageDeflate: { threshold: 0 } });
+  t.not(client.extensions, '');
+  const arrived = arrivals(ws, 130);
+  for (let i = 0; i < 130; i++) client.send('x'.repeat(300));
+  const times = await arrived;
+  for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
+});
+
+// Bytes that are read when they may no longer be held back would come all at once, as the very
+// flood that the limit prevents.
+for (const end of ['the client ends its side', 'the client resets', 'close()', 'terminate()']) {
+  everyWay(test, `${end}: what is held back comes at its rate, and for closeTimeout at most`, async (t, start) => {
+    const server = await start(t, { messagesPerSecond: 10, closeTimeout: 400 });
+    const { raw, ws } = await connectRaw(t, server);
+    const [first, closed] = [once(ws, 'message'), once(ws, 'close')];
+    const begun = performance.now();
+    const times = [];
+    ws.on('message', () => times.push((performance.now() - begun) / 1000));
+    await raw.send(Buffer.concat(Array.from({ length: 3000 }, () => frame(2, 'x'))));
+    await first;
+    if (end === 'the client ends its side') raw.end();
+    else if (end === 'the client resets') raw.reset();
+    else ws[end.slice(0, -2)]();
+    t.is((await closed)[0], 1006);
+    for (const [index, time] of times.entries()) t.true(index + 1 <= 11 + 10 * time, `${index} after ${time} s`);
+  });
+}
+
+everyWay(test, 'a paused client that has ended its side is not cut: its rate is not what holds it back', async (t, start) => {
+  const server = await start(t, { messagesPerSecond: 1, closeTimeout: 50 });
+  const { raw, ws } = await connectRaw(t, server);
+  const first = once(ws, 'message');
+  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+  await first;
+  ws.pause();
+  raw.end();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  t.is(ws.readyState, ws.OPEN);
+});
+
+// A timer that is left would keep the process alive for as long.
+everyWay(test.serial, 'the peer ends its side, and the server closes: no timer is left', async (t, start) => {
+  const server = await start(t, { messagesPerSecond: 20, closeTimeout: 12_345 });
+  const { raw, ws } = await connectRaw(t, server);
+  const timers = [];
+  const hook = createHook({
+    init: (id, type, trigger, resource) => type === 'Timeout' && resource._idleTimeout === 12_345 && timers.push(resource),
+  }).enable();
+  t.teardown(() => hook.disable());
+  let count = 0;
+  ws.on('message', () => ++count === 25 && ws.close());
+  const closed = once(ws, 'close');
+  raw.send(Buffer.concat([...Array.from({ length: 30 }, () => frame(2, 'x')), frame(8, Buffer.from([3, 232]))]));
+  raw.end();
+  t.is((await closed)[0], 1000);
+  t.is(count, 30);
+  t.true(timers.every((timer) => timer._destroyed));
+});
+
+// A stream that is not read keeps what came before that end.
+everyWay(test, 'the peer ends its side after more than a stream is read of: nothing is lost', async (t, start) => {
+  const server = await start(t, { messagesPerSecond: 400 });
+  const { raw, ws } = await connectRaw(t, server);
+  let count = 0;
+  ws.on('message', () => count++);
+  const closed = once(ws, 'close');
+  raw.send(Buffer.concat([...Array.from({ length: 1000 }, () => frame(2, Buffer.alloc(120))), frame(8, Buffer.from([3, 232]))]));
+  raw.end();
+  t.is((await closed)[0], 1000);
+  t.is(count, 1000);
+});
+
+everyWay(test, 'what is not limited costs nothing', async (t, start) => {
+  const server = await start(t);
+  t.is(server._rates, null);
+  const { ws } = await connect(t, server);
+  t.falsy(ws._extra?.stream?.gate);
+  t.deepEqual(server.metrics().tooFast, { messages: 0, bytes: 0 });
+});
 
 for (const [name, value, error, message] of [
   ['messagesPerSecond', '1', TypeError, /^options\.messagesPerSecond must be a number/],

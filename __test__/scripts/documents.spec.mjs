@@ -5,13 +5,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
 
-import test from 'ava';
-
 import { documents } from '../../scripts/documents.mjs';
-import { Child } from '../helpers/child.mjs';
-import { isReference } from '../helpers/impl.mjs';
-
-const ownOnly = isReference ? test.skip : test;
+import { Child, ownOnly, test } from '../helpers/index.mjs';
 
 /** The tests that check blocks of a language which are not files of examples/. */
 const CHECKED = {

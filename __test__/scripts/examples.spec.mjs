@@ -11,12 +11,7 @@ import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import test from 'ava';
-
-import { cert, key, otherCert, otherKey } from '../helpers/certificate.mjs';
-import { Child } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
+import { Child, cert, key, openVisitor, otherCert, otherKey, startServer, test, visitor, wsClient } from '../helpers/index.mjs';
 
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
@@ -24,35 +19,25 @@ const hasSignals = process.platform !== 'win32';
 /** Programs that run in the specs of their subjects. */
 const ELSEWHERE = ['drain.mjs', 'hand-over.mjs'];
 
-/** The check of each other program. */
-const CONVERSATIONS = {
-  'echo.mjs': async (t) => {
-    const { port } = await start(t, 'echo.mjs');
+/** The check of each program that is just started. */
+const STARTED = {
+  async 'echo.mjs'(t, { port }) {
     const client = await open(t, port);
     t.is(await ask(client, 'hello'), 'hello');
     t.deepEqual(await ask(client, Buffer.from([0, 255])), Buffer.from([0, 255]));
   },
-  'client.mjs': async (t) => {
-    const server = await startServer(t);
-    server.on('connection', (socket) => socket.on('message', (data) => socket.send(`${data}, client`)));
-    const child = run(t, 'client.mjs', [`ws://127.0.0.1:${server.address().port}`]);
-    t.like(await child.ended(), { code: 0, stdout: 'hello, client\n', stderr: '' });
-  },
-  'with-http.mjs': async (t) => {
-    const { port } = await start(t, 'with-http.mjs');
+  async 'with-http.mjs'(t, { port }) {
     t.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'hello\n');
     t.is(await greeting(t, port, {}, '/live'), 'welcome');
     t.is(await refusal(t, port, {}, '/'), 400);
   },
-  'prepared.mjs': async (t) => {
-    const { port } = await start(t, 'prepared.mjs');
+  async 'prepared.mjs'(t, { port }) {
     const clients = await Promise.all([open(t, port), open(t, port)]);
     // Both get a state that has both.
     const sees = (client) => new Promise((resolve) => client.on('message', (data) => JSON.parse(data).clients === 2 && resolve()));
     await t.notThrowsAsync(Promise.all(clients.map(sees)));
   },
-  'auth-session.mjs': async (t) => {
-    const { port } = await start(t, 'auth-session.mjs');
+  async 'auth-session.mjs'(t, { port }) {
     const answer = await fetch(`http://127.0.0.1:${port}/login?name=ada`, { method: 'POST' });
     const cookie = answer.headers.get('set-cookie').split(';')[0];
     const client = await open(t, port, { headers: { cookie: `other=1; ${cookie}` } });
@@ -64,34 +49,7 @@ const CONVERSATIONS = {
       t.is(await refusal(t, port, { headers: { cookie, origin } }), 401, origin);
     }
   },
-  'auth-jwt.mjs': async (t) => {
-    const { port } = await start(t, 'auth-jwt.mjs', { JWT_SECRET: SECRET });
-    const exp = Date.now() / 1000 + 600;
-    const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
-    t.is(await greeting(t, port, bearer(token({ sub: 'ada', exp }))), 'hello ada');
-    const offered = new wsClient(`ws://127.0.0.1:${port}`, ['token', token({ sub: 'bob', exp })]);
-    t.is((await once(offered, 'message'))[0].toString(), 'hello bob');
-    t.is(offered.protocol, 'token');
-    offered.terminate();
-    const bad = [token({ sub: 'eve', exp }, 'guessed'), token({ sub: 'eve', exp: 1 }), token({ sub: 'eve' }), 'nonsense', ''];
-    for (const each of bad) t.is(await refusal(t, port, bearer(each)), 401, each);
-    t.is(await refusal(t, port, bearer(token({ sub: 'eve', exp }, SECRET, { alg: 'none' }))), 401);
-    t.is(await refusal(t, port), 401);
-    await closesWith(t, port, 4001, () => bearer(token({ sub: 'ada', exp: Date.now() / 1000 + 0.5 })));
-  },
-  'heartbeat.mjs': async (t) => {
-    const { child, port } = await start(t, 'heartbeat.mjs', { PING_INTERVAL: '100' });
-    // An answer may be too late on a busy machine: the client then tries again.
-    for (let line = 1, heard = ''; heard !== 'alive'; line++) {
-      const client = await open(t, port);
-      client.pong();
-      heard = await child.line(line);
-    }
-    const silent = await open(t, port, { autoPong: false });
-    t.is((await once(silent, 'close'))[0], 1006);
-  },
-  'rooms.mjs': async (t) => {
-    const { port } = await start(t, 'rooms.mjs');
+  async 'rooms.mjs'(t, { port }) {
     const [first, second, outsider] = await Promise.all([1, 2, 3].map(() => open(t, port)));
     outsider.on('message', () => t.fail('the outsider got a message'));
     const message = { room: 'a', text: 'hello' };
@@ -109,12 +67,10 @@ const CONVERSATIONS = {
     t.is((await once(outsider, 'close'))[0], 1008);
     t.deepEqual(JSON.parse(await ask(first, JSON.stringify(message))), message);
   },
-  'resume.mjs': async (t) => {
-    const { port } = await start(t, 'resume.mjs');
+  async 'resume.mjs'(t, { port }) {
     t.regex(await (await fetch(`http://127.0.0.1:${port}/`)).text(), /since=/);
     const visit = async (path) => {
-      const client = new wsClient(`ws://127.0.0.1:${port}${path}`);
-      t.teardown(() => client.terminate());
+      const client = visitor(t, `ws://127.0.0.1:${port}${path}`);
       const heard = [];
       client.on('message', (data) => heard.push(JSON.parse(data)));
       await once(client, 'open');
@@ -145,6 +101,62 @@ const CONVERSATIONS = {
       t.deepEqual(await until(lost, 1), [{ id: `${epoch}:6`, missed: true }], since);
     }
   },
+  async 'paths.mjs'(t, { port }) {
+    const client = await open(t, port, {}, '/echo?x=1');
+    t.is(await ask(client, 'hello'), 'hello');
+    t.regex(await greeting(t, port, {}, '/time'), /^\d{4}-\d\d-\d\dT/);
+    t.is(await refusal(t, port, {}, '/'), 404);
+    t.is(await refusal(t, port, {}, '/constructor'), 404);
+  },
+  async 'behind-a-proxy.mjs'(t, { port }) {
+    const seen = {
+      '1.2.3.4': '1.2.3.4',
+      '6.6.6.6, 1.2.3.4': '1.2.3.4',
+      '1.2.3.4, 10.0.0.7': '1.2.3.4',
+      '2001:db8::1': '2001:db8::1',
+      'no address, <b>': '127.0.0.1',
+      '': '127.0.0.1',
+    };
+    for (const [header, address] of Object.entries(seen)) {
+      t.is(await greeting(t, port, { headers: { 'x-forwarded-for': header } }), `you are ${address}`);
+    }
+    t.is(await greeting(t, port), 'you are 127.0.0.1');
+  },
+};
+
+/** The check of each other program. */
+const CONVERSATIONS = {
+  'client.mjs': async (t) => {
+    const server = await startServer(t);
+    server.on('connection', (socket) => socket.on('message', (data) => socket.send(`${data}, client`)));
+    const child = run(t, 'client.mjs', [`ws://127.0.0.1:${server.address().port}`]);
+    t.like(await child.ended(), { code: 0, stdout: 'hello, client\n', stderr: '' });
+  },
+  'auth-jwt.mjs': async (t) => {
+    const { port } = await start(t, 'auth-jwt.mjs', { JWT_SECRET: SECRET });
+    const exp = Date.now() / 1000 + 600;
+    const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
+    t.is(await greeting(t, port, bearer(token({ sub: 'ada', exp }))), 'hello ada');
+    const offered = visitor(t, `ws://127.0.0.1:${port}`, ['token', token({ sub: 'bob', exp })]);
+    t.is((await once(offered, 'message'))[0].toString(), 'hello bob');
+    t.is(offered.protocol, 'token');
+    const bad = [token({ sub: 'eve', exp }, 'guessed'), token({ sub: 'eve', exp: 1 }), token({ sub: 'eve' }), 'nonsense', ''];
+    for (const each of bad) t.is(await refusal(t, port, bearer(each)), 401, each);
+    t.is(await refusal(t, port, bearer(token({ sub: 'eve', exp }, SECRET, { alg: 'none' }))), 401);
+    t.is(await refusal(t, port), 401);
+    await closesWith(t, port, 4001, () => bearer(token({ sub: 'ada', exp: Date.now() / 1000 + 0.5 })));
+  },
+  'heartbeat.mjs': async (t) => {
+    const { child, port } = await start(t, 'heartbeat.mjs', { PING_INTERVAL: '100' });
+    // An answer may be too late on a busy machine: the client then tries again.
+    for (let line = 1, heard = ''; heard !== 'alive'; line++) {
+      const client = await open(t, port);
+      client.pong();
+      heard = await child.line(line);
+    }
+    const silent = await open(t, port, { autoPong: false });
+    t.is((await once(silent, 'close'))[0], 1006);
+  },
   'shutdown.mjs': async (t) => {
     const { child, port } = await start(t, 'shutdown.mjs', { PATIENCE_MS: '200' });
     const [polite, deaf] = await Promise.all([open(t, port), open(t, port)]);
@@ -158,29 +170,6 @@ const CONVERSATIONS = {
     const [code, reason] = await goodbye;
     t.deepEqual([code, reason.toString()], [1001, 'restart']);
     t.like(await child.ended(), { code: 0, signal: null, stderr: '' });
-  },
-  'paths.mjs': async (t) => {
-    const { port } = await start(t, 'paths.mjs');
-    const client = await open(t, port, {}, '/echo?x=1');
-    t.is(await ask(client, 'hello'), 'hello');
-    t.regex(await greeting(t, port, {}, '/time'), /^\d{4}-\d\d-\d\dT/);
-    t.is(await refusal(t, port, {}, '/'), 404);
-    t.is(await refusal(t, port, {}, '/constructor'), 404);
-  },
-  'behind-a-proxy.mjs': async (t) => {
-    const { port } = await start(t, 'behind-a-proxy.mjs');
-    const seen = {
-      '1.2.3.4': '1.2.3.4',
-      '6.6.6.6, 1.2.3.4': '1.2.3.4',
-      '1.2.3.4, 10.0.0.7': '1.2.3.4',
-      '2001:db8::1': '2001:db8::1',
-      'no address, <b>': '127.0.0.1',
-      '': '127.0.0.1',
-    };
-    for (const [header, address] of Object.entries(seen)) {
-      t.is(await greeting(t, port, { headers: { 'x-forwarded-for': header } }), `you are ${address}`);
-    }
-    t.is(await greeting(t, port), 'you are 127.0.0.1');
   },
   'reconnect.mjs': async (t) => {
     const server = await startServer(t);
@@ -239,6 +228,7 @@ const CONVERSATIONS = {
   },
 };
 
+for (const [name, talk] of Object.entries(STARTED)) test(name, async (t) => talk(t, await start(t, name)));
 for (const [name, talk] of Object.entries(CONVERSATIONS)) test(name, talk);
 
 test('typescript.ts', async (t) => {
@@ -258,7 +248,7 @@ test('typescript.ts', async (t) => {
 
 test('every program is spoken to', (t) => {
   const programs = readdirSync(new URL('../../examples/', import.meta.url)).filter((name) => name.endsWith('.mjs'));
-  t.deepEqual(programs.sort(), [...ELSEWHERE, ...Object.keys(CONVERSATIONS)].sort());
+  t.deepEqual(programs.sort(), [...ELSEWHERE, ...Object.keys(STARTED), ...Object.keys(CONVERSATIONS)].sort());
 });
 
 function run(t, program, args = [], env = {}) {
@@ -272,18 +262,13 @@ async function start(t, program, env = {}, args = []) {
 }
 
 async function open(t, port, options = {}, path = '/') {
-  const client = new wsClient(`ws://127.0.0.1:${port}${path}`, options);
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
+  const client = await openVisitor(t, `ws://127.0.0.1:${port}${path}`, options);
   client.on('error', () => {});
   return client;
 }
 
-async function openSecure(t, port) {
-  const client = new wsClient(`wss://127.0.0.1:${port}`, { rejectUnauthorized: false });
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
-  return client;
+function openSecure(t, port) {
+  return openVisitor(t, `wss://127.0.0.1:${port}`, { rejectUnauthorized: false });
 }
 
 async function ask(client, message) {
@@ -295,8 +280,7 @@ async function ask(client, message) {
 
 /** The first message of a new connection. */
 async function greeting(t, port, options = {}, path = '/') {
-  const client = new wsClient(`ws://127.0.0.1:${port}${path}`, options);
-  t.teardown(() => client.terminate());
+  const client = visitor(t, `ws://127.0.0.1:${port}${path}`, options);
   const [data] = await once(client, 'message');
   return data.toString();
 }
@@ -310,10 +294,7 @@ async function refusal(t, port, options = {}, path = '/') {
   return response.statusCode;
 }
 
-/**
- * Until a connection opens in time and is closed with a code: a token
- * may have run out when it arrives.
- */
+/** Until a connection opens in time and is closed with a code: a token may have run out when it arrives. */
 async function closesWith(t, port, expected, options) {
   for (let code = 0; code !== expected; ) {
     const client = new wsClient(`ws://127.0.0.1:${port}`, options());

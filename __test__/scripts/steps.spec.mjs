@@ -1,5 +1,4 @@
-// The tests that `npm test` runs, the completeness of `npm test -- --all`, and the output before
-// the tests run.
+// The tests that `npm test` runs, with `--all` all of them, and the output before they run.
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,7 +49,7 @@ test('steps that are named are run, all of them', (t) => {
   t.throws(() => choose(['none']), { message: /^no such step: none \(there are rust, engine, / });
 });
 
-/** A clone in which all is installed and built, with nothing to run behind that. */
+/** A clone in which all is installed and built, with nothing to run after that. */
 function builtClone(t, declarations) {
   const clone = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
   t.teardown(() => rmSync(clone, { recursive: true }));

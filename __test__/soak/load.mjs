@@ -1,5 +1,4 @@
-// The clients of the soak, those of ws, in a process of their own: they connect, follow their
-// plans, and leave.
+// The clients of the soak, in a process of their own: they connect, follow plans, and leave.
 //
 //   load.mjs <ports as JSON> <connections>      until the parent says stop
 import { createRequire } from 'node:module';
@@ -57,8 +56,7 @@ function act(state) {
   } else if (isOver || state.step >= plan.steps) {
     return end(state);
   } else if (plan.stalls && state.step === plan.steps >> 1 && state.burstFrom === -1) {
-    // Only the server knows the number of the first message of the burst: the client derives it
-    // from the length.
+    // Only the server knows the number of the burst's first message: the length tells the client.
     state.burstFrom = 0;
     state.stalled = true;
     ws.send('!burst');

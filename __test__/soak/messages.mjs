@@ -1,5 +1,4 @@
-// The messages of both ends of the soak: each makes a message from its numbers, so every
-// byte that comes can be compared.
+// The messages of the soak, made from their numbers, so that every byte can be compared.
 import { randomNumbers } from '../helpers/random.mjs';
 
 const KIB = 1024;

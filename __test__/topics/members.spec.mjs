@@ -5,9 +5,7 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 
-import test from 'ava';
-
-import { implementation } from '../helpers/impl.mjs';
+import { implementation, listenFree, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
 const reference = require('ws');
@@ -170,10 +168,7 @@ const DIFFERENT = [
 const isListed = (where, state, member) =>
   DIFFERENT.some((entry) => entry.where.includes(where) && entry.state.test(state) && entry.members.includes(member));
 
-/**
- * The members whose outcomes differ and are not listed, or are
- * listed and do not, with both outcomes.
- */
+/** The members that differ and are not listed, or are listed and do not, with both outcomes. */
 async function compare([state, reach], where, expecting, acting) {
   const expected = await outcomes(expecting, reach);
   const actual = await outcomes(acting, reach);
@@ -183,9 +178,7 @@ async function compare([state, reach], where, expecting, acting) {
 }
 
 async function listen(t, server) {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
+  await listenFree(t, server);
   return server.address().port;
 }
 

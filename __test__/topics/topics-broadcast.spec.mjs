@@ -1,13 +1,10 @@
-// broadcast(): a message to all connections of a server, which are
-// members of a topic without a name.
+// broadcast(): a message to all connections of a server, members of a topic without a name.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { WebSocket, prepare } from '../../lib/index.mjs';
-import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, everyWay, heardBy, join, openRoom, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
 const { bytesSettled } = require('../../lib/reactor/crossing.js');
@@ -17,38 +14,36 @@ const outbox = require('../../lib/reactor/outbox.js');
 /** Bytes of the reactor's connection that no longer wait; a stream has none. */
 const settled = (ws) => (ws._extra?.stream ? ws._accepted : bytesSettled(ws));
 
-for (const way of Object.keys(TOPIC_WAYS)) {
-  test(`${way}: broadcast: one that opens later gets the next, and nobody sees a topic`, async (t) => {
-    const { server, all } = await openRoom(t, way, 2);
-    const [a, b] = all;
-    const events = [];
-    server.on('topic', (...args) => events.push(args.join(' ')));
-    a.ws.send(new Blob(['blob']));
-    t.is(server.broadcast('1'), 2);
-    a.ws.send('2');
-    t.is(server.broadcast('3'), 2);
-    t.true(a.ws.bufferedAmount > 0);
-    const c = await join(t, server);
-    t.is(server.broadcast('4', { except: [b.ws] }), 2);
-    t.deepEqual([[...server.topics()], a.ws.subscriptions, server.subscriberCount('')], [[], [], 0]);
-    a.ws.subscribe('');
-    t.is(server.publish('', '5'), 1);
-    const [heard, ...others] = await heardBy(a, b, c);
-    const isSent = (one) => typeof one !== 'string' || one === '2';
-    // What is published may pass a Blob, and what waits for it.
-    t.deepEqual(heard.filter(isSent), [Buffer.from('blob'), '2']);
-    t.deepEqual(heard.filter((one) => !isSent(one)), ['1', '3', '4', '5']);
-    t.deepEqual(others, [['1', '3'], ['4']]);
-    const closed = [a, b, c].map(({ ws }) => once(ws, 'close'));
-    for (const { ws } of [a, b, c]) ws.terminate();
-    t.is(server.broadcast('to nobody'), 0);
-    await Promise.all(closed);
-    const d = await join(t, server);
-    t.is(server.broadcast('again'), 1);
-    t.deepEqual(await heardBy(d), [['again']]);
-    t.deepEqual(events, [' created', ' empty']);
-  });
-}
+everyWay(test, 'broadcast: one that opens later gets the next, and nobody sees a topic', async (t, start, way) => {
+  const { server, all } = await openRoom(t, way, 2);
+  const [a, b] = all;
+  const events = [];
+  server.on('topic', (...args) => events.push(args.join(' ')));
+  a.ws.send(new Blob(['blob']));
+  t.is(server.broadcast('1'), 2);
+  a.ws.send('2');
+  t.is(server.broadcast('3'), 2);
+  t.true(a.ws.bufferedAmount > 0);
+  const c = await join(t, server);
+  t.is(server.broadcast('4', { except: [b.ws] }), 2);
+  t.deepEqual([[...server.topics()], a.ws.subscriptions, server.subscriberCount('')], [[], [], 0]);
+  a.ws.subscribe('');
+  t.is(server.publish('', '5'), 1);
+  const [heard, ...others] = await heardBy(a, b, c);
+  const isSent = (one) => typeof one !== 'string' || one === '2';
+  // What is published may pass a Blob, and what waits for it.
+  t.deepEqual(heard.filter(isSent), [Buffer.from('blob'), '2']);
+  t.deepEqual(heard.filter((one) => !isSent(one)), ['1', '3', '4', '5']);
+  t.deepEqual(others, [['1', '3'], ['4']]);
+  const closed = [a, b, c].map(({ ws }) => once(ws, 'close'));
+  for (const { ws } of [a, b, c]) ws.terminate();
+  t.is(server.broadcast('to nobody'), 0);
+  await Promise.all(closed);
+  const d = await join(t, server);
+  t.is(server.broadcast('again'), 1);
+  t.deepEqual(await heardBy(d), [['again']]);
+  t.deepEqual(events, [' created', ' empty']);
+}, TOPIC_WAYS);
 
 /** Bytes that wait, from which on `send()` returns false. */
 const MARK = 2 ** 20;
@@ -101,44 +96,40 @@ for (const [how, say] of Object.entries(SAID)) {
   }
 }
 
-for (const way of Object.keys(TOPIC_WAYS)) {
-  test(`${way}: without clientTracking the first broadcast reaches all, too`, async (t) => {
-    const { server, all } = await openRoom(t, way, 2, { clientTracking: false });
-    t.is(server.clients, undefined);
-    t.is(server.broadcast('first'), 2);
-    all.push(await join(t, server));
-    t.is(server.broadcast('second'), 3);
-    t.deepEqual(await heardBy(...all), [['first', 'second'], ['first', 'second'], ['second']]);
-    const closed = all.map(({ ws }) => once(ws, 'close'));
-    for (const { ws } of all) ws.terminate();
-    await Promise.all(closed);
-    t.is(server.broadcast('to nobody'), 0);
-    t.false(connections().some((ws) => all.some((one) => one.ws === ws)));
-  });
-}
+everyWay(test, 'without clientTracking the first broadcast reaches all, too', async (t, start, way) => {
+  const { server, all } = await openRoom(t, way, 2, { clientTracking: false });
+  t.is(server.clients, undefined);
+  t.is(server.broadcast('first'), 2);
+  all.push(await join(t, server));
+  t.is(server.broadcast('second'), 3);
+  t.deepEqual(await heardBy(...all), [['first', 'second'], ['first', 'second'], ['second']]);
+  const closed = all.map(({ ws }) => once(ws, 'close'));
+  for (const { ws } of all) ws.terminate();
+  await Promise.all(closed);
+  t.is(server.broadcast('to nobody'), 0);
+  t.false(connections().some((ws) => all.some((one) => one.ws === ws)));
+}, TOPIC_WAYS);
 
-for (const way of Object.keys(TOPIC_WAYS)) {
-  for (const clientTracking of [true, false]) {
-    test(`${way}: a broadcast reaches what a setSocket() of the program opens late, clientTracking ${clientTracking}`, async (t) => {
-      class Kept extends WebSocket {
-        setSocket(...args) {
-          this.begin = () => super.setSocket(...args);
-        }
+for (const clientTracking of [true, false]) {
+  everyWay(test, `a broadcast reaches what a setSocket() of the program opens late, clientTracking ${clientTracking}`, async (t, start, way) => {
+    class Kept extends WebSocket {
+      setSocket(...args) {
+        this.begin = () => super.setSocket(...args);
       }
-      const { server, all } = await openRoom(t, way, 2, { WebSocket: Kept, clientTracking });
-      const [early, late] = all;
-      early.ws.begin();
-      t.is(server.broadcast('first'), 1);
-      late.ws.on('open', () => t.is(server.broadcast('open'), 2));
-      late.ws.begin();
-      all.push(await join(t, server));
-      t.is(server.broadcast('two are open'), 2);
-      all[2].ws.begin();
-      t.is(server.broadcast('last'), 3);
-      t.deepEqual(await heardBy(...all), [['first', 'open', 'two are open', 'last'], ['open', 'two are open', 'last'], ['last']]);
-      for (const { ws } of all) ws.terminate();
-    });
-  }
+    }
+    const { server, all } = await openRoom(t, way, 2, { WebSocket: Kept, clientTracking });
+    const [early, late] = all;
+    early.ws.begin();
+    t.is(server.broadcast('first'), 1);
+    late.ws.on('open', () => t.is(server.broadcast('open'), 2));
+    late.ws.begin();
+    all.push(await join(t, server));
+    t.is(server.broadcast('two are open'), 2);
+    all[2].ws.begin();
+    t.is(server.broadcast('last'), 3);
+    t.deepEqual(await heardBy(...all), [['first', 'open', 'two are open', 'last'], ['open', 'two are open', 'last'], ['last']]);
+    for (const { ws } of all) ws.terminate();
+  }, TOPIC_WAYS);
 }
 
 test('clients that are no list: each broadcast throws, and the next one with a list reaches all', async (t) => {

@@ -1,7 +1,5 @@
 // The budget of all histories: the first server with one decides it for the process.
-import test from 'ava';
-
-import { openRoom } from '../helpers/topics.mjs';
+import { openRoom, test } from '../helpers/index.mjs';
 
 const REACTORS = Math.max(1, Number(process.env.REACTOR_WS_REACTORS ?? 1));
 /** The budget of each reactor, which has all histories. */

@@ -1,16 +1,12 @@
-// Topics: connections of every kind, arguments that are wrong, many names, and names that programs
-// use for themselves.
+// Topics: connections of every kind, wrong arguments, many names, and names of programs' own.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import test from 'ava';
-
 import { WebSocket } from '../../lib/index.mjs';
-import { Child } from '../helpers/child.mjs';
-import { heardBy, openRoom } from '../helpers/topics.mjs';
+import { Child, heardBy, openRoom, test } from '../helpers/index.mjs';
 
 const { batch } = createRequire(import.meta.url)('../../lib/reactor/batch.js');
 

@@ -1,11 +1,8 @@
 // History, positions, and subscribers that come back.
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { WebSocketServer, startServer } from '../helpers/impl.mjs';
-import { TOPIC_WAYS, heardBy, openRoom } from '../helpers/topics.mjs';
+import { TOPIC_WAYS, WebSocketServer, heardBy, openRoom, startServer, test } from '../helpers/index.mjs';
 
 const WAYS = Object.keys(TOPIC_WAYS);
 const subscribe = (ws, topic, options) => new Promise((resolve) => ws.subscribe(topic, options, resolve));
@@ -60,7 +57,7 @@ for (const way of WAYS) {
     t.deepEqual(history.messages.map(({ data, isBinary }) => (isBinary ? data : data.toString())), wanted);
   });
 
-  test(`${way}: what is replayed comes before what was sent behind the call, in order, also when it is compressed`, async (t) => {
+  test(`${way}: what is replayed comes before what was sent after the call, in order, also when it is compressed`, async (t) => {
     const { server, all } = await openRoom(t, way, 1, { perMessageDeflate: { threshold: 0 }, ...kept(100) });
     const [{ ws }] = all;
     const wanted = [];
@@ -97,8 +94,7 @@ for (const way of WAYS) {
     t.deepEqual(ws.topicCounts('room'), { dropped: 0, missed: 0 });
   });
 
-  // socket.io's redis-streams adapter replayed messages without their position,
-  // so the next resume repeated them.
+  // socket.io's redis-streams adapter replayed without positions: the next resume repeated them.
   test(`${way}: a stamp is in each message, live, replayed and prepared`, async (t) => {
     const stamp = { before: '{"id":"$epoch:$offset","n":$offset,"data":', after: '}' };
     const { server, all } = await openRoom(t, way, 2, { topicOptions: () => ({ history: 10, stamp }) });

@@ -1,12 +1,9 @@
-// Subscribers of topics while sends of their connection wait: for compression, for a Blob, or for
-// messages of the past.
+// Subscribers while sends of their connection wait: for compression, a Blob, or the past.
 import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
-import { heardBy, join, openRoom } from '../helpers/topics.mjs';
+import { catchUncaught, heardBy, join, openRoom, test } from '../helpers/index.mjs';
 
 const SIZE = 10_000;
 const LIMIT = 64 * 1024;
@@ -103,14 +100,12 @@ for (const way of ['port', 'stream']) {
       for (const { ws } of all) ws.send('a');
       server.publish('room', 'live');
       for (const { ws } of all) ws.send('b');
-      const listeners = process.rawListeners('uncaughtException');
-      process.removeAllListeners('uncaughtException');
+      catchUncaught(t);
       const uncaught = once(process, 'uncaughtException');
       // Behind the answer about the history.
       await server.history('room');
       ready.emit('ready');
       const [{ message: thrown }] = await uncaught;
-      for (const listener of listeners) process.on('uncaughtException', listener);
       t.is(thrown, 'mine');
       // What is published passes the Blob.
       const expected = ['past', 'live', 'blob', 'a', 'b'];

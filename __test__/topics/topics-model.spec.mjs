@@ -12,12 +12,8 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import { setTimeout, setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { startServer } from '../helpers/impl.mjs';
-import { randomNumbers } from '../helpers/random.mjs';
+import { listenFree, randomNumbers, startServer, test, wsClient } from '../helpers/index.mjs';
 import { Listener, Model, NAMES, SLOW_NAMES, TOPICS } from '../helpers/topics-model.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
@@ -79,9 +75,7 @@ class Program {
       const [owner, handle] = count++ % 2 === 0 ? [this.server, handleUpgrade] : [wrapped, wrapped.handleUpgrade];
       handle.call(owner, request, socket, head, (ws) => this.server.emit('connection', ws, request));
     });
-    behind.listen(0, '127.0.0.1');
-    await once(behind, 'listening');
-    t.teardown(() => behind.close());
+    await listenFree(t, behind);
     this.ports = [this.server.address().port, behind.address().port, behind.address().port];
     for (let n = 0; n < CONNECTIONS; n++) this.all.push(await this.connect());
     this.epochs = new Map();
@@ -160,8 +154,7 @@ class Program {
       this.subscribe(one, name, [undefined, 'oldest', Math.max(0, top - this.random(50)), top + 1][this.random(4)]);
     },
     unsubscribe: (one, name) => {
-      // One connection stays a member of all topics: drops in a topic without members are not
-      // reported.
+      // One connection stays a member of all topics: drops in topics without members go unreported.
       if (one !== this.all[0]) this.expect(one.ws.unsubscribe(name), this.model.unsubscribe(one, name), 'unsubscribe');
     },
     publish: (one, name) => this.publish(name, null),

@@ -2,20 +2,15 @@
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import test from 'ava';
-
 import { prepare } from '../../lib/index.mjs';
-import { heardBy, openRoom } from '../helpers/topics.mjs';
+import { heardBy, openRoom, test } from '../helpers/index.mjs';
 
 const WAYS = ['port', 'server', 'stream'];
 const SIZE = 64 * 1024;
 const LIMIT = 256 * 1024;
 const COUNT = 220;
 
-/**
- * A server with one topic, a member that reads, and one that does not
- * before `client._socket.resume()`.
- */
+/** A server with a topic, a member that reads, and one that waits for `client._socket.resume()`. */
 async function openStalled(t, way, settings) {
   // Each reactor has its share of the budget, and several of these tests run at once.
   const topicOptions = () => ({ limit: LIMIT, ...settings });
@@ -32,10 +27,7 @@ async function openStalled(t, way, settings) {
   return { server, live, stalled, dropped, gaps };
 }
 
-/**
- * Publishes numbered messages, more than the kernel takes, as fast as `live` reads; adds up their
- * receipts.
- */
+/** Publishes numbers, more than the kernel takes, as fast as `live` reads; adds up receipts. */
 async function publishMany(server, live, { count = COUNT, options = () => ({}), from = 0 } = {}) {
   const sum = { matched: 0, sent: 0, queued: 0, dropped: 0 };
   for (let n = from; n < from + count; n++) {

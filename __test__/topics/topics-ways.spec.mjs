@@ -2,12 +2,7 @@
 import { once } from 'node:events';
 import https from 'node:https';
 
-import test from 'ava';
-
-import { cert, key } from '../helpers/certificate.mjs';
-import { Child, MEASURED } from '../helpers/child.mjs';
-import { wsClient } from '../helpers/clients.mjs';
-import { heardBy, join, TOPIC_WAYS } from '../helpers/topics.mjs';
+import { Child, MEASURED, TOPIC_WAYS, cert, heardBy, join, key, listenFree, test, visitor } from '../helpers/index.mjs';
 
 /** Bytes that are kept by the child, and the most that all of its reactors may take for them. */
 const KEPT = 20 << 20;
@@ -19,12 +14,9 @@ async function startBoth(t, options) {
   const secure = https.createServer({ cert, key }).on('upgrade', (request, socket, head) => {
     server.handleUpgrade(request, socket, head, (ws) => server.emit('connection', ws, request));
   });
-  secure.listen(0, '127.0.0.1');
-  await once(secure, 'listening');
-  t.teardown(() => secure.close());
+  await listenFree(t, secure);
   const joinSecurely = async () => {
-    const client = new wsClient(`wss://localhost:${secure.address().port}`, { ca: cert, lookup: undefined });
-    t.teardown(() => client.terminate());
+    const client = visitor(t, `wss://localhost:${secure.address().port}`, { ca: cert, lookup: undefined });
     const heard = [];
     client.on('message', (data) => heard.push(String(data)));
     const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);

@@ -1,5 +1,4 @@
-//! Headers of the PROXY protocol: no panic, strict bounds, and the same answer however the bytes
-//! arrive.
+//! Headers of the PROXY protocol: no panic, bounds, and the same answer for any pieces.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -25,10 +25,7 @@ export async function openPage(t, browser, address) {
 
 /** Runs in the page. */
 function install() {
-  /**
-   * An open socket. `closed` has the fields of its 'close' event, `failed` is whether there was an
-   * 'error' event.
-   */
+  /** An open socket, with the fields of its 'close', and whether it `failed` with an 'error'. */
   window.openSocket = (address, protocols) => {
     const socket = new WebSocket(address, protocols);
     socket.binaryType = 'arraybuffer';

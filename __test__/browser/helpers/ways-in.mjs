@@ -6,9 +6,7 @@ import https from 'node:https';
 import { WebSocketServer } from '../../../lib/index.mjs';
 import { cert, key } from '../../helpers/certificate.mjs';
 
-/**
- * Each function starts to listen, and returns the WebSocketServer and the address of its sockets.
- */
+/** Each function listens, and returns the WebSocketServer and the address of its sockets. */
 export const WAYS_IN = {
   port: async (t, options) => {
     const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });

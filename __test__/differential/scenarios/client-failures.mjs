@@ -6,7 +6,7 @@ import { frame } from '../../helpers/clients.mjs';
 import { OWN_HOST } from '../../helpers/own-host.mjs';
 import { section } from '../scenario.mjs';
 import { outcome } from '../show.mjs';
-import { accept, cleanHead, connect } from './client.mjs';
+import { accept, accepting, cleanHead, connect, visit, withFrames } from './client.mjs';
 
 const s = section('client failures');
 export default s;
@@ -16,9 +16,7 @@ const BYE = Buffer.from('880203e8', 'hex');
 
 /** One handshake that this answer ends. */
 async function answered(c, answer, ...args) {
-  const port = await c.origin((head, peer) => peer.send(typeof answer === 'function' ? answer(head) : answer));
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}/`, ...args);
-  await closed;
+  const ws = await visit(c, args, (head, peer) => peer.send(typeof answer === 'function' ? answer(head) : answer), () => {}, '/');
   c.log('client', 'in the end', ws.readyState, ws.protocol, ws._socket === null, outcome(() => ws.terminate()));
 }
 
@@ -39,7 +37,7 @@ const cases = {
 };
 for (const [name, answer] of Object.entries(cases)) s.once(name, (c) => answered(c, answer, NO_DEFLATE));
 
-s.once('no subprotocol where some were offered', (c) => answered(c, (head) => accept(head), ['a', 'b'], NO_DEFLATE));
+s.once('no subprotocol where some were offered', (c) => answered(c, accept, ['a', 'b'], NO_DEFLATE));
 s.once('another subprotocol than those that were offered', (c) =>
   answered(c, (head) => accept(head, 'Sec-WebSocket-Protocol: c'), ['a', 'b'], NO_DEFLATE),
 );
@@ -82,41 +80,22 @@ s.once('nobody listens', async (c) => {
   await closed;
 });
 
-s.once('a host that does not exist', async (c) => {
-  const { closed } = connect(c, 'ws://no..host', NO_DEFLATE);
-  await closed;
-});
-
-s.once('the server ends instead of answering', async (c) => {
-  const port = await c.origin((head, peer) => peer.end());
-  const { closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-  await closed;
-});
-
-s.once('handshakeTimeout', async (c) => {
-  const port = await c.origin(() => {});
-  const { closed } = connect(c, `ws://127.0.0.1:${port}`, { ...NO_DEFLATE, handshakeTimeout: 30 });
-  await closed;
-});
+s.once('a host that does not exist', (c) => connect(c, 'ws://no..host', NO_DEFLATE).closed);
+s.once('the server ends instead of answering', (c) => visit(c, [NO_DEFLATE], (head, peer) => peer.end()));
+s.once('handshakeTimeout', (c) => visit(c, [{ ...NO_DEFLATE, handshakeTimeout: 30 }], () => {}));
 
 for (const method of ['close', 'terminate']) {
   s.once(`${method}() before the connection is open`, async (c) => {
-    const port = await c.origin(() => {});
-    const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-    c.log('client', outcome(() => ws[method]()), ws.readyState);
-    process.nextTick(() => c.log('client', 'tick', ws.readyState));
-    await closed;
+    const ws = await visit(c, [NO_DEFLATE], () => {}, (client) => {
+      c.log('client', outcome(() => client[method]()), client.readyState);
+      process.nextTick(() => c.log('client', 'tick', client.readyState));
+    });
     ws.send('x', (error) => c.log('callbacks', error));
     c.log('client', ws.bufferedAmount, outcome(() => ws.close()), outcome(() => ws.ping()), outcome(() => ws.pause()));
     await new Promise(setImmediate);
   });
 
-  s.once(`${method}() in the upgrade event`, async (c) => {
-    const port = await c.origin((head, peer) => peer.send(accept(head)));
-    const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-    ws.on('upgrade', () => ws[method]());
-    await closed;
-  });
+  s.once(`${method}() in the upgrade event`, (c) => visit(c, [NO_DEFLATE], accepting(), (ws) => ws.on('upgrade', () => ws[method]())));
 }
 
 s.once('the detached WebSocket has no handshake to abort', (c) => {
@@ -163,21 +142,14 @@ s.once('redirects: subprotocols and the version are sent again', (c) =>
   redirected(c, [to('/second')], { protocolVersion: 8, origin: 'https://o' }),
 );
 
-s.once('an agent and createConnection', async (c) => {
-  const port = await c.origin((head, peer) => peer.send(Buffer.concat([Buffer.from(accept(head)), BYE])));
+s.once('an agent and createConnection', (c) => {
   const createConnection = (options, ...rest) => {
     c.log('connection', typeof options, options.host, options.path, rest.length);
     return net.connect({ host: options.host, port: options.port });
   };
-  const { closed } = connect(c, `ws://127.0.0.1:${port}`, { ...NO_DEFLATE, createConnection });
-  await closed;
+  return visit(c, [{ ...NO_DEFLATE, createConnection }], withFrames(BYE));
 });
 
-s.once('messages in the packet of the answer come after open', async (c) => {
-  const message = Buffer.from('810161', 'hex');
-  await answered(c, (head) => Buffer.concat([Buffer.from(accept(head)), message, BYE]), NO_DEFLATE);
-});
-
-s.once('an error in the packet of the answer', async (c) => {
-  await answered(c, (head) => Buffer.concat([Buffer.from(accept(head)), frame(1, 'masked')]), NO_DEFLATE);
-});
+const MESSAGE = Buffer.from('810161', 'hex');
+s.once('messages in the packet of the answer come after open', (c) => visit(c, [NO_DEFLATE], withFrames(Buffer.concat([MESSAGE, BYE]))));
+s.once('an error in the packet of the answer', (c) => visit(c, [NO_DEFLATE], withFrames(frame(1, 'masked'))));

@@ -30,19 +30,32 @@ export function connect(c, address, ...args) {
   return { ws, closed: next(ws, 'close') };
 }
 
-/**
- * A client of an origin that answers with these lines behind the
- * accepted key; both ends then close.
- */
-async function session(c, args, lines, act = () => {}, frames = Buffer.alloc(0)) {
-  const port = await c.origin((head, peer) => {
-    c.log('origin', 'request', cleanHead(head));
-    peer.send(Buffer.concat([Buffer.from(accept(head, ...lines)), frames]));
-    act(peer);
-  });
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, ...args);
+/** A client of an origin, `act` on it, and its end. `args` are those of its constructor without the address. */
+export async function visit(c, args, origin, act = () => {}, path = '') {
+  const port = await c.origin(origin);
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}${path}`, ...args);
+  act(ws);
   await closed;
   return ws;
+}
+
+/** An origin that accepts, and then acts. */
+export const accepting = (act = () => {}) => async (head, peer) => {
+  await peer.send(accept(head));
+  await act(peer);
+};
+
+/** An origin that accepts, with these frames in the same packet. */
+export const withFrames = (frames, ...lines) => (head, peer) => peer.send(Buffer.concat([Buffer.from(accept(head, ...lines)), frames]));
+
+/** A request that is logged, and the end; `lines` are further ones of the answer. */
+function session(c, args, frames = BYE, lines = [], path = '') {
+  const answer = withFrames(frames, ...lines);
+  const origin = (head, peer) => {
+    c.log('origin', 'request', cleanHead(head));
+    answer(head, peer);
+  };
+  return visit(c, args, origin, () => {}, path);
 }
 
 const NO_DEFLATE = { perMessageDeflate: false };
@@ -69,43 +82,33 @@ s.once('new without arguments, and without new', (c) => {
   c.log('thrown', outcome(() => new c.WebSocket()), outcome(() => c.WebSocket('ws://a')).replace(/'?WebSocket'?/, ''));
 });
 
-s.once('the request', (c) => session(c, [NO_DEFLATE], [], () => {}, BYE));
+s.once('the request', (c) => session(c, [NO_DEFLATE]));
 s.once('the request: path, query and credentials', async (c) => {
   const port = await c.origin((head, peer) => {
     c.log('origin', 'request', cleanHead(head));
-    peer.send(Buffer.concat([Buffer.from(accept(head)), BYE]));
+    withFrames(BYE)(head, peer);
   });
   const { ws, closed } = connect(c, `ws://us%65r:p%40ss@127.0.0.1:${port}/path/x?a=b&c=%20`, NO_DEFLATE);
   c.log('client', ws.url);
   await closed;
 });
-s.once('the request: subprotocols, origin, headers, version 8', (c) =>
-  session(
-    c,
-    [['one', 'two'], { ...NO_DEFLATE, origin: 'https://o', headers: { 'X-Mine': '1', Cookie: 'a=b', Host: 'other' }, protocolVersion: 8 }],
-    ['Sec-WebSocket-Protocol: two'],
-    () => {},
-    BYE,
-  ),
-);
+s.once('the request: subprotocols, origin, headers, version 8', (c) => {
+  const options = { ...NO_DEFLATE, origin: 'https://o', headers: { 'X-Mine': '1', Cookie: 'a=b', Host: 'other' }, protocolVersion: 8 };
+  return session(c, [['one', 'two'], options], BYE, ['Sec-WebSocket-Protocol: two']);
+});
 s.once('the request: origin and auth', (c) =>
-  session(c, [undefined, { ...NO_DEFLATE, origin: 'https://o', auth: 'a:b', protocols: 'p' }], ['Sec-WebSocket-Protocol: p'], () => {}, BYE),
+  session(c, [undefined, { ...NO_DEFLATE, origin: 'https://o', auth: 'a:b', protocols: 'p' }], BYE, ['Sec-WebSocket-Protocol: p']),
 );
 s.once('the request: headers that are the handshake', (c) =>
-  session(c, [{ ...NO_DEFLATE, headers: { Upgrade: 'mine', connection: 'x', 'Sec-WebSocket-Version': 1 } }], [], () => {}, BYE),
+  session(c, [{ ...NO_DEFLATE, headers: { Upgrade: 'mine', connection: 'x', 'Sec-WebSocket-Version': 1 } }]),
 );
-s.once('the request: an offer of compression', (c) => session(c, [], [], () => {}, BYE));
-s.once('the request: offers with parameters', (c) =>
-  session(
-    c,
-    [{ perMessageDeflate: { serverNoContextTakeover: true, clientNoContextTakeover: true, serverMaxWindowBits: 10, clientMaxWindowBits: 11 } }],
-    [],
-    () => {},
-    BYE,
-  ),
-);
+s.once('the request: an offer of compression', (c) => session(c, []));
+s.once('the request: offers with parameters', (c) => {
+  const contexts = { serverNoContextTakeover: true, clientNoContextTakeover: true };
+  return session(c, [{ perMessageDeflate: { ...contexts, serverMaxWindowBits: 10, clientMaxWindowBits: 11 } }]);
+});
 s.once('a URL object, an http: URL', async (c) => {
-  const port = await c.origin((head, peer) => peer.send(Buffer.concat([Buffer.from(accept(head)), BYE])));
+  const port = await c.origin(withFrames(BYE));
   for (const address of [new URL(`ws://127.0.0.1:${port}/a`), `http://127.0.0.1:${port}/b`, new URL(`http://127.0.0.1:${port}`)]) {
     const { ws, closed } = connect(c, address, NO_DEFLATE);
     c.log('client', ws.url, String(address));
@@ -119,126 +122,103 @@ s.once('finishRequest', async (c) => {
     request.setHeader('X-Late', 'yes');
     setImmediate(() => request.end());
   };
-  await session(c, [{ ...NO_DEFLATE, finishRequest }], [], () => {}, BYE);
+  await session(c, [{ ...NO_DEFLATE, finishRequest }]);
 });
 
-s.once('fields and states from CONNECTING to CLOSED', async (c) => {
-  const port = await c.origin((head, peer) =>
-    peer.send(Buffer.concat([Buffer.from(accept(head, 'Sec-WebSocket-Protocol: p')), BYE])),
-  );
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}/x`, 'p', NO_DEFLATE);
-  const look = (where) =>
+s.once('fields and states from CONNECTING to CLOSED', (c) => {
+  const look = (ws, where) =>
     c.log('client', where, ws.readyState, ws.protocol, ws.extensions, ws.url, ws.bufferedAmount, ws._socket === null, ws._isServer);
-  look('new');
-  for (const event of ['upgrade', 'open', 'close']) ws.on(event, () => look(`in ${event}`));
-  c.log('client', ws.binaryType, ws.isPaused, ws.onopen);
-  await closed;
+  const watch = (ws) => {
+    look(ws, 'new');
+    for (const event of ['upgrade', 'open', 'close']) ws.on(event, () => look(ws, `in ${event}`));
+    c.log('client', ws.binaryType, ws.isPaused, ws.onopen);
+  };
+  return visit(c, ['p', NO_DEFLATE], withFrames(BYE, 'Sec-WebSocket-Protocol: p'), watch, '/x');
 });
 
-s.once('data before the connection is open', async (c) => {
-  const port = await c.origin((head, peer) => peer.send(Buffer.concat([Buffer.from(accept(head)), BYE])));
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-  for (const method of ['send', 'ping', 'pong']) c.log('client', outcome(() => ws[method]('x')));
-  c.log('client', outcome(() => ws.pause()), outcome(() => ws.resume()), ws.isPaused, ws.bufferedAmount);
-  await closed;
-});
+s.once('data before the connection is open', (c) =>
+  visit(c, [NO_DEFLATE], withFrames(BYE), (ws) => {
+    for (const method of ['send', 'ping', 'pong']) c.log('client', outcome(() => ws[method]('x')));
+    c.log('client', outcome(() => ws.pause()), outcome(() => ws.resume()), ws.isPaused, ws.bufferedAmount);
+  }),
+);
 
 s.once('messages of both directions', async (c) => {
-  const port = await c.origin(async (head, peer) => {
-    await peer.send(accept(head));
+  const origin = accepting(async (peer) => {
     await peer.send(Buffer.concat([unmasked(1, 'text'), unmasked(2, 'bytes'), unmasked(9, 'ping'), unmasked(10, 'pong')]));
     await peer.frames(5);
     c.log('origin', 'frames', unmaskedList(peer.body));
     await peer.send(BYE);
   });
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-  ws.on('open', () => {
-    ws.send('from the client');
-    ws.send(Buffer.from([1, 2, 3]), { fin: false });
-    ws.ping('p');
-    ws.send('end');
-  });
-  await closed;
+  await visit(c, [NO_DEFLATE], origin, (client) => client.on('open', () => {
+    client.send('from the client');
+    client.send(Buffer.from([1, 2, 3]), { fin: false });
+    client.ping('p');
+    client.send('end');
+  }));
 });
 
 s.once('the masks: generateMask, mask false, and data that stays as it is', async (c) => {
-  const port = await c.origin(async (head, peer) => {
-    await peer.send(accept(head));
+  const origin = accepting(async (peer) => {
     await peer.frames(4);
     c.log('origin', 'frames', peer.body);
     await peer.send(BYE);
   });
   let calls = 0;
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, {
-    ...NO_DEFLATE,
-    generateMask: (key) => { key.fill(++calls); },
-  });
+  const generateMask = (key) => { key.fill(++calls); };
   const data = Buffer.from('data of the user');
-  ws.on('open', () => {
+  await visit(c, [{ ...NO_DEFLATE, generateMask }], origin, (ws) => ws.on('open', () => {
     ws.send(data);
     ws.send('text');
     ws.send('unmasked', { mask: false });
     ws.ping('ping', true);
-  });
-  await closed;
+  }));
   c.log('client', data, calls);
 });
 
-s.once('close() by the client', async (c) => {
-  const port = await c.origin(async (head, peer) => {
-    await peer.send(accept(head));
+s.once('close() by the client', (c) => {
+  const origin = accepting(async (peer) => {
     await peer.frames(1);
     c.log('origin', 'frames', unmaskedList(peer.body));
     await peer.send(unmasked(8, '\x0f\xa0bye'));
   });
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-  ws.on('open', () => ws.close(4000, 'bye'));
-  await closed;
+  return visit(c, [NO_DEFLATE], origin, (ws) => ws.on('open', () => ws.close(4000, 'bye')));
 });
 
-s.once('a client waits for the server to end the connection', async (c) => {
-  const port = await c.origin(async (head, peer) => {
-    await peer.send(accept(head));
+s.once('a client waits for the server to end the connection', (c) =>
+  visit(c, [NO_DEFLATE], accepting(async (peer) => {
     await peer.send(BYE);
     await peer.frames(1);
     await peer.ended();
     c.log('origin', 'the client has ended');
-  });
-  const { closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-  await closed;
-});
+  })),
+);
 
-s.once('closeTimeout of a client', async (c) => {
-  const port = await c.origin((head, peer) => peer.send(accept(head)));
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, { ...NO_DEFLATE, closeTimeout: 30 });
-  ws.on('open', () => ws.close());
-  await closed;
-});
+s.once('closeTimeout of a client', (c) =>
+  visit(c, [{ ...NO_DEFLATE, closeTimeout: 30 }], accepting(), (ws) => ws.on('open', () => ws.close())),
+);
 
 s.once('masked frames, a reserved bit and others errors of a server', async (c) => {
   for (const bytes of [frame(1, 'masked'), Buffer.from('9100', 'hex'), Buffer.from('8300', 'hex'), CLOSE, Buffer.from('8101ff', 'hex')]) {
-    await session(c, [NO_DEFLATE], [], () => {}, bytes);
+    await session(c, [NO_DEFLATE], bytes);
   }
 });
 
-s.once('maxPayload of a client', (c) => session(c, [{ ...NO_DEFLATE, maxPayload: 3 }], [], () => {}, unmasked(1, 'four')));
+s.once('maxPayload of a client', (c) => session(c, [{ ...NO_DEFLATE, maxPayload: 3 }], unmasked(1, 'four')));
 
 s.once('allowSynchronousEvents false of a client', (c) =>
-  session(c, [{ ...NO_DEFLATE, allowSynchronousEvents: false }], [], () => {}, Buffer.concat([unmasked(1, 'a'), unmasked(1, 'b'), BYE])),
+  session(c, [{ ...NO_DEFLATE, allowSynchronousEvents: false }], Buffer.concat([unmasked(1, 'a'), unmasked(1, 'b'), BYE])),
 );
 
-s.once('the server just ends', (c) => session(c, [NO_DEFLATE], [], (peer) => peer.end()));
-s.once('the server resets', (c) => session(c, [NO_DEFLATE], [], (peer) => peer.bytes(1).then(() => {}) && setImmediate(() => peer.reset())));
+s.once('the server just ends', (c) => visit(c, [NO_DEFLATE], accepting((peer) => peer.end())));
+s.once('the server resets', (c) => visit(c, [NO_DEFLATE], accepting((peer) => setImmediate(() => peer.reset()))));
 
-s.once('terminate() of an open client', async (c) => {
-  const port = await c.origin((head, peer) => peer.send(accept(head)));
-  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
-  ws.on('open', () => {
+s.once('terminate() of an open client', (c) =>
+  visit(c, [NO_DEFLATE], accepting(), (ws) => ws.on('open', () => {
     ws.terminate();
     c.log('client', ws.readyState);
-  });
-  await closed;
-});
+  })),
+);
 
 s.once('a client and a server of the same implementation', async (c) => {
   const { wss, port } = await c.listen();

@@ -16,66 +16,36 @@ function shown(event, ws) {
   return [Object.getPrototypeOf(event).constructor.name, fields, event.target === ws, event instanceof Event];
 }
 
-s.all('message, close: what the events show', (c) =>
-  c.session(
-    {},
-    ({ ws, peer }) => {
-      for (const type of ['open', 'message', 'close', 'error']) ws.addEventListener(type, (event) => c.log('events', type, shown(event, ws)));
-      return peer.send(Buffer.concat([frame(1, 'text'), frame(2, 'bytes'), CLOSE]));
-    },
-    QUIET,
-  ),
-);
+s.session('message, close: what the events show', ({ c, ws, peer }) => {
+  for (const type of ['open', 'message', 'close', 'error']) ws.addEventListener(type, (event) => c.log('events', type, shown(event, ws)));
+  return peer.send(Buffer.concat([frame(1, 'text'), frame(2, 'bytes'), CLOSE]));
+}, {}, QUIET);
 
-s.all('error and an unclean close: what the events show', (c) =>
-  c.session(
-    {},
-    ({ ws, peer }) => {
-      for (const type of ['close', 'error']) ws.addEventListener(type, (event) => c.log('events', type, shown(event, ws)));
-      return peer.send(['8380 00000000']);
-    },
-    QUIET,
-  ),
-);
+s.session('error and an unclean close: what the events show', ({ c, ws, peer }) => {
+  for (const type of ['close', 'error']) ws.addEventListener(type, (event) => c.log('events', type, shown(event, ws)));
+  return peer.send(['8380 00000000']);
+}, {}, QUIET);
 
-s.all('message in other binary types', (c) =>
-  c.session(
-    {},
-    ({ ws, peer }) => {
-      ws.binaryType = 'arraybuffer';
-      ws.onmessage = ({ data }) => c.log('events', data);
-      return peer.send(Buffer.concat([frame(2, 'bytes'), frame(1, 'text'), frame(1), CLOSE]));
-    },
-    QUIET,
-  ),
-);
+s.session('message in other binary types', ({ c, ws, peer }) => {
+  ws.binaryType = 'arraybuffer';
+  ws.onmessage = ({ data }) => c.log('events', data);
+  return peer.send(Buffer.concat([frame(2, 'bytes'), frame(1, 'text'), frame(1), CLOSE]));
+}, {}, QUIET);
 
-s.all('wasClean where only one side has closed', (c) =>
-  c.session(
-    {},
-    ({ ws, peer }) => {
-      ws.onclose = ({ code, reason, wasClean }) => c.log('events', code, reason, wasClean);
-      ws.close(1000);
-      return peer.frames(1).then(() => peer.end());
-    },
-    QUIET,
-  ),
-);
+s.session('wasClean where only one side has closed', ({ c, ws, peer }) => {
+  ws.onclose = ({ code, reason, wasClean }) => c.log('events', code, reason, wasClean);
+  ws.close(1000);
+  return peer.frames(1).then(() => peer.end());
+}, {}, QUIET);
 
-s.all('once, objects with handleEvent, this', (c) =>
-  c.session(
-    {},
-    ({ ws, peer }) => {
-      const object = { handleEvent(event) { c.log('events', 'object', event.data, this === object); } };
-      ws.addEventListener('message', object);
-      ws.addEventListener('message', function listener({ data }) { c.log('events', 'function', data, this === ws); });
-      ws.addEventListener('message', ({ data }) => c.log('events', 'once', data), { once: true });
-      ws.onmessage = function listener({ data }) { c.log('events', 'attribute', data, this === ws); };
-      return peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), CLOSE]));
-    },
-    QUIET,
-  ),
-);
+s.session('once, objects with handleEvent, this', ({ c, ws, peer }) => {
+  const object = { handleEvent(event) { c.log('events', 'object', event.data, this === object); } };
+  ws.addEventListener('message', object);
+  ws.addEventListener('message', function listener({ data }) { c.log('events', 'function', data, this === ws); });
+  ws.addEventListener('message', ({ data }) => c.log('events', 'once', data), { once: true });
+  ws.onmessage = function listener({ data }) { c.log('events', 'attribute', data, this === ws); };
+  return peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), CLOSE]));
+}, {}, QUIET);
 
 s.once('on*: get, set, replace, remove', (c) => {
   const ws = new c.WebSocket(null, undefined, {});

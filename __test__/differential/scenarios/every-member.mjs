@@ -35,7 +35,11 @@ const isOwn = {
   on: ([event]) => event === 'close',
 };
 
-const plain = (value) => (typeof value !== 'object' || value === null || Buffer.isBuffer(value) || value instanceof Error ? value : 'object');
+/** The options that a client hands to `setSocket`: ours hands on all that it has. */
+const isOfClient = (value) => 'maxRedirects' in value || 'generateMask' in value;
+const isPlain = (value) => Object.getPrototypeOf(value) === Object.prototype && !isOfClient(value);
+const isShown = (value) => value === null || Buffer.isBuffer(value) || isPlain(value);
+const plain = (value) => (typeof value !== 'object' || value instanceof Error || isShown(value) ? value : 'object');
 
 /** Wraps methods so that they log their arguments, each in a lane of its own. */
 function watch(c, who, target, names) {
@@ -62,6 +66,9 @@ const acts = {
     await peer.send(CLOSE);
     peer.end();
   },
+  'a peer that just ends': async ({ peer }) => {
+    peer.end();
+  },
   'its own close': async ({ ws, peer }) => {
     ws.close(1001, 'bye');
     await peer.frames(1);
@@ -79,9 +86,7 @@ const acts = {
   },
 };
 
-/**
- * A server with watched members in a style, which then goes through everything that a server does.
- */
+/** A server with watched members in a style, which does everything that a server does. */
 async function visit(c, style) {
   if (style === 'of a subclass') {
     c.WebSocketServer = class extends c.WebSocketServer {};
@@ -122,9 +127,7 @@ for (const style of ['of a subclass', 'of the instance', 'of the prototype']) {
   }
 }
 
-/**
- * A subclass with instances that have another value under each public name that ws does not have.
- */
+/** A subclass whose instances have another value under each public name that ws does not have. */
 function filled(Class, own, theirs) {
   const names = Object.getOwnPropertyNames(own.prototype).filter((name) => !name.startsWith('_') && !(name in theirs.prototype));
   return class extends Class {

@@ -60,16 +60,12 @@ s.all('in a close handler', async (c) => {
   c.log('server', ws.readyState, wss.clients.size);
 });
 
-s.all('in the callback of send()', async (c) => {
-  const { ws, peer, closed } = await c.open();
+s.session('in the callback of send()', async ({ c, ws, peer }) => {
   const uncaught = c.uncaught();
   ws.send('a', () => fail('callback'));
-  const called = new Promise((resolve) => {
-    ws.send('b', resolve);
-  });
+  const called = new Promise((resolve) => ws.send('b', resolve));
   await Promise.all([uncaught, called, peer.frames(2)]);
   peer.send(CLOSE);
-  await Promise.all([closed, peer.closed()]);
 });
 
 s.all('in a handler of an on* attribute', async (c) => {
@@ -95,9 +91,7 @@ s.all('in the connection handler: the connection is open', async (c) => {
   await peer.upgraded();
   c.log('peer', peer.head);
   c.log('server', ws.readyState, wss.clients.size);
-  const closed = new Promise((resolve) => {
-    ws.on('close', resolve);
-  });
+  const closed = new Promise((resolve) => ws.on('close', resolve));
   await peer.send(Buffer.concat([frame(1, 'a'), CLOSE]));
   await Promise.all([closed, peer.closed()]);
 });

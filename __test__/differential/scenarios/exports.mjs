@@ -56,6 +56,7 @@ s.once('accessors and methods of WebSocket', (c) => {
 s.once('methods of WebSocketServer', (c) => {
   const { prototype } = c.impl.WebSocketServer;
   for (const name of ['address', 'close', 'shouldHandle', 'handleUpgrade', 'completeUpgrade']) c.log('module', typeof prototype[name], prototype[name].length);
+  c.log('module', Object.keys(prototype));
 });
 
 s.once('readonly properties that are assigned', (c) => {
@@ -134,9 +135,7 @@ s.once('PerMessageDeflate: compress and decompress', async (c) => {
     return one;
   });
   const call = (one, method, data, fin = true) =>
-    new Promise((resolve) => {
-      one[method](data, fin, (error, result) => resolve(error ?? result));
-    });
+    new Promise((resolve) => one[method](data, fin, (error, result) => resolve(error ?? result)));
   for (const text of ['hello hello hello', 'hello hello hello', '']) {
     const compressed = await call(both[0], 'compress', Buffer.from(text));
     c.log('deflate', compressed, await call(both[1], 'decompress', compressed));
@@ -145,7 +144,9 @@ s.once('PerMessageDeflate: compress and decompress', async (c) => {
   const small = new PerMessageDeflate({ isServer: true, maxPayload: 10 });
   small.accept(extension.parse('permessage-deflate')['permessage-deflate']);
   c.log('deflate', await call(small, 'decompress', await call(both[0], 'compress', Buffer.alloc(100))));
+  const unfinished = call(both[0], 'compress', Buffer.from('x'));
   for (const one of [...both, small]) one.cleanup();
+  c.log('deflate', await unfinished);
 });
 
 s.once('createWebSocketStream makes a Duplex', (c) => {

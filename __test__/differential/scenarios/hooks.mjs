@@ -26,24 +26,25 @@ async function ask(c, options, fields = {}, prepare = () => {}) {
 
 const infoOf = ({ origin, secure, req }) => [origin, secure, req.url, Object.keys(req.headers)];
 
-s.all('verifyClient: what it gets', (c) =>
-  ask(
-    c,
-    { verifyClient: (...args) => { c.log('verify', args.length, infoOf(args[0]), Object.keys(args[0])); return true; } },
-    { Origin: 'https://a.example', 'Sec-WebSocket-Origin': 'https://b.example' },
-  ),
-);
+/** The same over all ways; functions get the context, too. */
+const asks = (title, options, fields, prepare = () => {}) => s.all(title, (c) => ask(c, options(c), fields, (wss) => prepare(wss, c)));
+const prepared = (title, fields, prepare) => asks(title, () => ({}), fields, prepare);
+const verified = (title, verify, fields) => asks(title, (c) => ({ verifyClient: verify(c) }), fields);
 
-s.all('verifyClient: the origin of version 8', (c) =>
-  ask(
-    c,
-    { verifyClient: ({ origin }) => { c.log('verify', origin); return true; } },
-    { Origin: 'https://a.example', 'Sec-WebSocket-Origin': 'https://b.example', 'Sec-WebSocket-Version': '8' },
-  ),
-);
+const ORIGINS = { Origin: 'https://a.example', 'Sec-WebSocket-Origin': 'https://b.example' };
+const OFFER = { 'Sec-WebSocket-Protocol': 'a, b' };
+
+verified('verifyClient: what it gets', (c) => (...args) => {
+  c.log('verify', args.length, infoOf(args[0]), Object.keys(args[0]));
+  return true;
+}, ORIGINS);
+verified('verifyClient: the origin of version 8', (c) => ({ origin }) => {
+  c.log('verify', origin);
+  return true;
+}, { ...ORIGINS, 'Sec-WebSocket-Version': '8' });
 
 for (const [name, value] of Object.entries({ false: false, undefined, 'a truthy string': 'yes', 0: 0, 'a promise': Promise.resolve(false) })) {
-  s.all(`verifyClient returns ${name}`, (c) => ask(c, { verifyClient: () => value }));
+  verified(`verifyClient returns ${name}`, () => () => value);
 }
 
 const verdicts = {
@@ -57,36 +58,30 @@ const verdicts = {
   'true with a code': [true, 404, 'ignored'],
 };
 for (const [name, args] of Object.entries(verdicts)) {
-  s.all(`verifyClient calls back at once: ${name}`, (c) => ask(c, { verifyClient: (info, done) => done(...args) }));
+  verified(`verifyClient calls back at once: ${name}`, () => (info, done) => done(...args));
 }
-s.all('verifyClient calls back later', (c) => ask(c, { verifyClient: (info, done) => setImmediate(done, true) }));
-s.all('verifyClient refuses later', (c) => ask(c, { verifyClient: (info, done) => setImmediate(done, false, 418) }));
-s.all('verifyClient refuses, and then calls back again', (c) =>
-  ask(c, {
-    verifyClient: (info, done) => {
-      done(false, 403);
-      c.log('verify', outcome(() => done(true)), outcome(() => done(false)), info.req.socket.writable);
-    },
-  }),
-);
-s.all('verifyClient calls back twice with true', (c) =>
-  ask(c, {
-    verifyClient: (info, done) => {
-      done(true);
-      c.log('verify', outcome(() => done(true)));
-    },
-  }),
-);
-s.all('verifyClient with three parameters is synchronous', (c) =>
-  ask(c, { verifyClient: (info, done, more) => { c.log('verify', done, more); return true; } }),
-);
-s.all('verifyClient is called with the options as this', (c) =>
-  ask(c, { verifyClient() { c.log('verify', typeof this.verifyClient, this.clientTracking); return true; } }),
-);
-
-s.all('verifyClient destroys the socket', (c) =>
-  ask(c, { verifyClient: ({ req }) => { req.socket.destroy(); return true; } }),
-);
+verified('verifyClient calls back later', () => (info, done) => setImmediate(done, true));
+verified('verifyClient refuses later', () => (info, done) => setImmediate(done, false, 418));
+verified('verifyClient refuses, and then calls back again', (c) => (info, done) => {
+  done(false, 403);
+  c.log('verify', outcome(() => done(true)), outcome(() => done(false)), info.req.socket.writable);
+});
+verified('verifyClient calls back twice with true', (c) => (info, done) => {
+  done(true);
+  c.log('verify', outcome(() => done(true)));
+});
+verified('verifyClient with three parameters is synchronous', (c) => (info, done, more) => {
+  c.log('verify', done, more);
+  return true;
+});
+verified('verifyClient is called with the options as this', (c) => function () {
+  c.log('verify', typeof this.verifyClient, this.clientTracking);
+  return true;
+});
+verified('verifyClient destroys the socket', () => ({ req }) => {
+  req.socket.destroy();
+  return true;
+});
 
 s.all('verifyClient calls back when the client has gone', async (c) => {
   let verdict;
@@ -98,9 +93,7 @@ s.all('verifyClient calls back when the client has gone', async (c) => {
   const peer = await c.peer(port);
   await peer.upgrade();
   const [socket, done] = await asked;
-  const gone = new Promise((resolve) => {
-    socket.on('close', resolve);
-  });
+  const gone = new Promise((resolve) => socket.on('close', resolve));
   socket.resume?.();
   peer.reset();
   await gone;
@@ -115,46 +108,33 @@ s.all('verifyClient calls back after close() of the server', async (c) => {
   });
 });
 
-s.all('handleProtocols: what it gets and what it chooses', (c) =>
-  ask(
-    c,
-    { handleProtocols: (...args) => { c.log('handle', args.length, args[0], args[1].url); return 'b'; } },
-    { 'Sec-WebSocket-Protocol': 'a, b', line: 'GET /x HTTP/1.1' },
-  ),
-);
+const chosen = (title, handle, fields = OFFER) => asks(title, (c) => ({ handleProtocols: handle(c) }), fields);
+chosen('handleProtocols: what it gets and what it chooses', (c) => (...args) => {
+  c.log('handle', args.length, args[0], args[1].url);
+  return 'b';
+}, { ...OFFER, line: 'GET /x HTTP/1.1' });
 for (const [name, value] of Object.entries({ false: false, undefined, 'the empty string': '', 'one that was not offered': 'other', 'a number': 7 })) {
-  s.all(`handleProtocols returns ${name}`, (c) =>
-    ask(c, { handleProtocols: () => value }, { 'Sec-WebSocket-Protocol': 'a, b' }),
-  );
+  chosen(`handleProtocols returns ${name}`, () => () => value);
 }
-s.all('handleProtocols is not called without an offer', (c) =>
-  ask(c, { handleProtocols: () => { c.log('handle', 'called'); return 'x'; } }),
-);
-s.all('handleProtocols may be assigned later', (c) =>
-  ask(c, {}, { 'Sec-WebSocket-Protocol': 'a, b' }, (wss) => {
-    wss.options.handleProtocols = () => 'b';
-  }),
-);
+chosen('handleProtocols is not called without an offer', (c) => () => {
+  c.log('handle', 'called');
+  return 'x';
+}, {});
+prepared('handleProtocols may be assigned later', OFFER, (wss) => {
+  wss.options.handleProtocols = () => 'b';
+});
 
-s.all("'headers': the lines, and changes to them", (c) =>
-  ask(c, {}, { 'Sec-WebSocket-Protocol': 'p' }, (wss) => {
-    wss.on('headers', (lines, request) => {
-      c.log('headers', lines, request.url);
-      lines.push('Set-Cookie: a=1');
-      lines.splice(1, 0, 'X-First: 1');
-    });
-    wss.on('headers', (lines) => c.log('headers', lines.length));
-  }),
-);
-s.all("'headers' comes before connection and once()", (c) =>
-  ask(c, {}, {}, (wss) => {
-    wss.once('headers', () => c.log('server', 'headers'));
-  }),
-);
-s.all("'headers' is not emitted for a refusal", (c) =>
-  ask(c, { verifyClient: () => false }, {}, (wss) => {
-    wss.on('headers', () => c.log('server', 'headers'));
-  }),
+prepared("'headers': the lines, and changes to them", { 'Sec-WebSocket-Protocol': 'p' }, (wss, c) => {
+  wss.on('headers', (lines, request) => {
+    c.log('headers', lines, request.url);
+    lines.push('Set-Cookie: a=1');
+    lines.splice(1, 0, 'X-First: 1');
+  });
+  wss.on('headers', (lines) => c.log('headers', lines.length));
+});
+prepared("'headers' comes before connection and once()", {}, (wss, c) => wss.once('headers', () => c.log('server', 'headers')));
+asks("'headers' is not emitted for a refusal", () => ({ verifyClient: () => false }), {}, (wss, c) =>
+  wss.on('headers', () => c.log('server', 'headers')),
 );
 
 const invalid = {
@@ -165,32 +145,28 @@ const invalid = {
   subprotocols: { 'Sec-WebSocket-Protocol': ',' },
 };
 for (const [name, fields] of Object.entries(invalid)) {
-  s.all(`'wsClientError': ${name}`, (c) =>
-    ask(c, {}, fields, (wss) => {
-      wss.on('wsClientError', (error, socket, request) => {
-        c.log('server', 'wsClientError', error, request.method, request.url, socket === request.socket || c.way === 'stream');
-        socket.end('HTTP/1.1 418 Mine\r\n\r\nbody');
-      });
-    }),
-  );
+  prepared(`'wsClientError': ${name}`, fields, (wss, c) => {
+    wss.on('wsClientError', (error, socket, request) => {
+      c.log('server', 'wsClientError', error, request.method, request.url, socket === request.socket || c.way === 'stream');
+      socket.end('HTTP/1.1 418 Mine\r\n\r\nbody');
+    });
+  });
 }
 s.all("'wsClientError' is not emitted for the path and for verifyClient", async (c) => {
   const prepare = (wss) => wss.on('wsClientError', () => c.log('server', 'wsClientError'));
   await ask(c, { path: '/a' }, {}, prepare);
   await ask(c, { verifyClient: () => false }, {}, prepare);
 });
-s.all("'wsClientError': the listener destroys the socket", (c) =>
-  ask(c, {}, { Upgrade: 'x' }, (wss) => wss.on('wsClientError', (error, socket) => socket.destroy())),
+prepared("'wsClientError': the listener destroys the socket", { Upgrade: 'x' }, (wss) =>
+  wss.on('wsClientError', (error, socket) => socket.destroy()),
 );
 
-s.all('shouldHandle assigned on the server', (c) =>
-  ask(c, {}, { line: 'GET /no HTTP/1.1' }, (wss) => {
-    wss.shouldHandle = (request) => {
-      c.log('should', request.url);
-      return request.url === '/yes';
-    };
-  }),
-);
+prepared('shouldHandle assigned on the server', { line: 'GET /no HTTP/1.1' }, (wss, c) => {
+  wss.shouldHandle = (request) => {
+    c.log('should', request.url);
+    return request.url === '/yes';
+  };
+});
 s.all('shouldHandle of a subclass', async (c) => {
   const { WebSocketServer } = c;
   c.WebSocketServer = class extends WebSocketServer {
@@ -205,11 +181,9 @@ s.all('shouldHandle called by hand', async (c) => {
   const { wss } = await c.listen({ path: '/a' });
   for (const url of ['/a', '/a?b', '/b', '/', '/a/b', '?', '']) c.log('should', url, wss.shouldHandle({ url }));
 });
-s.all('the path may be assigned later', (c) =>
-  ask(c, { path: '/a' }, { line: 'GET /b HTTP/1.1' }, (wss) => {
-    wss.options.path = '/b';
-  }),
-);
+asks('the path may be assigned later', () => ({ path: '/a' }), { line: 'GET /b HTTP/1.1' }, (wss) => {
+  wss.options.path = '/b';
+});
 
 s.all('the class of the WebSockets', async (c) => {
   class Mine extends c.WebSocket {
@@ -228,27 +202,7 @@ s.all('the class of the WebSockets', async (c) => {
   await closed;
 });
 
-s.http('handleUpgrade is what a subclass may replace', async (c) => {
-  const { WebSocketServer } = c;
-  c.WebSocketServer = class extends WebSocketServer {
-    handleUpgrade(request, ...rest) {
-      c.log('upgrade', request.url, rest.length);
-      return super.handleUpgrade(request, ...rest);
-    }
-
-    completeUpgrade(...args) {
-      c.log('complete', args.length, args[1], args[2]);
-      return super.completeUpgrade(...args);
-    }
-  };
-  await ask(c, {}, { 'Sec-WebSocket-Protocol': 'p' });
-});
-
-s.all("close() of the server in 'headers': the connection is open all the same", (c) =>
-  ask(c, {}, {}, (wss) => {
-    wss.on('headers', () => wss.close());
-  }),
-);
+prepared("close() of the server in 'headers': the connection is open all the same", {}, (wss) => wss.on('headers', () => wss.close()));
 
 s.over('server', 'noServer')("the socket is ended in 'headers'", async (c) => {
   const { wss, port } = await c.listen();

@@ -53,9 +53,7 @@ async function listen(c, style, hooks, options) {
   return listening;
 }
 
-/**
- * A request to it; if it is accepted a message that is echoed and the close, else all that comes.
- */
+/** A request to it, with an echoed message and the close if it is accepted, else all that comes. */
 async function visit(c, { port }, { method = 'GET', path = '/', ...fields } = {}, early, lane = 'peer') {
   const peer = await c.peer(port, lane);
   await peer.upgrade({ line: `${method} ${path} HTTP/1.1`, ...fields }, early);

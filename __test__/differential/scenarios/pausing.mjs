@@ -9,93 +9,77 @@ export default s;
 
 const CLOSE = frame(8, Buffer.from([3, 232]));
 
-s.all('isPaused', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    c.log('server', ws.isPaused, ws.pause(), ws.isPaused, ws.pause(), ws.resume(), ws.isPaused, ws.resume());
-    ws.on('close', () => {
-      ws.pause();
-      c.log('server', 'in close', ws.isPaused);
-    });
-    await peer.send(CLOSE);
-  }),
-);
-
-s.all('a paused WebSocket gets nothing until resume()', (c) =>
-  c.session({}, async ({ ws, peer }) => {
+s.session('isPaused', async ({ c, ws, peer }) => {
+  c.log('server', ws.isPaused, ws.pause(), ws.isPaused, ws.pause(), ws.resume(), ws.isPaused, ws.resume());
+  ws.on('close', () => {
     ws.pause();
-    await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
-    await c.settle();
-    c.log('server', 'resume');
-    ws.resume();
-    await once(ws, 'message');
-    await peer.send(CLOSE);
-  }),
-);
+    c.log('server', 'in close', ws.isPaused);
+  });
+  await peer.send(CLOSE);
+});
 
-s.all('pause() inside a message handler: the rest of the chunk still comes', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.once('message', () => ws.pause());
-    const third = new Promise((resolve) => {
-      ws.on('message', (data) => String(data) === 'c' && resolve());
-    });
-    await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
-    await third;
-    await peer.send(frame(1, 'd'));
-    await c.settle();
-    c.log('server', 'resume');
-    ws.resume();
-    await peer.send(CLOSE);
-  }),
-);
+s.session('a paused WebSocket gets nothing until resume()', async ({ c, ws, peer }) => {
+  ws.pause();
+  await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+  await c.settle();
+  c.log('server', 'resume');
+  ws.resume();
+  await once(ws, 'message');
+  await peer.send(CLOSE);
+});
 
-s.all('a paused WebSocket can send and be closed', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.pause();
-    ws.send('sent');
-    await peer.frames(1);
-    ws.close(1000);
-    await peer.frames(2);
-    await peer.send(CLOSE);
-    await c.settle();
-    ws.resume();
-  }),
-);
+s.session('pause() inside a message handler: the rest of the chunk still comes', async ({ c, ws, peer }) => {
+  ws.once('message', () => ws.pause());
+  const third = new Promise((resolve) => {
+    ws.on('message', (data) => String(data) === 'c' && resolve());
+  });
+  await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
+  await third;
+  await peer.send(frame(1, 'd'));
+  await c.settle();
+  c.log('server', 'resume');
+  ws.resume();
+  await peer.send(CLOSE);
+});
 
-s.all('a paused WebSocket and terminate()', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.pause();
-    await peer.send(frame(1, 'unread'));
-    await c.settle();
-    ws.terminate();
-    c.log('server', ws.isPaused);
-  }),
-);
+s.session('a paused WebSocket can send and be closed', async ({ c, ws, peer }) => {
+  ws.pause();
+  ws.send('sent');
+  await peer.frames(1);
+  ws.close(1000);
+  await peer.frames(2);
+  await peer.send(CLOSE);
+  await c.settle();
+  ws.resume();
+});
 
-s.all('close() on a paused WebSocket whose peer does not come: the timer', (c) =>
-  c.session({ closeTimeout: 30 }, ({ ws }) => {
-    ws.pause();
-    ws.close(1000);
-  }),
-);
+s.session('a paused WebSocket and terminate()', async ({ c, ws, peer }) => {
+  ws.pause();
+  await peer.send(frame(1, 'unread'));
+  await c.settle();
+  ws.terminate();
+  c.log('server', ws.isPaused);
+});
 
-s.all('pause() and resume() in one turn', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.pause();
-    ws.resume();
-    await peer.send(Buffer.concat([frame(1, 'a'), CLOSE]));
-  }),
-);
+s.session('close() on a paused WebSocket whose peer does not come: the timer', ({ ws }) => {
+  ws.pause();
+  ws.close(1000);
+}, { closeTimeout: 30 });
 
-s.all('a paused WebSocket whose peer ends: close comes after resume()', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.pause();
-    peer.send(frame(1, 'last'));
-    peer.end();
-    await c.settle();
-    c.log('server', 'resume');
-    ws.resume();
-  }),
-);
+s.session('pause() and resume() in one turn', async ({ ws, peer }) => {
+  ws.pause();
+  ws.resume();
+  await peer.send(Buffer.concat([frame(1, 'a'), CLOSE]));
+});
+
+s.session('a paused WebSocket whose peer ends: close comes after resume()', async ({ c, ws, peer }) => {
+  ws.pause();
+  peer.send(frame(1, 'last'));
+  peer.end();
+  await c.settle();
+  c.log('server', 'resume');
+  ws.resume();
+});
 
 for (const way of ['end', 'reset']) {
   s.over('port', 'server', 'noServer')(`a paused WebSocket whose peer is gone (${way}), with nothing unread: close comes at once`, async (c) => {
@@ -118,82 +102,60 @@ s.over('port', 'server', 'noServer')('pause() in a message handler, and then the
   await closed;
 });
 
-s.all('pause() in the connection handler', (c) =>
-  c.session(
-    {},
-    async ({ ws }) => {
-      await c.settle();
-      c.log('server', 'resume');
-      ws.resume();
-    },
-    { onConnection: (ws) => ws.pause(), early: Buffer.concat([frame(1, 'early'), CLOSE]) },
-  ),
-);
+s.session('pause() in the connection handler', async ({ c, ws }) => {
+  await c.settle();
+  c.log('server', 'resume');
+  ws.resume();
+}, {}, { onConnection: (ws) => ws.pause(), early: Buffer.concat([frame(1, 'early'), CLOSE]) });
 
-s.all('_socket.destroy()', (c) =>
-  c.session({}, ({ ws }) => {
-    ws._socket.on('close', () => c.log('socket', 'close'));
-    ws._socket.destroy();
-    c.log('server', ws._socket.destroyed, ws.readyState);
-  }),
-);
+s.session('_socket.destroy()', ({ c, ws }) => {
+  ws._socket.on('close', () => c.log('socket', 'close'));
+  ws._socket.destroy();
+  c.log('server', ws._socket.destroyed, ws.readyState);
+});
 
-s.all('_socket.destroy(error) is no error of the WebSocket', (c) =>
-  c.session({}, ({ ws }) => {
-    ws._socket.destroy(new Error('mine'));
-  }),
-);
+s.session('_socket.destroy(error) is no error of the WebSocket', ({ ws }) => {
+  ws._socket.destroy(new Error('mine'));
+});
 
-s.all('_socket.end()', (c) =>
-  c.session({}, ({ ws }) => {
-    ws._socket.end();
-    c.log('server', ws._socket.writable, ws._socket.writableEnded);
-  }),
-);
+s.session('_socket.end()', ({ c, ws }) => {
+  ws._socket.end();
+  c.log('server', ws._socket.writable, ws._socket.writableEnded);
+});
 
-s.all('_socket.write() puts bytes between frames', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.send('a');
-    c.log('server', ws._socket.write(Buffer.from('8101ff'.slice(0, 4) + '62', 'hex')));
-    ws.send('c');
-    await peer.frames(3);
-    await peer.send(CLOSE);
-  }),
-);
+s.session('_socket.write() puts bytes between frames', async ({ c, ws, peer }) => {
+  ws.send('a');
+  c.log('server', ws._socket.write(Buffer.from('8101ff'.slice(0, 4) + '62', 'hex')));
+  ws.send('c');
+  await peer.frames(3);
+  await peer.send(CLOSE);
+});
 
-s.all('events of the socket when the peer closes', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    for (const event of ['end', 'close', 'error']) ws._socket.on(event, () => c.log('socket', event));
-    return peer.send(CLOSE);
-  }),
-);
+s.session('events of the socket when the peer closes', ({ c, ws, peer }) => {
+  for (const event of ['end', 'close', 'error']) ws._socket.on(event, () => c.log('socket', event));
+  return peer.send(CLOSE);
+});
 
-s.all('events of the socket when the peer just ends', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    for (const event of ['end', 'close', 'error']) ws._socket.on(event, () => c.log('socket', event));
-    peer.end();
-  }),
-);
+s.session('events of the socket when the peer just ends', ({ c, ws, peer }) => {
+  for (const event of ['end', 'close', 'error']) ws._socket.on(event, () => c.log('socket', event));
+  peer.end();
+});
 
-s.all('setTimeout() of the socket', (c) =>
-  c.session({}, async ({ ws }) => {
-    if (c.way === 'stream') return ws.terminate();
-    ws._socket.setTimeout(20, () => {
-      c.log('socket', 'timeout');
-      ws.terminate();
-    });
-  }),
-);
+s.session('setTimeout() of the socket', async ({ c, ws }) => {
+  if (c.way === 'stream') return ws.terminate();
+  ws._socket.setTimeout(20, () => {
+    c.log('socket', 'timeout');
+    ws.terminate();
+  });
+});
 
-s.all('methods of the socket return it', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    const socket = ws._socket;
-    for (const name of ['setNoDelay', 'setKeepAlive', 'ref', 'unref', 'setTimeout', 'pause', 'resume']) {
-      c.log('socket', name, typeof socket[name] === 'function' && socket[name](0) === socket);
-    }
-    return peer.send(CLOSE);
-  }),
-);
+s.session('methods of the socket return it', ({ c, ws, peer }) => {
+  const socket = ws._socket;
+  for (const name of ['setNoDelay', 'setKeepAlive', 'ref', 'unref', 'setTimeout', 'pause', 'resume']) {
+    c.log('socket', name, typeof socket[name] === 'function' && socket[name](0) === socket);
+  }
+  return peer.send(CLOSE);
+});
 
 s.all('_sender and _receiver are there', async (c) => {
   const { ws, peer, closed } = await c.open();

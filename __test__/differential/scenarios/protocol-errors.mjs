@@ -67,46 +67,36 @@ s.all('control frames do not count for maxPayload', (c) =>
   c.session({ maxPayload: 2 }, ({ peer }) => peer.send(Buffer.concat([frame(9, 'abcdef'), frame(2, 'ab'), frame(8)]))),
 );
 
-s.all('the states around an error', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    ws.on('error', () => c.log('server', 'in error', ws.readyState, ws._closeFrameReceived));
-    ws.on('close', () => c.log('server', 'in close', ws.readyState));
-    return peer.send(['8380 00000000']);
-  }),
-);
+s.session('the states around an error', ({ c, ws, peer }) => {
+  ws.on('error', () => c.log('server', 'in error', ws.readyState, ws._closeFrameReceived));
+  ws.on('close', () => c.log('server', 'in close', ws.readyState));
+  return peer.send(['8380 00000000']);
+});
 
-s.all('send, ping and close in the error handler', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    ws.on('error', () => {
-      ws.send('x', (error) => c.log('callbacks', 'send', error));
-      ws.ping('x', (error) => c.log('callbacks', 'ping', error));
-      ws.close(1000);
-    });
-    return peer.send(['8380 00000000']);
-  }),
-);
+s.session('send, ping and close in the error handler', ({ c, ws, peer }) => {
+  ws.on('error', () => {
+    ws.send('x', (error) => c.log('callbacks', 'send', error));
+    ws.ping('x', (error) => c.log('callbacks', 'ping', error));
+    ws.close(1000);
+  });
+  return peer.send(['8380 00000000']);
+});
 
-s.all('the peer answers the close frame of an error', (c) =>
-  c.session({}, async ({ peer }) => {
-    peer.answersEnd = false;
-    await peer.send(['8380 00000000']);
-    await peer.frames(1);
-    await peer.send(frame(8, Buffer.from([3, 234])));
-    peer.end();
-  }),
-);
+s.session('the peer answers the close frame of an error', async ({ peer }) => {
+  peer.answersEnd = false;
+  await peer.send(['8380 00000000']);
+  await peer.frames(1);
+  await peer.send(frame(8, Buffer.from([3, 234])));
+  peer.end();
+});
 
-s.all('an error after close() was called', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.close(1001, 'bye');
-    await peer.frames(1);
-    await peer.send(['8380 00000000']);
-  }),
-);
+s.session('an error after close() was called', async ({ ws, peer }) => {
+  ws.close(1001, 'bye');
+  await peer.frames(1);
+  await peer.send(['8380 00000000']);
+});
 
-s.all('what a handler sends in the next tick leaves before the close frame of an error', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    ws.on('message', (data) => process.nextTick(() => ws.send(data, (error) => c.log('callbacks', error ?? null))));
-    return peer.send(['8181 00000000 61', '8181 00000000 62', '8380 00000000']);
-  }),
-);
+s.session('what a handler sends in the next tick leaves before the close frame of an error', ({ c, ws, peer }) => {
+  ws.on('message', (data) => process.nextTick(() => ws.send(data, (error) => c.log('callbacks', error ?? null))));
+  return peer.send(['8181 00000000 61', '8181 00000000 62', '8380 00000000']);
+});

@@ -33,22 +33,16 @@ sends('lengths that need 16 and 64 bits', big(2, Buffer.alloc(70_000, 'x')), big
 sends('a length in more bits than it needs', big(1, Buffer.from('abc')), Buffer.from('81fe000300000000646566', 'hex'));
 sends('nothing after the close frame counts', frame(1, 'before'), CLOSE, frame(1, 'after'), frame(9, 'after'));
 
-s.all('a masked frame is unmasked', (c) =>
-  c.session({}, ({ peer }) => peer.send(['818537fa213d7f9f4d5158', '8882 01020304 02ea'])),
-);
+s.session('a masked frame is unmasked', ({ peer }) => peer.send(['818537fa213d7f9f4d5158', '8882 01020304 02ea']));
 
-s.all('a frame byte by byte', (c) =>
-  c.session({}, async ({ peer }) => {
-    for (const byte of Buffer.concat([frame(1, 'slow'), CLOSE])) await peer.send(Buffer.from([byte]));
-  }),
-);
+s.session('a frame byte by byte', async ({ peer }) => {
+  for (const byte of Buffer.concat([frame(1, 'slow'), CLOSE])) await peer.send(Buffer.from([byte]));
+});
 
-s.all("'data' of the socket has the bytes", (c) =>
-  c.session({}, ({ ws, peer }) => {
-    ws._socket.on('data', (chunk) => c.log('bytes', chunk.toString('hex')));
-    return peer.send(Buffer.concat([frame(2, 'sent'), CLOSE]));
-  }),
-);
+s.session("'data' of the socket has the bytes", ({ c, ws, peer }) => {
+  ws._socket.on('data', (chunk) => c.log('bytes', chunk.toString('hex')));
+  return peer.send(Buffer.concat([frame(2, 'sent'), CLOSE]));
+});
 
 s.over('stream')("'data' of the socket has the bytes, push() adds some", (c) =>
   c.session({}, async ({ ws, peer }) => {
@@ -72,26 +66,22 @@ s.all('a message sent together with the upgrade request', (c) =>
   c.session({}, () => {}, { early: Buffer.concat([frame(1, 'early'), frame(2, 'bird'), CLOSE]) }),
 );
 
-s.all('emitted back to back: ticks and microtasks of handlers run behind the whole chunk', async (c) => {
-  await c.session({}, ({ ws, peer }) => {
-    ws.on('message', (data) => {
-      process.nextTick(() => c.log('server', `tick of ${data}`));
-      Promise.resolve().then(() => c.log('server', `microtask of ${data}`));
-    });
-    return peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(9, 'p'), frame(1, 'c'), CLOSE]));
+s.session('emitted back to back: ticks and microtasks of handlers run behind the whole chunk', ({ c, ws, peer }) => {
+  ws.on('message', (data) => {
+    process.nextTick(() => c.log('server', `tick of ${data}`));
+    Promise.resolve().then(() => c.log('server', `microtask of ${data}`));
   });
+  return peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(9, 'p'), frame(1, 'c'), CLOSE]));
 });
 
-s.all('allowSynchronousEvents false: one event per turn of the event loop', async (c) => {
-  await c.session({ allowSynchronousEvents: false }, ({ ws, peer }) => {
-    ws.on('message', (data) => {
-      process.nextTick(() => c.log('server', `tick of ${data}`));
-      Promise.resolve().then(() => c.log('server', `microtask of ${data}`));
-    });
-    ws.on('ping', () => process.nextTick(() => c.log('server', 'tick of ping')));
-    return peer.send(Buffer.concat([frame(1, 'a'), frame(9, 'p'), frame(2, 'b'), frame(10, 'q'), frame(1, 'c'), CLOSE]));
+s.session('allowSynchronousEvents false: one event per turn of the event loop', ({ c, ws, peer }) => {
+  ws.on('message', (data) => {
+    process.nextTick(() => c.log('server', `tick of ${data}`));
+    Promise.resolve().then(() => c.log('server', `microtask of ${data}`));
   });
-});
+  ws.on('ping', () => process.nextTick(() => c.log('server', 'tick of ping')));
+  return peer.send(Buffer.concat([frame(1, 'a'), frame(9, 'p'), frame(2, 'b'), frame(10, 'q'), frame(1, 'c'), CLOSE]));
+}, { allowSynchronousEvents: false });
 
 s.all('messages that came with the request, listeners that are added a microtask after connection', async (c) => {
   const { wss, port } = await c.listen();
@@ -113,29 +103,25 @@ for (const type of ['nodebuffer', 'arraybuffer', 'fragments', 'blob']) {
   );
 }
 
-s.all('binaryType: an unknown one is ignored, and it can change between messages', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    ws.binaryType = 'arraybuffer';
-    ws.binaryType = 'foo';
-    c.log('server', 'binaryType', ws.binaryType);
-    ws.on('message', () => {
-      ws.binaryType = 'nodebuffer';
-    });
-    return peer.send(Buffer.concat([frame(2, 'a'), frame(2, 'b'), CLOSE]));
-  }),
-);
-
-s.all('the content of a blob', async (c) => {
-  await c.session({}, async ({ ws, peer }) => {
-    ws.binaryType = 'blob';
-    const message = next(ws, 'message');
-    peer.send(frame(2, 'blobby'));
-    const [blob, isBinary] = await message;
-    c.log('blob', blob.size, blob.type, Buffer.from(await blob.arrayBuffer()), isBinary);
-    ws.close();
-    await peer.frames(1);
-    peer.send(CLOSE);
+s.session('binaryType: an unknown one is ignored, and it can change between messages', ({ c, ws, peer }) => {
+  ws.binaryType = 'arraybuffer';
+  ws.binaryType = 'foo';
+  c.log('server', 'binaryType', ws.binaryType);
+  ws.on('message', () => {
+    ws.binaryType = 'nodebuffer';
   });
+  return peer.send(Buffer.concat([frame(2, 'a'), frame(2, 'b'), CLOSE]));
+});
+
+s.session('the content of a blob', async ({ c, ws, peer }) => {
+  ws.binaryType = 'blob';
+  const message = next(ws, 'message');
+  peer.send(frame(2, 'blobby'));
+  const [blob, isBinary] = await message;
+  c.log('blob', blob.size, blob.type, Buffer.from(await blob.arrayBuffer()), isBinary);
+  ws.close();
+  await peer.frames(1);
+  peer.send(CLOSE);
 });
 
 s.all('the empty message and the empty reason are one and the same Buffer', async (c) => {
@@ -148,24 +134,18 @@ s.all('the empty message and the empty reason are one and the same Buffer', asyn
   c.log('same', seen.length, seen.every((one) => one === seen[0]));
 });
 
-s.all('autoPong false: no pong, but the event', (c) =>
-  c.session({ autoPong: false }, ({ peer }) => peer.send(Buffer.concat([frame(9, 'p'), CLOSE]))),
-);
+s.session('autoPong false: no pong, but the event', ({ peer }) => peer.send(Buffer.concat([frame(9, 'p'), CLOSE])), { autoPong: false });
 
-s.all('a pong leaves before what the ping handler sends', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    ws.on('ping', () => ws.send('from the handler'));
-    return peer.send(Buffer.concat([frame(9, 'p'), CLOSE]));
-  }),
-);
+s.session('a pong leaves before what the ping handler sends', ({ ws, peer }) => {
+  ws.on('ping', () => ws.send('from the handler'));
+  return peer.send(Buffer.concat([frame(9, 'p'), CLOSE]));
+});
 
-s.all('no automatic pong once close() was called', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.close(1000);
-    await peer.frames(1);
-    await peer.send(Buffer.concat([frame(9, 'late'), frame(1, 'late too'), CLOSE]));
-  }),
-);
+s.session('no automatic pong once close() was called', async ({ ws, peer }) => {
+  ws.close(1000);
+  await peer.frames(1);
+  await peer.send(Buffer.concat([frame(9, 'late'), frame(1, 'late too'), CLOSE]));
+});
 
 s.all('skipUTF8Validation: invalid text and an invalid reason are delivered', (c) =>
   c.session({ skipUTF8Validation: true }, ({ peer }) =>
@@ -185,19 +165,15 @@ s.all('close() and send() inside a message handler: what follows in the chunk', 
   });
 });
 
-s.all('a ping behind the message whose handler closes', async (c) => {
-  await c.session({}, ({ ws, peer }) => {
-    ws.on('message', () => ws.close(1000));
-    return peer.send(Buffer.concat([frame(1, 'a'), frame(9, 'p'), CLOSE]));
-  });
+s.session('a ping behind the message whose handler closes', ({ ws, peer }) => {
+  ws.on('message', () => ws.close(1000));
+  return peer.send(Buffer.concat([frame(1, 'a'), frame(9, 'p'), CLOSE]));
 });
 
-s.all('terminate() inside a message handler: what follows in the chunk', (c) =>
-  c.session({}, ({ ws, peer }) => {
-    ws.once('message', () => {
-      ws.terminate();
-      c.log('server', 'state', ws.readyState);
-    });
-    return peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
-  }),
-);
+s.session('terminate() inside a message handler: what follows in the chunk', ({ c, ws, peer }) => {
+  ws.once('message', () => {
+    ws.terminate();
+    c.log('server', 'state', ws.readyState);
+  });
+  return peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
+});

@@ -174,27 +174,25 @@ sending('the data may be changed after send()', async (ws) => {
   data.fill('x');
 });
 
-s.all('after close(): callbacks, bufferedAmount, no exception', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.close(1000);
-    await peer.frames(1);
-    // The peer may have the message before it is counted as sent.
-    while (ws.bufferedAmount !== 0) await turn();
-    for (const value of ['text', 'é', Buffer.from('buffer'), new ArrayBuffer(3), [1, 2], undefined, null, 0, 12, '']) {
-      c.log('server', outcome(() => void ws.send(value, (error) => c.log('callbacks', error))), ws.bufferedAmount);
-    }
-    c.log('server', outcome(() => ws.ping('ping', (error) => c.log('callbacks', error))), ws.bufferedAmount);
-    c.log('server', outcome(() => ws.pong(123, false, (error) => c.log('callbacks', error))), ws.bufferedAmount);
-    c.log('server', outcome(() => void ws.send(new Blob(['blob']))), ws.bufferedAmount);
-    c.log('server', outcome(() => void ws.send({})), outcome(() => void ws.send(true)), outcome(() => void ws.send(10n)));
-    c.log('callbacks', 'none yet');
-    await peer.send(frame(8, Buffer.from([3, 232])));
-    ws.on('close', () => {
-      ws.send('late', (error) => c.log('callbacks', error));
-      c.log('server', ws.bufferedAmount);
-    });
-  }),
-);
+s.session('after close(): callbacks, bufferedAmount, no exception', async ({ c, ws, peer }) => {
+  ws.close(1000);
+  await peer.frames(1);
+  // The peer may have the message before it is counted as sent.
+  while (ws.bufferedAmount !== 0) await turn();
+  for (const value of ['text', 'é', Buffer.from('buffer'), new ArrayBuffer(3), [1, 2], undefined, null, 0, 12, '']) {
+    c.log('server', outcome(() => void ws.send(value, (error) => c.log('callbacks', error))), ws.bufferedAmount);
+  }
+  c.log('server', outcome(() => ws.ping('ping', (error) => c.log('callbacks', error))), ws.bufferedAmount);
+  c.log('server', outcome(() => ws.pong(123, false, (error) => c.log('callbacks', error))), ws.bufferedAmount);
+  c.log('server', outcome(() => void ws.send(new Blob(['blob']))), ws.bufferedAmount);
+  c.log('server', outcome(() => void ws.send({})), outcome(() => void ws.send(true)), outcome(() => void ws.send(10n)));
+  c.log('callbacks', 'none yet');
+  await peer.send(frame(8, Buffer.from([3, 232])));
+  ws.on('close', () => {
+    ws.send('late', (error) => c.log('callbacks', error));
+    c.log('server', ws.bufferedAmount);
+  });
+});
 
 s.once('before the connection is open', async (c) => {
   const ws = new c.WebSocket(null, undefined, {});
@@ -206,20 +204,18 @@ s.once('bufferedAmount before the connection is open', async (c) => {
   c.log('ws', new c.WebSocket(null, undefined, {}).bufferedAmount);
 });
 
-s.all('Blobs keep their place', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    ws.send('before');
-    ws.send(new Blob(['a blob']), (...args) => c.log('callbacks', 'blob', ...args));
-    ws.send('text behind it', (...args) => c.log('callbacks', 'text', ...args));
-    ws.ping(new Blob(['p']), (...args) => c.log('callbacks', 'ping', ...args));
-    ws.send(new Blob([]), { fin: true }, (...args) => c.log('callbacks', 'empty', ...args));
-    c.log('server', outcome(() => ws.ping(new Blob(['x'.repeat(126)]))));
-    ws.close(1000, 'last');
-    c.log('server', ws.readyState);
-    await peer.frames(6);
-    await peer.send(frame(8, Buffer.from([3, 232])));
-  }),
-);
+s.session('Blobs keep their place', async ({ c, ws, peer }) => {
+  ws.send('before');
+  ws.send(new Blob(['a blob']), (...args) => c.log('callbacks', 'blob', ...args));
+  ws.send('text behind it', (...args) => c.log('callbacks', 'text', ...args));
+  ws.ping(new Blob(['p']), (...args) => c.log('callbacks', 'ping', ...args));
+  ws.send(new Blob([]), { fin: true }, (...args) => c.log('callbacks', 'empty', ...args));
+  c.log('server', outcome(() => ws.ping(new Blob(['x'.repeat(126)]))));
+  ws.close(1000, 'last');
+  c.log('server', ws.readyState);
+  await peer.frames(6);
+  await peer.send(frame(8, Buffer.from([3, 232])));
+});
 
 /** A Blob that is read, or fails to be read, at a moment of the scenario's choice. */
 function pendingBlob() {
@@ -260,36 +256,30 @@ s.all('a Blob that is being read when the connection ends', async (c) => {
   await Promise.all([closed, called]);
 });
 
-s.all('a detached ArrayBuffer', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    c.log('server', outcome(() => void ws.send(detached())));
-    ws.close();
-    await peer.send(frame(8));
-  }),
-);
+s.session('a detached ArrayBuffer', async ({ c, ws, peer }) => {
+  c.log('server', outcome(() => void ws.send(detached())));
+  ws.close();
+  await peer.send(frame(8));
+});
 
-s.all('views whose ArrayBuffer was detached', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    for (const make of [Uint8Array, Int16Array, Buffer.from]) {
-      const view = make === Buffer.from ? Buffer.from(new ArrayBuffer(8)) : new make(8);
-      structuredClone(view.buffer, { transfer: [view.buffer] });
-      for (const method of ['send', 'ping', 'pong']) c.log('server', outcome(() => void ws[method](view)));
-    }
-    ws.close();
-    await peer.send(frame(8));
-  }),
-);
+s.session('views whose ArrayBuffer was detached', async ({ c, ws, peer }) => {
+  for (const make of [Uint8Array, Int16Array, Buffer.from]) {
+    const view = make === Buffer.from ? Buffer.from(new ArrayBuffer(8)) : new make(8);
+    structuredClone(view.buffer, { transfer: [view.buffer] });
+    for (const method of ['send', 'ping', 'pong']) c.log('server', outcome(() => void ws[method](view)));
+  }
+  ws.close();
+  await peer.send(frame(8));
+});
 
-s.all('arrays with a length of their own', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    for (const lie of [1, 1000]) {
-      const array = Object.defineProperty(new Uint8Array([1, 2, 3]), 'length', { value: lie });
-      c.log('server', outcome(() => void ws.send(array)));
-    }
-    ws.close();
-    await peer.send(frame(8));
-  }),
-);
+s.session('arrays with a length of their own', async ({ c, ws, peer }) => {
+  for (const lie of [1, 1000]) {
+    const array = Object.defineProperty(new Uint8Array([1, 2, 3]), 'length', { value: lie });
+    c.log('server', outcome(() => void ws.send(array)));
+  }
+  ws.close();
+  await peer.send(frame(8));
+});
 
 s.all('sends of the connection handler come right behind the 101', (c) =>
   c.session({}, ({ peer }) => peer.frames(3).then(() => peer.send(frame(8))), {
@@ -301,12 +291,10 @@ s.all('sends of the connection handler come right behind the 101', (c) =>
   }),
 );
 
-s.all('the callback of a send comes before its data is lost: terminate() behind it', async (c) => {
-  const { ws, closed, peer } = await c.open();
+s.session('the callback of a send comes before its data is lost: terminate() behind it', async ({ ws }) => {
   const called = new Promise((resolve) => ws.send('gone?', resolve));
   await called;
   ws.terminate();
-  await Promise.all([closed, peer.closed()]);
 });
 
 s.over('port', 'server', 'noServer')('the callback of a send right before terminate()', async (c) => {

@@ -85,27 +85,23 @@ for (const [title, [frames, write]] of Object.entries(writers)) {
   );
 }
 
-s.all('a stream is piped to it, with more than it takes at once', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    const source = new PassThrough();
-    source.pipe(ws._socket, { end: false });
-    const data = Buffer.alloc(100_000, 'abc');
-    const frame = Buffer.concat([Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 1, 0x86, 0xa0]), data]);
-    for (let at = 0; at < frame.length; at += 7000) source.write(frame.subarray(at, at + 7000));
-    await peer.frames(1);
-    source.unpipe(ws._socket);
-    await peer.send(CLOSE);
-  }),
-);
+s.session('a stream is piped to it, with more than it takes at once', async ({ ws, peer }) => {
+  const source = new PassThrough();
+  source.pipe(ws._socket, { end: false });
+  const data = Buffer.alloc(100_000, 'abc');
+  const frame = Buffer.concat([Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 1, 0x86, 0xa0]), data]);
+  for (let at = 0; at < frame.length; at += 7000) source.write(frame.subarray(at, at + 7000));
+  await peer.frames(1);
+  source.unpipe(ws._socket);
+  await peer.send(CLOSE);
+});
 
-s.all('a WebSocket, and its server, as JSON and printed', (c) =>
-  c.session({}, async ({ ws, req, wss, peer }) => {
-    for (const look of [() => {}, () => ws._socket, () => ws._receiver, () => ws._sender, () => req.socket]) {
-      look();
-      c.log('text', typeof JSON.stringify(ws), inspect(ws).includes('handleProtocols'));
-      // Without `server` there is nothing to print for `_server`.
-      c.log('server', typeof JSON.stringify(wss), wss && typeof JSON.stringify(wss._server), typeof inspect(wss));
-    }
-    await peer.send(CLOSE);
-  }),
-);
+s.session('a WebSocket, and its server, as JSON and printed', async ({ c, ws, req, wss, peer }) => {
+  for (const look of [() => {}, () => ws._socket, () => ws._receiver, () => ws._sender, () => req.socket]) {
+    look();
+    c.log('text', typeof JSON.stringify(ws), inspect(ws).includes('handleProtocols'));
+    // Without `server` there is nothing to print for `_server`.
+    c.log('server', typeof JSON.stringify(wss), wss && typeof JSON.stringify(wss._server), typeof inspect(wss));
+  }
+  await peer.send(CLOSE);
+});

@@ -171,18 +171,14 @@ s.over('port')('lines that end without a carriage return', async (c) => {
   await peer.closed();
 });
 
-s.all('bufferedAmount right behind send()', async (c) => {
-  const { ws, peer, closed } = await c.open();
+s.session('bufferedAmount right behind send()', async ({ c, ws, peer }) => {
   ws.send('hello');
-  // 0 when the kernel has the bytes: in ws always, with a reactor's thread if that thread was
-  // quick.
+  // 0 when the kernel has the bytes: always in ws, here if the reactor's thread was quick.
   c.log('server', [0, 7].includes(ws.bufferedAmount));
   peer.send(CLOSE);
-  await Promise.all([closed, peer.closed()]);
 });
 
-s.all('the moment of the callback of send()', async (c) => {
-  const { ws, peer, closed } = await c.open();
+s.session('the moment of the callback of send()', async ({ c, ws, peer }) => {
   const order = [];
   await new Promise((resolve) => {
     ws.send('hello', () => order.push('callback of the first'));
@@ -193,7 +189,6 @@ s.all('the moment of the callback of send()', async (c) => {
     });
   });
   peer.send(CLOSE);
-  await Promise.all([closed, peer.closed()]);
 });
 
 s.all('maxBufferedChunks', async (c) => {

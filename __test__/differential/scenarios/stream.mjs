@@ -12,17 +12,12 @@ export default s;
 const CLOSE = frame(8, Buffer.from([3, 232]));
 const EVENTS = ['data', 'end', 'error', 'finish', 'close'];
 
-/**
- * A connection with a stream over the server's end; the events of the stream are in the lane
- * `stream`.
- */
+/** A connection with a stream over the server's end, whose events are in the lane `stream`. */
 async function open(c, options, events = EVENTS) {
   const session = await c.open({}, { events: ['error', 'close'] });
   const stream = c.impl.createWebSocketStream(session.ws, options);
   c.watch('stream', stream, events);
-  const done = new Promise((resolve) => {
-    stream.on('close', resolve);
-  });
+  const done = new Promise((resolve) => stream.on('close', resolve));
   return { ...session, stream, done };
 }
 

@@ -54,9 +54,7 @@ s.once('a Sender of a server', async (c) => {
   sender.pong(Buffer.from('pong'), false, (...args) => c.log('callbacks', 'pong', ...args));
   sender.send(new Blob(['blob']), { binary: true, fin: true, mask: false }, (...args) => c.log('callbacks', 'blob', ...args));
   c.log('sender', sender._bufferedBytes);
-  await new Promise((resolve) => {
-    sender.close(1000, 'reason', false, resolve);
-  });
+  await new Promise((resolve) => sender.close(1000, 'reason', false, resolve));
 });
 
 s.once('what a Sender refuses', (c) => {

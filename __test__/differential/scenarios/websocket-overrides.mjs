@@ -1,64 +1,11 @@
-// Methods and getters of WebSocket that the `WebSocket` option, an instance or a patched prototype
-// replaces: the ones that ws calls itself are called, and take effect.
-import { section, watchMethods } from '../scenario.mjs';
+// Methods and getters of WebSocket that the `WebSocket` option replaces, and what follows from that.
+// Which methods are called, however they are replaced: every-member.mjs.
+import { section } from '../scenario.mjs';
 
 const s = section('websocket overrides');
 export default s;
 
-const METHODS = ['setSocket', 'emit', 'emitClose', 'close', 'terminate', 'pong', 'ping', 'send', 'pause', 'resume'];
 const CLOSE = ['8882 00000000 03e8'];
-
-/** The arguments of `setSocket`, and those of other methods. */
-const shown = (name, args) =>
-  name === 'setSocket' ? [typeof args[0].write, args[1], args[2]] : args.map((arg) => (arg instanceof Error ? arg.message : arg));
-
-/** Wraps methods so that they log their arguments. */
-function watch(c, target, names) {
-  watchMethods(c, target, names, (name, args) => c.log(name, ...shown(name, args)));
-}
-
-const acts = {
-  'a message, a ping and a close of the peer': async ({ ws, peer }) => {
-    ws.on('message', (data) => ws.send(data));
-    await peer.send(['8182 00000000 6869']);
-    await peer.frames(1);
-    await peer.send(['8982 00000000 7069']);
-    await peer.frames(2);
-    await peer.send(CLOSE);
-  },
-  'an invalid frame': async ({ peer }) => {
-    await peer.send(['c182 00000000 6869']);
-    await peer.frames(1);
-    await peer.send(CLOSE);
-    peer.end();
-  },
-  'a peer that just ends': async ({ peer }) => {
-    peer.end();
-  },
-  'its own close': async ({ ws, peer }) => {
-    ws.close(1001, 'bye');
-    await peer.frames(1);
-    await peer.send(CLOSE);
-  },
-};
-
-for (const [title, act] of Object.entries(acts)) {
-  s.all(`of the class: ${title}`, async (c) => {
-    const Class = class extends c.WebSocket {};
-    watch(c, Class.prototype, METHODS);
-    await c.session({ WebSocket: Class }, act, { events: [] });
-  });
-  s.all(`of the prototype: ${title}`, async (c) => {
-    const listening = await c.listen({});
-    watch(c, c.WebSocket.prototype, METHODS.filter((name) => name !== 'pong'));
-    const session = await c.join(listening, { events: [] });
-    await act(session);
-    await Promise.all([session.closed, session.peer.closed()]);
-  });
-  s.all(`of the instance: ${title}`, async (c) => {
-    await c.session({}, act, { events: [], onConnection: (ws) => watch(c, ws, METHODS.filter((name) => name !== 'pong')) });
-  });
-}
 
 s.all('a pong of the class that does not answer', async (c) => {
   const Class = class extends c.WebSocket {

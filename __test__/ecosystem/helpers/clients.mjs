@@ -11,9 +11,7 @@ export async function open(t, url, protocols = [], options = {}) {
   return client;
 }
 
-/**
- * The first message of a new connection, which may come together with the answer to the upgrade.
- */
+/** The first message of a new connection; it may come together with the answer to the upgrade. */
 export async function firstMessage(t, url, options) {
   const client = new RealWebSocket(url, options);
   t.after(() => client.terminate());

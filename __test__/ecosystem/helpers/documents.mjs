@@ -3,10 +3,7 @@ import assert from 'node:assert/strict';
 
 const LONG = 'a longer paragraph. '.repeat(20_000);
 
-/**
- * Both documents write at the same time; afterwards the documents are the same, and have
- * everything.
- */
+/** Both documents write at the same time; afterwards they are the same, and have everything. */
 export async function converge(first, second) {
   for (let index = 0; index < 200; index++) {
     first.getText('text').insert(0, 'a');

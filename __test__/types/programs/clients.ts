@@ -42,10 +42,7 @@ export function options(): WebSocket[] {
   ];
 }
 
-/**
- * Options as a program keeps them under `exactOptionalPropertyTypes`:
- * with a value that may be undefined.
- */
+/** Options of a program under `exactOptionalPropertyTypes`: with values that may be undefined. */
 export function maybe(given: { timeout?: number; origin?: string; agent?: Agent }): WebSocket.ClientOptions {
   return { handshakeTimeout: given.timeout, origin: given.origin, agent: given.agent, rejectUnauthorized: undefined };
 }

@@ -165,8 +165,7 @@ fn bell_of_a_consumer_that_lingers_loses_no_ring() {
     });
 }
 
-/// Two producers against `turns` turns of a reactor whose queue is a counter, more relaxed than the
-/// real one.
+/// Two producers against `turns` turns of a reactor whose queue is a counter, more relaxed.
 fn sleep_model(turns: usize) {
     bounded(4, move || {
         let shared = Arc::new((Sleep::default(), AtomicUsize::new(0), AtomicUsize::new(0)));
@@ -249,8 +248,7 @@ fn batch(empty: Option<Box<Batch>>, n: u8) -> Box<Batch> {
     batch
 }
 
-/// JavaScript's side of one real ring: its count of seen records goes up, in order and each with
-/// its byte.
+/// JavaScript's side of a real ring: its count of records goes up in order, each with its byte.
 fn drain(inbox: &Inbox, seen: &mut u32) -> usize {
     let mut wakes = 0;
     inbox.bell().answer();

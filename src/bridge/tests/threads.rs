@@ -1,5 +1,4 @@
-//! Real threads against each other. The threads end when the work is done, so a lost wake-up shows
-//! as a test that hangs.
+//! Real threads, which end when the work is done: a lost wake-up is a test that hangs.
 
 use std::sync::mpsc;
 use std::thread;

@@ -7,8 +7,7 @@ type Implementation = fn([u8; 4], &mut [u8]);
 /// Every implementation, including those that `unmask` would not choose.
 const IMPLEMENTATIONS: [(&str, Implementation); 3] = [("words", words), ("lines", lines), ("long", long)];
 
-/// Unmasks `bytes[offset..offset + len]` with every implementation and compares everything with the
-/// oracle.
+/// Unmasks `bytes[offset..offset + len]` with all implementations; the oracle compares.
 fn check(key: [u8; 4], phase: usize, bytes: &[u8], offset: usize, len: usize) {
     let mut expected = bytes.to_vec();
     scalar(key, phase, &mut expected[offset..offset + len]);
@@ -33,8 +32,7 @@ fn hello() {
     assert_eq!(&bytes, b"Hello");
 }
 
-/// F05: RFC 6455, section 5.3: the key goes on where an earlier piece of the payload ended,
-/// whatever its length.
+/// F05: RFC 6455, section 5.3: the key goes on where an earlier piece of the payload ended.
 #[test]
 fn phase_goes_on() {
     let mut bytes = [0x7f, 0x9f, 0x4d, 0x51, 0x58];
@@ -46,8 +44,7 @@ fn phase_goes_on() {
     assert_eq!(bytes[0], b'H' ^ 0x3d);
 }
 
-/// F05: all lengths around the vector widths at all alignments, with bytes on either side that must
-/// stay as they are.
+/// F05: all lengths around the vector widths, at all alignments; bytes on either side stay.
 #[test]
 fn lengths_and_offsets() {
     let bytes: Vec<u8> = (0..700_u32).map(|i| (i * 7) as u8).collect();
@@ -59,8 +56,7 @@ fn lengths_and_offsets() {
     }
 }
 
-/// F05: a key of zeros, which ws sends when its caller turns masking off, leaves the payload as it
-/// is.
+/// F05: a key of zeros, which ws sends without masking, leaves the payload as it is.
 #[test]
 fn zero_key() {
     let bytes: Vec<u8> = (0..200).collect();

@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// The row of each kind is at the index of its number, so that a number stands for the same error
-/// on both sides.
+/// The row of each kind is at its number: both sides mean the same error.
 #[test]
 fn rows_are_in_order() {
     for (index, row) in ErrorKind::table().iter().enumerate() {

@@ -28,8 +28,7 @@ fn sixteen_bit_length() {
     assert_eq!(client(&format!("827e0100 {payload}")), [Seen::Binary(vec![0x5a; 256])]);
 }
 
-/// RFC 6455, section 5.7: 64 KiB of binary message, unmasked. (Cut in a few places: all of them
-/// would take long.)
+/// RFC 6455, section 5.7: 64 KiB of binary, unmasked. (Not cut everywhere: that takes long.)
 #[test]
 fn sixty_four_bit_length() {
     let mut stream = hex("827f 0000000000010000");

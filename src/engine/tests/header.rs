@@ -57,8 +57,7 @@ fn control_without_fin() {
     }
 }
 
-/// F06: RFC 6455, section 5.5: control frames have at most 125 bytes. The detail is the 7-bit
-/// length, as in ws.
+/// F06: RFC 6455, section 5.5: control frames have at most 125 bytes. Detail: the 7-bit length.
 #[test]
 fn long_control() {
     for first in ["88", "89", "8a"] {
@@ -91,8 +90,7 @@ fn masked_to_client() {
     }
 }
 
-/// The order of ws when a header breaks several rules: RSV2 and RSV3, RSV1, opcode, FIN, length,
-/// MASK.
+/// The order of ws where a header breaks more rules: RSV2/3, RSV1, opcode, FIN, length, MASK.
 #[test]
 fn first_rule_wins() {
     refused("ff01", ErrorKind::UnexpectedRsv23, NONE);

@@ -1,5 +1,4 @@
-//! Z08: streams that have made inflaters overflow their stack, read too far or never end, inflated
-//! on a small stack.
+//! Z08: streams on which inflaters overflowed or never ended, inflated on a small stack.
 
 use super::deflate::{BOTH_NO_TAKEOVER, deflating, frame};
 use super::*;

@@ -69,8 +69,7 @@ fn no_payload_limit() {
     }
 }
 
-/// F08: 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC
-/// 6455, section 5.2).
+/// F08: RFC 6455, section 5.2: no frame is longer than 2^53 - 1; the highest bit is no sign.
 #[test]
 fn safe_integer() {
     for len in ["0020000000000000", "7fffffffffffffff", "8000000000000000", "ffffffffffffffff"] {
@@ -81,8 +80,7 @@ fn safe_integer() {
     decides(&Config::default(), "82ff 001fffffffffffff", ErrorKind::UnsupportedMessageLength, 0);
 }
 
-/// F12: a message of exactly maxFragments passes; one more is refused when it is complete, as in
-/// ws.
+/// F12: a message of maxFragments passes; one more is refused when it is complete, as in ws.
 #[test]
 fn fragments() {
     let two = "0181 00000000 61 8081 00000000 62";

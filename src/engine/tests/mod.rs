@@ -89,8 +89,7 @@ fn receive_whole<'a>(config: &Config, most: u64, pieces: impl IntoIterator<Item 
     seen
 }
 
-/// All events of a stream, which have to be the same in one input, byte by byte, and cut once
-/// anywhere.
+/// All events of a stream: the same in one input, byte by byte, and cut once anywhere.
 fn with(config: &Config, frames: &str) -> Vec<Seen> {
     let stream = hex(frames);
     let seen = receive(config, [&stream[..]]);
@@ -115,8 +114,7 @@ fn client(frames: &str) -> Vec<Seen> {
     with(&Config { role: Role::Client, ..Config::default() }, frames)
 }
 
-/// Asserts that the last byte of `frames` is the one that decides: before it there is no event,
-/// with it the error.
+/// The last byte of `frames` decides: before it there is no event, with it the error.
 fn decides(config: &Config, frames: &str, kind: ErrorKind, detail: u16) {
     let stream = hex(frames);
     let (last, before) = stream.split_last().unwrap();

@@ -79,8 +79,7 @@ fn whole_frame_of_two_inputs() {
     assert_eq!((pos, &input[8..]), (13, b"Hello".as_slice()));
 }
 
-/// The length that a header declares is an answer like any other, and a frame of which a part was
-/// taken is assembled.
+/// The declared length is an answer like any other; a frame taken in part is assembled.
 #[test]
 fn whole_frame_that_is_too_long_to_wait_for() {
     let (config, mut engine) = (Config { max_payload: 0, ..Config::default() }, Engine::new());

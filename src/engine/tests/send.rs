@@ -38,8 +38,7 @@ fn masked() {
     assert_eq!(header(FrameKind::Text, true, 0x10000, key), hex("81ff 0000000000010000 37fa213d"));
 }
 
-/// RFC 6455, section 5.4: after a frame without FIN comes a continuation, whatever kind the caller
-/// names, as in ws.
+/// RFC 6455, section 5.4: after a frame without FIN comes a continuation, whatever is named.
 #[test]
 fn fragments() {
     let mut engine = Engine::new();

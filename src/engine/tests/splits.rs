@@ -95,8 +95,7 @@ proptest! {
         prop_assert_eq!(receive(&config, pieces(&stream, &sizes)), whole);
     }
 
-    /// An event comes with the byte that completes it: no longer prefix is needed, whatever the
-    /// cuts.
+    /// An event comes with the byte that completes it, whatever the cuts.
     #[test]
     fn events_of_a_prefix_are_a_prefix_of_the_events(
         frames in prop::collection::vec(frame(), 0..12),

@@ -7,8 +7,7 @@ use crate::engine::utf8::{Validator, is_valid};
 
 const INVALID: Seen = Seen::Error(ErrorKind::InvalidUtf8, 0);
 
-/// Text that is not UTF-8: overlong, surrogate, above U+10FFFF, lone continuation, never a lead,
-/// cut short.
+/// Not UTF-8: overlong, surrogate, above U+10FFFF, lone continuation, never a lead, cut short.
 const NOT_UTF8: [&str; 14] = [
     "c080", "c1bf", "e08080", "e09fbf", "f0808080", "f08fbfbf", "eda080", "edbfbf", "f4908080", "f5808080",
     "80", "ff", "c3", "e282",
@@ -48,8 +47,7 @@ fn character_across_fragments() {
     assert_eq!(server("0182 00000000 e282 8081 00000000 61"), [INVALID]);
 }
 
-/// F11: RFC 6455, section 8.1: text fails with the first byte that nothing could follow, not with
-/// the end of the frame.
+/// F11: RFC 6455, section 8.1: text fails with the first byte that nothing could follow.
 #[test]
 fn fails_fast() {
     decides(&Config::default(), "81fe 4000 00000000 6162ff", ErrorKind::InvalidUtf8, 0);
@@ -73,8 +71,7 @@ fn next_message_begins_anew() {
     assert_eq!(seen, [text("\u{e4}"), text("\u{f6}"), text("ab")]);
 }
 
-/// The whole-text check and the streaming one agree with the standard library at every length
-/// around a SIMD block.
+/// Both checks agree with the standard library at every length around a SIMD block.
 #[test]
 fn agrees_at_every_length() {
     let text = "a\u{e4}\u{20ac}\u{1f642}".repeat(20).into_bytes();

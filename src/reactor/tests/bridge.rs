@@ -178,8 +178,7 @@ fn an_empty_message_refers_to_no_byte_beyond_the_batch() {
     }
 }
 
-/// While the consumer decides, no more than a small read is taken of the bytes behind a request,
-/// however many there are.
+/// While the consumer decides, only a small read is taken of what follows a request.
 #[test]
 fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() {
     let message = frame(0x82, Some([0; 4]), &[7; 1000]);

@@ -12,8 +12,7 @@ use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
 use crate::reactor::config::READ_BUDGET;
 
-/// Unsolicited pongs are events like others: above the mark their peer is not read, and none is
-/// lost.
+/// Unsolicited pongs are events too: above the mark their peer is not read, and none is lost.
 #[test]
 fn f18_a_flood_of_pongs_waits_for_a_consumer_that_takes_them() {
     let mark = 100_000;
@@ -58,8 +57,7 @@ fn o08_an_urgent_byte_changes_nothing() {
     turns::until(&mut reactor, |_| seen.try_recv().is_ok());
 }
 
-/// No thread waits for a reactor that hangs, and the commands of that time are done in order when
-/// it goes on.
+/// No thread waits for a reactor that hangs; its commands are done in order when it goes on.
 #[test]
 fn p13_a_reactor_that_hangs_holds_nobody_up() {
     let (hung, hanging) = channel();

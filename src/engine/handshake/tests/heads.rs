@@ -10,8 +10,7 @@ fn h03_bytes_already_scanned_are_not_looked_at_again() {
     for &byte in &head[..head.len() - 1] {
         seen.push(byte);
         assert!(is_incomplete(&scanner.parse(&seen, &HeadLimits::default())));
-        // A second look would refuse this byte; the last one stays because a line feed must follow
-        // its CR.
+        // A second look refuses this byte; the last one stays because LF must follow its CR.
         if let Some(old) = seen.len().checked_sub(2) {
             seen[old] = 0;
         }

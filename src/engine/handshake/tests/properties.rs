@@ -5,8 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The final answer of a scanner: nothing yet, an error, or the length and normal form of a
-/// request.
+/// The answer of a scanner: nothing yet, an error, or the length and form of a request.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Incomplete,

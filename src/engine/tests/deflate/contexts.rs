@@ -8,8 +8,7 @@ use super::{BOTH_NO_TAKEOVER, deflating, engine, frame, pool, sent};
 use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 use crate::engine::tests::*;
 
-/// RFC 7692, section 6.1 and the rules of ws: the decision at a message's first frame holds for the
-/// whole message.
+/// RFC 7692, section 6.1, and ws: a message's first frame decides for the whole message.
 #[test]
 fn outgoing_messages_follow_their_first_frame() {
     let mut server = deflating(BOTH_NO_TAKEOVER);
@@ -94,8 +93,7 @@ fn contexts_are_released() {
     assert_eq!(lengths[2], lengths[0], "after a release it begins anew");
 }
 
-/// The context of a message that is not complete is part of it, unless the connection keeps it
-/// anyway.
+/// The context of an incomplete message is part of it, unless the connection keeps it.
 #[test]
 fn the_context_of_an_unfinished_message_counts() {
     for (params, counts) in [(BOTH_NO_TAKEOVER, true), (Params::default(), false)] {
@@ -124,8 +122,7 @@ fn within(pool: &Arc<Pool>, params: Params) -> Engine {
     engine
 }
 
-/// Contexts of unfinished messages use the budget of those that are kept; a message without a
-/// context is kept as it came.
+/// Contexts of unfinished messages use the budget of kept ones; without one, it is kept as is.
 #[test]
 fn contexts_of_unfinished_messages_stay_within_the_budget() {
     let (config, pool) = (Config::default(), Arc::new(Pool::new(2 * INFLATER_BYTES)));
@@ -189,8 +186,7 @@ fn a_long_unfinished_message_has_a_context_beyond_the_budget() {
     }
 }
 
-/// A frame that ends its stream is followed by a new stream, also where both have been kept as they
-/// came.
+/// A frame that ends its stream is followed by a new one, also where both were kept as is.
 #[test]
 fn streams_that_end_with_their_frames_are_distinguished() {
     let ended = hex("f3 48 cd c9 c9 07 00 00");

@@ -49,8 +49,7 @@ pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A server's events for a stream, which have to be the same in one input, byte by byte, and cut
-/// once anywhere.
+/// A server's events for a stream: the same in one input, byte by byte, and cut once anywhere.
 fn inflated(config: &Config, params: Params, stream: &[u8]) -> Vec<Seen> {
     let receive = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut engine = deflating(params);
@@ -148,8 +147,7 @@ fn rfc_an_empty_message() {
     );
 }
 
-/// RFC 7692, section 6.1: control frames in between, empty fragments, messages that are not
-/// compressed.
+/// RFC 7692, section 6.1: control frames in between, empty fragments, uncompressed messages.
 #[test]
 fn frames_in_between() {
     let seen = takes(&[
@@ -202,8 +200,7 @@ fn z02_a_bomb() {
     assert_eq!(feed(&mut deflating(BOTH_NO_TAKEOVER), &exact, &bomb), [Seen::Binary(vec![0; 64 << 20])]);
 }
 
-/// Z03: the limit is one for all fragments, and references to earlier messages do not get around
-/// it.
+/// Z03: one limit for all fragments; references to earlier messages do not get around it.
 #[test]
 fn z03_a_bomb_in_fragments_and_by_context() {
     let config = Config { max_payload: 10_000, ..Config::default() };
@@ -268,8 +265,7 @@ fn z06_garbage() {
     }
 }
 
-/// Z06: a stream that ends anywhere but between blocks, where zlib would take the missing bytes for
-/// data.
+/// Z06: a stream that ends amid a block, where zlib would take the missing bytes for data.
 #[test]
 fn z06_cut_off() {
     let unexpected_end = [Seen::Error(ErrorKind::DeflateUnexpectedEnd, 0)];

@@ -89,8 +89,7 @@ fn an_id_that_cannot_be_used_is_reported_as_closed() {
     client.expect("81 01 'x'");
 }
 
-/// RFC 6455, section 5.1: a client masks its frames, each with a key of its own, and takes none that
-/// are masked.
+/// RFC 6455, section 5.1: a client masks each frame with its own key, and takes none masked.
 #[test]
 fn the_role_of_a_client_masks_and_takes_no_masked_frame() {
     let server = Server::echo();

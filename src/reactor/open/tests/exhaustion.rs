@@ -59,8 +59,7 @@ fn r06_without_descriptors_connections_are_closed_as_they_come() {
 #[ignore = "for r06_without_descriptors_connections_are_closed_as_they_come, in a process with few descriptors"]
 fn r06_with_40_descriptors() {
     let (mut reactor, address, seen) = server::reactor(Setup::default());
-    // So many clients that at least one cannot be accepted, while the clients themselves have
-    // descriptors enough.
+    // So many clients that one at least cannot be accepted; these have descriptors enough.
     let mut clients: Vec<Client> = (0..20).map(|_| Client::connect(address)).collect();
     clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
     let (mut open, mut refused) = (0, 0);
@@ -80,8 +79,7 @@ fn r06_with_40_descriptors() {
     for client in &mut excess {
         assert!(client.read_to_end().is_empty());
     }
-    // With the queue empty the reactor waits for an event, and not for a time: the next client is
-    // closed at once.
+    // With an empty queue the reactor waits for an event: the next client is closed at once.
     assert!(reactor.openings.listeners.values().all(|listener| listener.retry_at.is_none()));
     // One client gives up a descriptor, and the next one takes it.
     drop(excess.pop());

@@ -73,8 +73,7 @@ fn h04_a_head_without_end_is_answered_431() {
 #[test]
 fn h02_a_slow_head_is_answered_408_however_often_a_byte_comes() {
     let server = Server::serve(soon());
-    // A client that has sent nothing when the time is over gets no answer: the test tries again if
-    // that may be the case.
+    // A client that has sent nothing in time gets no answer: the test then tries again.
     let mut client = loop {
         let begun = std::time::Instant::now();
         let mut client = Client::connect(server.address);

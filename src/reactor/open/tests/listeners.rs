@@ -105,8 +105,7 @@ fn a_path_with_a_zero_is_not_the_one_before_it() {
     assert!(!path.exists());
 }
 
-/// Whoever has bound it: the connection that systemd starts a process for has come before its
-/// options are known.
+/// The connection for which systemd starts a process comes before its options are known.
 #[test]
 #[cfg(unix)]
 fn accepted_sockets_have_the_options_of_tcp() {

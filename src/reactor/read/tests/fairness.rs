@@ -87,8 +87,7 @@ fn r17_a_canary_is_served_in_the_turn_it_sings_or_the_next_however_many_flood() 
     }
 }
 
-/// Each of the many sends too little to count as greedy, and all together send more than a turn
-/// reads.
+/// Each sends too little to count as greedy, all together more than a turn reads.
 #[test]
 fn r17_a_flood_has_its_share_however_many_say_little() {
     const LITTLE: usize = 20_000;

@@ -14,8 +14,7 @@ fn a_small_message_sent_back_is_copied_and_a_large_one_leaves_from_where_it_lies
     let script = Script::on_message(|session, message| {
         let large = message.payload.len() >= 2048;
         session.send(message.kind, true, message.payload);
-        // Bytes that left from the receive buffer are in the kernel already, copied ones wait for
-        // the end of the turn.
+        // Bytes that left from the receive buffer are in the kernel; copies wait until the turn ends.
         assert_eq!(session.queued() == 0, large);
     });
     let server = Server::script(script);

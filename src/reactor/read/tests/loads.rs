@@ -80,8 +80,7 @@ impl Loads {
         self.peers.push(Peer { client, stream, at: 0, left, is_deaf });
     }
 
-    /// A turn, before which the peers write and read what they can. Returns the slots of the
-    /// records that were taken.
+    /// A turn, before which peers write and read what they can. Returns the slots of its records.
     fn turn(&mut self) -> Vec<u32> {
         self.peers.iter_mut().for_each(Peer::turn);
         self.reactor.run_once(Some(Duration::ZERO)).unwrap();
@@ -99,8 +98,7 @@ impl Loads {
         slots
     }
 
-    /// The number of other connections' records that are taken between the sending of a message and
-    /// its own record.
+    /// Records of other connections taken between the sending of a message and its own record.
     fn wait_of(&mut self, quiet: &mut Client) -> usize {
         quiet.send("81 81 00000000 'c'");
         let (mut others, begun) = (0, Instant::now());
@@ -119,8 +117,7 @@ impl Loads {
 #[test]
 fn r11_r17_a_connection_that_says_little_waits_for_a_share_of_each_and_not_for_all_they_send() {
     let config = ReactorConfig::default();
-    // Up to the mark, what the read brings that crosses it, and what each of the others may have on
-    // top.
+    // The mark, the read that crosses it, and what each of the others may have on top.
     let of_each = BUSY_ALLOWANCE / SHORTEST_MASKED_FRAME + BUSY_ALLOWANCE / 16;
     let bound = config.records_mark as usize + READ_SIZE / SHORTEST_MASKED_FRAME + PEERS * of_each;
     for seed in 1..=3 {
@@ -155,8 +152,7 @@ fn r11_everybody_goes_on_and_no_budget_is_charged_when_all_are_gone() {
         }
         let begun = Instant::now();
         let slots = loads.reactor.connections.slots();
-        // Peer and connection have the same number. A connection that leaves a message unfinished
-        // may lose it.
+        // Peer and connection share a number. One that leaves a message unfinished may lose it.
         let mut goals: Vec<_> =
             slots.into_iter().map(|slot| (slot, loads.peers[slot as usize].left as u64)).collect();
         while !goals.is_empty() {

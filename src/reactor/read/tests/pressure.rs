@@ -90,8 +90,7 @@ fn r11_above_the_total_mark_quiet_connections_are_still_read() {
     writing.into_iter().for_each(|writing| writing.join().unwrap());
 }
 
-/// One room is more than the mark: what has been opened is not drained, so the reactor is under
-/// pressure from then on.
+/// One room is more than the mark: with what has been opened the reactor is under pressure.
 #[test]
 fn r11_under_pressure_connections_are_accepted_and_unfinished_messages_stay_small() {
     let (js, mut reactor) = forward(ReactorConfig { total_mark: 100_000, ..ReactorConfig::default() });
@@ -252,8 +251,7 @@ fn r11_a_peer_that_sends_messages_too_has_no_part_in_the_reserve() {
     assert!(held > SMALL_ALLOWANCE - 2 * SMALLEST_READ && held < SMALL_ALLOWANCE, "{held} bytes");
 }
 
-/// Credit that comes between the look at the mark and the wish to be woken wakes nobody: the
-/// reactor has to look again.
+/// Credit that comes between the look and the wish wakes nobody: the reactor looks again.
 #[test]
 fn r11_credit_that_came_before_the_wish_is_seen() {
     let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });

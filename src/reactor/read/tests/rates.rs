@@ -37,8 +37,7 @@ fn masked(payload: &[u8]) -> Vec<u8> {
     frame(0x82, Some([1, 2, 3, 4]), payload)
 }
 
-/// The peer's request, its messages and its end are there when the reactor looks for the first
-/// time.
+/// The peer's request, messages and end are there when the reactor looks for the first time.
 #[test]
 fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout() {
     let server = Server::script(Script::on_message(|_, _| {}));
@@ -62,8 +61,7 @@ fn a_peer_that_stays_is_read_for_as_long_as_it_takes() {
     }
 }
 
-/// Otherwise a message of fragments without a byte, which takes no token, would be read 6 bytes at a
-/// time.
+/// Otherwise fragments without a byte, which take no token, would be read 6 bytes at a time.
 #[test]
 fn fragments_count_beyond_one_for_each_kibibyte() {
     const FRAGMENTS: usize = 5000;
@@ -139,8 +137,7 @@ fn above_the_send_budget_the_one_with_most_is_ended_and_the_others_go_on() {
     reader.read(ANSWER);
 }
 
-/// R06: a refused peer that stays is given time to read the reason, but only a limited number of
-/// peers are.
+/// R06: a refused peer that stays may read the reason, but only a limited number of them may.
 #[test]
 fn refused_connections_that_stay_are_bounded() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

@@ -1,5 +1,4 @@
-//! F13, R14: many messages that do not come to their end. Memory has a bound, and a peer that goes
-//! on gets through.
+//! F13, R14: many unfinished messages. Memory has a bound, and a peer that goes on comes through.
 
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
@@ -81,8 +80,7 @@ impl Crowd {
         }
     }
 
-    /// Clients join that send only the beginning of a message, until no more would fit, and that is
-    /// a while ago.
+    /// Clients send only the beginning of a message, until no more fit, a while ago.
     fn fill(&mut self) -> Vec<ConnectionId> {
         let mut silent = Vec::new();
         while self.reactor.reader.unfinished.bytes <= MARK - BEGINNING {

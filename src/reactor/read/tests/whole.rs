@@ -104,8 +104,7 @@ fn r17_the_share_of_a_turn_is_exceeded_by_the_rest_of_a_message_only() {
     assert!(seen.iter().enumerate().all(|(n, (_, data, _))| *data == payload(n, len)));
 }
 
-/// The bytes of a message that is too long to wait for are assembled; the message behind it stays
-/// where it is.
+/// A message too long to wait for is assembled; the one after it stays where it is.
 #[test]
 fn a_message_behind_one_that_was_assembled() {
     let (js, mut reactor, mut client, id) = open();

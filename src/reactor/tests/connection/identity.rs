@@ -2,11 +2,12 @@
 
 use crate::bridge::layout::ADOPTED_SLOTS;
 use crate::engine::MessageKind;
-use crate::reactor::ConnectionId;
 use crate::reactor::connections::{Connections, Share};
+use crate::reactor::tests::bridge::forward;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;
+use crate::reactor::{ConnectionId, ReactorConfig};
 
 #[test]
 fn o09_a_slot_that_is_used_again_has_another_generation_and_stale_commands_hit_nobody() {
@@ -103,4 +104,27 @@ fn there_are_no_more_connections_than_slots() {
     fourth.write(UPGRADE.as_bytes());
     until(&mut reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Open("/".into())));
     fourth.expect_text(client::SWITCHED);
+}
+
+#[test]
+fn o09_a_slot_is_not_used_again_before_its_end_was_delivered() {
+    let (js, mut reactor) = forward(ReactorConfig::default());
+    let mut slot_of_next = || {
+        let mut client = Client::connect(js.address);
+        client.write(UPGRADE.as_bytes());
+        until(&mut reactor, |reactor| reactor.connections() == 1);
+        let slot = reactor.connections.slots()[0];
+        until(&mut reactor, |reactor| reactor.connections.get_mut(slot).is_some_and(|it| it.is_open()));
+        client.reset();
+        until(&mut reactor, |reactor| reactor.connections() == 0);
+        slot
+    };
+    let undelivered = [slot_of_next(), slot_of_next()];
+    assert_ne!(undelivered[0], undelivered[1]);
+    while let Some(batch) = js.link.inbox.take() {
+        let _no_matter = js.link.inbox.give_back(batch);
+    }
+    // Slots are freed at the end of a turn.
+    let later = [slot_of_next(), slot_of_next()];
+    assert!(later.iter().any(|slot| undelivered.contains(slot)), "{undelivered:?} {later:?}");
 }

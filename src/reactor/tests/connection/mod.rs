@@ -1,5 +1,4 @@
-//! The lives of connections: ids, closing, silence, panics, and the order in which peers observe
-//! them.
+//! The lives of connections: ids, closing, silence, panics, and the order that peers see.
 
 mod closing;
 mod gates;

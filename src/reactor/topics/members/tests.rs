@@ -67,8 +67,7 @@ fn a_connection_that_leaves_many_topics_finds_the_others() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..<_>::default() })]
 
-    /// Members go while a message is under way: no other member gets it twice, and none misses
-    /// it.
+    /// Members go while a message is under way: others get it once, and none misses it.
     #[test]
     fn members_that_go_change_nothing_for_the_others(
         steps in prop::collection::vec((0..5_u8, 0..40_u32, 1..45_u32), 1..400),

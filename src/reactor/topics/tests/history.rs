@@ -16,8 +16,7 @@ fn publish(stage: &mut Stage, numbers: std::ops::RangeInclusive<u32>) {
     numbers.for_each(|n| stage.publish(1, n.to_string().as_bytes()));
 }
 
-/// The fields of an answer: the request, whether all messages are there, their number, and the
-/// position.
+/// An answer: the request, whether all messages are there, their number, and the position.
 fn subscribed(stage: &mut Stage) -> [u32; 4] {
     let answers = stage.take(IN_SUBSCRIBED);
     let [(_, answer)] = &answers[..] else { panic!("{answers:?}") };

@@ -24,8 +24,7 @@ fn texts(stage: &mut Stage, client: &mut Client, count: usize) -> Vec<String> {
     frames(stage, client, count).into_iter().map(text).collect()
 }
 
-/// If each member were charged a call, the messages would leave one by one, each in a write of its
-/// own.
+/// If each member cost a call, messages would leave one by one, each in its own write.
 #[test]
 fn what_is_published_to_many_together_is_queued_in_one_turn() {
     const MESSAGES: usize = 200;
@@ -118,8 +117,7 @@ fn a_message_to_many_takes_several_turns() {
     stage.turn();
     let reached = stage.reactors[0].topics.publishing.as_ref().expect("it takes longer").next;
     assert!((1..900).contains(&reached), "{reached}");
-    // Of the members that had the message, at the boundary, and of those that had not; some of the
-    // former have read it.
+    // Members that had the message, at the boundary, and that had not; some have read it.
     let gone = [0, 1, reached - 1, reached, reached + 1, 899];
     for &n in gone.iter().rev() {
         let (client, id) = clients.remove(n);

@@ -127,8 +127,7 @@ impl Model {
         });
     }
 
-    /// A connection ends without a close frame, and comes back with the position of its last
-    /// message.
+    /// A connection ends without a close frame, and is back with its last message's position.
     fn close(&mut self, peer: usize) {
         self.turn();
         self.read();
@@ -207,8 +206,7 @@ impl Model {
     fn publish(&mut self, topic: usize, excepted: usize) {
         let message = self.message(topic);
         let n = self.next;
-        // Messages that are not for a member are missing in no history: those have a test of their
-        // own.
+        // Messages that are not for a member are missing in no history: they have their own test.
         let is_for_all = TOPICS[topic][TOPIC_HISTORY] > 0 || self.dice.roll(2) == 0;
         let except = if is_for_all { vec![] } else { vec![self.peers[excepted].id] };
         let mut matched = 0;

@@ -40,8 +40,7 @@ impl Stalled {
         Self { stage, stalled, live, inflow: Inflow::default(), published: 0 }
     }
 
-    /// Publishes a message, which the live member reads. Returns the bytes that wait for the
-    /// stalled one.
+    /// Publishes a message, which the live member reads. Returns what waits for the stalled one.
     fn publish(&mut self, count: u32, key: impl Fn(u32) -> Vec<u8>) -> usize {
         for _ in 0..count {
             let n = self.published;

@@ -1,5 +1,4 @@
-//! Reactors with topics, which the test turns itself: their work is done when nothing happens any
-//! more.
+//! Reactors with topics that the test turns: they are done when nothing happens any more.
 
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
@@ -221,8 +220,7 @@ pub(super) struct Inflow {
 }
 
 impl Inflow {
-    /// Reads at most `most` bytes, and gives the first byte and the payload of each frame that is
-    /// whole.
+    /// Reads up to `most` bytes; gives the first byte and the payload of each whole frame.
     pub(super) fn read(&mut self, client: &mut Client, most: usize) -> Vec<(u8, Vec<u8>)> {
         client.0.set_nonblocking(true).unwrap();
         let mut piece = [0; 4096];

@@ -1,4 +1,5 @@
 use super::*;
+use crate::reactor::write::half::WriteHalf;
 
 impl Outgoing {
     /// Bytes of memory that only this queue refers to.
@@ -88,4 +89,18 @@ fn a_long_queue_leaves_in_pieces_of_the_budget() {
     let mut received = Vec::new();
     io::Read::read_to_end(&mut server, &mut received).unwrap();
     assert_eq!(received, (0..=pieces).flat_map(|piece| [piece; 10]).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_send_is_reported_when_its_last_byte_has_left() {
+    let (mut half, mut pool) = (WriteHalf::default(), Pool::default());
+    for _ in 0..2 {
+        half.outgoing.push(&[0; 200], &mut pool);
+        half.mark(false);
+    }
+    let reports = [199, 1, 199, 1].map(|bytes| {
+        half.outgoing.consume(bytes);
+        half.take_sent()
+    });
+    assert_eq!(reports, [0, 1, 0, 1]);
 }

@@ -1,5 +1,4 @@
-//! permessage-deflate over sockets: the shares of connections in a turn, and the release of
-//! contexts.
+//! permessage-deflate over sockets: the shares of a turn, and the release of contexts.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -210,4 +209,22 @@ fn z10_bombs_behind_a_request_leave_room_for_others() {
         first > 0
     });
     assert!(first < 5, "{first} bombs in the first turn");
+}
+
+#[test]
+fn contexts_are_released_when_they_were_not_used_for_their_time_and_not_before() {
+    let deflate = listener().deflate.map(|deflate| DeflateConfig { release_after: PATIENCE, ..deflate });
+    let (mut reactor, seen, client, id) =
+        turned(Setup { listener: ListenerConfig { deflate, ..listener() }, ..Setup::default() });
+    let mut peer = Peer::new(client, false);
+    let message = peer.message(b"hello");
+    peer.client.write(&message);
+    until(&mut reactor, |_| seen.try_recv().is_ok());
+    let now = reactor.timers.now();
+    for (used, stay) in [(now, true), (now - PATIENCE, false)] {
+        reactor.connections.get(id).expect("open").write.contexts_used = Some(Box::new(used));
+        reactor.writer.compression.holders.push(now, id);
+        reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
+        assert_eq!(reactor.connections.get(id).expect("open").engine.holds_contexts(), stay);
+    }
 }
