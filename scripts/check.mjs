@@ -8,6 +8,8 @@ import { documentViolations } from './documents.mjs';
 import { faultViolations } from './faults.mjs';
 import { layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
+import { noticeFaults } from './release/notices.mjs';
+import { versionFaults } from './release/ready.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
 import { compile, esmViolations } from './types.mjs';
@@ -37,6 +39,8 @@ const CHECKS = [
   ['documents', () => report(documentViolations())],
   ['docs/faults.md', () => report(faultViolations())],
   ['cargo deny', denied],
+  ['versions', () => report(versionFaults())],
+  ['npm/THIRD-PARTY.md', () => report(noticeFaults())],
   // The check needs a package that `setup` installs.
   ['docs/api.md', async () => report((await import('./api.mjs')).apiViolations())],
   ['figures', () => run(process.execPath, ['benchmark/plot.mjs', '--check'])],
