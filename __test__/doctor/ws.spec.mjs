@@ -13,10 +13,9 @@ const USES_BOTH = { dependencies: { library: '^1.0.0', '@scope/other': '^4.0.0' 
 const ALIAS = 'npm:reactor-ws@^8.0.0';
 const OVERRIDDEN = { dependencies: { ...USES_BOTH.dependencies, ws: ALIAS }, overrides: { ws: '$ws' } };
 
-/** A project with both libraries, whose `ws` is that, and further files. */
-const flat = (manifest, ws, more = {}) => ({
+/** A project with both libraries, whose `ws` is that. `more`: further files, the lock file among them. */
+const flat = (manifest, ws, more = { 'package-lock.json': '{}' }) => ({
   'package.json': manifest,
-  'package-lock.json': {},
   'node_modules/library/package.json': LIBRARY,
   'node_modules/@scope/other/package.json': OTHER,
   'node_modules/ws/package.json': ws,
@@ -43,8 +42,7 @@ test('not overridden: a note, with the override of the package manager', async (
     ['bun.lock', /"overrides".*bun install$/],
     ['deno.lock', /deno install$/],
   ]) {
-    const { 'package-lock.json': _, ...files } = flat(USES_BOTH, REAL, { [lock]: '{}' });
-    const { code, report } = await doctor(await project(t, { [lock]: '{}', ...files }));
+    const { code, report } = await doctor(await project(t, flat(USES_BOTH, REAL, { [lock]: '{}' })));
     t.is(code, 0, lock);
     t.is(report.ws.ours, 'none');
     const [{ what, remedy: its }] = report.notes.filter(({ check }) => check === 'ws');
@@ -54,7 +52,7 @@ test('not overridden: a note, with the override of the package manager', async (
 });
 
 test('half: a library with a ws of its own is named, and it is a problem', async (t) => {
-  const nested = { 'node_modules/library/node_modules/ws/package.json': REAL };
+  const nested = { 'package-lock.json': '{}', 'node_modules/library/node_modules/ws/package.json': REAL };
   const folder = await project(t, flat({ name: 'app', ...OVERRIDDEN }, OURS, nested));
   const { code, report } = await doctor(folder);
   t.is(code, 1);
@@ -69,7 +67,7 @@ test('half: a library with a ws of its own is named, and it is a problem', async
 
 test('half: only the direct dependency is an alias', async (t) => {
   const manifest = { name: 'app', dependencies: OVERRIDDEN.dependencies };
-  const nested = { 'node_modules/library/node_modules/ws/package.json': REAL };
+  const nested = { 'package-lock.json': '{}', 'node_modules/library/node_modules/ws/package.json': REAL };
   const { code, report } = await doctor(await project(t, flat(manifest, OURS, nested)));
   t.is(code, 1);
   t.regex(report.problems[0].remedy, /^write .*"overrides": \{ "ws": "\$ws" \}/);
@@ -85,8 +83,8 @@ for (const [title, manifest, files, remedy] of [
   ['Yarn does not read overrides', OVERRIDDEN, { 'yarn.lock': '' }, /^yarn does not read overrides in \S+package\.json; write "resolutions"/],
 ]) {
   test(`an override without effect: ${title}`, async (t) => {
-    const { 'package-lock.json': _, ...tree } = flat({ ...manifest, dependencies: { ...USES_BOTH.dependencies, ...manifest.dependencies } }, REAL);
-    const { code, report } = await doctor(await project(t, { ...tree, ...files }));
+    const dependencies = { ...USES_BOTH.dependencies, ...manifest.dependencies };
+    const { code, report } = await doctor(await project(t, flat({ ...manifest, dependencies }, REAL, files)));
     t.is(code, 1);
     t.is(report.ws.ours, 'none');
     t.is(report.problems.length, 1);
