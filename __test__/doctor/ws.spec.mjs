@@ -60,7 +60,7 @@ test('half: a library with a ws of its own is named, and it is a problem', async
   t.deepEqual(got(report), { app: 'reactor-ws 8.0.0', library: 'ws 8.23.0', '@scope/other': 'reactor-ws 8.0.0' });
   const [{ what, remedy }] = report.problems;
   t.regex(what, /^1 of 3 .*: library \(ws 8\.23\.0\)$/);
-  t.regex(remedy, /^the override is not what is installed: remove node_modules and package-lock\.json/);
+  t.regex(remedy, /^the override is there, but not what is installed: remove node_modules and package-lock\.json/);
   const { stdout } = await runDoctor(folder, ['doctor']);
   t.true(stdout.includes(`library 1.2.3: ws 8.23.0, ${join(folder, 'node_modules/library/node_modules/ws')}`), stdout);
 });
@@ -73,14 +73,21 @@ test('half: only the direct dependency is an alias', async (t) => {
   t.regex(report.problems[0].remedy, /^write .*"overrides": \{ "ws": "\$ws" \}/);
 });
 
+test('an alias in whose place npm has put ws', async (t) => {
+  const { code, report } = await doctor(await project(t, flat({ name: 'app', dependencies: OVERRIDDEN.dependencies }, REAL)));
+  t.is(code, 1);
+  t.is(report.ws.ours, 'none');
+  t.regex(report.problems[0].remedy, /^write .*"overrides": \{ "ws": "\$ws" \}/);
+});
+
 for (const [title, manifest, files, remedy] of [
-  ['pnpm 11 does not read pnpm.overrides', { pnpm: { overrides: { ws: ALIAS } } }, { 'pnpm-lock.yaml': '', 'node_modules/.modules.yaml': '{"packageManager":"pnpm@11.2.0"}' }, /^pnpm does not read pnpm\.overrides in \S+package\.json; write "overrides:"/],
-  ['pnpm 10 does', { pnpm: { overrides: { ws: ALIAS } } }, { 'pnpm-lock.yaml': '', 'node_modules/.modules.yaml': 'packageManager: pnpm@10.2.0' }, /^the override is not what is installed: run: pnpm install --force$/],
+  ['pnpm 11 does not read pnpm.overrides', { pnpm: { overrides: { ws: ALIAS } } }, { 'pnpm-lock.yaml': '', 'node_modules/.modules.yaml': '{"packageManager":"pnpm@11.2.0"}' }, /^pnpm does not read pnpm\.overrides in \S+package\.json; write "dependencies".* and "overrides:" .*pnpm-workspace\.yaml/],
+  ['pnpm 10 does', { pnpm: { overrides: { ws: ALIAS } } }, { 'pnpm-lock.yaml': '', 'node_modules/.modules.yaml': 'packageManager: pnpm@10.2.0' }, /^the override is there, but not what is installed: write "dependencies".*pnpm install$/],
   ['pnpm does not read overrides of npm', OVERRIDDEN, { 'pnpm-lock.yaml': '' }, /^pnpm does not read overrides in \S+package\.json; /],
-  ['pnpm reads pnpm-workspace.yaml', {}, { 'pnpm-lock.yaml': '', 'pnpm-workspace.yaml': `packages:\n  - .\noverrides:\n  # why\n  'ws': "${ALIAS}" # all\nother: 1\n` }, /^the override is not what is installed/],
+  ['pnpm reads pnpm-workspace.yaml', {}, { 'pnpm-lock.yaml': '', 'pnpm-workspace.yaml': `packages:\n  - .\noverrides:\n  # why\n  'ws': "${ALIAS}" # all\nother: 1\n` }, /^the override is there, but not what is installed/],
   ['npm does not read resolutions', { resolutions: { ws: ALIAS } }, { 'package-lock.json': '{}' }, /^npm does not read resolutions in \S+package\.json; write "dependencies"/],
-  ['Yarn does', { resolutions: { '**/ws': ALIAS } }, { 'yarn.lock': '' }, /^the override is not what is installed: run: yarn install$/],
-  ['Yarn does not read overrides', OVERRIDDEN, { 'yarn.lock': '' }, /^yarn does not read overrides in \S+package\.json; write "resolutions"/],
+  ['Yarn does', { resolutions: { '**/ws': ALIAS } }, { 'yarn.lock': '' }, /^the override is there, but not what is installed: run: yarn install$/],
+  ['Yarn does not read overrides', OVERRIDDEN, { 'yarn.lock': '' }, /^yarn does not read overrides in \S+package\.json; write "dependencies".*"resolutions"/],
 ]) {
   test(`an override without effect: ${title}`, async (t) => {
     const dependencies = { ...USES_BOTH.dependencies, ...manifest.dependencies };
@@ -91,6 +98,12 @@ for (const [title, manifest, files, remedy] of [
     t.regex(report.problems[0].remedy, remedy);
   });
 }
+
+test('Bun has a ws of its own: a note for a program on Node', async (t) => {
+  const { code, report } = await doctor(await project(t, flat({ name: 'app', ...OVERRIDDEN }, OURS, { 'bun.lock': '{}' })));
+  t.is(code, 0);
+  t.regex(report.notes.find(({ check }) => check === 'ws').what, /^Bun has a ws of its own/);
+});
 
 test('an override with another version of ws asks for nothing of ours', async (t) => {
   const { code, report } = await doctor(await project(t, flat({ ...USES_BOTH, overrides: { ws: '^8.21.0' } }, REAL)));

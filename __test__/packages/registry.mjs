@@ -43,13 +43,13 @@ export async function startRegistry(folders = []) {
     await once(child, 'exit');
     rmSync(storage, { force: true, recursive: true });
   };
-  return { configure: (folder) => configure(folder, url), stop, url };
+  return { configure: (folder, settings) => configure(folder, url, settings), stop, url };
 }
 
-/** Settings: the registry, and that packages which are minutes old may be installed. */
-function configure(folder, url) {
+/** Settings: the registry, and that packages which are minutes old may be installed. `settings`: more of Yarn's. */
+function configure(folder, url, settings = {}) {
   writeFileSync(join(folder, '.npmrc'), `registry=${url}\nminimum-release-age=0\n`);
-  const yarn = { npmRegistryServer: url, unsafeHttpWhitelist: ['127.0.0.1'], npmMinimalAgeGate: 0 };
+  const yarn = { npmRegistryServer: url, unsafeHttpWhitelist: ['127.0.0.1'], npmMinimalAgeGate: 0, ...settings };
   writeFileSync(join(folder, '.yarnrc.yml'), JSON.stringify({ ...yarn, enableGlobalCache: false, enableTelemetry: false }));
 }
 

@@ -68,7 +68,8 @@ function declaredIn(folder, root) {
   const pnpmReads = pnpmVersion(root) < STRICT_PNPM ? ['pnpm'] : [];
   /** @type {[file: string, field: string, value: unknown, readBy: ManagerName[]][]} */
   const all = [
-    ['package.json', 'overrides', overrides?.ws, ['npm', 'bun', 'deno']],
+    // Deno takes `$ws` for no override at all.
+    ['package.json', 'overrides', overrides?.ws, ['npm', 'bun', ...(/** @type {ManagerName[]} */ (overrides?.ws === '$ws' ? [] : ['deno']))]],
     ['package.json', 'resolutions', resolutions?.ws ?? resolutions?.['**/ws'], ['yarn', 'bun', ...pnpmReads]],
     ['package.json', 'pnpm.overrides', pnpm?.overrides?.ws, pnpmReads],
     ['pnpm-workspace.yaml', 'overrides', workspaceOverride(folder), ['pnpm']],

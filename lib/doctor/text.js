@@ -31,7 +31,7 @@ function systemFacts({ addon, echo, system }) {
     ['descriptors', descriptors === null ? 'unknown' : `${descriptors.soft ?? 'unlimited'}, may be raised to ${descriptors.hard ?? 'any number'}`],
     ...(variables.length === 0 ? [] : [/** @type {[string, string]} */ (['environment', variables.join(' ')])]),
     ['addon', addon.version === null ? 'none' : `${addon.version}, ${addon.path ?? 'its path is not known'}`],
-    ['packages', addon.packages.length === 0 ? 'none with an addon' : addon.packages.join(', ')],
+    ['packages', addon.packages.length === 0 ? 'none with an addon in node_modules' : addon.packages.join(', ')],
     ['echo', echo === null ? 'failed' : `two messages to 127.0.0.1 and back in ${echo.milliseconds} ms`],
   ];
 }
@@ -51,7 +51,7 @@ function wsFact({ ws }) {
 function dependantLine({ name, version, via, gets }) {
   const way = via.length > 1 ? ` (of ${via.slice(0, -1).join(' > ')})` : '';
   const got = gets === null ? 'none is installed' : `${gets.name} ${gets.version}, ${gets.folder}`;
-  return `${''.padEnd(15)}${name} ${version}${way}: ${got}`;
+  return `${''.padEnd(15)}${[name, version].filter(Boolean).join(' ')}${way}: ${got}`;
 }
 
 /** @type {(name: string, findings: Finding[]) => string[]} */

@@ -14,7 +14,7 @@ import { systems } from './systems.mjs';
 const FILE = 'npm/THIRD-PARTY.md';
 
 if (process.argv[1] === import.meta.filename) {
-  const { code } = await run('cargo', ['about', 'generate', '--fail', '-c', 'npm/about.toml', '-o', FILE, 'npm/about.hbs']);
+  const { code } = await run('cargo', ['about', 'generate', '--fail', '--frozen', '-c', 'npm/about.toml', '-o', FILE, 'npm/about.hbs']);
   const faults = code === 0 ? noticeFaults() : ['cargo about failed; if it is missing: cargo install cargo-about'];
   if (faults.length > 0) console.error(faults.join('\n'));
   process.exitCode = faults.length === 0 ? 0 : 1;
@@ -22,7 +22,7 @@ if (process.argv[1] === import.meta.filename) {
 
 /** @returns {string[]} One line for each crate that is linked and not named, or named and not used */
 export function noticeFaults() {
-  const named = new Set([...read(FILE).matchAll(/^- (\S+ \d\S*)/gm)].map(([, crate]) => crate));
+  const named = new Set([...read(FILE).matchAll(/^- (\S+ \d[^\s:]*)/gm)].map(([, crate]) => crate));
   const locked = new Set([...read('Cargo.lock').matchAll(/^name = "(.*)"\nversion = "(.*)"/gm)].map(([, name, version]) => `${name} ${version}`));
   const remedy = 'run node scripts/release/notices.mjs';
   return [
