@@ -87,10 +87,11 @@ function manifestFaults(name, own, wanted) {
   ];
 }
 
-/** Every `require('./…')` of a file leads to a file. */
+/** Every `require('./…')` of a file leads to a file; comments name types. */
 function requireFaults(name, files, path, content) {
   if (!/^lib\/.*\.m?js$/.test(path)) return [];
-  const required = [...content.toString().matchAll(/(?:\brequire\(|\bfrom )'(\.[^']*)'/g)].map(([, one]) => posix.join(posix.dirname(path), one));
+  const code = content.toString().replace(/\/\*[^]*?\*\//g, '');
+  const required = [...code.matchAll(/(?:\brequire\(|\bfrom )'(\.[^']*)'/g)].map(([, one]) => posix.join(posix.dirname(path), one));
   const lost = required.filter((one) => ![one, `${one}.js`, `${one}.json`].some((file) => files.has(file)));
   return lost.map((one) => `${name}: ${path} requires ${one}, which is not in it`);
 }

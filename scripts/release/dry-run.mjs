@@ -8,7 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { root, run } from '../run.mjs';
 import { setup } from '../setup.mjs';
@@ -35,6 +35,9 @@ function show(name) {
   const bytes = [...files.values()].reduce((sum, one) => sum + one.length, 0);
   console.log(`\n${name}: ${files.size} files, ${bytes} bytes, packed ${content.length}`);
   console.log(`  sha256 ${createHash('sha256').update(content).digest('hex')}`);
-  const folders = Map.groupBy?.([...files.keys()], (path) => (path.includes('/') ? path.slice(0, path.lastIndexOf('/') + 1) : '')) ?? new Map([['', [...files.keys()]]]);
-  for (const [folder, paths] of folders) console.log(`  ${folder}${folder === '' ? '' : ' '}${paths.map((path) => path.slice(folder.length)).join(' ')}`);
+  const paths = [...files.keys()].sort();
+  for (const folder of [...new Set(paths.map(dirname))].sort()) {
+    const own = paths.filter((path) => dirname(path) === folder).map((path) => basename(path));
+    console.log(`  ${folder}: ${own.join(' ')}`);
+  }
 }
