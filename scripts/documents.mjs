@@ -33,8 +33,6 @@ const INTERNAL = [/^Protocol error /];
 const INTERNAL_CODES = ['WS_ERR_UNKNOWN', 'ERR_REACTOR_WS_VERSION', 'REACTOR_WS_REACTORS'];
 /** Texts that are no errors: explanations of metrics. */
 const NO_ERRORS = 'lib/running/families.js';
-/** What it prints has the remedy with it, and a document of its own. */
-const DOCTOR = join('lib', 'doctor');
 
 /** @returns {string[]} one line per fault */
 export function documentViolations() {
@@ -130,10 +128,11 @@ function errorViolations() {
   const [, section] = /^## Error codes\n([^]*?)^## /m.exec(read('docs/api.md'));
   const undocumented = [...codes].filter((code) => !INTERNAL_CODES.includes(code) && !section.includes(`\`${code}\``));
   const lacking = undocumented.map((code) => `docs/api.md: lacks ${code}`);
-  for (const [file, source] of sources) {
-    const document = file.startsWith(DOCTOR) ? 'docs/doctor.md' : 'docs/troubleshooting.md';
-    const texts = file === NO_ERRORS ? [] : textsOf(source).filter((text) => !INTERNAL.some((pattern) => pattern.test(text)));
-    lacking.push(...texts.filter((text) => !isExplained(read(document), text)).map((text) => `${document}: lacks "${text}"`));
+  const help = read('docs/troubleshooting.md');
+  for (const text of sources.flatMap(([file, source]) => (file === NO_ERRORS ? [] : textsOf(source)))) {
+    if (!INTERNAL.some((pattern) => pattern.test(text)) && !isExplained(help, text)) {
+      lacking.push(`docs/troubleshooting.md: lacks "${text}"`);
+    }
   }
   return lacking;
 }
