@@ -22,6 +22,18 @@ export default {
     only('running', ['connection', 'reactor']),
     only('topics', ['connection', 'reactor']),
     {
+      name: 'doctor-imports',
+      severity: 'error',
+      from: { path: '^lib/doctor/' },
+      to: { path: '^lib/', pathNot: '^lib/((base|doctor|reactor)/|index\\.js$)' },
+    },
+    {
+      name: 'doctor-is-apart',
+      severity: 'error',
+      from: { pathNot: '^lib/doctor/' },
+      to: { path: '^lib/doctor/' },
+    },
+    {
       name: 'compat-is-apart',
       comment: 'Besides the public classes, only handshakes that hand out a socket know what imitates one.',
       severity: 'error',

@@ -39,6 +39,8 @@ export default [
       'lib/native/',
       '__test__/autobahn/reports/',
       'benchmark/.cache/',
+      'docs/site/pages/',
+      'docs/site/.vitepress/cache/',
       '**/*.ts',
     ],
   },

@@ -4,7 +4,6 @@
 
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
 
 import { root } from './run.mjs';
 
@@ -77,10 +76,12 @@ function isBroken(document, link) {
 /** The anchors that GitHub makes of headings. */
 function anchors(text) {
   const headings = [...prose(text).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
-  const slugs = headings.map((heading) =>
-    heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'),
-  );
-  return new Set(slugs);
+  return new Set(headings.map(slugOf));
+}
+
+/** @param {string} heading @returns {string} Its anchor */
+export function slugOf(heading) {
+  return heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-');
 }
 
 /** A document without its blocks of code. */
@@ -170,7 +171,7 @@ function read(path) {
   return readFileSync(join(root, path), 'utf8');
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (process.argv[1] === import.meta.filename) {
   for (const document of documents()) {
     const text = withPrograms(document);
     if (text === read(document)) continue;

@@ -2,7 +2,7 @@
 // of them and that long. Needs a nightly toolchain and cargo-fuzz; without them it is skipped, with
 // a line about it. Findings are in fuzz/artifacts, the corpora in fuzz/corpus.
 
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -11,7 +11,7 @@ import { root, run } from './run.mjs';
 
 const { values, positionals } = parseArgs({ options: { seconds: { type: 'string', default: '60' } }, allowPositionals: true });
 const seconds = Number(values.seconds);
-const all = readdirSync(join(root, 'fuzz/fuzz_targets')).map((name) => name.replace('.rs', ''));
+const all = [...readFileSync(join(root, 'fuzz/Cargo.toml'), 'utf8').matchAll(/^\[\[bin\]\]\nname = "(.*)"$/gm)].map(([, name]) => name);
 /** The time and memory that one input may take. */
 const LIMITS = ['-timeout=20', '-rss_limit_mb=2500'];
 

@@ -7,6 +7,7 @@ import { Child, WAYS, WebSocket, askRaw, connect, connectMany, everyWay, openPai
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const load = createRequire(import.meta.url);
+const { VERSION } = load('../../lib/base/layout');
 const { contentType, prometheus, register } = load('reactor-ws/prometheus');
 const { observe } = load('reactor-ws/opentelemetry');
 
@@ -314,7 +315,7 @@ test('prometheus: several servers in one text, and what they share in it once', 
   t.is(found.get('reactor_ws_connections{zone="a",server="feed"}'), 0);
   const series = (name) => [...found.keys()].filter((key) => key.startsWith(`${name}{`) || key === name);
   t.deepEqual(series('reactor_ws_accepted_total'), ['reactor_ws_accepted_total{zone="a"}']);
-  t.deepEqual(series('reactor_ws_info'), [`reactor_ws_info{zone="a",package="0.1.0",node="${process.versions.node}"}`]);
+  t.deepEqual(series('reactor_ws_info'), [`reactor_ws_info{zone="a",package="${VERSION}",node="${process.versions.node}"}`]);
   const families = (text) => text.split('\n').filter((line) => line.startsWith('#'));
   t.deepEqual(families(prometheus([...servers])), families(prometheus(chat)));
   t.is(prometheus([]), '');
@@ -483,7 +484,7 @@ test('draining, versions, the event loop and the number of reactors', async (t) 
   const { client, server } = await openPair(t, { closeTimeout: 60_000 });
   client._socket.pause();
   const { reactors, versions } = server.metrics();
-  t.deepEqual(versions, { package: '0.1.0', node: process.versions.node });
+  t.deepEqual(versions, { package: VERSION, node: process.versions.node });
   t.is(reactors.count, Number(process.env.REACTOR_WS_REACTORS ?? 1) || 1);
   t.false(server.metrics().draining);
   const drained = server.drain({ duration: 0 });

@@ -280,7 +280,7 @@ module.exports = {
   ],
 
   /** The version of the package and of its addon. */
-  VERSION: '0.1.0',
+  VERSION: '8.0.0-rc.1',
 
   frameBytes,
   isValidStatusCode,

@@ -183,4 +183,4 @@ function libc() {
   return version === null ? ' musl' : ` glibc ${version}`;
 }
 
-module.exports = { addon, systemName };
+module.exports = { addon, libc, systemName };

@@ -55,8 +55,10 @@ function stageAddon({ file, folder, name }) {
   else writeFileSync(addon, 'no addon\n');
   copyFileSync(join(folder, 'README.md'), join(staged, 'README.md'));
   copyFileSync(join(root, 'LICENSE'), join(staged, 'LICENSE'));
+  copyFileSync(join(root, 'npm/THIRD-PARTY.md'), join(staged, 'THIRD-PARTY.md'));
+  const own = read(join(folder, 'package.json'));
   // preferUnplugged: an addon cannot be loaded from the archive in which Yarn keeps a package.
-  writeManifest(staged, { ...read(join(folder, 'package.json')), ...common(), preferUnplugged: true });
+  writeManifest(staged, { ...own, ...common(), files: [...own.files, 'THIRD-PARTY.md'], preferUnplugged: true });
   return staged;
 }
 

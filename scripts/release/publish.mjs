@@ -17,8 +17,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 
-import { npm, root } from '../run.mjs';
+import { npm } from '../run.mjs';
 import { OUT, RELEASED } from './pack.mjs';
+import { releaseFaults, versionFaults } from './ready.mjs';
 import { manifest, systems } from './systems.mjs';
 
 const OPTIONS = { 'dry-run': { type: 'boolean' }, provenance: { type: 'boolean' }, registry: { type: 'string' }, tag: { type: 'string' } };
@@ -50,18 +51,11 @@ function missing() {
 
 /** The conditions of a release, which a trial does not need. */
 function unready() {
-  const found = [];
-  const url = manifest.repository?.url ?? '';
-  if (!/^git\+https:\/\/\S+\.git$/.test(url)) {
-    const wanted = '"repository": { "type": "git", "url": "git+https://….git" }';
-    found.push(`package.json: add ${wanted}; pack.mjs writes it into all packages, and npm compares it with the origin of a release`);
-  }
+  const found = [...versionFaults(), ...releaseFaults()];
   const main = tarball('reactor-ws');
   if (existsSync(main) && !gunzipSync(readFileSync(main)).includes(RELEASED)) {
     found.push(`${main}: packed for a test; run scripts/release/pack.mjs without an option`);
   }
-  const changes = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
-  if (!changes.includes(`## [${version}]`)) found.push(`CHANGELOG.md: no heading ## [${version}]`);
   return found;
 }
 

@@ -1,0 +1,44 @@
+// The menu is the tables of docs/README.md.
+
+import { readFileSync } from 'node:fs';
+
+import { defineConfig } from 'vitepress';
+
+import { slugOf } from '../../../scripts/documents.mjs';
+
+const index = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const [forUsers, forDevelopers] = index.split('For those who change the package:').map(linksIn);
+
+/** The links of the tables, in their order, as paths of pages. */
+function linksIn(text) {
+  return [...text.matchAll(/\[([^\]]+)\]\(([^)#]+\.md)\)/g)].map(([, title, path]) => ({
+    text: title.replace(/\.md$/, ''),
+    link: path.startsWith('../') ? path.slice(2).replace('README.md', '') : `/docs/${path}`,
+  }));
+}
+
+export default defineConfig({
+  title: 'reactor-ws',
+  description: 'A WebSocket server for Node.js with the API of ws that keeps the network off the JavaScript thread',
+  // Where the pages are on their server.
+  base: process.env.DOCS_BASE ?? '/',
+  srcDir: 'pages',
+  outDir: '../../target/site',
+  cacheDir: '../../target/site-cache',
+  // links.mjs looks at all others.
+  ignoreDeadLinks: 'localhostLinks',
+  markdown: { languageAlias: { haproxy: 'ini' }, anchor: { slugify: slugOf }, toc: { slugify: slugOf } },
+  themeConfig: {
+    nav: [
+      { text: 'Documentation', link: '/docs/' },
+      { text: 'API', link: '/docs/api' },
+      { text: 'Recipes', link: '/docs/recipes' },
+    ],
+    sidebar: [
+      { text: 'Using it', items: forUsers },
+      { text: 'Changing it', items: [...forDevelopers, { text: 'Changelog', link: '/CHANGELOG' }] },
+    ],
+    outline: [2, 3],
+    search: { provider: 'local' },
+  },
+});

@@ -1,0 +1,43 @@
+// npm run release:reproduce: builds the addon of HEAD in two folders, as for a release, and compares
+// the files byte by byte; those of linux-x64-gnu, or `-- linux-arm64-musl`.
+
+import { createHash } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { root, run } from '../run.mjs';
+
+const [system = 'linux-x64-gnu'] = process.argv.slice(2);
+const base = mkdtempSync(join(tmpdir(), 'reactor-ws-reproduce-'));
+// Of other lengths, so that a path in a file moves what follows it.
+const folders = [join(base, 'a'), join(base, 'another/folder/of/the/same/commit')];
+try {
+  const [first, second] = [await build(folders[0]), await build(folders[1])];
+  for (const [index, content] of [first, second].entries()) {
+    console.log(`build ${index + 1}: ${content.length} bytes, sha256 ${createHash('sha256').update(content).digest('hex')}`);
+  }
+  const places = differences(first, second);
+  const paths = [base, root, process.env.HOME].filter((path) => path && first.includes(path));
+  for (const path of paths) console.error(`the addon names ${path}`);
+  if (places > 0) console.error(`${places} bytes differ: compare them by \`readelf --wide --all\` and \`objdump -d\``);
+  process.exitCode = places === 0 && paths.length === 0 ? 0 : 1;
+  if (process.exitCode === 0) console.log('both builds are equal');
+} finally {
+  rmSync(base, { force: true, recursive: true });
+}
+
+async function build(folder) {
+  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', root, folder]);
+  const { code } = await run(process.execPath, [join(folder, 'scripts/release/addon.mjs'), system]);
+  if (code !== 0) throw new Error(`building in ${folder} failed`);
+  return readFileSync(join(folder, 'npm', system, `reactor-ws.${system}.node`));
+}
+
+/** How many bytes differ. */
+function differences(first, second) {
+  let count = Math.abs(first.length - second.length);
+  for (let at = 0; at < Math.min(first.length, second.length); at++) if (first[at] !== second[at]) count++;
+  return count;
+}
