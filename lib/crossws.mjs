@@ -1,12 +1,13 @@
 // The adapter of crossws for Node on a server of this package. A topic of crossws in a namespace is a topic of ours, so
 // that a publish is one call, however many peers have subscribed.
 
-import nodeAdapter from 'crossws/adapters/node';
+import * as crossws from 'crossws/adapters/node';
 
 import checks from './base/checks.js';
 import { WebSocketServer } from './index.mjs';
 
-export { fromNodeUpgradeHandler } from 'crossws/adapters/node';
+/** Undefined with crossws 0.3. */
+export const { fromNodeUpgradeHandler } = crossws;
 
 /** @type {(options?: any) => any} */
 export default function wsAdapter(options = {}) {
@@ -30,7 +31,7 @@ export default function wsAdapter(options = {}) {
       },
     },
   });
-  const adapter = nodeAdapter({ ...options, hooks, wss });
+  const adapter = crossws.default({ ...options, hooks, wss });
   // crossws 0.3 has no namespaces, and leaves the subprotocol to the server.
   if (wss !== options.wss && adapter.peers instanceof Map) wss.options.handleProtocols ??= () => false;
 
