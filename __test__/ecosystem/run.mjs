@@ -20,7 +20,7 @@ import { ensureDependencies, isInstalled, setup } from '../../scripts/setup.mjs'
 import { FRAMEWORKS, table } from './frameworks.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-const OTHERS = ['frameworks', 'nitro', 'nuxt'];
+const OTHERS = ['frameworks', 'colyseus-0.17', 'next', 'nitro', 'nuxt'];
 /** What some of the packages in the other folders want at least. */
 const NODE = '22';
 
