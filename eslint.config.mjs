@@ -9,6 +9,7 @@ const node = [
   'Event',
   'EventTarget',
   'MessageChannel',
+  'Response',
   'TextDecoder',
   'TextEncoder',
   'URL',

@@ -208,6 +208,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
       sendClosed(this, data, callback);
       return false;
     }
+    const before = this._accepted;
     const isText = typeof data === 'string';
     let tag = isText ? TEXT : BINARY;
     if (options !== undefined && options !== null) {
@@ -222,7 +223,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
       sendInTurn(this, tag, data, callback);
     }
     const roomUntil = this._extra === null ? HIGH_WATER_MARK : this._extra.roomUntil;
-    return (this._accepted < roomUntil && (this._bits & SENDS_WAIT) === 0) || hasRoom(this);
+    return (this._accepted < roomUntil && (this._bits & SENDS_WAIT) === 0) || hasRoom(this, before);
   }
 
   /**
@@ -312,6 +313,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     extra.callbacks = socket._owner._ensureExtra().callbacks;
     extra.socket = socket;
     socket._owner = this;
+    socket._awaitFrames();
   }
 
   /** @type {Connection['_onRecord']} */

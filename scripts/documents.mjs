@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
 
+import { frameworkViolations } from '../__test__/ecosystem/frameworks.mjs';
 import { root } from './run.mjs';
 
 const README_WORDS = 1500;
@@ -36,7 +37,7 @@ const NO_ERRORS = 'lib/running/families.js';
 
 /** @returns {string[]} one line per fault */
 export function documentViolations() {
-  return [...programViolations(), ...linkViolations(), ...pathViolations(), ...lengthViolations(), ...optionViolations(), ...errorViolations(), ...hoverViolations()];
+  return [...programViolations(), ...linkViolations(), ...pathViolations(), ...lengthViolations(), ...optionViolations(), ...errorViolations(), ...hoverViolations(), ...frameworkViolations()];
 }
 
 /** @returns {string[]} Paths from the root */

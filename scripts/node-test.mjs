@@ -24,11 +24,25 @@ const LONGEST_TEST_MS = 480_000;
 export async function runNodeTests(folder, wanted, { env = {}, needed = true } = {}) {
   await setup();
   if (needed) await ensureDependencies(folder);
+  report(await nodeTests(folder, wanted, { env }));
+}
+
+/**
+ * The result of the `*.test.mjs` of a folder whose packages are installed.
+ *
+ * @param {string} folder
+ * @param {string[]} wanted
+ * @param {{ env?: Record<string, string>, node?: string }} [options] `node`: the program that runs them
+ */
+export async function nodeTests(folder, wanted, { env = {}, node = process.execPath } = {}) {
   const names = wanted.length > 0 ? wanted.map((name) => `${name}.test.mjs`) : readdirSync(folder);
   const files = names.filter((name) => name.endsWith('.test.mjs')).map((name) => join(folder, name));
   const options = ['--test-reporter=spec', '--test-concurrency=2', `--test-timeout=${LONGEST_TEST_MS}`];
-  const ended = await run(process.execPath, ['--test', ...options, ...files], { capture: true, env });
-  const result = resultOf(parseNodeTest, ended);
+  return resultOf(parseNodeTest, await run(node, ['--test', ...options, ...files], { capture: true, env }));
+}
+
+/** Prints what failed and the counts, and sets the exit code. @param {Awaited<ReturnType<typeof nodeTests>>} result */
+export function report(result) {
   for (const line of formatFailures(result)) console.log(line);
   console.log(formatCounts(result));
   process.exitCode = result.failed > 0 ? 1 : 0;

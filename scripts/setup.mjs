@@ -28,10 +28,15 @@ export async function setup(build = 'light') {
  * older than its package-lock.json.
  */
 export async function ensureDependencies(folder = root) {
-  const installed = join(folder, 'node_modules/.package-lock.json');
-  if (existsSync(installed) && modified(installed) >= modified(join(folder, 'package-lock.json'))) return;
+  if (isInstalled(folder)) return;
   const { code } = await npm(['ci', '--no-audit', '--no-fund', ...(folder === root ? [] : ['--prefix', folder])]);
   if (code !== 0) giveUp(`npm ci failed${folder === root ? '' : ` in ${folder}`}`);
+}
+
+/** Whether node_modules has what package-lock.json says. @param {string} folder */
+export function isInstalled(folder) {
+  const installed = join(folder, 'node_modules/.package-lock.json');
+  return existsSync(installed) && modified(installed) >= modified(join(folder, 'package-lock.json'));
 }
 
 /**

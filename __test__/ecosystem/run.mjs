@@ -1,14 +1,61 @@
 // Packages of others on top of this one, from npm, each with its own client over real sockets.
 //
-//   npm run test:ecosystem                           all of them
-//   npm run test:ecosystem -- socket-io express      some
+//   npm run test:ecosystem                           what CI runs: the packages of this folder
+//   npm run test:ecosystem -- --all                  those of the folders in it as well, on Node 22 or later
+//   npm run test:ecosystem -- socket-io express      some of this folder
+//   npm run test:ecosystem -- frameworks/hono nuxt   some of another folder, or all of it
 //
-// package.json is as a user writes it: `ws` is overridden by this package, here a link to the
-// repository. socket.io, which takes the class as an option, keeps its `ws` to prove that the
+// Each package.json is as a user writes it: `ws` is overridden by this package, here a link to the
+// repository. Packages that take a class or a server as an option keep their `ws`, to prove that the
 // option decides; clients keep theirs.
 
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { runNodeTests } from '../../scripts/node-test.mjs';
+import { sum } from '../../scripts/counts.mjs';
+import { nodeBinary } from '../../scripts/node-binary.mjs';
+import { nodeTests, report } from '../../scripts/node-test.mjs';
+import { npm } from '../../scripts/run.mjs';
+import { ensureDependencies, isInstalled, setup } from '../../scripts/setup.mjs';
+import { FRAMEWORKS, table } from './frameworks.mjs';
 
-await runNodeTests(fileURLToPath(new URL('.', import.meta.url)), process.argv.slice(2));
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+const OTHERS = ['frameworks', 'colyseus-0.17', 'next', 'nitro', 'nuxt'];
+/** What some of the packages in the other folders want at least. */
+const NODE = '22';
+
+const chosen = choose(process.argv.slice(2));
+await setup();
+const results = [];
+for (const [folder, names] of chosen) results.push(await testsOf(folder, names));
+console.log(table(FRAMEWORKS.filter(({ folder }) => chosen.has(folder))));
+report({ ...sum(results), failures: results.flatMap(({ failures = [] }) => failures) });
+
+/** Names of test files by folder; none is all of them. @param {string[]} words */
+function choose(words) {
+  if (words.includes('--all')) return new Map(['.', ...OTHERS].map((folder) => [folder, []]));
+  const all = new Map(words.length === 0 ? [['.', []]] : []);
+  for (const word of words) {
+    const [folder, name] = word.includes('/') ? word.split('/') : OTHERS.includes(word) ? [word] : ['.', word];
+    all.set(folder, [...(all.get(folder) ?? []), ...(name === undefined ? [] : [name])]);
+  }
+  return all;
+}
+
+async function testsOf(name, names) {
+  const folder = join(HERE, name);
+  if (name === '.') {
+    await ensureDependencies(folder);
+    return nodeTests(folder, names);
+  }
+  const node = Number(process.versions.node.split('.')[0]) < Number(NODE) ? await nodeBinary(NODE) : process.execPath;
+  if (node === null) return leftOut(name, `no Node ${NODE}`);
+  if (!isInstalled(folder) && (await npm(['ci', '--prefix', folder])).code !== 0) return leftOut(name, 'npm ci failed');
+  return nodeTests(folder, names, { node });
+}
+
+/** Without a network these packages cannot be had. @type {(folder: string, why: string) => object} */
+function leftOut(folder, why) {
+  console.log(`\nleft out: ${folder}: ${why}`);
+  return { passed: 0, failed: 0, skipped: 1, failures: [] };
+}

@@ -21,6 +21,7 @@ function become(socket, ws, early, answered) {
   for (const name of STATES) delete socket[name];
   Object.setPrototypeOf(Object.assign(socket, adopted), Socket.prototype);
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
+  /** @type {AnySocket} */ (socket)._awaitFrames();
   // The reactor has its own descriptor.
   socket._handle = null;
   handle.close();

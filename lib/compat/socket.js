@@ -2,7 +2,7 @@
 
 const EventEmitter = require('node:events');
 const net = require('node:net');
-const { Duplex } = require('node:stream');
+const { Duplex, getDefaultHighWaterMark } = require('node:stream');
 const { isUint8Array } = require('node:util').types;
 
 const { GONE, TERMINATED } = require('../base/bits');
@@ -42,7 +42,7 @@ const INITIAL = {
   /** Addresses of both ends, once looked at. */
   _peer: null,
   _here: null,
-  /** Writes that 'drain' waits for. */
+  /** Writes that 'drain' waits for, with an empty one after frames. */
   _drains: 0,
   /** The timer of `setTimeout()`. */
   _idle: null,
@@ -87,8 +87,24 @@ for (const name of STATES) {
 }
 
 // A stream's methods would make its state. A listener for 'data' would resume the stream, and thereby the WebSocket.
-for (const name of ['addListener', 'off', 'on', 'removeListener', 'removeAllListeners', 'emit']) {
-  const value = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
+for (const name of ['off', 'removeListener', 'removeAllListeners', 'emit']) define(name, methodOfEmitter(name));
+
+for (const name of ['addListener', 'on', 'prependListener']) {
+  const add = methodOfEmitter(name);
+  define(name, /** @this {Socket} @param {unknown[]} args */ function (...args) {
+    Reflect.apply(add, this, args);
+    if (args[0] === 'drain') this._awaitFrames();
+    return this;
+  });
+}
+
+/** @type {(name: string) => Function} */
+function methodOfEmitter(name) {
+  return /** @type {Record<string, Function>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
+}
+
+/** @type {(name: string, value: Function) => void} */
+function define(name, value) {
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
 }
 
@@ -203,6 +219,10 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     return this.destroyed ? 0 : this._owner.bufferedAmount;
   }
 
+  get writableHighWaterMark() {
+    return getDefaultHighWaterMark(false);
+  }
+
   get writableNeedDrain() {
     return this.writable && this._drains !== 0;
   }
@@ -265,6 +285,26 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     const length = push(this._owner, OUT_WRITE, bytes, wantsCall ? written.bind(null, this, !isRoomy, callback) : undefined);
     this._owner._accepted += length;
     return isRoomy;
+  }
+
+  /** The next frame is looked at, because somebody waits for 'drain'. */
+  _awaitFrames() {
+    if (this.listenerCount('drain') !== 0) this._owner._ensureExtra().roomUntil = 0;
+  }
+
+  /**
+   * `waiting` bytes wait after a frame. 'drain' follows if it would for a net.Socket to which the frame is written.
+   * Returns after how many more bytes it wants to be called again.
+   *
+   * @type {(waiting: number) => number}
+   */
+  _onFrames(waiting) {
+    if (this._drains !== 0 || !this.writable || this.listenerCount('drain') === 0) return Infinity;
+    const room = this.writableHighWaterMark - waiting;
+    if (room > 0) return room;
+    this._drains++;
+    push(this._owner, OUT_WRITE, EMPTY_BUFFER, (error) => framesLeft(this, error));
+    return Infinity;
   }
 
   /**
@@ -376,6 +416,16 @@ function written(socket, isDrain, callback, error) {
   if (isDrain) socket._drains--;
   if (typeof callback === 'function') callback(error);
   if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
+}
+
+/** All bytes up to some frame have left. @type {(socket: Socket, error: Error | null) => void} */
+function framesLeft(socket, error) {
+  socket._drains--;
+  if (error !== null || socket._drains !== 0 || !socket.writable) return;
+  const { writableLength: waiting } = socket;
+  if (waiting !== 0) return void socket._onFrames(Math.max(waiting, socket.writableHighWaterMark));
+  socket._awaitFrames();
+  socket.emit('drain');
 }
 
 /** @type {(socket: Socket, callback: SentCallback) => void} */

@@ -12,14 +12,20 @@ const { push } = require('./post');
  */
 const ASKED_EVERY = 16 * 1024;
 
-/** Returns false if there is no room for more; 'drain' follows. @param {WebSocket} ws */
-function hasRoom(ws) {
+/**
+ * Returns false if there is no room for more; 'drain' follows. `before`: bytes that had been accepted before the last
+ * frame, which may have left already.
+ *
+ * @type {(ws: WebSocket, before: number) => boolean}
+ */
+function hasRoom(ws, before) {
   const extra = ws._ensureExtra();
   const given = ws._accepted + extra.lateBytes;
   if (given < extra.roomUntil) return true;
   const waiting = ws.bufferedAmount;
   const room = Math.max(HIGH_WATER_MARK - waiting, 0);
-  extra.roomUntil = given + (extra.topics === null ? room : Math.min(room, ASKED_EVERY));
+  const asked = extra.topics === null ? Infinity : ASKED_EVERY;
+  extra.roomUntil = given + Math.min(room, asked, extra.socket?._onFrames(Math.max(waiting, ws._accepted - before)) ?? Infinity);
   if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);
@@ -55,4 +61,11 @@ function drained(ws) {
   ws.emit('drain');
 }
 
-module.exports = { drained, hasRoom };
+/** The reactor reports that HIGH_WATER_MARK bytes waited, and no longer do. @param {WebSocket} ws */
+function eased(ws) {
+  // Perhaps published ones, which nobody has looked at.
+  if (ws._extra !== null && ws._extra.topics !== null) ws._extra.socket?._onFrames(HIGH_WATER_MARK);
+  drained(ws);
+}
+
+module.exports = { eased, hasRoom };

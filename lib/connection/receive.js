@@ -53,7 +53,7 @@ const {
 } = require('../base/layout');
 const { log } = require('../base/log');
 const { abandonSends, command, sent } = require('./post');
-const { drained } = require('./pressure');
+const { eased } = require('./pressure');
 const { Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
@@ -77,7 +77,7 @@ function record(ws, tag, offset, length) {
 function onRecord(ws, tag, offset, length) {
   const kind = tag & KIND_MASK;
   if (kind === IN_SENT) sent(ws, length);
-  else if (kind === IN_DRAIN) drained(ws);
+  else if (kind === IN_DRAIN) eased(ws);
   else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
   // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.

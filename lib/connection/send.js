@@ -36,7 +36,7 @@ function sendControl(ws, tag, data, mask, callback) {
   if ((ws._bits & SENDS_WAIT) !== 0 || isBlob(data)) sendInTurn(ws, tag, data, callback, true);
   else post(ws, tag, controlPayload(data), callback);
   // They return nothing, but 'drain' follows.
-  if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
+  if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws, ws._accepted);
 }
 
 /** MASK_FLIPPED, if `mask` is not as the role demands. @type {(ws: WebSocket, mask: unknown) => number} */

@@ -19,7 +19,7 @@ const { heedBinaryType } = require('./binary-type');
  * @typedef {import('../handshake/request').Peer & { _accepted: number, _extra: Sent | null, bufferedAmount: number, isPaused: boolean, _ensureExtra(): Sent, _destroy(): void, pause(): void, resume(): void }} Sending
  */
 
-/** @typedef {Pick<ExtraFields, 'callbacks' | 'stream'>} Sent */
+/** @typedef {Pick<ExtraFields, 'callbacks' | 'roomUntil' | 'stream'>} Sent */
 
 /** @typedef {import('../reactor/table').Holder & Sending} Connection */
 

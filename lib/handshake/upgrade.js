@@ -62,7 +62,7 @@ class Upgrade {
     this._bits = INDIRECT | BORROWED;
     this._turn = JUST_NOW;
     this._accepted = 0;
-    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), stream: null };
+    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };
     this._local = this._remote = /** @type {number | string} */ (0);
     this._localPort = this._remotePort = 0;
     readPeer(this, slot, bytes, start);

@@ -1,8 +1,11 @@
 // `_socket` and `request.socket` as a stream, raw writes to them, and a printed WebSocket.
+import { once } from 'node:events';
+import https from 'node:https';
 import net from 'node:net';
 import { Duplex, PassThrough, Readable, Stream, Writable } from 'node:stream';
 import { inspect } from 'node:util';
 
+import { cert, key } from '../../helpers/certificate.mjs';
 import { section } from '../scenario.mjs';
 
 const s = section('sockets');
@@ -94,6 +97,75 @@ s.session('a stream is piped to it, with more than it takes at once', async ({ w
   await peer.frames(1);
   source.unpipe(ws._socket);
   await peer.send(CLOSE);
+});
+
+s.over('port', 'server', 'noServer')("'drain' follows frames that it has no room for, when they have left", (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    const { _socket: socket } = ws;
+    let drains = 0;
+    socket.on('drain', () => drains++);
+    const drain = async (...sizes) => {
+      peer.socket.pause();
+      const drained = once(socket, 'drain');
+      for (const size of sizes) ws.send(Buffer.alloc(size));
+      peer.socket.resume();
+      await drained;
+      c.log('socket', sizes, drains, ws.bufferedAmount, socket.writableLength, socket.writableNeedDrain);
+    };
+    await drain(socket.writableHighWaterMark);
+    await drain(200_000);
+    await drain(2_000_000);
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => { ws.send('no drain', resolve); });
+    c.log('socket', drains);
+    await drain(500_000, 500_000, 500_000);
+    await peer.send(CLOSE);
+  }),
+);
+
+s.over('port', 'server', 'noServer')("'drain' with a listener from before the WebSocket opens", (c) =>
+  c.session({ verifyClient: ({ req }) => req.socket.on('drain', () => c.log('socket', 'drain')) }, async ({ ws, peer }) => {
+    const drained = once(ws._socket, 'drain');
+    ws.send(Buffer.alloc(200_000));
+    await drained;
+    await peer.send(CLOSE);
+  }),
+);
+
+// The reactor gives a stream a part at a time, each with a 'drain' of its own, so these programs do not count.
+s.over('stream')("'drain' of a stream follows a frame", (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    for (const size of [20_000, 200_000, 3_000_000]) {
+      const drained = once(ws._socket, 'drain');
+      ws.send(Buffer.alloc(size));
+      await drained;
+      c.log('socket', size);
+      await new Promise((resolve) => { ws.send('all has left', resolve); });
+    }
+    await peer.send(CLOSE);
+  }),
+);
+
+s.once("'drain' over TLS follows a frame", async (c) => {
+  const server = https.createServer({ cert, key });
+  const wss = new c.WebSocketServer({ server });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const connected = once(wss, 'connection');
+  const client = new c.WebSocket(`wss://127.0.0.1:${server.address().port}`, { rejectUnauthorized: false });
+  c.teardown(() => {
+    client.terminate();
+    wss.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  const [[ws]] = await Promise.all([connected, once(client, 'open')]);
+  for (const size of [20_000, 200_000, 3_000_000]) {
+    const drained = once(ws._socket, 'drain');
+    ws.send(Buffer.alloc(size));
+    await drained;
+    c.log('socket', size);
+    await new Promise((resolve) => { ws.send('all has left', resolve); });
+  }
 });
 
 s.session('a WebSocket, and its server, as JSON and printed', async ({ c, ws, req, wss, peer }) => {

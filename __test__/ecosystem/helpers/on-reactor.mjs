@@ -2,14 +2,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import { setImmediate } from 'node:timers/promises';
 
-const require = createRequire(import.meta.url);
-const folder = new URL('..', import.meta.url);
+/** Of the test, which has the packages. */
+const folder = new URL('.', pathToFileURL(process.argv[1]));
+const require = createRequire(folder);
 
-const { WebSocket, WebSocketServer } = require('../../../lib/index.js');
-const { bytesSettled } = require('../../../lib/reactor/crossing.js');
-const table = require('../../../lib/reactor/table.js');
+const { WebSocket, WebSocketServer } = require('reactor-ws');
+const own = createRequire(import.meta.url);
+const { bytesSettled } = own('../../../lib/reactor/crossing.js');
+const table = own('../../../lib/reactor/table.js');
 
 /** The `ws` of npm, of which the clients are made. */
 export const RealWebSocket = require('ws-real').WebSocket;

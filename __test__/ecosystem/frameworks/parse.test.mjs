@@ -1,0 +1,43 @@
+// Live queries of parse-server take an adapter that makes the WebSocketServer. Messages come as from a save in the
+// database, which takes a MongoDB.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import test from 'node:test';
+
+import { WebSocketServer } from 'reactor-ws';
+
+import { ask, open } from '../helpers/clients.mjs';
+import { listen } from '../helpers/http.mjs';
+import { assertOnReactor } from '../helpers/on-reactor.mjs';
+
+const require = createRequire(import.meta.url);
+const { ParseLiveQueryServer } = require('parse-server/lib/LiveQuery/ParseLiveQueryServer.js');
+const { WSSAdapter } = require('parse-server/lib/Adapters/WebSocketServer/WSSAdapter.js');
+
+class ReactorAdapter extends WSSAdapter {
+  constructor(options) {
+    super(options);
+    this.options = options;
+  }
+
+  start() {
+    this.server = new WebSocketServer({ server: this.options.server });
+    this.server.on('listening', this.onListen).on('connection', this.onConnection).on('error', this.onError);
+  }
+
+  close() {
+    this.server.close();
+  }
+}
+
+test('parse-server: a client connects to live queries, and is told of a mistake', async (t) => {
+  const http = createServer();
+  const live = new ParseLiveQueryServer(http, { appId: 'app', masterKey: 'master', wssAdapter: ReactorAdapter, websocketTimeout: 60_000 });
+  t.after(() => live.parseWebSocketServer.close());
+  const client = await open(t, `ws://127.0.0.1:${await listen(t, http)}`);
+  const answer = JSON.parse(await ask(client, JSON.stringify({ op: 'connect', applicationId: 'app' })));
+  assert.equal(answer.op, 'connected');
+  assert.equal(JSON.parse(await ask(client, JSON.stringify({ op: 'unknown' }))).op, 'error');
+  await assertOnReactor(1);
+});

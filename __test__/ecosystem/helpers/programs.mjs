@@ -1,0 +1,99 @@
+// Programs that a framework builds: they run in processes of their own, on a copy of this package as npm installs it.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const { WebSocket } = createRequire(pathToFileURL(process.argv[1]))('ws-real');
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const { systemName } = createRequire(import.meta.url)('../../../lib/reactor/addon.js');
+
+/** Puts this package, and the one with its addon, into a node_modules. */
+export function installOurs(folder) {
+  const name = `reactor-ws-${systemName()}`;
+  const [ours, addon] = ['reactor-ws', name].map((one) => join(folder, 'node_modules', one));
+  for (const place of [ours, addon]) {
+    rmSync(place, { recursive: true, force: true });
+    mkdirSync(place, { recursive: true });
+  }
+  const { files } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const parts = new Set(['package.json', ...files.map((file) => file.split('/')[0])]);
+  const isNative = (path) => path.startsWith(join(ROOT, 'lib/native'));
+  for (const part of parts) cpSync(join(ROOT, part), join(ours, part), { recursive: true, filter: (path) => !isNative(path) });
+  const file = `reactor-ws.${systemName()}.node`;
+  cpSync(join(ROOT, 'lib/native', file), join(addon, file));
+  cpSync(join(ROOT, 'npm', systemName(), 'package.json'), join(addon, 'package.json'));
+}
+
+/** Runs a command to its end. */
+export async function build(cwd, command, ...args) {
+  const child = spawn(process.execPath, [command, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'], env: environment() });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0, Buffer.concat(output).toString());
+}
+
+/** Starts a server, and returns its origin, which it prints. The end of the test ends it with all of its children. */
+export async function start(t, cwd, command, ...args) {
+  const child = spawn(process.execPath, [command, ...args], { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: environment() });
+  t.after(async () => {
+    const closed = once(child, 'close');
+    process.kill(-child.pid, 'SIGKILL');
+    await closed;
+  });
+  let output = '';
+  return new Promise((resolve, reject) => {
+    const look = (chunk) => {
+      output += chunk;
+      // eslint-disable-next-line no-control-regex
+      const [, origin] = /http:\/\/((?:127\.0\.0\.1|localhost):\d+)/.exec(output.replaceAll(/\x1b\[[\d;]*m/g, '')) ?? [];
+      if (origin !== undefined) resolve(origin);
+    };
+    child.stdout.on('data', look);
+    child.stderr.on('data', look);
+    child.on('exit', () => reject(new Error(`it ended: ${output}`)));
+  });
+}
+
+function environment() {
+  const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  return { ...env, PORT: '0', HOST: '127.0.0.1', NITRO_HOST: '127.0.0.1', NUXT_TELEMETRY_DISABLED: '1', CI: '1' };
+}
+
+/** The checks of a program that serves /page, and the chat /live, whose 'which' asks for the package that serves it. */
+export async function exercise(t, origin) {
+  // A development server may build first.
+  let page = '';
+  for (let tries = 0; tries < 600 && !page.includes('page'); tries++) {
+    page = await fetch(`http://${origin}/page`).then((response) => response.text(), () => '');
+    if (!page.includes('page')) await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assert.match(page, /page/);
+  const [first, second] = await Promise.all([1, 2].map(() => open(t, `ws://${origin}/live`)));
+  for (const client of [first, second]) assert.equal(await ask(client, 'which'), 'reactor-ws');
+  const heard = once(second, 'message');
+  assert.equal(await ask(first, 'hello'), 'you: hello');
+  assert.equal(String((await heard)[0]), 'hello');
+  const long = 'ü'.repeat(100_000);
+  assert.equal(await ask(first, long), `you: ${long}`);
+  const closed = once(first, 'close');
+  first.close(4000);
+  assert.equal((await closed)[0], 4000);
+}
+
+async function open(t, url) {
+  const client = new WebSocket(url);
+  t.after(() => client.terminate());
+  await once(client, 'open');
+  return client;
+}
+
+async function ask(client, message) {
+  const answer = once(client, 'message');
+  client.send(message);
+  return String((await answer)[0]);
+}

@@ -1,0 +1,19 @@
+// A custom server of Next.js gives our server the upgrades that it chooses.
+import { join } from 'node:path';
+import test from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { build, exercise, installOurs, start } from '../helpers/programs.mjs';
+
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+
+installOurs(HERE);
+
+test('Next.js: a custom server in production', async (t) => {
+  await build(HERE, join(HERE, 'node_modules/next/dist/bin/next'), 'build');
+  await exercise(t, await start(t, HERE, join(HERE, 'server.mjs')));
+});
+
+test('Next.js: a custom server in development', async (t) => {
+  await exercise(t, await start(t, HERE, join(HERE, 'server.mjs'), '--dev'));
+});
