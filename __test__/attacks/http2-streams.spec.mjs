@@ -101,7 +101,7 @@ attack('3,000 streams in one session, of which maxConnectionsPerAddress lets 100
   await raw.until(() => all.every((id) => raw.of(HEADERS, id).length > 0));
   t.is(all.filter((id) => raw.isOpen(id)).length, 100);
   t.is(wss.clients.size, 101);
-  t.is(wss.metrics().refused[429], 2900);
+  t.is(wss.metrics().handshakes.refused[429], 2900);
 });
 
 attack('3,000 WebSockets in one session end with it', {}, async (t, { attacker, wss }) => {
@@ -126,7 +126,7 @@ attack('streams whose handshake is never decided', { maxConnectionsPerAddress: 2
     // All others are counted: this one is refused.
     raw.ask(last);
     await raw.until(() => raw.of(HEADERS, last).length > 0);
-    t.is(wss.metrics().refused[429], round + 1);
+    t.is(wss.metrics().handshakes.refused[429], round + 1);
     t.is(wss.clients.size, 1);
     raw.destroy();
     while ((await counted(wss)) > 1) await turn();
@@ -190,7 +190,7 @@ attack('lists of fields that are too long: 431, or the end of the stream', { max
   await raw.ask(1, Object.fromEntries([field(1, 5000)]));
   await raw.ask(3, Object.fromEntries(Array.from({ length: 60 }, (_, n) => field(n, 1))));
   await raw.until(() => [1, 3].every((id) => raw.of(HEADERS, id).length > 0));
-  t.is(wss.metrics().refused[431], 2);
+  t.is(wss.metrics().handshakes.refused[431], 2);
   t.false(raw.isOpen(1) || raw.isOpen(3));
   // More than Node takes: 64 KiB, and 128 fields.
   await raw.ask(5, Object.fromEntries(Array.from({ length: 120 }, (_, n) => field(n, 120))));

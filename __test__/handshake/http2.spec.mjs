@@ -190,17 +190,8 @@ own('Node refuses a CONNECT that RFC 9113 and RFC 8441 do not allow, and the ses
   const { server, wss } = await start(t);
   wss.on('connection', echo);
   const session = await connect(t, server);
-  const rows = [{ ':method': 'GET' }, { ':path': '' }, { ':path': 'x' }, { connection: undefined, ':authority': undefined }];
-  for (const fields of rows) {
-    const stream = await new Promise((resolve) => {
-      try {
-        resolve(ask(session, fields));
-      } catch (error) {
-        resolve({ error });
-      }
-    });
-    if (stream.error === undefined) t.is(await answered(stream), null, JSON.stringify(fields));
-  }
+  const rows = [{ ':method': 'GET' }, { ':path': '' }, { ':path': 'x' }];
+  for (const fields of rows) t.is(await answered(ask(session, fields)), null, JSON.stringify(fields));
   const client = await open(session);
   client.send('hello');
   t.is(String((await once(client, 'message'))[0]), 'hello');
@@ -355,8 +346,7 @@ own('a client that does not read stops the server, and the other way round', asy
   const all = nextEvents(client, 'message', 65);
   client.resume();
   await all;
-  await once(ws, 'drain').catch(() => {});
-  t.is(ws.bufferedAmount, 0);
+  while (ws.bufferedAmount > 0) await turn();
 
   ws.pause();
   let sent = 0;
@@ -384,8 +374,8 @@ own('drain() closes them with the others, and refuses new ones with 503', async 
   t.true(Number(refused.fields['retry-after']) >= 1);
   t.true((await codes).every(([code]) => code === 1012));
   t.deepEqual(await drained, { closed: 20, left: 0, timedOut: 0 });
-  const { closed, ended, opened, refused: counts } = wss.metrics();
-  t.deepEqual([opened, closed[1012], ended.drain, counts[503]], [20, 20, 20, 1]);
+  const { connections, handshakes } = wss.metrics();
+  t.deepEqual([connections.opened, connections.closed[1012], connections.ended.drain, handshakes.refused[503]], [20, 20, 20, 1]);
 });
 
 own('maxConnectionsPerAddress counts the WebSockets of all sessions of an address', async (t) => {
@@ -393,11 +383,11 @@ own('maxConnectionsPerAddress counts the WebSockets of all sessions of an addres
   const sessions = await Promise.all([connect(t, server), connect(t, server)]);
   const clients = await Promise.all([0, 1, 0].map((n) => open(sessions[n])));
   for (const session of sessions) t.is((await refusal(ask(session))).status, 429);
-  const left = once([...wss.clients][0]._socket, 'close');
-  clients[0].terminate();
+  const left = Promise.all([...wss.clients].map(({ _socket: socket }) => once(socket, 'close')));
+  for (const client of clients) client.terminate();
   await left;
   t.is((await refusal(ask(sessions[1], { origin: 'https://evil.example' }))).status, 403);
-  while ((await answered(ask(sessions[1])))[':status'] !== 200) await turn();
+  await Promise.all([1, 0, 1].map((n) => open(sessions[n])));
 });
 
 own('an answer that an upgrade listener writes as for HTTP/1.1 is one of HTTP/2', async (t) => {
@@ -444,7 +434,7 @@ own('an answer that an upgrade listener writes as for HTTP/1.1 is one of HTTP/2'
     '/ended': null,
     '/half': null,
     '/cut': null,
-    '/no-field': null,
+    '/no-field': [400, '', null],
   });
 });
 
@@ -477,13 +467,14 @@ own('DATA before the answer is read after it, and END_STREAM with the request is
   t.deepEqual((await connected).map(([data]) => String(data)), Array.from({ length: 100 }, (_, i) => `early ${i}`));
 
   const ended = ask(session, {}, { endStream: true });
+  const answer = answered(ended);
   while (pending.length === 1) await turn();
   const other = once(wss, 'connection');
   pending[1](true);
   const [ws] = await other;
   t.is((await once(ws, 'close'))[0], 1006);
   t.is(ws.closeCause, 'fin');
-  t.is((await answered(ended))?.[':status'], 200);
+  t.is((await answer)[':status'], 200);
 });
 
 own('trailers are an end like END_STREAM', async (t) => {
@@ -543,7 +534,7 @@ own('an unanswered upgrade of a stream that fails does not end the process', asy
   const stream = ask(session);
   while (sockets.length === 0) await turn();
   stream.close(2);
-  await once(sockets[0], 'close');
+  await new Promise((resolve) => sockets[0].on('close', resolve));
   t.pass();
 });
 
