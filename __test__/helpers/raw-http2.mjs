@@ -25,6 +25,7 @@ const INITIAL_WINDOW_SIZE = 4;
 export class RawHttp2 {
   #socket;
   #bytes = Buffer.alloc(0);
+  #looks = new Set();
   frames = [];
   isClosed = false;
 
@@ -50,6 +51,7 @@ export class RawHttp2 {
     socket.on('close', () => {
       this.isClosed = true;
     });
+    for (const event of ['data', 'close']) socket.on(event, () => this.#looks.forEach((look) => look()));
   }
 
   #read(chunk) {
@@ -97,8 +99,16 @@ export class RawHttp2 {
   }
 
   /** Resolves once `isEnough()`, or the connection has closed. */
-  async until(isEnough) {
-    while (!isEnough() && !this.isClosed) await Promise.race([once(this.#socket, 'data'), once(this.#socket, 'close')]);
+  until(isEnough) {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!isEnough() && !this.isClosed) return;
+        this.#looks.delete(look);
+        resolve();
+      };
+      this.#looks.add(look);
+      look();
+    });
   }
 
   destroy() {
