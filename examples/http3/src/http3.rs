@@ -13,7 +13,7 @@ pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
 /// Error codes (RFC 9114, 8.1).
 pub(crate) const NO_ERROR: VarInt = VarInt::from_u32(0x100);
-pub(crate) const REQUEST_CANCELLED: VarInt = VarInt::from_u32(0x10c);
+pub(crate) const GENERAL_PROTOCOL_ERROR: VarInt = VarInt::from_u32(0x101);
 
 /// Types of frames (RFC 9114, 7.2).
 const DATA: u64 = 0x0;
@@ -72,14 +72,19 @@ impl Frames {
             return Err("no HEADERS, or too many".into());
         }
         let Some(block) = self.kept.get(head..end) else { return Ok(None) };
-        let headers = Headers::with_frame(&Frame::new_headers(Cow::Borrowed(block))).map_err(|_| "fields cannot be decoded")?;
+        let headers = Headers::with_frame(&Frame::new_headers(Cow::Borrowed(block)))
+            .map_err(|_| "fields cannot be decoded")?;
         let rest = self.kept.split_off(end);
         self.kept.clear();
         Ok(Some((headers, rest)))
     }
 
     /// Gives the payload of DATA to `take`, which returns false when it wants no more. Other frames are passed over.
-    pub(crate) fn data(&mut self, bytes: &mut Vec<u8>, mut take: impl FnMut(&mut [u8]) -> bool) -> Result<bool, Failure> {
+    pub(crate) fn data(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        mut take: impl FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool, Failure> {
         let mut input = std::mem::take(bytes);
         if self.left == 0 && !self.kept.is_empty() {
             self.kept.append(&mut input);

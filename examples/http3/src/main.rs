@@ -19,7 +19,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use wtransport_proto::headers::Headers;
 
-use http3::{Failure, Frames, NO_ERROR, REQUEST_CANCELLED};
+use http3::{Failure, Frames, GENERAL_PROTOCOL_ERROR, NO_ERROR};
 
 /// Bytes read at once from a stream.
 const INPUT: usize = 16 << 10;
@@ -69,15 +69,18 @@ async fn serve(connection: Connection) -> Result<(), Failure> {
         }
     });
     loop {
-        let (send, receive) = connection.accept_bi().await?;
+        let (mut send, receive) = connection.accept_bi().await?;
         tokio::spawn(async move {
-            let _ended = request(send, receive).await;
+            if request(&mut send, receive).await.is_err() {
+                // Without effect if the stream has gone.
+                let _reset = send.reset(GENERAL_PROTOCOL_ERROR);
+            }
         });
     }
 }
 
 /// Answers a request, and echoes if it asks for a WebSocket.
-async fn request(mut send: SendStream, mut receive: RecvStream) -> Result<(), Failure> {
+async fn request(send: &mut SendStream, mut receive: RecvStream) -> Result<(), Failure> {
     let mut frames = Frames::default();
     let mut input = vec![0; INPUT];
     let (headers, rest) = loop {
@@ -93,7 +96,8 @@ async fn request(mut send: SendStream, mut receive: RecvStream) -> Result<(), Fa
         send.finish()?;
         return Ok(());
     }
-    let mut socket = Socket { config: Config { max_payload: MAX_PAYLOAD, ..Config::default() }, ..Socket::default() };
+    let mut socket =
+        Socket { config: Config { max_payload: MAX_PAYLOAD, ..Config::default() }, ..Socket::default() };
     let mut bytes = rest;
     loop {
         let is_open = frames.data(&mut bytes, |payload| socket.feed(payload))?;
@@ -109,9 +113,8 @@ async fn request(mut send: SendStream, mut receive: RecvStream) -> Result<(), Fa
     }
     // The end of a stream is that of a TCP connection (RFC 9220, 3; RFC 8441, 5).
     send.finish()?;
-    if !socket.engine.close_received() {
-        let _gone = receive.stop(if socket.engine.failure().is_some() { NO_ERROR } else { REQUEST_CANCELLED });
-    }
+    // Whatever else the client sends is of no interest.
+    let _gone = receive.stop(NO_ERROR);
     Ok(())
 }
 
@@ -144,7 +147,10 @@ impl Socket {
                 Event::Ping(payload) => self.frame(FrameKind::Pong, payload.bytes(input)),
                 Event::Pong(_) => {}
                 Event::Close { code, .. } => {
-                    self.frame(FrameKind::Close, code.map(|code| code.to_bytes()).as_ref().map_or(&[], |code| &code[..]));
+                    self.frame(
+                        FrameKind::Close,
+                        code.map(|code| code.to_bytes()).as_ref().map_or(&[], |code| &code[..]),
+                    );
                     return false;
                 }
                 Event::Error(error) => {
