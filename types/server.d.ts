@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { IncomingMessage, Server as HttpServer } from 'node:http';
-import { Http2SecureServer, Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { Http2SecureServer, Http2Server, Http2Stream, IncomingHttpHeaders } from 'node:http2';
 import { Server as HttpsServer } from 'node:https';
 import { ListenOptions } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -283,7 +283,7 @@ export class WebSocketServer<
    * @throws {Error} When the stream is a WebSocket's already
    */
   handleConnect(
-    stream: ServerHttp2Stream,
+    stream: Http2Stream,
     headers: IncomingHttpHeaders,
     callback: (ws: InstanceType<Class>, request: InstanceType<Request>) => void,
   ): void;

@@ -152,6 +152,27 @@ own('handleConnect() takes a stream that the program has chosen, also later', as
   t.is(String((await once(client, 'message'))[0]), 'hello');
 });
 
+own('handleConnect() of a stream that has gone does nothing', async (t) => {
+  const server = await startHttp2(t, { settings: { enableConnectProtocol: true } });
+  const wss = new WebSocketServer({ noServer: true, maxConnections: 10 });
+  const session = await connect(t, server);
+  for (const end of [(client) => client.close(8), () => session.destroy()]) {
+    for (const change of [{}, { ':method': 'POST' }]) {
+      if (session.destroyed) break;
+      const arrived = once(server, 'stream');
+      const client = ask(session);
+      const [stream, headers] = await arrived;
+      stream.on('error', () => {});
+      const closed = once(stream, 'close');
+      end(client);
+      await closed;
+      wss.handleConnect(stream, { ...headers, ...change }, () => t.fail());
+    }
+  }
+  await turn();
+  t.is(wss.clients.size, 0);
+});
+
 own('handleConnect() and emitUpgrades() say what they need', (t) => {
   const wss = new WebSocketServer({ noServer: true });
   const stream = { respond() {} };
@@ -309,7 +330,13 @@ own('after GOAWAY without an error, WebSockets go on, and new ones are not taken
   while (!session.closed) await turn();
   client.send('still');
   t.is(String((await once(client, 'message'))[0]), 'still');
-  t.throws(() => ask(session));
+  let refused = null;
+  try {
+    refused = await answered(ask(session));
+  } catch ({ code }) {
+    t.is(code, 'ERR_HTTP2_GOAWAY_SESSION');
+  }
+  t.is(refused, null);
   client.close();
   await Promise.all([once(session, 'close'), once(ws, 'close')]);
 });

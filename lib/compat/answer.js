@@ -20,7 +20,7 @@ const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-connection', 'sec
 function answerOf(bytes) {
   const end = bytes.indexOf(END);
   if (end === -1) return null;
-  const [first, ...lines] = bytes.latin1Slice(0, end).split('\r\n');
+  const [first, ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
   const status = Number(STATUS_LINE.exec(first)?.[1] ?? 500);
   const body = bytes.subarray(end + END.length);
   return { status: status === SWITCHING_PROTOCOLS ? OK : status, fields: fieldsOf(lines), body };
@@ -28,7 +28,7 @@ function answerOf(bytes) {
 
 /** @param {string[]} lines */
 function fieldsOf(lines) {
-  const fields = /** @type {Record<string, string | string[]>} */ ({ __proto__: null });
+  const fields = /** @type {Record<string, string | string[]>} */ (Object.create(null));
   for (const line of lines) {
     const colon = line.indexOf(':');
     const name = line.slice(0, Math.max(colon, 0)).toLowerCase();
