@@ -57,6 +57,7 @@ export import Sender = WebSocket.Sender;
 export import Server = WebSocket.Server;
 export import WebSocketServer = WebSocket.WebSocketServer;
 export import createWebSocketStream = WebSocket.createWebSocketStream;
+export import emitUpgrades = WebSocket.emitUpgrades;
 export import extension = WebSocket.extension;
 export import prepare = WebSocket.prepare;
 export import subprotocol = WebSocket.subprotocol;

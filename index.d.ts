@@ -76,6 +76,7 @@ declare namespace WebSocket {
   export import WebSocket = websocket.WebSocket;
   export import WebSocketServer = server.WebSocketServer;
   export import createWebSocketStream = tools.createWebSocketStream;
+  export import emitUpgrades = server.emitUpgrades;
   export import extension = tools.extension;
   export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;

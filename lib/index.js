@@ -1,6 +1,7 @@
 'use strict';
 
 const { watchHooks } = require('./handshake/asking');
+const { emitUpgrades } = require('./handshake/connect');
 const extension = require('./deflate/extension');
 const { PerMessageDeflate } = require('./deflate/permessage-deflate');
 const { prepare } = require('./connection/prepared');
@@ -27,6 +28,7 @@ module.exports = Object.assign(WebSocket, {
   WebSocket,
   WebSocketServer,
   createWebSocketStream,
+  emitUpgrades,
   extension,
   prepare,
   subprotocol,

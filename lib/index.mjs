@@ -7,6 +7,7 @@ export const {
   Server,
   WebSocketServer,
   createWebSocketStream,
+  emitUpgrades,
   extension,
   prepare,
   subprotocol,

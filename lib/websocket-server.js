@@ -8,6 +8,7 @@ const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
+const { upgradeOf } = require('./handshake/connect');
 const { createListener, isShared, takeUpgrades } = require('./handshake/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
@@ -153,6 +154,17 @@ class WebSocketServer extends EventEmitter {
    */
   handleUpgrade(request, socket, head, callback) {
     handshake(this, request, socket, head, callback).handle();
+  }
+
+  /**
+   * For a stream of an HTTP/2 server of Node (RFC 8441).
+   *
+   * @type {(stream: AnySocket, headers: import('node:http2').IncomingHttpHeaders, callback: OnOpened) => void}
+   * @throws {TypeError} For anything but a stream and its headers
+   * @throws {Error} If the stream has a WebSocket already
+   */
+  handleConnect(stream, headers, callback) {
+    this.handleUpgrade(...upgradeOf(stream, headers), callback);
   }
 
   /**

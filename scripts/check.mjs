@@ -20,6 +20,7 @@ const LOAD = ['--manifest-path', 'benchmark/load/Cargo.toml'];
 const CHECKS = [
   ['cargo fmt', () => run('cargo', ['fmt', '--all', '--check'])],
   ['cargo fmt: load generator', () => run('cargo', ['fmt', '--check', ...LOAD])],
+  ['cargo fmt: HTTP/3', () => run('cargo', ['fmt', '--check', '--manifest-path', 'examples/http3/Cargo.toml'])],
   ['clippy: engine', () => clippy(['--workspace', '--no-default-features'])],
   ['clippy: reactor', () => clippy(['--no-default-features', '--features', 'reactor,tokio'])],
   ['clippy: binding', () => clippy([])],

@@ -71,12 +71,13 @@ const STEPS = [
   { name: 'soak', runs: 'all', kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
   { name: 'packages', runs: 'all', kind: 'program', args: ['__test__/packages/run.mjs', 'tarballs'] },
+  { name: 'http3', runs: 'all', kind: 'program', args: ['__test__/http3/run.mjs'] },
   { name: 'browser', runs: 'all', kind: 'program', args: ['__test__/browser/run.mjs'] },
   { name: 'autobahn', runs: 'all', kind: 'program', args: ['__test__/autobahn/run.mjs', '--quiet'] },
 ];
 
 /** The words of `npm test` for steps that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks (one of them alone), soak, ecosystem, packages, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
+export const LEFT_OUT = 'left out: loom, attacks (one of them alone), soak, ecosystem, packages, http3, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
 
 /**
  * @param {string[]} words Words of the command line: names of steps, `--all`

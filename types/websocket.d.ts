@@ -342,6 +342,7 @@ export namespace WebSocket {
   export import Server = server.WebSocketServer;
   export import WebSocketServer = server.WebSocketServer;
   export import createWebSocketStream = tools.createWebSocketStream;
+  export import emitUpgrades = server.emitUpgrades;
   export import extension = tools.extension;
   export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;

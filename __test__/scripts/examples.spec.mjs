@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import http2 from 'node:http2';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import tls from 'node:tls';
@@ -12,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { Child, cert, key, openVisitor, otherCert, otherKey, startServer, test, visitor, wsClient } from '../helpers/index.mjs';
+import { open as openStream } from '../helpers/http2.mjs';
 
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
@@ -205,6 +207,24 @@ const CONVERSATIONS = {
     }
     t.is(await ask(first, 'hello'), 'hello');
     t.is(await ask(await openSecure(t, port), 'hello'), 'hello');
+  },
+  'http2.mjs': async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const files = [['certificate.pem', cert], ['key.pem', key]].map(([name, text]) => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    });
+    const { port } = await start(t, 'http2.mjs', {}, files);
+    const session = http2.connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+    t.teardown(() => session.destroy());
+    await once(session, 'remoteSettings');
+    t.is(Buffer.concat(await session.request({ ':path': '/' }).toArray()).toString(), 'hello over HTTP/2.0\n');
+    const client = await openStream(session, { path: '/live' });
+    t.is(String((await once(client, 'message'))[0]), 'welcome over HTTP/2.0');
+    const older = new wsClient(`wss://127.0.0.1:${port}/live`, { rejectUnauthorized: false });
+    t.teardown(() => older.terminate());
+    t.is(String((await once(older, 'message'))[0]), 'welcome over HTTP/1.1');
   },
   'cluster.mjs': async (t) => {
     const child = run(t, 'cluster.mjs', [], { PORT: '0', WORKERS: '2' });

@@ -58,7 +58,9 @@ class Handshake {
   /** The checks and hooks from the path on. @param {string} key */
   decide(key) {
     const { request, server } = this;
-    if (!server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
+    // In HTTP/1.1, the parser has seen to that.
+    const hasPath = request.httpVersionMajor !== 2 || /** @type {string} */ (request.url).startsWith('/');
+    if (!hasPath || !server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
     if (this.isTurnedAway() || this.isDenied()) return;
     const { 'sec-websocket-extensions': extensions, 'sec-websocket-protocol': offered } = request.headers;
     let refusal = REFUSALS.PROTOCOL;

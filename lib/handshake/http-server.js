@@ -2,6 +2,7 @@
 
 const http = require('node:http');
 
+const { emitUpgrades, isHttp2 } = require('./connect');
 const { sharedListenOptions } = require('../options');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -19,6 +20,7 @@ const attached = new WeakMap();
  * @type {(wss: Server, server: import('node:events').EventEmitter) => () => void}
  */
 function takeUpgrades(wss, server) {
+  if (isHttp2(server)) emitUpgrades(server);
   const siblings = attached.get(server) || new Set();
   attached.set(server, siblings.add(wss));
   const emitConnection = wss.emit.bind(wss, 'connection');

@@ -1,0 +1,268 @@
+// Clients of HTTP/2 that abuse streams, windows and fields, beside one that is served all the time. What nghttp2 or Node
+// stops by itself is in here too: the WebSockets of others must not notice.
+import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { connect, open, start } from '../helpers/http2.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, RawHttp2, RST_STREAM, block } from '../helpers/raw-http2.mjs';
+
+const own = isReference ? test.skip : test.serial;
+
+const PATIENCE = 180_000;
+const SEND_BUDGET = 8 << 20;
+const MAJOR = Number(process.versions.node.split('.')[0]);
+
+/** Runs an attack beside a canary, and then looks whether the server has forgotten its streams. */
+function attack(title, options, act) {
+  own(title, async (t) => {
+    // Servers of a thread share the budget of the first one.
+    const { server, wss } = await start(t, { sendBudget: SEND_BUDGET, ...options });
+    const sessions = new Set();
+    server.on('session', (session) => sessions.add(session).size && session.once('close', () => sessions.delete(session)));
+    server.on('sessionError', () => {});
+    wss.on('connection', (ws, { url }) => {
+      ws.on('error', () => {});
+      if (url === '/canary') ws.on('message', (data) => ws.send(String(data)));
+    });
+    const raws = [];
+    const attacker = async (settings) => {
+      const raw = await RawHttp2.connect(t, server.address().port, settings);
+      raws.push(raw);
+      return raw;
+    };
+    const isAlive = await canary(t, server);
+    await act(t, { attacker, server, wss });
+    await isAlive();
+    for (const raw of raws) raw.destroy();
+    // Node 20 does not notice the end of a session that nghttp2 has ended for its resets.
+    if (MAJOR < 22) for (const session of sessions) session.destroy();
+    while (sessions.size > 0 || wss.clients.size > 0) await turn();
+    t.is(wss._connections, 0);
+  });
+}
+
+/** A client that sends and is answered until the function that this returns is called. */
+async function canary(t, server) {
+  const session = await connect(t, server);
+  const client = await open(session, { path: '/canary' });
+  let [isOver, echoes, worst] = [false, 0, 0];
+  const singing = (async () => {
+    do {
+      const begun = performance.now();
+      const answer = once(client, 'message', { signal: AbortSignal.timeout(PATIENCE) });
+      client.send(String(echoes));
+      t.is(String((await answer)[0]), String(echoes));
+      worst = Math.max(worst, performance.now() - begun);
+      echoes++;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    } while (!isOver);
+  })();
+  singing.catch(() => {});
+  return async () => {
+    isOver = true;
+    await singing;
+    t.log(`canary: ${echoes} echoes, the longest ${worst.toFixed(0)} ms`);
+    client.terminate();
+    session.destroy();
+  };
+}
+
+/** Numbers of streams of a client: 1, 3, 5 ... */
+const ids = (count) => Array.from({ length: count }, (_, n) => 2 * n + 1);
+
+attack('streams that are reset as soon as they are asked for', {}, async (t, { attacker }) => {
+  for (let round = 0; round < 5; round++) {
+    const raw = await attacker();
+    for (const id of ids(5000)) {
+      if (raw.isClosed) break;
+      raw.ask(id);
+      await raw.reset(id);
+    }
+    t.log(raw.isClosed ? 'the session was ended' : 'the session is open');
+    raw.destroy();
+  }
+});
+
+attack('WebSockets that are reset as soon as they are open', {}, async (t, { attacker }) => {
+  const raw = await attacker();
+  let opened = 0;
+  // Of more than 1,000, nghttp2 ends the session.
+  for (const id of ids(900)) {
+    raw.ask(id);
+    await raw.until(() => raw.of(HEADERS, id).length > 0);
+    if (raw.isClosed) break;
+    opened++;
+    await raw.reset(id);
+  }
+  t.is(opened, 900);
+});
+
+attack('3,000 streams in one session, of which maxConnectionsPerAddress lets 100 in', { maxConnectionsPerAddress: 101 }, async (t, { attacker, wss }) => {
+  const raw = await attacker();
+  const all = ids(3000);
+  for (const id of all) await raw.ask(id, { path: '/many' });
+  await raw.until(() => all.every((id) => raw.of(HEADERS, id).length > 0));
+  t.is(all.filter((id) => raw.isOpen(id)).length, 100);
+  t.is(wss.clients.size, 101);
+  t.is(wss.metrics().handshakes.refused[429], 2900);
+});
+
+attack('3,000 WebSockets in one session end with it', {}, async (t, { attacker, wss }) => {
+  const raw = await attacker();
+  const all = ids(3000);
+  for (const id of all) await raw.ask(id);
+  await raw.until(() => all.every((id) => raw.of(HEADERS, id).length + raw.of(RST_STREAM, id).length > 0));
+  t.is(wss.clients.size - 1, all.filter((id) => raw.isOpen(id)).length);
+  t.true(wss.clients.size > 1000);
+});
+
+attack('streams whose handshake is never decided', { maxConnectionsPerAddress: 2001, verifyClient: ({ req }, callback) => req.url === '/canary' && callback(true) }, async (t, { attacker, wss }) => {
+  for (let round = 0; round < 3; round++) {
+    const raw = await attacker();
+    const sure = ids(2000);
+    for (const id of sure) {
+      await raw.ask(id);
+      // Before the answer, each may send what its window allows.
+      await raw.send(DATA, 0, id, Buffer.alloc(1000));
+    }
+    const last = 2 * 2000 + 1;
+    // All others are counted: this one is refused.
+    raw.ask(last);
+    await raw.until(() => raw.of(HEADERS, last).length > 0);
+    t.is(wss.metrics().handshakes.refused[429], round + 1);
+    t.is(wss.clients.size, 1);
+    raw.destroy();
+    while ((await counted(wss)) > 1) await turn();
+  }
+});
+
+/** Connections that count for the address of all clients. */
+async function counted({ _admission: { native } }) {
+  let free = 0;
+  while (native.enter('127.0.0.1') === 0) free++;
+  for (let i = 0; i < free; i++) native.leave('127.0.0.1');
+  return 2001 - free;
+}
+
+attack('more DATA before the answer than the window allows ends the session', { verifyClient: ({ req }, callback) => req.url === '/canary' && callback(true) }, async (t, { attacker }) => {
+  const raw = await attacker();
+  await raw.ask(1);
+  for (let i = 0; i < 100 && !raw.isClosed; i++) await raw.send(DATA, 0, 1, Buffer.alloc(16_000));
+  await raw.until(() => raw.of(RST_STREAM, 1).length > 0);
+  t.pass();
+});
+
+attack('windows of 0: what waits is bounded by sendBudget, and closing by closeTimeout', { closeTimeout: 500 }, async (t, { attacker, wss }) => {
+  const raw = await attacker({ window: 0 });
+  const all = ids(50);
+  const causes = [];
+  wss.on('connection', (ws) => {
+    ws.on('close', () => causes.push(ws.closeCause));
+    for (let i = 0; i < 20; i++) ws.send(Buffer.alloc(100_000));
+  });
+  for (const id of all) await raw.ask(id);
+  await raw.until(() => all.every((id) => raw.of(HEADERS, id).length + raw.of(RST_STREAM, id).length > 0));
+  while (!causes.includes('send-budget')) await turn();
+  let waiting = 0;
+  for (const ws of wss.clients) waiting += ws.bufferedAmount;
+  t.true(waiting <= SEND_BUDGET + 50 * 300_000, `${waiting} bytes wait`);
+  for (const ws of wss.clients) if (ws.bufferedAmount > 0) ws.close();
+  while (wss.clients.size > 1) await turn();
+  t.true(causes.every((cause) => ['send-budget', 'close-timeout', 'closed', 'terminate'].includes(cause)), causes.join());
+});
+
+attack('refusals that a window of 0 keeps from leaving do not stay', { path: '/canary' }, async (t, { attacker, server }) => {
+  const streams = new Set();
+  server.on('upgrade', (_request, socket) => {
+    streams.add(socket);
+    socket.once('close', () => streams.delete(socket));
+  });
+  const raw = await attacker({ window: 0 });
+  const all = ids(500);
+  for (const id of all) await raw.ask(id, { path: '/no' });
+  await raw.until(() => all.every((id) => raw.of(HEADERS, id).length > 0));
+  t.is(streams.size, 500);
+  // 10 s.
+  while (streams.size > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+  t.is(raw.isClosed, false);
+});
+
+attack('lists of fields that are too long: 431, or the end of the stream', { maxHeaderBytes: 4096, maxHeaders: 50 }, async (t, { attacker, wss }) => {
+  const raw = await attacker();
+  const field = (n, length) => [`x-${n}`, 'y'.repeat(length)];
+  await raw.ask(1, Object.fromEntries([field(1, 5000)]));
+  await raw.ask(3, Object.fromEntries(Array.from({ length: 60 }, (_, n) => field(n, 1))));
+  await raw.until(() => [1, 3].every((id) => raw.of(HEADERS, id).length > 0));
+  t.is(wss.metrics().handshakes.refused[431], 2);
+  t.false(raw.isOpen(1) || raw.isOpen(3));
+  // More than Node takes: 64 KiB, and 128 fields.
+  await raw.ask(5, Object.fromEntries(Array.from({ length: 120 }, (_, n) => field(n, 120))));
+  await raw.ask(7, Object.fromEntries(Array.from({ length: 300 }, (_, n) => field(n, 1))));
+  await raw.until(() => raw.of(RST_STREAM, 7).length > 0);
+  const long = await attacker();
+  long.send(HEADERS, 0, 1, block([field(0, 16_000)]));
+  for (let n = 0; n < 1000 && !long.isClosed; n++) await long.send(CONTINUATION, 0, 1, block([field(n, 16_000)]));
+  await long.until(() => false);
+  t.is(wss.clients.size, 1);
+});
+
+attack('CONTINUATION without an end', {}, async (t, { attacker }) => {
+  const raw = await attacker();
+  raw.send(HEADERS, 0, 1, block([[':method', 'CONNECT']]));
+  for (let n = 0; n < 100_000 && !raw.isClosed; n++) await raw.send(CONTINUATION, 0, 1);
+  await raw.until(() => false);
+  t.true(raw.isClosed);
+});
+
+attack('DATA without bytes', {}, async (t, { attacker }) => {
+  const raw = await attacker();
+  await raw.ask(1);
+  for (let n = 0; n < 50_000 && !raw.isClosed; n++) await raw.send(DATA, 0, 1);
+  await raw.until(() => false);
+  t.true(raw.isClosed);
+});
+
+attack('DATA of one byte', {}, async (t, { attacker, wss }) => {
+  const raw = await attacker();
+  const messages = [];
+  wss.on('connection', (ws) => ws.on('message', (data) => messages.push(data.length)));
+  await raw.ask(1);
+  const frame = Buffer.concat([Buffer.from([0x82, 0xfe, 0x27, 0x10, 0, 0, 0, 0]), Buffer.alloc(10_000)]);
+  for (const byte of frame) await raw.send(DATA, 0, 1, Buffer.from([byte]));
+  while (!messages.includes(10_000)) await turn();
+  t.pass();
+});
+
+attack('fields in the middle, trailers, and DATA after the end', {}, async (t, { attacker, wss }) => {
+  const raw = await attacker();
+  const closed = [];
+  wss.on('connection', (ws) => ws.on('close', (code) => closed.push(code)));
+  for (const id of [1, 3, 5, 7]) await raw.ask(id);
+  await raw.until(() => [1, 3, 5, 7].every((id) => raw.isOpen(id)));
+  raw.send(HEADERS, END_HEADERS, 1, block([['x-more', '1']]));
+  raw.send(HEADERS, END_HEADERS | END_STREAM, 3, block([['x-trailer', '1'.repeat(10_000)]]));
+  raw.send(HEADERS, END_HEADERS | END_STREAM, 5, block([[':path', '/again']]));
+  raw.send(DATA, END_STREAM, 7);
+  // An error of the connection, which Node 20 does not end.
+  if (MAJOR >= 22) raw.send(DATA, 0, 7, Buffer.from('late'));
+  while (closed.length < 4) await turn();
+  t.deepEqual(closed, [1006, 1006, 1006, 1006]);
+});
+
+attack('frames that break RFC 6455 close their stream and no other', {}, async (t, { attacker, wss }) => {
+  const raw = await attacker();
+  const codes = [];
+  wss.on('connection', (ws) => ws.on('error', ({ code }) => codes.push(code)));
+  for (const id of [1, 3]) await raw.ask(id);
+  await raw.until(() => [1, 3].every((id) => raw.isOpen(id)));
+  await raw.send(DATA, 0, 1, Buffer.from([0x81, 0x01, 0x61]));
+  await raw.until(() => raw.of(DATA, 1).length > 0);
+  t.is(Buffer.concat(raw.of(DATA, 1).map(({ payload }) => payload)).toString('hex'), '880203ea');
+  t.deepEqual(codes, ['WS_ERR_EXPECTED_MASK']);
+  await raw.send(DATA, 0, 3, Buffer.from([0x89, 0x80, 0, 0, 0, 0]));
+  await raw.until(() => raw.of(DATA, 3).length > 0);
+  t.is(raw.of(DATA, 3)[0].payload.toString('hex'), '8a00');
+});

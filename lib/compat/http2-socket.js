@@ -1,0 +1,210 @@
+'use strict';
+
+// Not the global ones, which a test may replace.
+const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
+
+const { EMPTY_BUFFER } = require('../base/constants');
+const { answerOf } = require('./answer');
+
+/** @import { AnySocket } from '../connection/state' */
+
+/** Error codes (RFC 9113, 7). RFC 8441, 5 says which one stands for a TCP RST. */
+const NO_ERROR = 0;
+const CANCEL = 8;
+
+const OK = 200;
+
+/** Milliseconds for a refusal to leave: a client may let no DATA through. */
+const REFUSAL_TIMEOUT = 10_000;
+
+/** Read when the stream begins, as they are shown after its end. */
+const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 'remoteFamily', 'remotePort']
+  .concat(['alpnProtocol', 'authorizationError', 'authorized', 'encrypted', 'servername']);
+
+/** What the socket of the session answers. */
+const METHODS = ['exportKeyingMaterial', 'getCertificate', 'getCipher', 'getEphemeralKeyInfo', 'getFinished', 'getPeerCertificate']
+  .concat(['getPeerFinished', 'getPeerX509Certificate', 'getProtocol', 'getSession', 'getSharedSigalgs', 'getX509Certificate', 'isSessionReused']);
+
+/**
+ * Fields of a stream. `_head`: bytes of an unfinished head of an answer. `_isCut`: this side has reset the stream.
+ * `_leaves`: it was refused, and ends when the refusal has left.
+ */
+const INITIAL = { _head: EMPTY_BUFFER, _isCut: false, _leaves: false, _received: 0, _written: 0 };
+
+/**
+ * The class of HTTP/2 streams that stand for the socket of an HTTP/1.1 upgrade: whoever has such a socket may write an
+ * answer, and read and write bytes after that. The head of an answer becomes HEADERS, 101 becomes 200 (RFC 8441, 5);
+ * `destroy()` is a RST_STREAM, as Node's `end()` is END_STREAM.
+ *
+ * @type {(Stream: new (...args: any[]) => any) => new (...args: any[]) => any}
+ */
+const withAnswers = (Stream) =>
+  class Http2Socket extends Stream {
+    /** @type {(data: any, encoding?: any, callback?: any) => boolean} */
+    write(data, encoding, callback) {
+      if (!isAsked(this)) {
+        this._written += data?.length ?? 0;
+        return super.write(data, encoding, callback);
+      }
+      if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
+      const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : data;
+      const head = Buffer.concat([this._head, bytes]);
+      const answer = answerOf(head);
+      this._written += bytes.length - (answer?.body.length ?? 0);
+      this._head = answer === null ? head : EMPTY_BUFFER;
+      if (answer !== null) this.answer(answer);
+      if (answer !== null && answer.body.length !== 0) return this.write(answer.body, callback);
+      if (typeof callback === 'function') process.nextTick(callback);
+      return true;
+    }
+
+    /** Sends HEADERS. @param {import('./answer').Answer} answer */
+    answer({ fields, status }) {
+      try {
+        this.respond({ ...fields, ':status': status });
+      } catch (error) {
+        // A line of the program that is no field of HTTP/2.
+        super.destroy(error);
+      }
+    }
+
+    /** As in Node, the callback may be in any place. @type {(data?: any, encoding?: any, callback?: any) => this} */
+    end(data, encoding, callback) {
+      if (!isAsked(this)) {
+        super.end(data, encoding, callback);
+        return isRefused(this) ? this.leave() : this;
+      }
+      if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
+      else if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
+      if (data !== undefined && data !== null) this.write(data, encoding);
+      // The end of a socket without an answer; a stream of HTTP/2 would say 200.
+      if (isAsked(this)) return this.destroy();
+      if (isRefused(this)) return this.leave(callback);
+      return super.end(callback);
+    }
+
+    /** Node destroys a stream with an error, or that is closed. @param {Error} [error] */
+    destroy(error) {
+      if (this.destroyed || error || this.closed || this.session?.destroyed) return super.destroy(error);
+      return isRefused(this) ? this.leave() : this.cut(this.writableFinished ? NO_ERROR : CANCEL);
+    }
+
+    /**
+     * The end of a refused stream: when all has left, or after a time. What was written before `destroy()` leaves, as from
+     * a socket.
+     *
+     * @param {() => void} [callback]
+     */
+    leave(callback) {
+      super.end(callback);
+      if (this._leaves) return this;
+      this._leaves = true;
+      const timer = setTimeout(() => this.cut(CANCEL), REFUSAL_TIMEOUT).unref();
+      this.once('close', () => clearTimeout(timer));
+      // A client that gets both at once may not see the answer; Node waits as well.
+      const done = () => setImmediate(() => this.cut(NO_ERROR));
+      if (this.writableFinished) done();
+      else this.once('finish', done);
+      return this;
+    }
+
+    /** @param {number} code */
+    cut(code) {
+      this._isCut = true;
+      this.close(code);
+      return super.destroy();
+    }
+
+    /** A peer that cancels a stream causes no error in Node. */
+    get errored() {
+      return super.errored ?? (this.aborted && !this._isCut ? RESET : null);
+    }
+
+    get bytesRead() {
+      return this._received;
+    }
+
+    get bytesWritten() {
+      return this._written;
+    }
+
+    /** A reset is no end: Node reports it as one. @type {(chunk: any, encoding?: any) => boolean} */
+    push(chunk, encoding) {
+      if (chunk === null && this.aborted && this.rstCode !== NO_ERROR) return false;
+      this._received += chunk?.length ?? 0;
+      return super.push(chunk, encoding);
+    }
+
+    address() {
+      return { address: this.localAddress, family: this.localFamily, port: this.localPort };
+    }
+
+    // They would change the session, which others use too.
+    setNoDelay() {
+      return this;
+    }
+
+    setKeepAlive() {
+      return this;
+    }
+
+    ref() {
+      return this;
+    }
+
+    unref() {
+      return this;
+    }
+  };
+
+const RESET = Object.assign(new Error('The peer has reset the stream'), { code: 'ECONNRESET' });
+
+/** Whether it waits for an answer. @param {any} stream */
+function isAsked(stream) {
+  return !stream.headersSent && !stream.closed && !stream.destroyed;
+}
+
+/** @param {any} stream */
+function isRefused(stream) {
+  return stream.headersSent && stream.sentHeaders[':status'] !== OK;
+}
+
+/** The classes of Node, which does not export them. @type {WeakMap<object, object>} */
+const prototypes = new WeakMap();
+
+/**
+ * The same stream, as a socket.
+ *
+ * @type {(stream: AnySocket) => AnySocket}
+ */
+function asSocket(stream) {
+  if ('_head' in stream) return stream;
+  const { session } = stream;
+  // A program may have taken its time, and the client has gone.
+  const socket = session === undefined || session.destroyed ? {} : session.socket;
+  const { constructor: Stream } = stream;
+  const prototype = prototypes.get(Stream) ?? prototypeOf(Stream);
+  prototypes.set(Stream, prototype);
+  for (const name of FIELDS) stream[name] = socket[name];
+  Object.assign(stream, INITIAL);
+  // An error ends this stream. It must not end the process while nobody has the stream.
+  stream.on('error', () => {});
+  return Object.setPrototypeOf(stream, prototype);
+}
+
+/** @type {(Stream: any) => object} */
+function prototypeOf(Stream) {
+  const { prototype } = /** @type {{ prototype: object }} */ (/** @type {unknown} */ (withAnswers(Stream)));
+  for (const name of METHODS) Object.defineProperty(prototype, name, { configurable: true, value: methodOf(name), writable: true });
+  return prototype;
+}
+
+/** Undefined without TLS, and after the end. @param {string} name */
+function methodOf(name) {
+  /** @type {(this: AnySocket, ...args: unknown[]) => unknown} */
+  return function (...args) {
+    return this.session?.socket[name]?.(...args);
+  };
+}
+
+module.exports = { asSocket };

@@ -1,0 +1,110 @@
+'use strict';
+
+// WebSockets over HTTP/2 (RFC 8441). A stream of Node becomes what a gateway would make of it for a server that speaks
+// HTTP/1.1: an upgrade request, and a socket that takes an answer. So hooks, frameworks and refusals are those of HTTP/1.1.
+
+const { randomBytes } = require('node:crypto');
+const { IncomingMessage } = require('node:http');
+
+const { wrongType } = require('../base/checks');
+const { EMPTY_BUFFER } = require('../base/constants');
+const { asSocket } = require('../compat/http2-socket');
+
+/** @import { IncomingHttpHeaders, ServerHttp2Session } from 'node:http2' */
+/** @import { AnySocket } from '../connection/state' */
+
+const KEY_BYTES = 16;
+
+/** Fields that the request gets from the gateway. */
+const REPLACED = new Set(['connection', 'host', 'sec-websocket-key', 'upgrade']);
+
+/** Servers of which 'upgrade' is emitted. @type {WeakSet<object>} */
+const emitting = new WeakSet();
+
+/** Sessions whose clients know, or have been told. @type {WeakSet<object>} */
+const told = new WeakSet();
+
+/** @param {any} server */
+function isHttp2(server) {
+  return typeof server?.updateSettings === 'function' && typeof server.on === 'function';
+}
+
+/**
+ * The arguments of 'upgrade'.
+ *
+ * @type {(stream: AnySocket, headers: IncomingHttpHeaders) => [request: IncomingMessage, socket: AnySocket, head: Buffer]}
+ */
+function upgradeOf(stream, headers) {
+  if (typeof stream?.respond !== 'function') throw wrongType('stream', 'a stream of an HTTP/2 server', stream);
+  if (typeof headers !== 'object' || headers === null) throw wrongType('headers', 'an object', headers);
+  const socket = asSocket(stream);
+  const request = /** @type {IncomingMessage & Record<string, any>} */ (new IncomingMessage(/** @type {any} */ (socket)));
+  const { ':method': method, ':path': path } = headers;
+  // Extended CONNECT is what GET is in HTTP/1.1 (RFC 8441, 5).
+  request.method = method === 'CONNECT' ? 'GET' : String(method);
+  request.url = String(path ?? '');
+  request.httpVersionMajor = 2;
+  request.httpVersionMinor = 0;
+  request.httpVersion = '2.0';
+  request.upgrade = true;
+  const list = linesOf(headers);
+  request._addHeaderLines(list, list.length);
+  request.complete = true;
+  request.push(null);
+  return [request, socket, EMPTY_BUFFER];
+}
+
+/** Names and values in turn. @param {IncomingHttpHeaders} headers */
+function linesOf(headers) {
+  const { ':authority': authority = headers.host, ':protocol': protocol } = headers;
+  const list = authority === undefined ? [] : ['host', String(authority)];
+  list.push('connection', 'Upgrade', 'upgrade', String(protocol), 'sec-websocket-key', randomBytes(KEY_BYTES).toString('base64'));
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(':') || REPLACED.has(name)) continue;
+    for (const one of [value].flat()) list.push(name, String(one));
+  }
+  return list;
+}
+
+/**
+ * Makes an HTTP/2 server emit 'upgrade' for a WebSocket, while it has a listener for that. Its 'stream' and 'request'
+ * listeners see all other streams.
+ *
+ * @param {any} server
+ * @throws {TypeError} For anything but an HTTP/2 server
+ */
+function emitUpgrades(server) {
+  if (!isHttp2(server)) throw wrongType('server', 'an HTTP/2 server', server);
+  if (emitting.has(server)) return;
+  emitting.add(server);
+  server.updateSettings({ enableConnectProtocol: true });
+  const { emit } = server;
+  /** @type {(this: any, event: string | symbol, ...args: any[]) => boolean} */
+  const value = function (event, ...args) {
+    if (event !== 'stream') return Reflect.apply(emit, this, [event, ...args]);
+    const [stream, headers] = args;
+    if (!isWebSocket(headers) || this.listenerCount('upgrade') === 0) {
+      tell(stream.session);
+      return Reflect.apply(emit, this, [event, ...args]);
+    }
+    // The client may have reset it by now.
+    return stream.destroyed || stream.closed || Reflect.apply(emit, this, ['upgrade', ...upgradeOf(stream, headers)]);
+  };
+  Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });
+}
+
+/** @param {IncomingHttpHeaders} headers */
+function isWebSocket({ ':method': method, ':protocol': protocol }) {
+  return method === 'CONNECT' && protocol === 'websocket';
+}
+
+/** A session that began before its server knew: its client may be told at any time (RFC 8441, 3). @param {ServerHttp2Session | undefined} session */
+function tell(session) {
+  if (session === undefined || told.has(session)) return;
+  // Those on their way may say it.
+  if (session.destroyed || session.closed || session.pendingSettingsAck) return;
+  told.add(session);
+  if (!session.localSettings.enableConnectProtocol) session.settings({ enableConnectProtocol: true });
+}
+
+module.exports = { emitUpgrades, isHttp2, upgradeOf };
