@@ -7,6 +7,7 @@ const { prepare } = require('./connection/prepared');
 const { Sender } = require('./compat/sender');
 const { handleWith } = require('./reactor/diagnostics');
 const Receiver = require('./receiver');
+const { listen } = require('./listen');
 const { createWebSocketStream } = require('./stream');
 const subprotocol = require('./handshake/subprotocol');
 const { installServer } = require('./topics/install');
@@ -28,6 +29,7 @@ module.exports = Object.assign(WebSocket, {
   WebSocketServer,
   createWebSocketStream,
   extension,
+  listen,
   prepare,
   subprotocol,
 });

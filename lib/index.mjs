@@ -8,6 +8,7 @@ export const {
   WebSocketServer,
   createWebSocketStream,
   extension,
+  listen,
   prepare,
   subprotocol,
 } = WebSocket;

@@ -5,6 +5,8 @@ const { engineOptions } = require('./connection/options');
 const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
+const { given: givenHttp } = require('./base/descriptors');
+const { checkHttp, kAll } = require('./handshake/http-option');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
 const WebSocket = require('./websocket');
@@ -14,7 +16,7 @@ const { lendsMessages } = require('./reactor/batch');
 /**
  * Over the defaults, as given: like ws, we coerce options where they are used.
  *
- * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
+ * @typedef {import('../index').ServerOptions & { WebSocket?: any, [kAll]?: boolean }} ServerOptions
  */
 
 const { pong } = WebSocket.prototype;
@@ -89,7 +91,7 @@ const OWN = {
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
-const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol'];
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'http', 'proxyProtocol'];
 
 /** The numeric options of ws. */
 const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
@@ -121,6 +123,7 @@ function merge(given) {
   originsOf(options.allowedOrigins);
   checkPlace(options);
   checkHealth(options);
+  checkGiven(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
@@ -189,6 +192,7 @@ function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reuse
     backlog: limit(/** @type {number} */ (backlog)) || BACKLOG,
     ipv6Only: ipv6Only === undefined ? all.ipv6Only : !!ipv6Only,
     path: options.path ? String(options.path) : null,
+    http: options.http ? { all: options[kAll] === true, sockets: givenHttp.asSockets } : null,
     proxies: proxiesOf(options),
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
@@ -263,6 +267,14 @@ function checkHealth(options) {
   if (path === null) return;
   if (!/^\/[!-~]*$/.test(path) || /[?#]/.test(path)) throw wrongType('options.healthCheck', "a path, such as '/healthz'", path);
   if (options.port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
+}
+
+/** @param {ServerOptions} options */
+function checkGiven(options) {
+  const { [kAll]: isAll = false, http, port } = options;
+  if (!isAll && (http === undefined || http === null)) return;
+  if (port == null) throw new TypeError('options.http needs options.port: beside options.server and options.noServer there is an HTTP server already');
+  checkHttp(http, isAll ? 'server' : 'options.http');
 }
 
 /** How fast clients may send; the reactors count. @type {(options: ServerOptions) => import('./native/binding').Rates | null} */

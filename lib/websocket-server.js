@@ -8,7 +8,9 @@ const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
-const { createListener, isShared, takeUpgrades } = require('./handshake/http-server');
+const { give } = require('./handshake/give');
+const { startChecks } = require('./handshake/http-option');
+const { createListener, isShared, takeOthersUpgrades, takeOver } = require('./handshake/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
 const { nodeEmit } = require('./base/node-emit');
@@ -25,10 +27,10 @@ const { withhold } = require('./reactor/withhold');
 const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
-const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./base/layout');
+const { ASK_ACCEPTED, IN_GIVEN, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
-/** @import { IncomingMessage, Server as HttpServer } from 'node:http' */
+/** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
@@ -81,17 +83,20 @@ class WebSocketServer extends EventEmitter {
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** Stands for the HTTP server that ws has on its own port. */
     this._listener = /** @type {InstanceType<typeof ListenerServer>} */ (/** @type {unknown} */ (null));
-    this._server = /** @type {HttpServer | null | undefined} */ (undefined);
+    this._server = /** @type {import('node:net').Server | null | undefined} */ (undefined);
     // Both refer back to the server, which must stay printable as JSON, as in ws.
     for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
     watch(this.options, () => this._updateAsk());
+    const { http } = this.options;
+    if (http) startChecks(http);
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
+      if (http) this._removeListeners = takeOthersUpgrades(this, http);
       startListening(this, place);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this, callback);
-      this._removeListeners = takeUpgrades(this, this._server);
+      this._removeListeners = takeOver(this, this._server);
     }
   }
 
@@ -120,6 +125,7 @@ class WebSocketServer extends EventEmitter {
     if (this._state === CLOSING) return;
     this._state = CLOSING;
     if (!this._listens) return this._leave();
+    this._removeListeners?.();
     this._server = null;
     if (this._listenerId === -1) this._closeIfDone();
     else state.native.closeListener(this._listenerId);
@@ -205,8 +211,9 @@ class WebSocketServer extends EventEmitter {
     else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
   }
 
-  /** `tag`: of an OPEN or a REQUEST record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
+  /** `tag`: of an OPEN, a REQUEST or a GIVEN record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
+    if ((tag & KIND_MASK) === IN_GIVEN) return give(this, slot, tag, bytes, start);
     this._came();
     hold();
     if (this._context === null) this._show(slot, tag, bytes, start);
@@ -283,8 +290,9 @@ class WebSocketServer extends EventEmitter {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
-    // Our own server emits 'close' after the last of its connections.
-    if (server && !this.options.server) return void server.close(() => emitClose(this));
+    // Our own server emits 'close' after the last of its connections. Those of `http` are not waited for.
+    if (server && !this.options.server && !this.options.http) return void server.close(() => emitClose(this));
+    if (server && !this.options.server) server.close();
     if (clientsOf(this)?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
   }

@@ -81,9 +81,12 @@ module.exports = {
   IN_LISTENER_CLOSED: 12,
   IN_FAILURE: 13,
   IN_END: 14,
+  IN_DATA: 15,
   IN_REFUSED: 21,
   IN_CLOSING: 22,
+  IN_GIVEN: 23,
   IN_FENCE: 24,
+  IN_FLAG_SOCKET: 256,
   IN_FLAG_OWNED: 32768,
   OPENED_GENERATION: 0,
   OPENED_LISTENER: 4,
@@ -115,6 +118,7 @@ module.exports = {
   OUT_HEAD: 16,
   OUT_ASK_END: 26,
   OUT_WITHHOLD: 27,
+  OUT_GIVE: 28,
   OUT_FLAG_FIN: 256,
   OUT_FLAG_RESET: 256,
   OUT_FLAG_ON: 256,
@@ -240,7 +244,7 @@ module.exports = {
   },
 
   /** The numbers of the reactors, in the order of `totals`. */
-  TALLY: ['accepted', 'badRequests', 'plainRequests', 'refused', 'timeouts', 'bytesReceived', 'bytesSent', 'messagesReceived', 'textsReceived', 'pingsReceived', 'pongsReceived', 'messagesSent', 'textsSent', 'dropped', 'compressedFrom', 'compressedTo', 'overBudget', 'cutRefusals', 'unfinishedBytes', 'historyBytes', 'historyBudget'],
+  TALLY: ['accepted', 'badRequests', 'plainRequests', 'given', 'refused', 'timeouts', 'bytesReceived', 'bytesSent', 'messagesReceived', 'textsReceived', 'pingsReceived', 'pongsReceived', 'messagesSent', 'textsSent', 'dropped', 'compressedFrom', 'compressedTo', 'overBudget', 'cutRefusals', 'unfinishedBytes', 'historyBytes', 'historyBudget'],
 
   /**
    * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.

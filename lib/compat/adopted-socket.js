@@ -7,9 +7,9 @@ const { STATES, Socket } = require('./socket');
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
 /**
- * Turns a net.Socket whose connection the reactor has adopted into the Socket of its WebSocket: the same object, with
- * its listeners and its place in the server's count. `early`: bytes from before the reactor reads; `answered`: bytes
- * from before the WebSocket writes.
+ * Turns a net.Socket whose connection a reactor has, adopted or relayed, into the Socket of its WebSocket: the same
+ * object, with its listeners and its place in the server's count. `early`: bytes from before the reactor reads;
+ * `answered`: bytes from before the WebSocket writes.
  *
  * @type {(socket: AnySocket & net.Socket, ws: WebSocket, early: number, answered: number) => void}
  */
@@ -20,10 +20,13 @@ function become(socket, ws, early, answered) {
   forgetParser(socket);
   for (const name of STATES) delete socket[name];
   Object.setPrototypeOf(Object.assign(socket, adopted), Socket.prototype);
-  if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
-  // The reactor has its own descriptor.
-  socket._handle = null;
-  handle.close();
+  // A relayed one has no handle.
+  if (handle) {
+    if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
+    // The reactor has its own descriptor.
+    socket._handle = null;
+    handle.close();
+  }
   // An error of `destroy(error)` is not the WebSocket's.
   socket.on('error', () => {});
 }

@@ -1,10 +1,14 @@
 'use strict';
 
 const http = require('node:http');
+const net = require('node:net');
 
+const { connect, kAll } = require('./http-option');
 const { sharedListenOptions } = require('../options');
 
+/** @import EventEmitter from 'node:events' */
 /** @import { IncomingMessage } from 'node:http' */
+/** @import { Duplex } from 'node:stream' */
 /** @import { Server } from '../connection/state' */
 
 /** Most milliseconds between checks for slow requests. */
@@ -14,26 +18,85 @@ const CHECK_INTERVAL = 1000;
 const attached = new WeakMap();
 
 /**
- * Takes upgrade requests of an HTTP server, and forwards 'listening' and 'error'. The result ends that.
+ * Takes upgrade requests of a server, and forwards 'listening' and 'error'. The result ends that.
  *
- * @type {(wss: Server, server: import('node:events').EventEmitter) => () => void}
+ * @type {(wss: Server, server: EventEmitter) => () => void}
  */
+function takeOver(wss, server) {
+  const { http: given } = wss.options;
+  const listening = wss.emit.bind(wss, 'listening');
+  const error = wss.emit.bind(wss, 'error');
+  server.on('listening', listening);
+  server.on('error', error);
+  const leave = given ? takeOthersUpgrades(wss, given) : takeUpgrades(wss, server);
+  return () => {
+    leave();
+    server.removeListener('listening', listening);
+    server.removeListener('error', error);
+  };
+}
+
+/** @type {(wss: Server, server: EventEmitter) => () => void} */
 function takeUpgrades(wss, server) {
+  const emitConnection = wss.emit.bind(wss, 'connection');
+  return onUpgrades(wss, server, (request, socket, head, siblings) => {
+    if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
+  });
+}
+
+/**
+ * Of the server of option `http`: a proxy may send an upgrade on a connection that had another request. What is none of
+ * ours goes on as without this listener.
+ *
+ * @type {(wss: Server, server: EventEmitter) => () => void}
+ */
+function takeOthersUpgrades(wss, server) {
+  if (wss.options[kAll]) return () => {};
+  const emitConnection = wss.emit.bind(wss, 'connection');
+  return onUpgrades(wss, server, (request, socket, head, siblings) => {
+    const first = [...siblings].find((one) => isWebSocket(request) && one.shouldHandle(request));
+    if (first === wss) wss.handleUpgrade(request, socket, head, emitConnection);
+    else if (first === undefined && wss === [...siblings][0] && server.listenerCount('upgrade') === siblings.size) answer(server, request, socket);
+  });
+}
+
+/** @typedef {(request: IncomingMessage, socket: Duplex, head: Buffer, siblings: Set<Server>) => void} OnUpgrade */
+
+/** @type {(wss: Server, server: EventEmitter, onUpgrade: OnUpgrade) => () => void} */
+function onUpgrades(wss, server, onUpgrade) {
   const siblings = attached.get(server) || new Set();
   attached.set(server, siblings.add(wss));
-  const emitConnection = wss.emit.bind(wss, 'connection');
-  const listeners = Object.entries({
-    listening: wss.emit.bind(wss, 'listening'),
-    error: wss.emit.bind(wss, 'error'),
-    upgrade(/** @type {IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) {
-      if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
-    },
-  });
-  for (const [event, listener] of listeners) server.on(event, listener);
+  const listener = (/** @type {IncomingMessage} */ request, /** @type {Duplex} */ socket, /** @type {Buffer} */ head) =>
+    onUpgrade(request, socket, head, siblings);
+  server.on('upgrade', listener);
   return () => {
     siblings.delete(wss);
-    for (const [event, listener] of listeners) server.removeListener(event, listener);
+    server.removeListener('upgrade', listener);
   };
+}
+
+/** As the reactor judges. @param {IncomingMessage} request */
+function isWebSocket({ headers, method }) {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * A server of Node without a listener of 'upgrade' ignores that header. The parser has left the connection by now, so
+ * this request is its last; a body would not be read.
+ *
+ * @type {(server: EventEmitter, request: IncomingMessage, socket: Duplex) => void}
+ */
+function answer(server, request, socket) {
+  const { headers } = request;
+  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0) {
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    return;
+  }
+  const response = new http.ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(/** @type {net.Socket} */ (socket));
+  response.on('finish', () => /** @type {net.Socket} */ (socket).destroySoon());
+  server.emit('request', request, response);
 }
 
 /**
@@ -53,19 +116,21 @@ function isShared() {
   return require('node:cluster').isWorker;
 }
 
-/** Listens as ws does. @type {(server: Server, callback?: () => void) => http.Server} */
+/** Listens as ws does, or for the server of option `http`. @type {(server: Server, callback?: () => void) => net.Server} */
 function createListener(server, callback) {
   const { handshakeTimeout, healthCheck, place, tcp } = sharedListenOptions(server.options);
+  const { http: given } = server.options;
+  if (given) return net.createServer({ ...tcp, allowHalfOpen: true }, (socket) => connect(given, socket)).listen(place, callback);
   const limits = {
     ...tcp,
     connectionsCheckingInterval: Math.min(handshakeTimeout, CHECK_INTERVAL),
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  return http.createServer(limits, answer).listen(place, callback);
+  return http.createServer(limits, onRequest).listen(place, callback);
 
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
-  function answer({ method, url }, response) {
+  function onRequest({ method, url }, response) {
     const asksHealth = (method === 'GET' || method === 'HEAD') && url?.split('?')[0] === healthCheck;
     const status = asksHealth ? (server._drain?.refuses || !server._isRunning() ? 503 : 200) : 426;
     const body = String(http.STATUS_CODES[status]);
@@ -74,4 +139,4 @@ function createListener(server, callback) {
   }
 }
 
-module.exports = { createListener, isShared, takeUpgrades };
+module.exports = { createListener, isShared, takeOthersUpgrades, takeOver };

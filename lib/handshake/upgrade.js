@@ -28,6 +28,7 @@ const {
   IN_SENT,
   KIND_MASK,
   OUT_ACCEPT,
+  OUT_GIVE,
   OUT_HEAD,
   OUT_PAUSE,
   OUT_RESPOND,
@@ -118,6 +119,12 @@ class Upgrade {
     this.socket._onClosed();
   }
 
+  /** The connection is the HTTP server's. */
+  _onGiven() {
+    table.forget(this._slot);
+    this._onFailed();
+  }
+
   _destroy() {
     if ((this._bits & GONE) === 0) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
@@ -160,6 +167,13 @@ class Upgrade {
     this.socket._ended = true;
   }
 
+  /** To the HTTP server of the program, which answers. */
+  give() {
+    this.answered = true;
+    this.socket._ended = true;
+    outbox.pushEmpty(this._slot, this._generation, OUT_GIVE);
+  }
+
   /** @type {(tag: number, text: string) => void} */
   push(tag, text) {
     this.answered = true;
@@ -172,6 +186,13 @@ class Upgrade {
 class ReactorHandshake extends Handshake {
   get upgrade() {
     return this.socket[kUpgrade];
+  }
+
+  handle() {
+    const { server, upgrade } = this;
+    // What is none of ours is not judged either.
+    if (server.options.http && server === upgrade.server && upgrade.late === null && !this.isOurs()) upgrade.give();
+    else super.handle();
   }
 
   isAnswered() {

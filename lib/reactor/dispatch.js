@@ -14,10 +14,12 @@ const {
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
+  IN_DATA,
   IN_END,
   IN_FAILURE,
   IN_FENCE,
   IN_FLAG_OWNED,
+  IN_GIVEN,
   IN_LISTENER_CLOSED,
   IN_OPEN,
   IN_REFUSED,
@@ -34,6 +36,7 @@ const flows = require('./flows');
 const { state } = require('./link');
 const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
+const { discard } = require('./sockets');
 const table = require('./table');
 const { beginTurn, callDue, checkpoint, endTurn, waitsForEnds } = require('./turns');
 
@@ -262,7 +265,7 @@ function deliver(deadline) {
 
 /** @param {number} kind */
 function isOpening(kind) {
-  return kind === IN_OPEN || kind === IN_REQUEST;
+  return kind === IN_OPEN || kind === IN_REQUEST || kind === IN_GIVEN;
 }
 
 /**
@@ -273,9 +276,10 @@ function isOpening(kind) {
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
-  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST;
+  const isOfPayload = kind <= IN_CLOSE || kind === IN_DATA || kind === IN_REQUEST || kind === IN_GIVEN;
   const isHere = length === 0 || (tag & IN_FLAG_OWNED) !== 0;
   if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
+  else if (kind === IN_GIVEN) discard(slot, tag);
   else connectionOf(slot)?.terminate();
 }
 
@@ -287,7 +291,9 @@ function deliverOther(slot, tag, offset, length) {
     const isOwned = (tag & IN_FLAG_OWNED) !== 0;
     const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
     const start = isOwned ? 0 : batch.base + offset;
-    table.serverOf(bytes.readUInt32LE(start + OPENED_LISTENER))?._onOpened(slot, tag, bytes, start);
+    const server = table.serverOf(bytes.readUInt32LE(start + OPENED_LISTENER));
+    if (server !== undefined) server._onOpened(slot, tag, bytes, start);
+    else if (kind === IN_GIVEN) discard(slot, tag);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = table.serverOf(slot);
     // Each reactor reports this, when nothing opens there any more.

@@ -15,7 +15,7 @@ use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
-use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions};
+use crate::reactor::{BoundListener, Http, ListenAddress, ListenerConfig, TcpOptions};
 
 /// Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
@@ -41,6 +41,8 @@ pub struct ListenOptions {
     pub path: Option<String>,
     /// A GET there is answered with 200; null: none.
     pub health_check: Option<String>,
+    /// null: requests without an upgrade are answered with 426.
+    pub http: Option<HttpOptions>,
     pub early_handshake: bool,
     pub handshake_timeout: f64,
     pub max_header_bytes: u32,
@@ -52,6 +54,15 @@ pub struct ListenOptions {
     /// null: off.
     pub per_message_deflate: Option<DeflateOptions>,
     pub connection: ConnectionOptions,
+}
+
+/// Connections for an HTTP server of the program.
+#[napi(object)]
+pub struct HttpOptions {
+    /// Also those that begin with an upgrade.
+    pub all: bool,
+    /// Plain ones come as descriptors; else the reactor relays them.
+    pub sockets: bool,
 }
 
 /// Times are in milliseconds, 0 = never.
@@ -137,6 +148,7 @@ pub(super) fn config(
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
         health_check: options.health_check.as_ref().map(|path| path.bytes().collect()),
+        http: options.http.as_ref().map(|http| Http { all: http.all, sockets: http.sockets }),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
         admission,

@@ -232,7 +232,15 @@ impl JsReactor {
         self.begin(stream.into(), place, &options, config, [response, prefix])
     }
 
-    /// Sets the options of a connection whose REQUEST record has arrived, in case it is accepted.
+    /// The descriptor that an IN_GIVEN record has brought, which the caller must close; -1: none.
+    #[napi(catch_unwind)]
+    pub fn take_socket(&self, slot: u32) -> Result<i32> {
+        let socket = self.link(slot)?.take_socket(slot);
+        Ok(socket.map_or(-1, adopt::number))
+    }
+
+    /// Sets the options of a connection whose REQUEST record has arrived, in case it is accepted; of a
+    /// relayed one, that its upgrade is accepted next.
     #[napi(catch_unwind)]
     pub fn serve(
         &mut self,

@@ -45,6 +45,8 @@ tally! {
     /// Requests that are not HTTP, or too long.
     bad_requests,
     plain_requests,
+    /// Connections that the program's HTTP server got.
+    given,
     /// Upgrade requests that a native check refused.
     refused,
     /// Of requests.

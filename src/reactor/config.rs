@@ -25,6 +25,8 @@ pub struct ListenerConfig {
     /// The path of health checks: a GET is answered with 200 there, with 426 elsewhere. Default:
     /// `None`.
     pub health_check: Option<Box<[u8]>>,
+    /// `None`, the default: requests without an upgrade are answered with 426.
+    pub http: Option<Http>,
     /// `None`, the default: every client may connect.
     pub admission: Option<Arc<Admission>>,
     /// `None`, the default: no limit.
@@ -66,6 +68,7 @@ impl Default for ListenerConfig {
             engine: engine::Config::default(),
             path: None,
             health_check: None,
+            http: None,
             admission: None,
             rates: None,
             proxies: Box::default(),
@@ -82,6 +85,17 @@ impl Default for ListenerConfig {
             high_water_mark: HIGH_WATER_MARK,
         }
     }
+}
+
+/// Connections that are the consumer's, with all bytes that were read: those whose first request is
+/// no upgrade for the listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Http {
+    /// All connections, with their first bytes.
+    pub all: bool,
+    /// The consumer takes sockets. Otherwise, and where the bytes of a socket are not those of the
+    /// peer, the reactor relays.
+    pub sockets: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -49,7 +49,7 @@ use crate::engine::Prepared;
 
 pub use crate::bridge::layout::Cause;
 pub use command::handle::{Adoption, Command, Handle};
-pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
+pub use config::{DeflateConfig, Http, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
 pub use connection::ConnectionId;
 pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
@@ -59,7 +59,7 @@ pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use open::{Opening, Verdict};
-pub use transport::Transport;
+pub use transport::{Descriptor, Transport};
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
 
 use command::handle::Mailbox;
@@ -342,16 +342,7 @@ impl<C: Consumer> Reactor<C> {
     fn destroy(&mut self, slot: u32, cause: Cause) {
         let Some(id) = self.connections.id(slot) else { return };
         self.report_dropped(id);
-        let Some((id, mut connection)) = self.connections.remove(slot) else { return };
-        self.seat.left();
-        self.ends.set_ticket(slot, None);
-        self.metrics.forget(slot);
-        self.idling.freed(connection.heap_bytes());
-        self.reader.forget(slot, &mut connection);
-        self.topics.on_gone(id);
-        if let Ok(registry) = self.registry() {
-            connection.transport.deregister(registry);
-        }
+        let Some((id, mut connection)) = self.part_with(slot) else { return };
         if connection.life.is_reported() {
             // A panic must not go beyond the connection, which has ended already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -369,6 +360,21 @@ impl<C: Consumer> Reactor<C> {
             self.hold_end(id.slot, connection.transport, is_known);
         }
         self.writer.forget(id, connection.write);
+    }
+
+    /// Takes a connection out of everything but the writer.
+    fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
+        let (id, mut connection) = self.connections.remove(slot)?;
+        self.seat.left();
+        self.ends.set_ticket(slot, None);
+        self.metrics.forget(slot);
+        self.idling.freed(connection.heap_bytes());
+        self.reader.forget(slot, &mut connection);
+        self.topics.on_gone(id);
+        if let Ok(registry) = self.registry() {
+            connection.transport.deregister(registry);
+        }
+        Some((id, connection))
     }
 
     /// Tries once to write the queued bytes, then closes every socket. It compresses no more than

@@ -72,14 +72,16 @@ impl Session<'_> {
     }
 
     /// Ends our side of the socket once everything is written. The connection closes when the
-    /// peer's side has ended too, or after `close_timeout`. Before the handshake is done, later
-    /// bytes of the peer are no request any more.
+    /// peer's side has ended too, or after `close_timeout`; a relayed one only then. Before the
+    /// handshake is done, later bytes of the peer are no request any more.
     pub fn end(&mut self) {
         if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
             return self.respond(&[]);
         }
         self.connection.write.state.end_when_written();
-        self.arm_close();
+        if !self.connection.life.is_relayed() {
+            self.arm_close();
+        }
         self.touch();
     }
 

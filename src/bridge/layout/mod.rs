@@ -155,13 +155,22 @@ layout! {
     /// 1 while JavaScript decides about the handshake, else 0. If it accepts, the end comes once
     /// more, after everything before it.
     IN_END: u8 = 14;
+    /// Bytes of a relayed connection. Empty: all that were read before [`OUT_ACCEPT`] have come.
+    IN_DATA: u8 = 15;
     /// Descriptors have run out. slot: listener id, length: connections closed as they came.
     IN_REFUSED: u8 = 21;
     /// The reactor has sent a close frame by itself: the topic's member was slow.
     IN_CLOSING: u8 = 22;
 
+    /// The connection is the program's HTTP server's. Payload: [`Opened`], without a request and with
+    /// all bytes that were read. [`IN_FLAG_SOCKET`]: the reactor knows it no more. Else it is relayed:
+    /// [`IN_DATA`] and [`IN_END`] follow, and [`OUT_WRITE`] and [`OUT_END`] answer.
+    IN_GIVEN: u8 = 23;
     /// Everything that the reactor's sockets had when it was asked for this has been reported.
     IN_FENCE: u8 = 24;
+
+    /// Of [`IN_GIVEN`]: JavaScript takes the socket itself.
+    IN_FLAG_SOCKET: u8 = 0x01;
 
     /// The payload is a large one, `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
@@ -212,13 +221,17 @@ layout! {
     OUT_KEEP_ALIVE: u8 = 14;
 
     /// The bytes that [`IN_REQUEST`] brought after the request. After [`OUT_ACCEPT`] they are read
-    /// before the socket's.
+    /// before the socket's. Of a relayed connection that becomes a WebSocket: the bytes after its
+    /// request, then those of each [`IN_DATA`] after [`OUT_ACCEPT`], up to the empty one.
     OUT_HEAD: u8 = 16;
     /// Report the peer's end once more, after [`IN_SENT`] for the bytes that the kernel takes now.
     OUT_ASK_END: u8 = 26;
     /// With [`OUT_FLAG_ON`]: an answer to a handshake that has not left waits for this record
     /// without the flag.
     OUT_WITHHOLD: u8 = 27;
+    /// The request that JavaScript decides about is for the program's HTTP server: the connection comes
+    /// back as [`IN_GIVEN`].
+    OUT_GIVE: u8 = 28;
 
     OUT_FLAG_FIN: u8 = 0x01;
     /// Of [`OUT_TERMINATE`].
@@ -284,7 +297,7 @@ pub const fn unpack(word: u32) -> (u8, u8, u16) {
     ((word & KIND_MASK) as u8, (word >> FLAGS_SHIFT) as u8, (word >> AUX_SHIFT) as u16)
 }
 
-/// The payload of [`IN_OPEN`] and [`IN_REQUEST`].
+/// The payload of [`IN_OPEN`], [`IN_REQUEST`] and [`IN_GIVEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
     /// Every outbound record names it.
@@ -298,7 +311,7 @@ pub struct Opened<'a> {
     /// Empty for none, latin1.
     pub protocol: &'a [u8],
     /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
-    /// [`IN_REQUEST`]: the bytes read after the request.
+    /// [`IN_REQUEST`]: the bytes read after the request. [`IN_GIVEN`]: all bytes read.
     pub tail: &'a [u8],
 }
 

@@ -85,7 +85,8 @@ impl Connection {
 
     /// Whether the next bytes may be compressed, messages after the request included.
     pub(super) fn may_inflate(&self) -> bool {
-        self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
+        let is_raw = self.is_open() || self.life.is_relayed();
+        self.engine.has_deflate() || (self.config.deflate.is_some() && !is_raw)
     }
 
     /// Bytes freed with the connection, as far as they are known.

@@ -9,7 +9,7 @@ use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::Event;
-use crate::reactor::{ConnectionId, Opening, Session, Verdict};
+use crate::reactor::{ConnectionId, Descriptor, Opening, Session, Verdict};
 
 /// Numbers of records, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub enum Pressure {
 /// of one connection
 ///   asks -> on_request, if that is true -> on_open -> frames as they came
 ///   -> on_end -> on_closed, once
+///   or on_given -> on_socket
+///   or on_given -> on_data -> on_end -> on_closed, once; until it opens: on_reclaim -> frames
 ///
 /// a connection that is not read because of `pressure`
 ///   set_starving(true) -> reclaim, which gives credit -> set_starving(false)
@@ -102,6 +104,16 @@ pub trait Events {
     /// Follows `asks`, if that returned true.
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// The connection is the consumer's HTTP server's, with `opening.rest`. With `socket`,
+    /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
+    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool);
+    /// A socket that the consumer closes.
+    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor);
+    /// Bytes of a relayed connection, in the buffer.
+    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>);
+    /// A relayed connection has become a WebSocket: no `on_data` comes any more. Whether the consumer
+    /// hands back what came after the request.
+    fn on_reclaim(&mut self, id: ConnectionId) -> bool;
     /// A message, a control frame, or an error of the peer, after which nothing is read. The
     /// automatic pong of a ping is already queued.
     fn on_event(&mut self, session: &mut Session<'_>, event: Event);

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
-    ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DRAIN,
-    IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED,
-    IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened, TOPIC_SLOT,
+    ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DATA,
+    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_FLAG_SOCKET, IN_GIVEN, IN_LISTENER_CLOSED, IN_OPEN,
+    IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened, TOPIC_SLOT,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::room::{Lent, Room};
@@ -20,7 +20,7 @@ use super::giving_way::GivingWay;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
 use crate::reactor::{
-    Connection, ConnectionId, Events, Flow, Link, Memory, Opening, ReactorConfig, Session, Verdict,
+    Connection, ConnectionId, Descriptor, Events, Flow, Link, Memory, Opening, ReactorConfig, Session, Verdict,
 };
 
 /// An assembled message of this many bytes crosses as it is; a smaller one is copied to its batch.
@@ -159,7 +159,13 @@ impl Forward {
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
 
-    fn opening(&mut self, session: &mut Session<'_>, kind: u8, tail: &[u8], opening: &Opening<'_>) {
+    fn opening(
+        &mut self,
+        session: &mut Session<'_>,
+        (kind, flags): (u8, u8),
+        tail: &[u8],
+        opening: &Opening<'_>,
+    ) {
         let ConnectionId { slot, generation } = session.id();
         let mut request = Vec::new();
         if let Some(head) = opening.request {
@@ -180,7 +186,7 @@ impl Forward {
         self.link.gauges.set_given(slot, session.connection.read.received);
         // Adopted sockets open without a read, which would have reserved the room.
         self.make_room();
-        self.batch.push_opening(slot, kind, 0, 0, &payload);
+        self.batch.push_opening(slot, kind, flags, 0, &payload);
     }
 }
 
@@ -269,12 +275,30 @@ impl Events for Forward {
     }
 
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        self.opening(session, IN_REQUEST, opening.rest, opening);
+        self.opening(session, (IN_REQUEST, 0), opening.rest, opening);
     }
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         let extensions = opening.extensions.unwrap_or_default();
-        self.opening(session, IN_OPEN, extensions.as_bytes(), opening);
+        self.opening(session, (IN_OPEN, 0), extensions.as_bytes(), opening);
+    }
+
+    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool) {
+        let flags = if socket { IN_FLAG_SOCKET } else { 0 };
+        self.opening(session, (IN_GIVEN, flags), opening.rest, opening);
+    }
+
+    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {
+        self.link.bring(id.slot, socket);
+    }
+
+    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+        self.carry(session, IN_DATA, 0, Payload::Input(range));
+    }
+
+    fn on_reclaim(&mut self, id: ConnectionId) -> bool {
+        self.report(id.slot, IN_DATA, 0);
+        true
     }
 
     fn on_event(&mut self, session: &mut Session<'_>, event: Event) {

@@ -33,6 +33,11 @@ pub(super) enum ListenerState {
 
 #[derive(Default)]
 pub(in crate::reactor) struct Question {
+    pub(super) peer: Option<SocketAddr>,
+    /// All bytes that were read, if the consumer may give them to an HTTP server.
+    pub(super) read: Vec<u8>,
+    /// The consumer has had the connection, and may have bytes that were read after its request.
+    pub(super) relayed: bool,
     pub(super) deflate: Option<Params>,
     /// The bytes after the request, once the consumer has handed them back.
     pub(super) behind: Vec<u8>,

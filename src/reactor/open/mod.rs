@@ -4,6 +4,7 @@ mod accept;
 mod adopt;
 pub(super) mod bind;
 mod door;
+mod give;
 pub(super) mod head;
 mod leave;
 mod listen;

@@ -13,6 +13,8 @@ pub(in crate::reactor) struct ReadHalf {
     /// The connection wanted much of its last share of a turn.
     pub(in crate::reactor) greedy: bool,
     pub(in crate::reactor) paused: bool,
+    /// The consumer hands back bytes, which come before the transport's.
+    pub(in crate::reactor) returning: bool,
     /// Why the connection is not read.
     pub(super) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.

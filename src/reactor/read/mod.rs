@@ -26,7 +26,7 @@ use crate::bridge::layout::Cause;
 use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, SMALLEST_READ, TURN_BUDGET};
 use crate::reactor::connection::deadline::touch_silence;
 use crate::reactor::connection::life::Life;
-use crate::reactor::open::upgrade;
+use crate::reactor::open::upgrade::{self, Step};
 use crate::reactor::transport::{Ahead, Received, SHORT_READ_IS_LAST};
 use crate::reactor::{Connection, Connections, Consumer, Reactor};
 use frames::{Begun, on_frames};
@@ -282,7 +282,8 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn on_readable(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        if session.connection.read.paused && session.connection.is_open() {
+        let is_passed_on = session.connection.is_open() || session.connection.life.is_relayed();
+        if session.connection.read.paused && is_passed_on {
             return self.look_for_end(slot);
         }
         let peer = session.connection.read.peer;
@@ -392,10 +393,13 @@ impl<C: Consumer> Reactor<C> {
             Life::Opening(_) | Life::Asked(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
                 consumer.release(range);
-                if let Some(rest) = upgrade::on_bytes(consumer, &mut session, &bytes) {
-                    self.feed(slot, &rest);
+                match upgrade::on_bytes(consumer, &mut session, &bytes) {
+                    Step::Opened(rest) => self.feed(slot, &rest),
+                    Step::Given(bytes) => self.give(slot, &bytes),
+                    Step::Wait | Step::Again => {}
                 }
             }
+            Life::Relayed => consumer.on_data(&mut session, range),
             Life::Draining { .. } | Life::Gone(_) => consumer.release(range),
         }
         begun
@@ -405,6 +409,9 @@ impl<C: Consumer> Reactor<C> {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let connection = &mut session.connection;
         connection.read.peer = PeerSide::Ended;
+        if connection.life.is_relayed() && !connection.write.state.is_ended() {
+            return consumer.on_end(&mut session);
+        }
         let open = connection.is_open();
         if !open || connection.close_complete() || connection.write.state.is_ended() {
             if connection.write.outgoing.is_empty() || connection.write.state.is_ended() {

@@ -171,6 +171,12 @@ impl Session<'_> {
         self.want_read();
     }
 
+    /// Queues the connection to be read: there may be something that no event reports.
+    pub(in crate::reactor) fn read_again(&mut self) {
+        self.connection.read.unread = true;
+        self.want_read();
+    }
+
     /// Queues the connection to be read, if there may be something.
     pub(in crate::reactor) fn want_read(&mut self) {
         if self.connection.read.is_unread() {

@@ -34,6 +34,12 @@ pub(super) fn is_short(error: &io::Error) -> bool {
     error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
 }
 
+/// A socket that leaves the reactor.
+#[cfg(unix)]
+pub type Descriptor = std::os::fd::OwnedFd;
+#[cfg(not(unix))]
+pub type Descriptor = std::convert::Infallible;
+
 pub enum Transport {
     /// A socket of the system. One of the file system refuses the options of TCP.
     Tcp(TcpStream),
@@ -124,6 +130,20 @@ impl Transport {
             Self::Tcp(_) => None,
             Self::Pipe(pipe) => Some(pipe),
         }
+    }
+
+    /// Whether another reader and writer could go on with the socket alone.
+    pub(super) fn is_socket(&self) -> bool {
+        cfg!(unix) && matches!(self, Self::Tcp(_))
+    }
+
+    /// `None` unless `is_socket`.
+    pub(super) fn into_descriptor(self) -> Option<Descriptor> {
+        #[cfg(unix)]
+        if let Self::Tcp(socket) = self {
+            return Some(socket.into());
+        }
+        None
     }
 
     /// The program reports `count` sends itself, when its stream has written them. False: they have
