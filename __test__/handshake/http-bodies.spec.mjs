@@ -159,7 +159,8 @@ for (const way of Object.keys(WAYS)) {
       await raw.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 100\r\n\r\nsome`);
       const incoming = await request;
       const [socket] = server.sockets;
-      const gone = Promise.all([once(incoming, 'close'), once(socket, 'close')]);
+      // Not `once`, which fails for an 'error' before.
+      const gone = Promise.all([incoming, socket].map((one) => new Promise((resolve) => one.on('close', resolve))));
       raw[leave]();
       await gone;
       t.true(incoming.destroyed && !incoming.complete && socket.destroyed, leave);
@@ -258,13 +259,12 @@ for (const way of Object.keys(WAYS)) {
     const request = `GET / HTTP/1.1\r\n${HOST}\r\n`;
     await raw.send(request);
     await raw.until((text) => text.endsWith('12345'));
-    // Bytes that the reactor has read do not count as the socket's.
-    const first = way === 'relay' ? request.length : 0;
-    t.is(socket.bytesRead, first);
+    // The reactor has read the first ones.
+    t.is(socket.bytesRead, 0);
     t.is(socket.bytesWritten, raw.text.length);
     await raw.send(request);
     await raw.until((text) => text.split('12345').length === 3);
-    t.is(socket.bytesRead, first + request.length);
+    t.is(socket.bytesRead, request.length);
     t.is(socket.setNoDelay(false).setNoDelay().setKeepAlive(true, 1000).setKeepAlive(false).unref().ref(), socket);
     t.true(socket instanceof net.Socket);
     t.is(socket.setTimeout(1000).timeout, 1000);

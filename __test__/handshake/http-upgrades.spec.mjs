@@ -1,6 +1,7 @@
 // Upgrades on connections that an HTTP server has from a reactor: they return to the reactor.
 import { once } from 'node:events';
 import http from 'node:http';
+import net from 'node:net';
 
 import test from 'ava';
 
@@ -73,8 +74,9 @@ for (const way of Object.keys(WAYS)) {
       });
     }
 
-    // Requests, the upgrade and frames in one write, cut at every place that matters.
-    test(`${title}: a pipeline of requests, an upgrade and frames goes to whom it belongs, however it is cut`, async (t) => {
+    // A request, the upgrade and frames in one write, cut at every place that matters. (After two requests Node itself
+    // emits 'upgrade' before the second one is answered.)
+    test(`${title}: a pipeline of a request, an upgrade and frames goes to whom it belongs, however it is cut`, async (t) => {
       const { port, wss } = await start(t, way);
       const seen = [];
       wss.on('connection', (ws) => {
@@ -83,16 +85,16 @@ for (const way of Object.keys(WAYS)) {
       });
       const frames = Buffer.concat(['one', 'two', 'three'].map((text) => frame(1, text)));
       const upgrade = Buffer.from(upgradeRequest());
-      const whole = Buffer.concat([Buffer.from(GET + GET), upgrade, frames, frame(8, Buffer.from([3, 0xe8]))]);
-      const after = 2 * GET.length + upgrade.length;
-      const cuts = [1, GET.length, 2 * GET.length - 1, 2 * GET.length, 2 * GET.length + 1, after - 4, after - 1, after, after + 1, after + 5, after + 9, whole.length - 1];
+      const whole = Buffer.concat([Buffer.from(GET), upgrade, frames, frame(8, Buffer.from([3, 0xe8]))]);
+      const after = GET.length + upgrade.length;
+      const cuts = [1, GET.length - 1, GET.length, GET.length + 1, after - 4, after - 1, after, after + 1, after + 5, after + 9, whole.length - 1];
       for (const cut of [0, ...cuts]) {
         const raw = await RawClient.connect(t, port);
         await raw.send(whole.subarray(0, cut));
         if (cut !== 0) await new Promise(setImmediate);
         await raw.send(whole.subarray(cut));
         const text = await raw.closed();
-        t.is(text.split('GET /page').length, 3, `${cut}`);
+        t.is(text.split('GET /page').length, 2, `${cut}`);
         t.true(text.includes('101 Switching Protocols'));
         t.deepEqual(body(text), Buffer.from('880203e8', 'hex'));
         t.deepEqual(seen.at(-1), ['one', 'two', 'three'], `${cut}`);
@@ -130,6 +132,11 @@ for (const way of Object.keys(WAYS)) {
       wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
       t.teardown(() => agent.destroy());
+      let connections = 0;
+      agent.createConnection = (options) => {
+        connections++;
+        return net.connect(options);
+      };
       const response = await new Promise((resolve) => http.get({ host: '127.0.0.1', port, agent, path: '/page' }, resolve));
       await response.toArray();
       for (const cookie of ['let=me', 'other']) {
@@ -142,10 +149,9 @@ for (const way of Object.keys(WAYS)) {
           t.is(answer.statusCode, 401);
           continue;
         }
-        const [answer] = await once(client, 'upgrade');
+        const [[answer]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
         t.is(answer.headers['x-own'], 'yes');
-        t.true(answer.req.reusedSocket);
-        await once(client, 'open');
+        t.is(connections, 1);
         t.is(client.protocol, 'b');
         t.is(client.extensions, 'permessage-deflate');
         const text = 'compressible '.repeat(20_000);

@@ -199,7 +199,7 @@ for (const way of Object.keys(WAYS)) {
 
   test(`${way}: the reactor's time counts for the first head, and Node's for the next ones`, async (t) => {
     const server = httpServer(t, home, { headersTimeout: 300, connectionsCheckingInterval: 50 });
-    const { port } = await startGiven(t, way, home, { http: server, handshakeTimeout: 100 });
+    const { port } = await startGiven(t, way, home, { http: server, handshakeTimeout: 500 });
     const slow = await talk(t, port, 'GET / HTTP/1.1\r\nHost: a\r\n');
     t.regex(slow, /^HTTP\/1\.1 408 Request Timeout\r\n/);
     t.is(server.sockets.size, 0);
