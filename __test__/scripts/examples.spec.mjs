@@ -44,6 +44,12 @@ const CONVERSATIONS = {
     t.is(await greeting(t, port, {}, '/live'), 'welcome');
     t.is(await refusal(t, port, {}, '/'), 400);
   },
+  'one-port.mjs': async (t) => {
+    const { port } = await start(t, 'one-port.mjs');
+    t.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'hello\n');
+    t.is(await greeting(t, port, {}, '/live'), 'welcome');
+    t.is((await fetch(`http://127.0.0.1:${port}/live`)).status, 200);
+  },
   'prepared.mjs': async (t) => {
     const { port } = await start(t, 'prepared.mjs');
     const clients = await Promise.all([open(t, port), open(t, port)]);

@@ -43,7 +43,7 @@ const WINDOW = 256 * 1024;
  * @implements {Connection}
  */
 class Relay {
-  /** @type {(peer: Peer, highWaterMark?: number) => void} */
+  /** @param {Peer} peer @param {number} [highWaterMark] */
   constructor(peer, highWaterMark) {
     this._slot = peer._slot;
     this._generation = peer._generation;
@@ -66,7 +66,7 @@ class Relay {
     this.settled = 0;
     table.place(this._slot, this);
     hold();
-    this.socket = new RelayedSocket(this, highWaterMark);
+    this.socket = /** @type {net.Socket & RelayedSocket} */ (new RelayedSocket(this, highWaterMark));
   }
 
   get bufferedAmount() {
@@ -206,7 +206,7 @@ function reset() {
  * TypeScript: a class may not replace fields of net.Socket by accessors.
  */
 class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @type {unknown} */ (net.Socket)) {
-  /** @type {(relay: Relay, highWaterMark?: number) => void} */
+  /** @param {Relay} relay @param {number} [highWaterMark] */
   constructor(relay, highWaterMark) {
     super({ allowHalfOpen: true, highWaterMark });
     /** @type {Relay} */

@@ -59,8 +59,8 @@ pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use open::{Opening, Verdict};
-pub use transport::{Descriptor, Transport};
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
+pub use transport::{Descriptor, Transport};
 
 use command::handle::Mailbox;
 use command::messages::Messages;

@@ -1,6 +1,7 @@
 // Made from types/server.d.ts by scripts/types.mjs.
 import { EventEmitter } from 'node:events';
 import { IncomingMessage, Server as HttpServer } from 'node:http';
+import { Http2SecureServer, Http2Server } from 'node:http2';
 import { Server as HttpsServer } from 'node:https';
 import { ListenOptions } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -51,6 +52,14 @@ export interface ServerOptions<
    * the system's. Not in ws. Default: 0
    */
   keepAliveInitialDelay?: number | undefined;
+  /**
+   * With `port`, an HTTP server that does not listen: it gets each connection whose first request
+   * is no upgrade for this server, with all bytes that were read, and answers it. It also gets
+   * what is no HTTP/1, and heads longer than `maxHeaderBytes`. From then on its own limits and
+   * timeouts count. An upgrade for this server that comes later on such a connection is taken.
+   * Not in ws. Default: such requests are answered with 426
+   */
+  http?: HttpServer<Request> | Http2Server | Http2SecureServer | null | undefined;
   /**
    * An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may
    * share one, each with its `path`.
@@ -175,6 +184,56 @@ export interface ServerOptions<
   /** The class of the connections; it must extend `WebSocket`. */
   WebSocket?: Class | undefined;
 }
+
+/** The options of `listen()`, as of a `WebSocketServer` with `port`. */
+export type PortOptions = Pick<
+  ServerOptions,
+  | 'backlog'
+  | 'handshakeTimeout'
+  | 'host'
+  | 'ipv6Only'
+  | 'keepAlive'
+  | 'keepAliveInitialDelay'
+  | 'noDelay'
+  | 'port'
+  | 'proxyProtocol'
+  | 'reactors'
+  | 'reusePort'
+  | 'sendBudget'
+  | 'spin'
+  | 'unfinishedBudget'
+>;
+
+/** A port whose connections go to an HTTP server: the result of `listen()`. */
+export interface Listener extends EventEmitter {
+  /** As of `WebSocketServer`. */
+  address(): AddressInfo | string | null;
+  /** As of `WebSocketServer`. */
+  descriptor(): number | null;
+  /** Accepts no new connections. The others are the HTTP server's. */
+  close(callback?: (error?: Error) => void): void;
+  /** Closes it, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+  /** As of `WebSocketServer`. */
+  metrics(): running.Metrics;
+}
+
+/**
+ * Listens on a port whose connections all go to an HTTP server, each with its first bytes. Upgrades
+ * are its listeners', and one that ends in `handleUpgrade()` of a `WebSocketServer` is served by a
+ * reactor. For programs in which a framework takes the upgrades, such as socket.io with
+ * `wsEngine: WebSocketServer`. Not in ws.
+ *
+ * @param server It does not listen by itself; its connections are closed by the program
+ * @param callback A listener for `'listening'`. If listening fails, `'error'` is emitted
+ * @throws {TypeError} For a server that listens, an `https.Server`, or none of Node's, and for an
+ *   option that is none of these
+ */
+export function listen(
+  server: HttpServer<any, any> | Http2Server | Http2SecureServer,
+  options: PortOptions,
+  callback?: () => void,
+): Listener;
 
 /** The address of a server that listens. */
 export interface AddressInfo {

@@ -307,10 +307,12 @@ export namespace WebSocket {
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
+  export import Listener = server.Listener;
   export import MessageEvent = events.MessageEvent;
   export import Metrics = running.Metrics;
   export import OriginRule = running.OriginRule;
   export import PerMessageDeflateOptions = deflate.ServerOptions;
+  export import PortOptions = server.PortOptions;
   export import Position = topics.Position;
   export import PreparedMessage = sending.PreparedMessage;
   export import PrepareOptions = sending.PrepareOptions;
@@ -344,6 +346,7 @@ export namespace WebSocket {
   export import WebSocketServer = server.WebSocketServer;
   export import createWebSocketStream = tools.createWebSocketStream;
   export import extension = tools.extension;
+  export import listen = server.listen;
   export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;
 }

@@ -20,7 +20,8 @@ use super::giving_way::GivingWay;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
 use crate::reactor::{
-    Connection, ConnectionId, Descriptor, Events, Flow, Link, Memory, Opening, ReactorConfig, Session, Verdict,
+    Connection, ConnectionId, Descriptor, Events, Flow, Link, Memory, Opening, ReactorConfig, Session,
+    Verdict,
 };
 
 /// An assembled message of this many bytes crosses as it is; a smaller one is copied to its batch.

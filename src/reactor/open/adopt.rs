@@ -1,4 +1,4 @@
-//! Sockets whose upgrade was answered elsewhere.
+//! Upgrades that the consumer answers, and sockets whose upgrade was answered elsewhere.
 
 use std::sync::Arc;
 
@@ -42,6 +42,15 @@ impl<C: Consumer> Reactor<C> {
     ) {
         let Some(mut session) = self.session_of(id) else { return };
         upgrade::serve(&mut session, config, deflate);
+    }
+
+    pub(in crate::reactor) fn on_accept_upgrade(&mut self, id: ConnectionId, response: &[u8]) {
+        let Some((mut session, consumer)) = self.session(id.slot).filter(|(session, _)| session.id == id)
+        else {
+            return;
+        };
+        let behind = upgrade::accept(consumer, &mut session, response);
+        self.feed(id.slot, &behind);
     }
 
     fn open_adopted(

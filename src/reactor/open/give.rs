@@ -14,10 +14,7 @@ use std::net::SocketAddr;
 
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::PeerSide;
-use crate::reactor::{Consumer, Opening, Reactor, Session};
-
-use super::upgrade;
-use crate::reactor::ConnectionId;
+use crate::reactor::{ConnectionId, Consumer, Opening, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
     /// `bytes`: all that was read.
@@ -47,15 +44,6 @@ impl<C: Consumer> Reactor<C> {
         let Life::Asked(question) = &mut session.connection.life else { return };
         let bytes = std::mem::take(&mut question.read);
         self.give(id.slot, &bytes);
-    }
-
-    pub(in crate::reactor) fn on_accept_upgrade(&mut self, id: ConnectionId, response: &[u8]) {
-        let Some((mut session, consumer)) = self.session(id.slot).filter(|(session, _)| session.id == id)
-        else {
-            return;
-        };
-        let behind = upgrade::accept(consumer, &mut session, response);
-        self.feed(id.slot, &behind);
     }
 
     fn let_go(&mut self, slot: u32) {

@@ -12,8 +12,8 @@ use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::Cause;
 use crate::engine::{CloseCode, ErrorKind, MessageKind, ProtocolError};
 use crate::reactor::{
-    BoundListener, Command, ConnectionId, Descriptor, Handle, Handler, ListenAddress, ListenerConfig, Local, Message,
-    Opening, Reactor, ReactorConfig, Session,
+    BoundListener, Command, ConnectionId, Descriptor, Handle, Handler, ListenAddress, ListenerConfig, Local,
+    Message, Opening, Reactor, ReactorConfig, Session,
 };
 
 /// The reports to a handler.

@@ -92,7 +92,10 @@ fn a_relayed_connection_becomes_a_websocket_with_the_bytes_that_are_handed_back(
     server.submit(Command::Serve { id, config: Arc::default(), deflate: None });
     let first = frame(0x81, Some([0; 4]), b"first");
     let (one, two) = first.split_at(3);
-    server.records(id, &[(OUT_HEAD, 0, 0, one), (OUT_HEAD, 0, 0, two), (OUT_ACCEPT, 0, 0, SWITCHED.as_bytes())]);
+    server.records(
+        id,
+        &[(OUT_HEAD, 0, 0, one), (OUT_HEAD, 0, 0, two), (OUT_ACCEPT, 0, 0, SWITCHED.as_bytes())],
+    );
     client.expect_text(SWITCHED);
     client.write(&frame(0x81, Some([0; 4]), b"second"));
     server.expect(&[Seen::Text(b"first".to_vec()), Seen::Text(b"second".to_vec())]);
