@@ -68,6 +68,10 @@ impl Failure {
         Self::new(Refusal::Plain, "ERR_SSL_HTTP_REQUEST", "http request")
     }
 
+    pub(in crate::reactor) fn malformed() -> Self {
+        Self::of(&InvalidMessage::InvalidContentType.into())
+    }
+
     pub(in crate::reactor) fn too_long() -> Self {
         Self::new(Refusal::Malformed, "ERR_SSL_EXCESSIVE_MESSAGE_SIZE", "excessive message size")
     }

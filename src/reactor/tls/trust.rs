@@ -185,6 +185,15 @@ impl Distrust {
 
     fn of(error: Error, chain: &[Option<der::Certificate<'_>>]) -> Self {
         use CertificateError as Bad;
+        // webpki takes an authority for no client; one that vouches for itself is a stranger first.
+        let vouches =
+            |own: &Option<der::Certificate<'_>>| own.as_ref().is_some_and(|own| own.is_self_issued());
+        let error = match error {
+            Error::InvalidCertificate(Bad::Other(_)) if chain.first().is_some_and(vouches) => {
+                Bad::UnknownIssuer.into()
+            }
+            error => error,
+        };
         let Error::InvalidCertificate(bad) = &error else { return Self { code: "UNSPECIFIED", error } };
         let code = match bad {
             Bad::Expired | Bad::ExpiredContext { .. } => "CERT_HAS_EXPIRED",
@@ -196,12 +205,6 @@ impl Distrust {
             Bad::BadSignature => "CERT_SIGNATURE_FAILURE",
             Bad::InvalidPurpose | Bad::InvalidPurposeContext { .. } => "INVALID_PURPOSE",
             Bad::UnhandledCriticalExtension => "UNHANDLED_CRITICAL_EXTENSION",
-            // Not asked for trust yet: a certificate that vouches for itself is no end of a chain.
-            Bad::Other(_)
-                if chain.first().is_some_and(|own| own.as_ref().is_some_and(|own| own.is_self_issued())) =>
-            {
-                issuer_code(chain)
-            }
             Bad::Other(_) => "INVALID_CA",
             _ => "CERT_REJECTED",
         };

@@ -62,6 +62,7 @@ enum Progress {
 struct Begun {
     bytes: [u8; 8],
     len: usize,
+    may_be_plain: bool,
 }
 
 impl TlsStream {
@@ -215,7 +216,8 @@ impl Progress {
 }
 
 impl Begun {
-    fn is_plain_http(&mut self, bytes: &[u8]) -> bool {
+    /// Whether HTTP has begun; `None`: it may have.
+    fn is_plain_http(&mut self, bytes: &[u8]) -> Option<bool> {
         for (to, from) in self.bytes.iter_mut().skip(self.len).zip(bytes) {
             *to = *from;
             self.len += 1;
@@ -223,7 +225,11 @@ impl Begun {
         let begun = self.bytes.get(..self.len).unwrap_or_default();
         let methods: [&[u8]; 7] =
             [b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS ", b"CONNECT ", b"DELETE "];
-        methods.iter().any(|method| begun.starts_with(method))
+        match methods.iter().any(|method| begun.starts_with(method)) {
+            true => Some(true),
+            false if methods.iter().any(|method| method.starts_with(begun)) => None,
+            false => Some(false),
+        }
     }
 }
 
@@ -242,8 +248,16 @@ fn accept(
     socket: &TcpStream,
 ) -> Result<Option<Accepted>, Failure> {
     while !rest.is_empty() {
-        if begun.is_plain_http(rest) {
-            return Err(Failure::plain());
+        match begun.is_plain_http(rest) {
+            Some(true) => return Err(Failure::plain()),
+            Some(false) if begun.may_be_plain => return Err(Failure::malformed()),
+            Some(false) => {}
+            None => {
+                // No record begins with such a letter.
+                begun.may_be_plain = true;
+                *rest = &[];
+                return Ok(None);
+            }
         }
         acceptor.read_tls(rest).map_err(|_too_long| Failure::too_long())?;
         match acceptor.accept() {
