@@ -33,7 +33,7 @@ function listen(server, place, address) {
     native = start(reactorOptions(server.options));
     if (state.failure !== null) throw state.failure;
     const options = listenOptions(server.options, place, address, server._ask);
-    const { descriptor, id, isBorrowed, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined);
+    const { descriptor, id, isBorrowed, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, server._tls?.native);
     server._listenerId = id;
     server._reactors = state.reactors;
     server._address = addressOf(bound);
