@@ -73,10 +73,6 @@ class SecureContext {
 /** A context, or the options of one. @type {(given: unknown, label: string) => SecureContext} */
 function contextOf(given, label) {
   if (given instanceof SecureContext) return given;
-  // Only OpenSSL can read it.
-  if (typeof Object(given).context === 'object') {
-    throw new TypeError(`${label} must not be a SecureContext of node:tls, which only Node can read: give its options, or WebSocketServer.createSecureContext(options)`);
-  }
   checkGiven(given, label);
   return new SecureContext(credentialsOf(given, label), label);
 }

@@ -68,6 +68,9 @@ const SESSION_SECONDS = 300;
 /** @type {(given: unknown, label: string) => asserts given is Given} */
 function checkGiven(given, label) {
   if (typeof given !== 'object' || given === null) throw wrongKind(label, 'an object, as https.createServer() takes it', given);
+  if (typeof (/** @type {Given} */ (given).context) === 'object') {
+    throw new TypeError(`${label} must not be a SecureContext of node:tls, which only Node can read: give its options, or WebSocketServer.createSecureContext(options)`);
+  }
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || value === null || KNOWN.includes(name)) continue;
     if (Object.hasOwn(IMPOSSIBLE, name)) {
