@@ -5,7 +5,7 @@ import https from 'node:https';
 import { createRequire } from 'node:module';
 import tls from 'node:tls';
 
-import { WebSocketServer } from './impl.mjs';
+import { WebSocketServer, isReference } from './impl.mjs';
 
 const { WebSocketServer: WsServer } = createRequire(import.meta.url)('ws');
 
@@ -23,6 +23,7 @@ export const SERVER = pair('server-ecdsa');
 
 /** A server of ours, on a port with `tls`. */
 export async function startSecure(t, options = SERVER, rest = {}) {
+  if (isReference) return startNode(t, options, rest);
   const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', tls: options, ...rest });
   await once(wss, 'listening');
   return served(t, wss, wss, wss.address());

@@ -27,6 +27,10 @@ class SecureContext {
     this.#label = label;
   }
 
+  get [Symbol.toStringTag]() {
+    return /** @type {const} */ ('SecureContext');
+  }
+
   /** @type {(context: SecureContext, asking: Asking) => Native} */
   static native(context, { rejectUnauthorized, requestCert }) {
     const asking = requestCert ? `requested ${rejectUnauthorized}` : '';
