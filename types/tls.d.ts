@@ -34,8 +34,8 @@ export interface SecureContextOptions {
   /** `'TLSv1.2'` or `'TLSv1.3'`. Default: `tls.DEFAULT_MAX_VERSION` */
   maxVersion?: SecureVersion | null | undefined;
   /**
-   * Suites under their names in OpenSSL or at IANA, with `:` in between; the first one that the client has counts. Those of
-   * one version alone leave only that version. Default: all of TLS 1.3, and of ECDHE with AES-GCM and ChaCha20
+   * Suites under their names in OpenSSL or at IANA, with `:` in between; the first one that the client has counts. A list
+   * without one of TLS 1.3 leaves all three of them. Default: all of TLS 1.3, and of ECDHE with AES-GCM and ChaCha20
    */
   ciphers?: string | null | undefined;
   /** Only true: the order of the server counts. */

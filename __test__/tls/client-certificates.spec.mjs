@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import test from 'ava';
 
 import { WebSocket, wsClient } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
 import { SERVER, SERVERS, authority, connectTls, openSecure, pair, read, startNode, startSecure } from '../helpers/secure.mjs';
 
 const CRLS = [read('authority.crl'), read('intermediate.crl')];
@@ -53,7 +54,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3']) {
         }
         const [error, socket] = await failed;
         t.is(typeof error.code, 'string');
-        t.is(socket.remoteAddress, '127.0.0.1');
+        if (start === startSecure && !isReference) t.is(socket.remoteAddress, '127.0.0.1');
       }
     });
   }
@@ -99,7 +100,7 @@ test("without ca, Node's roots count", async (t) => {
   for (const start of Object.values(SERVERS)) {
     const server = await start(t, { ...SERVER, requestCert: true, rejectUnauthorized: false });
     const { request: { socket } } = await openSecure(t, server, wsClient, pair('client'));
-    t.deepEqual([socket.authorized, socket.authorizationError], [false, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']);
+    t.deepEqual([socket.authorized, socket.authorizationError], [false, 'SELF_SIGNED_CERT_IN_CHAIN']);
   }
 });
 

@@ -65,7 +65,7 @@ test('a chain: its authority is enough for the client', async (t) => {
 });
 
 for (const [name, value, reason] of [
-  ['pfx', read('server-ecdsa.pfx'), 'PKCS #12 is not read; give its key and cert (openssl pkcs12)'],
+  ['pfx', read('server-ecdsa.pfx'), 'files of PKCS #12 are not read; give the key and cert in it (openssl pkcs12)'],
   ['dhparam', 'auto', 'keys are agreed on by ECDHE only'],
   ['pskCallback', () => null, 'there are no pre-shared keys'],
   ['pskIdentityHint', 'hint', 'there are no pre-shared keys'],

@@ -9,14 +9,15 @@ const { GROUPS, SUITES, versionName } = require('../tls/parameters');
 const { detailed, legacy, parsed } = require('../tls/peer-certificate');
 const { sessionOf } = require('../tls/session');
 
-/** @import { Connection } from '../connection/state' */
+/** @import { Connection, Server } from '../connection/state' */
+/** @import { ReactorTls } from '../tls/listener' */
 /** @import { Session } from '../tls/session' */
 
 /**
  * What a tls.TLSSocket of a server tells about TLS. As there, most of it is null after the end. A socket needs `destroyed`,
  * and an `_owner` with `_tlsText`, a slot and the server as `_owner`.
  */
-class Secure {
+class Secure extends /** @type {new () => { destroyed: boolean, _owner: Connection & { _owner: Server & { _tls: InstanceType<typeof ReactorTls> } } }} */ (/** @type {unknown} */ (Object)) {
   /** @returns {Session} */
   get _session() {
     const value = sessionOf(this._owner._tlsText);
@@ -135,8 +136,8 @@ function checkExport(length, label, context) {
 
 /** Gives these members to a kind of socket. @param {object} prototype */
 function tellTls(prototype) {
-  const { constructor: _constructor, ...members } = Object.getOwnPropertyDescriptors(Secure.prototype);
-  Object.defineProperties(prototype, members);
+  const members = Object.getOwnPropertyDescriptors(Secure.prototype);
+  Object.defineProperties(prototype, { ...members, constructor: { value: prototype.constructor } });
 }
 
 /**

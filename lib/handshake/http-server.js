@@ -68,7 +68,7 @@ function createListener(server, callback) {
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  const { _tls: tls } = server;
+  const tls = /** @type {InstanceType<typeof import('../tls/node').NodeTls> | null} */ (server._tls);
   const listener = tls === null ? http.createServer(limits, answer) : tls.createServer(limits, answer);
   return listener.listen(place, callback);
 

@@ -18,7 +18,7 @@ const NOTHING_AGREED = '\0'.repeat(TLS_TEXTS);
 
 /** @implements {Connection} */
 class Secured {
-  /** @type {(server: Server, slot: number, bytes: Buffer) => void} */
+  /** @param {Server} server @param {number} slot @param {Buffer} bytes */
   constructor(server, slot, bytes) {
     this._owner = server;
     this._slot = slot;

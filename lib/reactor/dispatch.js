@@ -7,7 +7,7 @@ const { setImmediate } = require('node:timers');
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
 const { BORROWED, NOT_PLAIN } = require('../base/bits');
-const { batch, borrow, keep, nextBatch, payload, restore, showChunk, takeLarge } = require('./batch');
+const { batch, borrow, keep, nextBatch, payload, peek, restore, showChunk, takeLarge } = require('./batch');
 const { delivered, isAwaited, pump, streamsWait } = require('./crossing');
 const {
   DRAINED_TURN,

@@ -21,7 +21,7 @@ class SecureContext {
   /** By what the server asks of clients. @type {Map<string, Native>} */
   #made = new Map();
 
-  /** @type {(credentials: Credentials, label: string) => void} */
+  /** @param {Credentials} credentials @param {string} label */
   constructor(credentials, label) {
     this.#credentials = credentials;
     this.#label = label;
@@ -40,7 +40,8 @@ class SecureContext {
   }
 
   /** Options for a server of Node. @type {(context: SecureContext) => tls.SecureContextOptions} */
-  static node({ #credentials: { ca, ciphers, crl, maxVersion, minVersion, pairs } }) {
+  static node(context) {
+    const { ca, ciphers, crl, maxVersion, minVersion, pairs } = context.#credentials;
     const [least, most] = [minVersion, maxVersion].map(versionName);
     return {
       cert: pairs.map(({ chain }) => pemOf(chain)),
@@ -77,8 +78,7 @@ class SecureContext {
 /** A context, or the options of one. @type {(given: unknown, label: string) => SecureContext} */
 function contextOf(given, label) {
   if (given instanceof SecureContext) return given;
-  checkGiven(given, label);
-  return new SecureContext(credentialsOf(given, label), label);
+  return new SecureContext(credentialsOf(checkGiven(given, label), label), label);
 }
 
 /** @type {(options: import('../../types/tls').SecureContextOptions) => SecureContext} @throws {TypeError | RangeError | Error} */

@@ -38,7 +38,7 @@ function privateKey(bytes, passphrase, label) {
   /** @type {(type: 'pkcs1' | 'pkcs8' | 'sec1' | undefined) => KeyObject} */
   const read = (type) => createPrivateKey({ key: bytes, format: isPem ? 'pem' : 'der', type, passphrase });
   // PEM names its type; DER does not.
-  for (const type of /** @type {const} */ (isPem ? [] : ['pkcs1', 'sec1'])) {
+  for (const type of isPem ? [] : /** @type {const} */ (['pkcs1', 'sec1'])) {
     try {
       return read(type);
     } catch {}

@@ -7,7 +7,7 @@ const { settingsOf, ticketKeysOf } = require('./options');
 
 /** @import { Emitting, Server } from '../connection/state' */
 /** @import { Given } from './options' */
-/** @import { SecureContext } from './context' */
+/** @typedef {InstanceType<typeof import('./context').SecureContext>} SecureContext */
 
 /**
  * The option `tls` of a server, wherever it listens.
@@ -17,6 +17,7 @@ const { settingsOf, ticketKeysOf } = require('./options');
  * @property {(host: string, options: unknown) => void} addContext
  * @property {() => Buffer} ticketKeys
  * @property {(keys: unknown) => void} setTicketKeys
+ * @property {() => void} update A listener has come, or gone
  */
 
 /** Of a port on which the reactors listen. @implements {Tls} */
@@ -26,7 +27,7 @@ class ReactorTls {
   #server;
   #asked;
 
-  /** @type {(server: Server, given: Given, handshakeTimeout: number) => void} */
+  /** @param {Server} server @param {Given} given @param {number} handshakeTimeout Milliseconds, the default */
   constructor(server, given, handshakeTimeout) {
     const { context, settings } = checkedOf(given, handshakeTimeout);
     const { alpn, sessionTimeout, ticketKeys } = settings;
@@ -61,7 +62,7 @@ class ReactorTls {
     this.native.setTicketKeys(ticketKeysOf(keys, 'keys'));
   }
 
-  /** A listener has come, or gone: what it does not hear is not reported. */
+  /** What nobody hears is not reported. */
   update() {
     // Read where the emitters keep them, as this runs for every connection that opens.
     const both = [this.#server, this.#server._listener].map((emitter) => /** @type {Emitting} */ (/** @type {unknown} */ (emitter))._events);

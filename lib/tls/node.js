@@ -20,7 +20,7 @@ class NodeTls {
   #options;
   #server = /** @type {https.Server} */ (/** @type {unknown} */ (null));
 
-  /** @type {(given: Given, handshakeTimeout: number) => void} */
+  /** @param {Given} given @param {number} handshakeTimeout Milliseconds, the default */
   constructor(given, handshakeTimeout) {
     const { context, settings } = checkedOf(given, handshakeTimeout);
     const { ALPNCallback, SNICallback, alpn, ticketKeys, ...rest } = settings;
@@ -52,6 +52,8 @@ class NodeTls {
   addContext(host, options) {
     this.#server.addContext(host, nodeOptionsOf(contextOf(options, `addContext('${host}'): options`)));
   }
+
+  update() {}
 
   ticketKeys() {
     return this.#server.getTicketKeys();

@@ -7,7 +7,7 @@ const { isAnyArrayBuffer } = require('node:util').types;
 
 const { LONGEST_DELAY, checkValue } = require('../base/checks');
 const { certificatesIn, pairsOf, privateKey } = require('./credentials');
-const { VERSIONS, isSuite } = require('./parameters');
+const { MODERN_SUITES, VERSIONS, isModern, isSuite } = require('./parameters');
 
 /** @import { Pair } from './credentials' */
 
@@ -43,7 +43,7 @@ const IMPOSSIBLE = {
   clientCertEngine: 'there are no engines',
   dhparam: 'keys are agreed on by ECDHE only',
   enableTrace: 'there is no trace; listen for tlsClientError',
-  pfx: 'PKCS #12 is not read; give its key and cert (openssl pkcs12)',
+  pfx: 'files of PKCS #12 are not read; give the key and cert in it (openssl pkcs12)',
   privateKeyEngine: 'there are no engines',
   privateKeyIdentifier: 'there are no engines',
   pskCallback: 'there are no pre-shared keys',
@@ -65,7 +65,7 @@ const LONGEST_PROTOCOL = 255;
 
 const SESSION_SECONDS = 300;
 
-/** @type {(given: unknown, label: string) => asserts given is Given} */
+/** @type {(given: unknown, label: string) => Given} */
 function checkGiven(given, label) {
   if (typeof given !== 'object' || given === null) throw wrongKind(label, 'an object, as https.createServer() takes it', given);
   if (typeof (/** @type {Given} */ (given).context) === 'object') {
@@ -79,6 +79,7 @@ function checkGiven(given, label) {
       throw new TypeError(`${label}.${name} is not an option. There are: ${KNOWN.join(', ')}`);
     }
   }
+  return given;
 }
 
 /** @type {(given: Given, label: string) => Credentials} */
@@ -158,7 +159,8 @@ function ciphersOf(ciphers, label) {
   const unknown = wanted.find((name) => !isSuite(name));
   if (unknown !== undefined) throw impossible(`${label}.ciphers`, `${unknown} is none of the suites of TLS 1.3, or of ECDHE with AES-GCM or ChaCha20`);
   if (wanted.length === 0) throw new TypeError(`${label}.ciphers has no suite`);
-  return wanted.join(':');
+  // As in Node, a list for TLS 1.2 leaves TLS 1.3 as it is.
+  return [...(wanted.some(isModern) ? [] : MODERN_SUITES), ...wanted].join(':');
 }
 
 /** Options that may only say what is so anyway. @param {Given} given @param {string} label */
@@ -224,7 +226,8 @@ function checkText(value, label) {
 
 /** @type {(label: string, wanted: string, value: unknown) => TypeError} */
 function wrongKind(label, wanted, value) {
-  return new TypeError(`${label} must be ${wanted}. Received ${value === null ? 'null' : `a value of type ${typeof value}`}`);
+  const kind = value === null ? 'null' : typeof value;
+  return new TypeError(`${label} must be ${wanted}. Received a value of type ${kind}`);
 }
 
 /** @type {(label: string, reason: string) => TypeError} */

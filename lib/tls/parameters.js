@@ -47,4 +47,12 @@ function isSuite(name) {
   return [...SUITES.values()].some((known) => known.name === name || known.standardName === name);
 }
 
-module.exports = { GROUPS, SUITES, VERSIONS, isSuite, versionName };
+/** Of TLS 1.3, the preferred one first. */
+const MODERN_SUITES = ['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'];
+
+/** @param {string} name */
+function isModern(name) {
+  return MODERN_SUITES.includes(name);
+}
+
+module.exports = { GROUPS, MODERN_SUITES, SUITES, VERSIONS, isModern, isSuite, versionName };

@@ -11,8 +11,8 @@ const ACCESS = /([^\n:]*):([^\n]*)(?:\n|$)/g;
 
 /** @param {X509Certificate} certificate */
 function legacy(certificate) {
-  const shown = /** @type {Detailed & { infoAccess?: unknown }} */ (/** @type {unknown} */ (certificate.toLegacyObject()));
-  if (typeof shown.infoAccess !== 'string') return shown;
+  const shown = /** @type {Omit<Detailed, 'infoAccess'> & { infoAccess?: any }} */ (/** @type {unknown} */ (certificate.toLegacyObject()));
+  if (typeof shown.infoAccess !== 'string') return /** @type {Detailed} */ (shown);
   /** @type {Record<string, string[]>} */
   const access = Object.create(null);
   for (const [, key, value] of shown.infoAccess.matchAll(ACCESS)) {
@@ -20,7 +20,7 @@ function legacy(certificate) {
     (access[key] ??= []).push(value.startsWith('"') ? JSON.parse(value) : value);
   }
   shown.infoAccess = access;
-  return shown;
+  return /** @type {Detailed} */ (shown);
 }
 
 /**
