@@ -150,11 +150,10 @@ test('SNICallback that answers after its client has gone', async (t) => {
   let answer;
   const SNICallback = (_, callback) => (answer = callback);
   const server = await startSecure(t, { ...SERVER, SNICallback });
-  const failed = once(server.listener, 'tlsClientError');
   const client = tls.connect({ port: server.port, host: '127.0.0.1', servername: 'a.example.com', ca: authority }).on('error', () => {});
   while (answer === undefined) await new Promise(setImmediate);
   client.destroy();
-  t.is((await failed)[0].code, 'ECONNRESET');
+  await once(client, 'close');
   answer(null, pair('host-a'));
   const next = certified(t, server.port, 'a.example.com');
   const first = answer;

@@ -36,7 +36,7 @@ class ReactorTls {
     this.#contexts = [context];
     this.#asked = (settings.SNICallback === null ? 0 : TLS_ASK_SNI) | (settings.ALPNCallback === null ? 0 : TLS_ASK_ALPN);
     const shared = { alpn, handshakeTimeout: settings.handshakeTimeout, sessionTimeout, ticketKeys };
-    this.native = new (addon().TlsServer)({ ...shared, context: nativeOf(context, settings), ask: this.#asked });
+    this.native = new (addon().TlsServer)(nativeOf(context, settings), { ...shared, ask: this.#asked });
   }
 
   /** @type {Tls['setContext']} */

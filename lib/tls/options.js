@@ -169,14 +169,14 @@ function checkFixed({ ecdhCurve, honorCipherOrder }, label) {
   if ((ecdhCurve ?? 'auto') !== 'auto') throw impossible(`${label}.ecdhCurve`, "only 'auto' is possible: X25519MLKEM768, X25519, P-256 and P-384");
 }
 
-/** Also in the form of ALPN: each name after its length. @type {(protocols: unknown, label: string) => string[]} */
+/** Names as latin1. Also in the form of ALPN: each name after its length. @type {(protocols: unknown, label: string) => string[]} */
 function protocolsOf(protocols, label) {
   const names = ArrayBuffer.isView(protocols) ? parted(bytesOf(protocols, `${label}.ALPNProtocols`)) : protocols;
   const wanted = 'a list of names, each of 1 to 255 bytes';
   if (!Array.isArray(names)) throw wrongKind(`${label}.ALPNProtocols`, wanted, protocols);
   return names.map((name) => {
-    const text = typeof name === 'string' ? name : bytesOf(name, `${label}.ALPNProtocols`).toString('latin1');
-    if (text.length === 0 || Buffer.byteLength(text, 'latin1') > LONGEST_PROTOCOL) throw wrongKind(`${label}.ALPNProtocols`, wanted, name);
+    const text = (typeof name === 'string' ? Buffer.from(name) : bytesOf(name, `${label}.ALPNProtocols`)).toString('latin1');
+    if (text.length === 0 || text.length > LONGEST_PROTOCOL) throw wrongKind(`${label}.ALPNProtocols`, wanted, name);
     return text;
   });
 }
