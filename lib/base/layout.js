@@ -93,9 +93,9 @@ module.exports = {
   OPENED_REQUEST_LENGTH: 20,
   OPENED_PROTOCOL_LENGTH: 24,
   OPENED_TAIL_LENGTH: 28,
-  OPENED_LOCAL_ADDRESS: 32,
-  OPENED_REMOTE_ADDRESS: 48,
-  OPENED_REQUEST: 64,
+  OPENED_LOCAL_ADDRESS: 36,
+  OPENED_REMOTE_ADDRESS: 52,
+  OPENED_REQUEST: 68,
   OUT_HEADER_BYTES: 16,
   OUT_ALIGN: 16,
   OUT_TEXT: 1,
@@ -240,7 +240,7 @@ module.exports = {
   },
 
   /** The numbers of the reactors, in the order of `totals`. */
-  TALLY: ['accepted', 'badRequests', 'plainRequests', 'refused', 'timeouts', 'bytesReceived', 'bytesSent', 'messagesReceived', 'textsReceived', 'pingsReceived', 'pongsReceived', 'messagesSent', 'textsSent', 'dropped', 'compressedFrom', 'compressedTo', 'overBudget', 'cutRefusals', 'unfinishedBytes', 'historyBytes', 'historyBudget'],
+  TALLY: ['accepted', 'badRequests', 'plainRequests', 'refused', 'timeouts', 'bytesReceived', 'bytesSent', 'messagesReceived', 'textsReceived', 'pingsReceived', 'pongsReceived', 'messagesSent', 'textsSent', 'dropped', 'compressedFrom', 'compressedTo', 'overBudget', 'cutRefusals', 'tlsHandshakes', 'tlsReused', 'tlsUnshared', 'tlsBadCertificates', 'tlsAlerts', 'tlsPlainHttp', 'tlsTimeouts', 'tlsGone', 'tlsRefused', 'tlsMalformed', 'tlsUnreported', 'unfinishedBytes', 'historyBytes', 'historyBudget'],
 
   /**
    * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.

@@ -8,8 +8,8 @@ use std::time::Instant;
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DRAIN,
-    IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED,
-    IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened, TOPIC_SLOT,
+    IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_HELLO, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG,
+    IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR, MAX_RECORDS, Opened, TOPIC_SLOT,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::room::{Lent, Room};
@@ -19,8 +19,9 @@ use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 use super::giving_way::GivingWay;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
+use crate::reactor::tls::Failure;
 use crate::reactor::{
-    Connection, ConnectionId, Events, Flow, Link, Memory, Opening, ReactorConfig, Session, Verdict,
+    Connection, ConnectionId, Events, Flow, Hello, Link, Memory, Opening, ReactorConfig, Session, Verdict,
 };
 
 /// An assembled message of this many bytes crosses as it is; a smaller one is copied to its batch.
@@ -165,19 +166,17 @@ impl Forward {
         if let Some(head) = opening.request {
             head.write_normal_form(&mut request);
         }
-        let opened = Opened {
-            generation,
-            listener: opening.listener,
-            local: opening.local,
-            remote: opening.remote,
-            request: &request,
-            protocol: opening.protocol.unwrap_or_default(),
-            tail,
-        };
-        let mut payload = Vec::new();
-        opened.encode(&mut payload);
+        let tls = session.describe_tls();
+        let protocol = opening.protocol.unwrap_or_default();
         self.link.gauges.open(slot, generation);
         self.link.gauges.set_given(slot, session.connection.read.received);
+        let opened = Opened { request: &request, protocol, tail, tls: &tls, ..opened(generation, opening) };
+        self.push_opening(slot, kind, &opened);
+    }
+
+    fn push_opening(&mut self, slot: u32, kind: u8, opened: &Opened<'_>) {
+        let mut payload = Vec::new();
+        opened.encode(&mut payload);
         // Adopted sockets open without a read, which would have reserved the room.
         self.make_room();
         self.batch.push_opening(slot, kind, 0, 0, &payload);
@@ -266,6 +265,25 @@ impl Events for Forward {
 
     fn refuses(&self, listener: u32) -> bool {
         self.link.ask(listener) & ASK_DRAINED != 0
+    }
+
+    fn on_hello(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, hello: &Hello) {
+        let ConnectionId { slot, generation } = session.id();
+        let name = hello.server_name.as_deref().unwrap_or_default();
+        let opened = Opened { protocol: name.as_bytes(), tail: &hello.alpn, ..opened(generation, opening) };
+        self.push_opening(slot, IN_HELLO, &opened);
+    }
+
+    fn on_secure(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        let ConnectionId { slot, generation } = session.id();
+        let tls = session.describe_tls();
+        self.push_opening(slot, IN_SECURE, &Opened { tls: &tls, ..opened(generation, opening) });
+    }
+
+    fn on_tls_error(&mut self, opening: &Opening<'_>, failure: &Failure) {
+        let Failure { code, reason, .. } = failure;
+        let opened = Opened { protocol: code.as_bytes(), tail: reason.as_bytes(), ..opened(0, opening) };
+        self.push_opening(opening.listener, IN_TLS_ERROR, &opened);
     }
 
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
@@ -394,6 +412,19 @@ impl Flow for Forward {
 
     fn set_starving(&mut self, starving: bool) {
         self.link.inbox.set_starving(starving);
+    }
+}
+
+fn opened(generation: u32, opening: &Opening<'_>) -> Opened<'static> {
+    Opened {
+        generation,
+        listener: opening.listener,
+        local: opening.local,
+        remote: opening.remote,
+        request: &[],
+        protocol: &[],
+        tail: &[],
+        tls: &[],
     }
 }
 

@@ -8,7 +8,7 @@ use crate::engine::handshake::HeadScanner;
 
 #[derive(Default)]
 pub(in crate::reactor) struct Head {
-    pub(super) peer: Option<SocketAddr>,
+    pub(in crate::reactor) peer: Option<SocketAddr>,
     pub(super) bytes: Vec<u8>,
     pub(super) scanner: HeadScanner,
     /// Bytes of a request body to skip before the next request (keep-alive after a 426).
