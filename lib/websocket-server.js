@@ -28,7 +28,7 @@ const { NodeTls } = require('./tls/node');
 const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
 const { onTls } = require('./handshake/tls');
-const { takeSecured } = require('./handshake/secured');
+const { isRefused, takeSecured } = require('./handshake/secured');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
 const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
@@ -251,6 +251,7 @@ class WebSocketServer extends EventEmitter {
 
   /** `tag`: of an OPEN or a REQUEST record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
+    if (this._tls !== null && isRefused(slot, bytes, start)) return;
     this._came();
     hold();
     if (this._context === null) this._show(slot, tag, bytes, start);
@@ -286,7 +287,8 @@ class WebSocketServer extends EventEmitter {
 
   /** HELLO, SECURE and TLS_ERROR records. @type {(kind: number, slot: number, bytes: Buffer) => void} */
   _onTls(kind, slot, bytes) {
-    this._context?.runInAsyncScope(onTls, undefined, this, kind, slot, bytes);
+    if (this._context === null) onTls(this, kind, slot, bytes);
+    else this._context.runInAsyncScope(onTls, undefined, this, kind, slot, bytes);
   }
 
   _onReleased() {

@@ -136,8 +136,14 @@ function checkExport(length, label, context) {
 
 /** Gives these members to a kind of socket. @param {object} prototype */
 function tellTls(prototype) {
-  const members = Object.getOwnPropertyDescriptors(Secure.prototype);
-  Object.defineProperties(prototype, { ...members, constructor: { value: prototype.constructor } });
+  Object.defineProperties(prototype, membersOf(Secure.prototype));
+}
+
+/** @param {object} prototype */
+function membersOf(prototype) {
+  const members = Object.getOwnPropertyDescriptors(prototype);
+  Reflect.deleteProperty(members, 'constructor');
+  return members;
 }
 
 /**
@@ -148,10 +154,10 @@ function tellTls(prototype) {
 function TLSSocket() {}
 TLSSocket.prototype = Object.create(tls.TLSSocket.prototype);
 for (const { prototype } of [Object.getPrototypeOf(Socket), Socket]) {
-  Object.defineProperties(TLSSocket.prototype, Object.getOwnPropertyDescriptors(prototype));
+  Object.defineProperties(TLSSocket.prototype, membersOf(prototype));
 }
 tellTls(TLSSocket.prototype);
-TLSSocket.prototype.constructor = TLSSocket;
+Object.defineProperty(TLSSocket.prototype, 'constructor', { configurable: true, value: TLSSocket, writable: true });
 
 /** The stand-in for the socket of a connection. @type {(owner: Connection) => InstanceType<typeof Socket>} */
 function socketOf(owner) {

@@ -4,7 +4,7 @@
 
 const { GONE, TERMINATED } = require('../base/bits');
 const { NO_SLOT } = require('../base/constants');
-const { IN_CLOSED, KIND_MASK, OUT_TERMINATE, TLS_TEXTS } = require('../base/layout');
+const { IN_CLOSED, KIND_MASK, OPENED_GENERATION, OUT_TERMINATE, TLS_TEXTS } = require('../base/layout');
 const { socketOf } = require('../compat/tls-socket');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
@@ -75,8 +75,18 @@ function secure(server, slot, bytes) {
 
 /** What listeners of 'secureConnection' have seen, for its next owner. @param {import('./request').Peer} peer */
 function takeSecured({ _generation: generation, _slot: slot }) {
+  return securedAt(slot, generation)?.socket ?? null;
+}
+
+/** A listener of 'secureConnection' has destroyed the socket, and the reactor did not know yet. @type {(slot: number, bytes: Buffer, start: number) => boolean} */
+function isRefused(slot, bytes, start) {
+  return securedAt(slot, bytes.readUInt32LE(start + OPENED_GENERATION))?.socket.destroyed ?? false;
+}
+
+/** @type {(slot: number, generation: number) => Secured | null} */
+function securedAt(slot, generation) {
   const secured = table.connectionOf(slot);
-  return secured instanceof Secured && secured._generation === generation ? secured.socket : null;
+  return secured instanceof Secured && secured._generation === generation ? secured : null;
 }
 
 /** Of a handshake that failed: closed, but with addresses. @type {(server: Server, bytes: Buffer) => AnySocket} */
@@ -90,4 +100,4 @@ function failedSocket(server, bytes) {
   return /** @type {AnySocket} */ (/** @type {unknown} */ (socket));
 }
 
-module.exports = { failedSocket, secure, takeSecured };
+module.exports = { failedSocket, isRefused, secure, takeSecured };

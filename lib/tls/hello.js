@@ -24,7 +24,7 @@ class Hello {
 
   /**
    * @param {{ slot: number, generation: number, servername: string, protocols: string[] }} hello
-   * @param {Settings} settings
+   * @param {Omit<Settings, 'ticketKeys'>} settings
    * @param {(error: Error) => void} fail Emits 'tlsClientError'
    */
   constructor({ generation, protocols, servername, slot }, settings, fail) {

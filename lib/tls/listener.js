@@ -30,11 +30,12 @@ class ReactorTls {
   /** @param {Server} server @param {Given} given @param {number} handshakeTimeout Milliseconds, the default */
   constructor(server, given, handshakeTimeout) {
     const { context, settings } = checkedOf(given, handshakeTimeout);
-    const { alpn, sessionTimeout, ticketKeys } = settings;
-    this.settings = settings;
+    const { ticketKeys, ...printable } = settings;
+    this.settings = printable;
     this.#server = server;
     this.#contexts = [context];
     this.#asked = (settings.SNICallback === null ? 0 : TLS_ASK_SNI) | (settings.ALPNCallback === null ? 0 : TLS_ASK_ALPN);
+    const { alpn, sessionTimeout } = settings;
     const shared = { alpn, handshakeTimeout: settings.handshakeTimeout, sessionTimeout, ticketKeys };
     this.native = new (addon().TlsServer)(nativeOf(context, settings), { ...shared, ask: this.#asked });
   }
