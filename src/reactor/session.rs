@@ -157,6 +157,7 @@ impl Session<'_> {
             self.write(response);
         } else {
             self.connection.read.pace = Pace::Modest;
+            self.touch();
         }
         self.connection.life = Life::Draining { reported: self.connection.life.is_reported(), cause: None };
         self.connection.write.state.end_when_written();

@@ -16,6 +16,9 @@ pub(in crate::reactor) mod tests;
 mod tickets;
 mod trust;
 
+#[cfg(test)]
+pub(in crate::reactor) use pem::sections;
+
 pub use context::{ContextOptions, PairOptions, SecureContext};
 pub use failure::{BadOption, Failure, Refusal};
 pub(in crate::reactor) use server::Chosen;

@@ -8,10 +8,10 @@ const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
 /// One section of a file.
-pub(super) struct Section {
+pub(in crate::reactor) struct Section {
     /// Such as `CERTIFICATE`.
-    pub(super) label: String,
-    pub(super) contents: Vec<u8>,
+    pub(in crate::reactor) label: String,
+    pub(in crate::reactor) contents: Vec<u8>,
     /// It has headers (RFC 1421), so its contents are encrypted.
     pub(super) has_headers: bool,
 }
@@ -20,7 +20,7 @@ pub(super) struct Section {
 ///
 /// # Errors
 /// A section has no end, or no base64 in it.
-pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, &'static str> {
+pub(in crate::reactor) fn sections(file: &[u8]) -> Result<Vec<Section>, &'static str> {
     let text = String::from_utf8_lossy(file);
     let mut lines = text.lines().map(str::trim);
     let mut found = Vec::new();

@@ -12,6 +12,8 @@
 
 mod secured;
 mod shake;
+#[cfg(test)]
+mod tests;
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
