@@ -7,6 +7,7 @@ const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
+const { checkGiven, shownOf } = require('./tls/options');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
 const { lendsMessages } = require('./reactor/batch');
@@ -89,7 +90,7 @@ const OWN = {
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
-const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol'];
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol', 'tls'];
 
 /** The numeric options of ws. */
 const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
@@ -121,10 +122,22 @@ function merge(given) {
   originsOf(options.allowedOrigins);
   checkPlace(options);
   checkHealth(options);
+  const tls = givenTls(given);
+  if (tls !== null) {
+    if (port == null) throw new TypeError('options.tls needs a port. The TLS of options.server is that of https.createServer()');
+    checkGiven(tls, 'options.tls');
+    // Options are printed, and handed on.
+    options.tls = shownOf(tls);
+  }
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
   return options;
+}
+
+/** null: without TLS. @type {(given: ServerOptions) => any} */
+function givenTls(given) {
+  return (Object.hasOwn(given, 'tls') ? given.tls : null) ?? null;
 }
 
 /** Not coerced, unlike the options of ws; undefined is the default. @type {(options: ServerOptions, name: string) => any} */
@@ -295,6 +308,7 @@ function topicOptions(options) {
 module.exports = {
   admissionOf,
   connectionOptions,
+  givenTls,
   hasOwnPong,
   listenOptions,
   merge,

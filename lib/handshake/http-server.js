@@ -25,6 +25,7 @@ function takeUpgrades(wss, server) {
   const listeners = Object.entries({
     listening: wss.emit.bind(wss, 'listening'),
     error: wss.emit.bind(wss, 'error'),
+    ...(wss._tls === null ? {} : ofTls(wss)),
     upgrade(/** @type {IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) {
       if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
     },
@@ -48,6 +49,11 @@ function isFor(wss, request, siblings) {
   return wss === first && ![...siblings].some((other) => other !== wss && other.shouldHandle(request));
 }
 
+/** @param {Server} wss */
+function ofTls(wss) {
+  return Object.fromEntries(['secureConnection', 'tlsClientError'].map((event) => [event, wss.emit.bind(wss, event)]));
+}
+
 /** In a worker of a cluster, the primary hands over connections. @returns {boolean} */
 function isShared() {
   return require('node:cluster').isWorker;
@@ -62,7 +68,9 @@ function createListener(server, callback) {
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  return http.createServer(limits, answer).listen(place, callback);
+  const tls = /** @type {InstanceType<typeof import('../tls/node').NodeTls> | null} */ (server._tls);
+  const listener = tls === null ? http.createServer(limits, answer) : tls.createServer(limits, answer);
+  return listener.listen(place, callback);
 
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
   function answer({ method, url }, response) {

@@ -235,8 +235,10 @@ impl<C: Consumer> Reactor<C> {
         self.on_greedy();
         self.on_timers();
         self.end_turn(Some(self.timers.now()));
-        // What the turn has read does not wait for them.
-        self.on_handshakes();
+        // What the turn has read does not wait for them; what they report is not left until the next turn.
+        if self.on_handshakes() {
+            self.end_turn(None);
+        }
         Ok(())
     }
 

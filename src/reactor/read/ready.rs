@@ -164,18 +164,19 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Goes on with handshakes of transports, at least with one. Others come first: it costs as much
-    /// as reading 100 KiB.
-    pub(in crate::reactor) fn on_handshakes(&mut self) {
+    /// as reading 100 KiB. False: none waited.
+    pub(in crate::reactor) fn on_handshakes(&mut self) -> bool {
         if self.reader.ready.shaking.is_empty() {
-            return;
+            return false;
         }
         let began = Instant::now();
         while let Some(id) = self.reader.ready.shaking.pop(&mut self.connections, mark) {
             self.guarded(id.slot, |reactor| reactor.shake(id));
             if began.elapsed() >= HANDSHAKE_BUDGET {
-                return;
+                break;
             }
         }
+        true
     }
 
     fn read_waiting(&mut self, id: ConnectionId) {
