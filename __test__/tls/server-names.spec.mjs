@@ -135,7 +135,7 @@ test('SNICallback: a second answer throws', async (t) => {
 test('SNICallback that never answers: handshakeTimeout, while others connect', async (t) => {
   for (const start of Object.values(SERVERS)) {
     const SNICallback = (servername, callback) => servername === 'never' || callback(null);
-    const server = await start(t, { ...SERVER, handshakeTimeout: 200, SNICallback });
+    const server = await start(t, { ...SERVER, handshakeTimeout: 1500, SNICallback });
     const failed = once(server.listener, 'tlsClientError');
     const never = t.throwsAsync(certified(t, server.port, 'never'));
     const { client, ws } = await openSecure(t, server, wsClient);

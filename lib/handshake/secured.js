@@ -4,7 +4,7 @@
 
 const { GONE, TERMINATED } = require('../base/bits');
 const { NO_SLOT } = require('../base/constants');
-const { IN_CLOSED, KIND_MASK, OPENED_GENERATION, OUT_TERMINATE, TLS_TEXTS } = require('../base/layout');
+const { IN_CLOSED, KIND_MASK, OPENED_GENERATION, OUT_FLAG_RESET, OUT_TERMINATE, TLS_TEXTS } = require('../base/layout');
 const { socketOf } = require('../compat/tls-socket');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
@@ -58,7 +58,8 @@ class Secured {
 
   _destroy() {
     this._bits |= TERMINATED;
-    outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
+    // Without the answer to an upgrade, which may be on its way.
+    outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE | OUT_FLAG_RESET);
   }
 
   terminate() {

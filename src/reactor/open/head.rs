@@ -17,6 +17,8 @@ pub(in crate::reactor) struct Head {
     pub(super) proxied: bool,
     pub(super) listener: ListenerState,
     pub(super) since: Option<Instant>,
+    /// The consumer knows that its TLS handshake is done, and is told of its end.
+    pub(in crate::reactor) known: bool,
 }
 
 /// What became of the listener after it accepted the connection.

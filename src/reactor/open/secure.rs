@@ -108,6 +108,9 @@ impl<C: Consumer> Reactor<C> {
         if config.tls.as_ref().is_some_and(|server| server.asks().secure()) {
             let opening = session.opening();
             consumer.on_secure(&mut session, &opening);
+            if let Life::Opening(head) = &mut session.connection.life {
+                head.known = true;
+            }
         }
         // The first bytes of the request may be there already.
         session.connection.read.unread = true;

@@ -82,7 +82,8 @@ impl fmt::Debug for SecureContext {
     }
 }
 
-/// Certificates with their keys, those first that cost least to sign with.
+/// Certificates with their keys, those first that cost least to sign with. Without any, a handshake fails: the
+/// program chooses contexts by host.
 #[derive(Debug)]
 struct Pairs(Vec<Arc<CertifiedKey>>);
 
@@ -90,12 +91,6 @@ impl Pairs {
     fn new(options: &[PairOptions<'_>], provider: &CryptoProvider) -> Result<Self, BadOption> {
         let mut pairs =
             options.iter().map(|options| pair(options, provider)).collect::<Result<Vec<_>, _>>()?;
-        if pairs.is_empty() {
-            return Err(BadOption::new(
-                "ERR_SSL_NO_CERTIFICATE_ASSIGNED",
-                "cert, key: at least one pair is needed",
-            ));
-        }
         pairs.sort_by_key(|pair| pair.key.algorithm() == SignatureAlgorithm::RSA);
         Ok(Self(pairs))
     }
