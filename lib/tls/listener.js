@@ -43,7 +43,11 @@ class ReactorTls {
   /** @type {Tls['setContext']} */
   setContext(options) {
     const context = contextOf(options, 'options');
-    this.native.setContext(nativeOf(context, this.settings));
+    const native = nativeOf(context, this.settings);
+    // Whoever reads all options again passes these, too.
+    const { ticketKeys } = /** @type {Given} */ (options);
+    if (ticketKeys !== undefined && ticketKeys !== null) this.native.setTicketKeys(ticketKeysOf(ticketKeys, 'options.ticketKeys'));
+    this.native.setContext(native);
     this.#contexts[0] = context;
   }
 

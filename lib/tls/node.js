@@ -45,7 +45,10 @@ class NodeTls {
 
   /** @type {Tls['setContext']} */
   setContext(options) {
-    this.#server.setSecureContext(nodeOptionsOf(contextOf(options, 'options')));
+    const context = nodeOptionsOf(contextOf(options, 'options'));
+    const { ticketKeys } = /** @type {Given} */ (options);
+    const isGiven = ticketKeys !== undefined && ticketKeys !== null;
+    this.#server.setSecureContext({ ...context, ...(isGiven ? { ticketKeys: Buffer.from(ticketKeysOf(ticketKeys, 'options.ticketKeys')) } : {}) });
   }
 
   /** @type {Tls['addContext']} */

@@ -180,7 +180,8 @@ impl<C: Consumer> Reactor<C> {
             let Connection { config, transport, read, deadline, .. } = &mut connection;
             let mut after = config.handshake_timeout;
             if let (Some(tls), Some(server)) = (transport.as_tls(), &config.tls) {
-                after = after.min(server.handshake_timeout);
+                // That of the request begins when the handshake is done.
+                after = server.handshake_timeout;
                 if tls.is_shaking() {
                     read.pace = Pace::Shaking;
                 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::time::Duration;
 
 use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, OPENINGS_PART};
 use crate::reactor::connection::life::Life;
@@ -100,11 +99,8 @@ impl<C: Consumer> Reactor<C> {
         session.metrics.tally.tls_reused += u64::from(is_reused);
         session.connection.read.pace = Pace::Modest;
         let config = session.connection.config.clone();
-        if let Life::Opening(head) = &session.connection.life {
-            let now = session.timers.now();
-            let passed = head.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-            session.arm(config.handshake_timeout.saturating_sub(passed));
-        }
+        // For the request, from now on.
+        session.arm(config.handshake_timeout);
         if config.tls.as_ref().is_some_and(|server| server.asks().secure()) {
             let opening = session.opening();
             consumer.on_secure(&mut session, &opening);
