@@ -6,6 +6,7 @@ import tls from 'node:tls';
 import test from 'ava';
 
 import { wsClient } from '../helpers/clients.mjs';
+import { isSpread } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { SERVER, authority, connectTls, openSecure, startSecure } from '../helpers/secure.mjs';
 
@@ -17,7 +18,8 @@ async function failing(t, server, act) {
   const [error, socket] = await failed;
   t.true(socket.destroyed);
   t.true(socket.encrypted);
-  t.is(socket.remoteAddress, '127.0.0.1');
+  // A reset takes the address away, if another reactor has not asked for it before.
+  t.true(socket.remoteAddress === '127.0.0.1' || (isSpread && socket.remoteAddress === undefined), socket.remoteAddress);
   return { code: error.code, answer: await raw.closed() };
 }
 

@@ -8,6 +8,9 @@ const { OPENED_PROTOCOL_LENGTH, OPENED_REMOTE_PORT, OPENED_REQUEST, OPENED_REQUE
 
 const IPV6_BYTES = 16;
 
+/** What stands for no address where ours is known. */
+const UNSPECIFIED = [0, '\0'.repeat(IPV6_BYTES)];
+
 /**
  * The upgrade request as Node's HTTP server would make it. The reactor's form is `METHOD \0 url \0 minor version \0
  * name \0 value \0 name \0 value ...`.
@@ -65,6 +68,8 @@ function readPeer(peer, slot, bytes, start) {
   peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
   peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
+  // A peer that has reset the connection may have had no address any more.
+  if (peer._remotePort === 0 && UNSPECIFIED.includes(peer._remote)) peer._remote = '';
   peer._tlsText = tlsText(bytes, start);
 }
 

@@ -12,7 +12,7 @@ const { addon } = require('../reactor/addon');
 
 /** What a server asks of clients. @typedef {Pick<Settings, 'rejectUnauthorized' | 'requestCert'>} Asking */
 
-/** @typedef {InstanceType<import('../native/binding').SecureContext>} Native */
+/** @typedef {import('../native/binding').SecureContext} Native */
 
 /** As `tls.createSecureContext()` makes for a server of Node: keys, certificates and parameters. Immutable. */
 class SecureContext {

@@ -12,7 +12,7 @@ const INTERNAL_ERROR = 80;
 const UNRECOGNIZED_NAME = 112;
 const NO_APPLICATION_PROTOCOL = 120;
 
-/** @typedef {InstanceType<import('../native/binding').SecureContext>} Context */
+/** @typedef {import('../native/binding').SecureContext} Context */
 
 /** A handshake whose ClientHello has come. It goes on when `answer` is called, or ends by its timeout. */
 class Hello {
