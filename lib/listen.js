@@ -19,6 +19,7 @@ const OPTIONS = [
   'reusePort',
   'sendBudget',
   'spin',
+  'tls',
   'unfinishedBudget',
 ];
 

@@ -9,6 +9,7 @@ const { given: givenHttp } = require('./base/descriptors');
 const { checkHttp, kAll } = require('./handshake/http-option');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
+const { checkGiven, shownOf } = require('./tls/options');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
 const { lendsMessages } = require('./reactor/batch');
@@ -91,7 +92,7 @@ const OWN = {
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
-const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'http', 'proxyProtocol'];
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'http', 'proxyProtocol', 'tls'];
 
 /** The numeric options of ws. */
 const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
@@ -123,11 +124,23 @@ function merge(given) {
   originsOf(options.allowedOrigins);
   checkPlace(options);
   checkHealth(options);
-  checkGiven(options);
+  checkHttpOf(options);
+  const tls = givenTls(given);
+  if (tls !== null) {
+    if (port == null) throw new TypeError('options.tls needs a port. The TLS of options.server is that of https.createServer()');
+    checkGiven(tls, 'options.tls');
+    // Options are printed, and handed on.
+    options.tls = shownOf(tls);
+  }
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
   return options;
+}
+
+/** null: without TLS. @type {(given: ServerOptions) => any} */
+function givenTls(given) {
+  return (Object.hasOwn(given, 'tls') ? given.tls : null) ?? null;
 }
 
 /** Not coerced, unlike the options of ws; undefined is the default. @type {(options: ServerOptions, name: string) => any} */
@@ -270,7 +283,7 @@ function checkHealth(options) {
 }
 
 /** @param {ServerOptions} options */
-function checkGiven(options) {
+function checkHttpOf(options) {
   const { [kAll]: isAll = false, http, port } = options;
   if (!isAll && (http === undefined || http === null)) return;
   if (port == null) throw new TypeError('options.http needs options.port: beside options.server and options.noServer there is an HTTP server already');
@@ -307,6 +320,7 @@ function topicOptions(options) {
 module.exports = {
   admissionOf,
   connectionOptions,
+  givenTls,
   hasOwnPong,
   listenOptions,
   merge,

@@ -4,9 +4,11 @@ import { Http2SecureServer, Http2Server } from 'node:http2';
 import { Server as HttpsServer } from 'node:https';
 import { ListenOptions } from 'node:net';
 import { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 
 import * as deflate from './deflate';
 import * as running from './running';
+import { SecureContext, SecureContextOptions, TlsOptions } from './tls';
 import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions } from './topics';
 import { VerifyClientCallbackAsync } from './verify';
 import { WebSocket } from './websocket';
@@ -64,6 +66,12 @@ export interface ServerOptions<
    * share one, each with its `path`.
    */
   server?: HttpServer<Request> | HttpsServer<Request> | undefined;
+  /**
+   * With `port`: TLS in the reactors, with the options of `https.createServer()`. What they cannot do throws, as do a
+   * key that does not match its certificate, and an expired certificate. `options.tls` of the server lacks all that is
+   * secret. Not in ws. Default: no TLS
+   */
+  tls?: TlsOptions | SecureContext | null | undefined;
   /** Take only connections that are given to `handleUpgrade`. */
   noServer?: boolean | undefined;
   /**
@@ -95,7 +103,7 @@ export interface ServerOptions<
    * is valid until the listener returns, or until its first `await`. Its memory is then used for
    * the next messages, and views of it that the program has kept have length 0. Copy what you keep:
    * `Buffer.from(data)`. The same holds for pings and pongs. An ArrayBuffer or a Blob of
-   * `binaryType` is always yours, and so is a message over TLS or another Duplex. Not in ws.
+   * `binaryType` is always yours, and so is a message over https or another Duplex. Not in ws.
    * Default: 'owned'
    */
   messages?: 'owned' | 'borrowed' | undefined;
@@ -146,7 +154,7 @@ export interface ServerOptions<
   /**
    * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
    * - 1; 0 is no limit. Above it, connections are closed with 1013, first those whose messages
-   * stall or trickle. With reactor threads, connections of the JavaScript thread, such as over TLS,
+   * stall or trickle. With reactor threads, connections of the JavaScript thread, such as over https,
    * have the same amount once more. The value of a thread's first server counts. Not in ws. Default:
    * 256 MiB
    */
@@ -200,6 +208,7 @@ export type PortOptions = Pick<
   | 'reusePort'
   | 'sendBudget'
   | 'spin'
+  | 'tls'
   | 'unfinishedBudget'
 >;
 
@@ -299,6 +308,36 @@ export class WebSocketServer<
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
   /**
+   * Reads keys and certificates once, for `SNICallback`, `addContext()` and `setSecureContext()` of any server. Not in ws.
+   *
+   * @throws {TypeError | RangeError | Error} As option `tls`
+   */
+  static createSecureContext(options: SecureContextOptions): SecureContext;
+
+  /**
+   * Replaces the keys, certificates and parameters of option `tls`, for connections that come from now on; a `ticketKeys`
+   * among the options as well. Open connections stay. Resolved when it is done. Not in ws.
+   *
+   * @throws {TypeError | RangeError | Error} As a rejection, as option `tls`; nothing has changed then
+   */
+  setSecureContext(options: TlsOptions | SecureContext): Promise<void>;
+  /**
+   * The context for clients that ask for this host; in `*.example.com` the star is one label. The last one that fits
+   * counts. Not in ws.
+   *
+   * @throws {TypeError | RangeError | Error} As option `tls`; nothing has changed then
+   */
+  addContext(host: string, options: SecureContextOptions | SecureContext): void;
+  /** The 48 bytes by which sessions are resumed, for another server. Not in ws. */
+  getTicketKeys(): Buffer;
+  /**
+   * Other servers with the same 48 bytes resume this one's sessions, and it theirs. Not in ws.
+   *
+   * @throws {TypeError | RangeError} For anything but 48 bytes
+   */
+  setTicketKeys(keys: NodeJS.ArrayBufferView): void;
+
+  /**
    * Counts of the server and the reactors until now; `reactor-ws/prometheus` turns them into
    * text. Not in ws.
    */
@@ -395,6 +434,16 @@ export class WebSocketServer<
    */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
+   * With `tls`, a handshake failed; its connection is closed. `code` of the error is one of Node where that has the
+   * case. Under a flood not every failure is reported: `metrics()` has their number. Not in ws.
+   */
+  on(event: 'tlsClientError', listener: (this: this, error: Error & { code?: string }, socket: TLSSocket) => void): this;
+  /**
+   * With `tls`, a handshake is done, and its request may follow: `socket` is the `request.socket` of that. `destroy()`
+   * refuses the client. A listener costs time at every handshake. Not in ws.
+   */
+  on(event: 'secureConnection', listener: (this: this, socket: TLSSocket) => void): this;
+  /**
    * The process has no descriptors left, and `count` connections were closed as they came since the
    * last such event; at most once a second. Not in ws.
    */
@@ -427,6 +476,8 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
   wsClientError: [error: Error, socket: Duplex, request: InstanceType<Request>];
   error: [error: Error];
   exhausted: [count: number];
+  tlsClientError: [error: Error & { code?: string }, socket: TLSSocket];
+  secureConnection: [socket: TLSSocket];
   listening: [];
   close: [];
   topic: [topic: string, event: 'created' | 'empty'];

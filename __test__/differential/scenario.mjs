@@ -21,7 +21,7 @@ export function section(name) {
     /** Over all ways in to a server. */
     all: add(WAYS),
     /** Over the ways that have a server of the module `http` in the end. */
-    http: add(WAYS.slice(1)),
+    http: add(WAYS.slice(1, 4)),
     /** Over the ways in which a WebSocketServer listens by itself. */
     listening: add(WAYS.slice(0, 2)),
     /** Once; `c.listen()` listens on a port. */

@@ -17,6 +17,7 @@ import { cert, key, otherCert, otherKey } from '../helpers/certificate.mjs';
 import { Child } from '../helpers/child.mjs';
 import { wsClient } from '../helpers/clients.mjs';
 import { startServer } from '../helpers/impl.mjs';
+import { authority, pair } from '../helpers/secure.mjs';
 
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
@@ -222,6 +223,16 @@ const CONVERSATIONS = {
     }
     t.is(await ask(first, 'hello'), 'hello');
     t.is(await ask(await openSecure(t, port), 'hello'), 'hello');
+  },
+  'mutual-tls.mjs': async (t) => {
+    const files = ['server-ecdsa.crt', 'server-ecdsa.key', 'authority.crt'].map((name) => fileURLToPath(new URL(`../fixtures/certificates/${name}`, import.meta.url)));
+    const { port } = await start(t, 'mutual-tls.mjs', {}, files);
+    const client = new wsClient(`wss://localhost:${port}`, { ca: authority, ...pair('client') });
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+    t.is(await ask(client, 'hello'), 'client: hello');
+    const stranger = new wsClient(`wss://localhost:${port}`, { ca: authority, ...pair('client-other') });
+    await once(stranger, 'error');
   },
   'cluster.mjs': async (t) => {
     const child = run(t, 'cluster.mjs', [], { PORT: '0', WORKERS: '2' });

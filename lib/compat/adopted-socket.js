@@ -2,7 +2,8 @@
 
 const net = require('node:net');
 
-const { STATES, Socket } = require('./socket');
+const { STATES } = require('./socket');
+const { prototypeOf } = require('./tls-socket');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
@@ -19,7 +20,7 @@ function become(socket, ws, early, answered) {
   const adopted = { _owner: ws, _early: early, _answered: answered, _peer: { address, family, port }, _here: socket.address() };
   forgetParser(socket);
   for (const name of STATES) delete socket[name];
-  Object.setPrototypeOf(Object.assign(socket, adopted), Socket.prototype);
+  Object.setPrototypeOf(Object.assign(socket, adopted), prototypeOf(ws));
   // A relayed one has no handle.
   if (handle) {
     if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();

@@ -12,6 +12,7 @@ const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { JUST_NOW } = require('../reactor/turns');
 const { addressOf, keepAliveTag, noDelayTag } = require('./socket');
+const { asTls } = require('./tls-socket');
 const {
   CAUSE,
   FLAGS_SHIFT,
@@ -28,7 +29,7 @@ const {
   OUT_WRITE,
 } = require('../base/layout');
 
-/** @import { Connection, SentCallback } from '../connection/state' */
+/** @import { Connection, SentCallback, Server } from '../connection/state' */
 /** @import { Peer } from '../handshake/request' */
 
 /** @typedef {(error?: Error | null) => void} Done */
@@ -43,14 +44,16 @@ const WINDOW = 256 * 1024;
  * @implements {Connection}
  */
 class Relay {
-  /** @param {Peer} peer @param {number} [highWaterMark] */
-  constructor(peer, highWaterMark) {
+  /** @param {Server} owner @param {Peer} peer @param {number} [highWaterMark] */
+  constructor(owner, peer, highWaterMark) {
+    this._owner = owner;
     this._slot = peer._slot;
     this._generation = peer._generation;
     this._local = peer._local;
     this._localPort = peer._localPort;
     this._remote = peer._remote;
     this._remotePort = peer._remotePort;
+    this._tlsText = peer._tlsText;
     this._bits = 0;
     this._turn = JUST_NOW;
     this._accepted = 0;
@@ -66,7 +69,8 @@ class Relay {
     this.settled = 0;
     table.place(this._slot, this);
     hold();
-    this.socket = /** @type {net.Socket & RelayedSocket} */ (new RelayedSocket(this, highWaterMark));
+    const Class = this._tlsText === '' ? RelayedSocket : RelayedTlsSocket;
+    this.socket = /** @type {net.Socket & RelayedSocket} */ (Reflect.construct(RelayedSocket, [this, highWaterMark], Class));
   }
 
   get bufferedAmount() {
@@ -211,6 +215,7 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
     super({ allowHalfOpen: true, highWaterMark });
     /** @type {Relay} */
     this._relay = relay;
+    this._listener = relay._owner;
     this._peername = addressOf(relay._remote, relay._remotePort);
     this._sockname = addressOf(relay._local, relay._localPort);
   }
@@ -295,4 +300,28 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   }
 }
 
-module.exports = { Relay, RelayedSocket };
+/**
+ * The same over TLS, also an instance of tls.TLSSocket.
+ *
+ * @this {unknown}
+ */
+function RelayedTlsSocket() {}
+RelayedTlsSocket.prototype = asTls(RelayedSocket.prototype);
+Object.defineProperty(RelayedTlsSocket.prototype, '_owner', {
+  /** @this {RelayedSocket} */
+  get() {
+    return this._relay;
+  },
+  /** @this {RelayedSocket} @param {unknown} value Its WebSocket */
+  set(value) {
+    Object.defineProperty(this, '_owner', { configurable: true, enumerable: false, value, writable: true });
+  },
+});
+
+/** @param {object} socket */
+function isRelayed(socket) {
+  const prototype = Object.getPrototypeOf(socket);
+  return prototype === RelayedSocket.prototype || prototype === RelayedTlsSocket.prototype;
+}
+
+module.exports = { Relay, isRelayed };

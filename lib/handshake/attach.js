@@ -5,7 +5,7 @@ const net = require('node:net');
 const { BORROWED, GONE, OWN_PONG } = require('../base/bits');
 const { hasDescriptors } = require('../base/descriptors');
 const { become } = require('../compat/adopted-socket');
-const { RelayedSocket } = require('../compat/relayed-socket');
+const { isRelayed } = require('../compat/relayed-socket');
 const { kWebSocket } = require('../base/constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');
@@ -49,7 +49,7 @@ function attach(ws, socket, head, response, options) {
     ws.setSocket(socket, head, socketOptions(options));
     return;
   }
-  if (isRelayed(socket)) return reclaim(ws, socket, head, response, options);
+  if (isReclaimable(socket)) return reclaim(ws, socket, head, response, options);
   if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
   socket.write(response);
   want(reactorOptions(options));
@@ -57,8 +57,8 @@ function attach(ws, socket, head, response, options) {
 }
 
 /** Whether a reactor relays its bytes, and nothing else needs them. @param {AnySocket} socket */
-function isRelayed(socket) {
-  return Object.getPrototypeOf(socket) === RelayedSocket.prototype && (socket._relay._bits & GONE) === 0 && isUntouched(socket);
+function isReclaimable(socket) {
+  return isRelayed(socket) && (socket._relay._bits & GONE) === 0 && isUntouched(socket);
 }
 
 /**
@@ -174,6 +174,7 @@ function reclaim(ws, socket, head, response, options) {
   }
   outbox.push(slot, generation, OUT_ACCEPT, response);
   Object.assign(ws, { _slot: slot, _generation: generation, _remote: relay._remote, _remotePort: relay._remotePort });
+  ws._common = ws._common.opened({ local: relay._local, localPort: relay._localPort, tls: relay._tlsText });
   ws._accepted = relay._accepted;
   const extra = ws._ensureExtra();
   extra.callbacks = relay._extra.callbacks;

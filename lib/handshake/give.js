@@ -12,6 +12,7 @@ const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../compat/relayed-socket');
 const { connect } = require('./http-option');
 const { headOf, readPeer } = require('./request');
+const { takeSecured } = require('./secured');
 const { IN_FLAG_SOCKET } = require('../base/layout');
 
 /** @import { Server } from '../connection/state' */
@@ -20,17 +21,29 @@ const { IN_FLAG_SOCKET } = require('../base/layout');
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
 function give(wss, slot, tag, bytes, start) {
   const http = /** @type {net.Server} */ (wss.options.http);
-  const peer = /** @type {Peer} */ ({ _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 });
+  const peer = /** @type {Peer} */ ({ _tlsText: '', _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 });
   readPeer(peer, slot, bytes, start);
   const read = headOf(bytes, start);
   // Its handshake, if JavaScript was asked.
   /** @type {{ _onGiven?(): void } | undefined} */ (connectionOf(slot))?._onGiven?.();
   const highWaterMark = /** @type {{ highWaterMark?: number }} */ (http).highWaterMark;
-  const socket = (tag & IN_FLAG_SOCKET) === 0 ? new Relay(peer, highWaterMark).socket : socketOf(slot, highWaterMark);
+  const socket = (tag & IN_FLAG_SOCKET) === 0 ? relayed(wss, peer, highWaterMark) : socketOf(slot, highWaterMark);
   if (socket === null) return;
   if (wss.options.proxyProtocol) showPeer(socket, peer);
   socket.unshift(read);
   connect(http, socket);
+}
+
+/** @type {(wss: Server, peer: Peer, highWaterMark: number | undefined) => net.Socket} */
+function relayed(wss, peer, highWaterMark) {
+  // The socket that listeners of 'secureConnection' have seen.
+  const secured = wss._tls === null ? null : takeSecured(peer);
+  const relay = new Relay(wss, peer, highWaterMark);
+  if (secured !== null) {
+    secured._owner = relay;
+    relay.socket.on('close', () => secured._onClosed());
+  }
+  return relay.socket;
 }
 
 /** Null if it has died on the way. @type {(slot: number, highWaterMark: number | undefined) => net.Socket | null} */

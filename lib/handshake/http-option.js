@@ -51,7 +51,33 @@ function place(server) {
 
 /** The server gets a connection, as if it had accepted it. @type {(server: EventEmitter, socket: AnySocket) => void} */
 function connect(server, socket) {
-  server.emit(/** @type {string} */ (kinds.get(server)), socket);
+  const event = /** @type {string} */ (kinds.get(server));
+  socket.server = server;
+  // An http.Server, or a server of node:http2 that reads the socket itself.
+  if (server instanceof Server || socket._handle) return void server.emit(event, socket);
+  const onSession = (/** @type {Session} */ session) => show(session, socket);
+  server.prependOnceListener('session', onSession);
+  try {
+    server.emit(event, socket);
+  } finally {
+    server.removeListener('session', onSession);
+  }
+}
+
+/** @typedef {import('node:http2').ServerHttp2Session & { socket: AnySocket }} Session */
+
+/** What a socket of Node tells beside its bytes. */
+const OF_TLS = ['encrypted', 'authorized', 'authorizationError', 'servername', 'alpnProtocol'];
+const METHODS = ['exportKeyingMaterial', 'getCertificate', 'getCipher', 'getPeerCertificate', 'getPeerX509Certificate', 'getProtocol', 'isSessionReused'];
+
+/** Node wraps a stream without a handle, for a session, in a socket that hides everything else. @type {(session: Session, socket: AnySocket) => void} */
+function show(session, socket) {
+  const { socket: wrapper } = session;
+  wrapper._peername = { address: socket.remoteAddress, family: socket.remoteFamily, port: socket.remotePort };
+  if (!socket.encrypted) return;
+  for (const name of OF_TLS) wrapper[name] = socket[name];
+  for (const name of METHODS) wrapper[name] = socket[name].bind(socket);
+  for (const name of ['alpnProtocol', 'encrypted']) Object.defineProperty(session, name, { configurable: true, value: socket[name] });
 }
 
 /** Node looks for slow requests from 'listening' on, which this server does not emit. @param {EventEmitter} server */
@@ -61,4 +87,14 @@ function startChecks(server) {
   }
 }
 
-module.exports = { checkHttp, connect, kAll, startChecks };
+/**
+ * The option `tls`, for a server of node:http2 with the protocols that it expects.
+ *
+ * @type {(tls: Record<string, unknown>, server: unknown) => Record<string, unknown>}
+ */
+function withProtocols(tls, server) {
+  const isGiven = tls.ALPNProtocols !== undefined || tls.ALPNCallback !== undefined;
+  return !server || server instanceof Server || isGiven ? tls : { ...tls, ALPNProtocols: ['h2', 'http/1.1'] };
+}
+
+module.exports = { checkHttp, connect, kAll, startChecks, withProtocols };

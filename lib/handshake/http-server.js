@@ -1,7 +1,9 @@
 'use strict';
 
 const http = require('node:http');
+const https = require('node:https');
 const net = require('node:net');
+const { createServer } = require('node:tls');
 
 const { connect, kAll } = require('./http-option');
 const { sharedListenOptions } = require('../options');
@@ -24,15 +26,13 @@ const attached = new WeakMap();
  */
 function takeOver(wss, server) {
   const { http: given } = wss.options;
-  const listening = wss.emit.bind(wss, 'listening');
-  const error = wss.emit.bind(wss, 'error');
-  server.on('listening', listening);
-  server.on('error', error);
+  const events = ['listening', 'error', ...(wss._tls === null ? [] : ['secureConnection', 'tlsClientError'])];
+  const listeners = events.map((event) => /** @type {const} */ ([event, wss.emit.bind(wss, event)]));
+  for (const [event, listener] of listeners) server.on(event, listener);
   const leave = given ? takeOthersUpgrades(wss, given) : takeUpgrades(wss, server);
   return () => {
     leave();
-    server.removeListener('listening', listening);
-    server.removeListener('error', error);
+    for (const [event, listener] of listeners) server.removeListener(event, listener);
   };
 }
 
@@ -116,18 +116,30 @@ function isShared() {
   return require('node:cluster').isWorker;
 }
 
+/**
+ * Listens for the server of option `http`.
+ *
+ * @type {(http: EventEmitter, tcp: object, tls: InstanceType<typeof import('../tls/node').NodeTls> | null) => net.Server}
+ */
+function giver(http, tcp, tls) {
+  const options = { ...tcp, allowHalfOpen: true };
+  const give = (/** @type {net.Socket} */ socket) => connect(http, socket);
+  return tls === null ? net.createServer(options, give) : tls.createServer(options, give, createServer);
+}
+
 /** Listens as ws does, or for the server of option `http`. @type {(server: Server, callback?: () => void) => net.Server} */
 function createListener(server, callback) {
   const { handshakeTimeout, healthCheck, place, tcp } = sharedListenOptions(server.options);
   const { http: given } = server.options;
-  if (given) return net.createServer({ ...tcp, allowHalfOpen: true }, (socket) => connect(given, socket)).listen(place, callback);
   const limits = {
     ...tcp,
     connectionsCheckingInterval: Math.min(handshakeTimeout, CHECK_INTERVAL),
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  return http.createServer(limits, onRequest).listen(place, callback);
+  const tls = /** @type {InstanceType<typeof import('../tls/node').NodeTls> | null} */ (server._tls);
+  const listener = given ? giver(given, tcp, tls) : tls === null ? http.createServer(limits, onRequest) : tls.createServer(limits, onRequest, https.createServer);
+  return listener.listen(place, callback);
 
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
   function onRequest({ method, url }, response) {

@@ -19,8 +19,9 @@ const { release } = require('../reactor/lifetime');
 const { state } = require('../reactor/link');
 const table = require('../reactor/table');
 const { withhold } = require('../reactor/withhold');
+const { takeSecured } = require('./secured');
 const { UpgradeRequest, extensionsText, headOf, protocolText, readPeer, requestText } = require('./request');
-const { Socket } = require('../compat/socket');
+const { socketOf } = require('../compat/tls-socket');
 const {
   AUX_SHIFT,
   IN_CLOSED,
@@ -66,8 +67,10 @@ class Upgrade {
     this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), stream: null };
     this._local = this._remote = /** @type {number | string} */ (0);
     this._localPort = this._remotePort = 0;
+    this._tlsText = '';
     readPeer(this, slot, bytes, start);
-    this.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(this)));
+    this.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (takeSecured(this) ?? socketOf(this)));
+    this.socket._owner = this;
     this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
@@ -80,6 +83,10 @@ class Upgrade {
     table.place(slot, this);
     // The reactor's answer has not left, unless `earlyHandshake` is on.
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
+  }
+
+  get _owner() {
+    return this.server;
   }
 
   get _socket() {

@@ -7,7 +7,7 @@ const { setImmediate } = require('node:timers');
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
 const { BORROWED, NOT_PLAIN } = require('../base/bits');
-const { batch, borrow, keep, nextBatch, payload, restore, showChunk, takeLarge } = require('./batch');
+const { batch, borrow, keep, nextBatch, payload, peek, restore, showChunk, takeLarge } = require('./batch');
 const { delivered, isAwaited, pump, streamsWait } = require('./crossing');
 const {
   DRAINED_TURN,
@@ -22,7 +22,10 @@ const {
   IN_GIVEN,
   IN_LISTENER_CLOSED,
   IN_OPEN,
+  IN_HELLO,
   IN_REFUSED,
+  IN_SECURE,
+  IN_TLS_ERROR,
   IN_REQUEST,
   IN_TEXT,
   KIND_MASK,
@@ -302,6 +305,9 @@ function deliverOther(slot, tag, offset, length) {
     server._onReleased();
   } else if (kind === IN_REFUSED) {
     table.serverOf(slot)?._listener._onRefused(length);
+  } else if (kind === IN_HELLO || kind === IN_SECURE || kind === IN_TLS_ERROR) {
+    const bytes = peek(tag, offset, length);
+    table.serverOf(bytes.readUInt32LE(OPENED_LISTENER))?._onTls(kind, slot, bytes);
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString(), slot === PIPE_SLOTS);
   } else if (kind === IN_FENCE) {

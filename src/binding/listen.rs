@@ -15,6 +15,7 @@ use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
+use crate::reactor::tls::TlsServer;
 use crate::reactor::{BoundListener, Http, ListenAddress, ListenerConfig, TcpOptions};
 
 /// Times are in milliseconds, 0 = never.
@@ -144,6 +145,7 @@ pub(super) fn config(
     options: &ListenOptions,
     admission: Option<Arc<Admission>>,
     rates: Option<Arc<Rates>>,
+    tls: Option<Arc<TlsServer>>,
 ) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
@@ -153,6 +155,7 @@ pub(super) fn config(
         early_handshake: options.early_handshake,
         admission,
         rates,
+        tls,
         proxies: options.proxies.iter().filter_map(|network| Network::parse(network)).collect(),
         tcp: tcp_options(options).after_accept(options.fd.is_some()),
         head: HeadLimits { bytes: options.max_header_bytes as usize, fields: options.max_headers as usize },
@@ -180,7 +183,7 @@ pub(super) fn connection_config(options: &ConnectionOptions) -> ListenerConfig {
 }
 
 /// Request targets are bytes, which JavaScript sees as latin1.
-fn latin1(c: char) -> u8 {
+pub(super) fn latin1(c: char) -> u8 {
     u8::try_from(u32::from(c)).unwrap_or(0)
 }
 

@@ -6,7 +6,7 @@
 //! ```text
 //! serve_commands -> wait -> serve_commands
 //! -> on_modest -> on_events: accept, read -> on_greedy
-//! -> on_timers -> write_unwritten -> on_turn_end
+//! -> on_timers -> write_unwritten -> on_turn_end -> on_handshakes
 //! ```
 
 #![deny(unsafe_code)]
@@ -30,6 +30,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod timers;
+pub mod tls;
 mod topics;
 mod transport;
 mod wait;
@@ -58,8 +59,10 @@ pub use consume::local::{Handler, Local, Message};
 pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
+pub use open::secure::{Choice, Export};
 pub use open::{Opening, Verdict};
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
+pub use transport::tls::Hello;
 pub use transport::{Descriptor, Transport};
 
 use command::handle::Mailbox;
@@ -232,6 +235,10 @@ impl<C: Consumer> Reactor<C> {
         self.on_greedy();
         self.on_timers();
         self.end_turn(Some(self.timers.now()));
+        // What the turn has read does not wait for them; what they report is not left until the next turn.
+        if self.on_handshakes() {
+            self.end_turn(None);
+        }
         Ok(())
     }
 
@@ -244,6 +251,7 @@ impl<C: Consumer> Reactor<C> {
         self.end_slow();
         self.end_lingering();
         self.end_leaving();
+        self.end_failures();
         self.end_topics();
         if self.fence == Fence::Polled {
             self.fence = Fence::None;
@@ -293,6 +301,8 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_writable(&mut self, slot: u32) {
         if let Some((mut session, _)) = self.session(slot) {
+            // An error is that of the next read.
+            let _again = session.connection.transport.flush();
             session.go_on(Takes::AfterEdge);
         }
     }

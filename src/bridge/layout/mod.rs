@@ -168,6 +168,15 @@ layout! {
     IN_GIVEN: u8 = 23;
     /// Everything that the reactor's sockets had when it was asked for this has been reported.
     IN_FENCE: u8 = 24;
+    /// JavaScript chooses for a TLS handshake. Payload: [`Opened`] with the server name in the place
+    /// of the subprotocol and the ALPN names in that of the tail, each after its length in a byte.
+    IN_HELLO: u8 = 25;
+    /// A TLS handshake is done. Payload: [`Opened`] without a request.
+    IN_SECURE: u8 = 26;
+    /// A TLS handshake failed. slot: listener id. Payload: [`Opened`] with a code of Node's in the place
+    /// of the subprotocol and the reason in that of the tail. A peer can cause any number: not all are
+    /// reported.
+    IN_TLS_ERROR: u8 = 27;
 
     /// Of [`IN_GIVEN`]: JavaScript takes the socket itself.
     IN_FLAG_SOCKET: u8 = 0x01;
@@ -175,7 +184,7 @@ layout! {
     /// The payload is a large one, `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
 
-    /// Byte offsets; the first eight are of `u32`, little-endian.
+    /// Byte offsets; the first nine are of `u32`, little-endian.
     OPENED_GENERATION: usize = 0;
     OPENED_LISTENER: usize = 4;
     /// 0 when unknown.
@@ -186,11 +195,44 @@ layout! {
     OPENED_REQUEST_LENGTH: usize = 20;
     OPENED_PROTOCOL_LENGTH: usize = 24;
     OPENED_TAIL_LENGTH: usize = 28;
+    /// 0 without TLS.
+    OPENED_TLS_LENGTH: usize = 32;
     /// IPv4 in the first 4 of 16 bytes.
-    OPENED_LOCAL_ADDRESS: usize = 32;
-    OPENED_REMOTE_ADDRESS: usize = 48;
-    /// Latin1; subprotocol and tail follow.
-    OPENED_REQUEST: usize = 64;
+    OPENED_LOCAL_ADDRESS: usize = 36;
+    OPENED_REMOTE_ADDRESS: usize = 52;
+    /// Latin1; subprotocol, tail and TLS section follow.
+    OPENED_REQUEST: usize = 68;
+
+    /// Byte offsets in the TLS section, all of `u16`, little-endian. The version as on the wire:
+    /// 0x0303 for TLS 1.2, 0x0304 for 1.3.
+    TLS_VERSION: usize = 0;
+    /// As on the wire, like the group.
+    TLS_SUITE: usize = 2;
+    /// Of the key exchange; 0 for none.
+    TLS_GROUP: usize = 4;
+    TLS_FLAGS: usize = 6;
+    TLS_ERROR_LENGTH: usize = 8;
+    TLS_SERVERNAME_LENGTH: usize = 10;
+    TLS_ALPN_LENGTH: usize = 12;
+    /// The number of the peer's certificates, its own first.
+    TLS_CERTIFICATES: usize = 14;
+    /// Latin1: why the peer is not authorized, as OpenSSL names it; server name and ALPN name follow,
+    /// then each certificate in DER after its length, a `u32`.
+    TLS_TEXTS: usize = 16;
+
+    /// Bits of [`TLS_FLAGS`]. The session is an earlier one's.
+    TLS_REUSED: u32 = 1;
+    /// The peer's certificate was asked for and is good.
+    TLS_AUTHORIZED: u32 = 2;
+
+    /// JavaScript chooses the context of handshakes with a server name.
+    TLS_ASK_SNI: u32 = 1;
+    /// JavaScript chooses the protocol of handshakes with ALPN names.
+    TLS_ASK_ALPN: u32 = 2;
+    /// [`IN_TLS_ERROR`] is wanted.
+    TLS_ASK_ERRORS: u32 = 4;
+    /// [`IN_SECURE`] is wanted.
+    TLS_ASK_SECURE: u32 = 8;
 
     OUT_HEADER_BYTES: usize = 16;
     /// Records begin at multiples of this.
@@ -313,11 +355,13 @@ pub struct Opened<'a> {
     /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
     /// [`IN_REQUEST`]: the bytes read after the request. [`IN_GIVEN`]: all bytes read.
     pub tail: &'a [u8],
+    /// See [`TLS_VERSION`] and what follows it; empty without TLS.
+    pub tls: &'a [u8],
 }
 
 impl Opened<'_> {
     pub const fn encoded_len(&self) -> usize {
-        OPENED_REQUEST + self.request.len() + self.protocol.len() + self.tail.len()
+        OPENED_REQUEST + self.request.len() + self.protocol.len() + self.tail.len() + self.tls.len()
     }
 
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -332,6 +376,7 @@ impl Opened<'_> {
             self.request.len() as u32,
             self.protocol.len() as u32,
             self.tail.len() as u32,
+            self.tls.len() as u32,
         ];
         out.reserve(self.encoded_len());
         out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
@@ -340,6 +385,7 @@ impl Opened<'_> {
         out.extend_from_slice(self.request);
         out.extend_from_slice(self.protocol);
         out.extend_from_slice(self.tail);
+        out.extend_from_slice(self.tls);
     }
 }
 

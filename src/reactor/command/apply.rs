@@ -264,7 +264,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_PAUSE if head.aux == 0 => session.pause(),
         OUT_PAUSE => {
             session.pause();
-            session.connection.write.hold(Takes::AfterDecision);
+            session.connection.hold(Takes::AfterDecision);
         }
         OUT_RESUME => {
             session.decide(true);
@@ -281,7 +281,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
             session.end();
         }
         OUT_ASK_END => session.ask_end(),
-        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => session.connection.write.hold(Takes::AfterEnds),
+        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => session.connection.hold(Takes::AfterEnds),
         OUT_WITHHOLD => drop(session.go_on(Takes::AfterEnds)),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(session, &payload),

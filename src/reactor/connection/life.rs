@@ -86,7 +86,7 @@ impl Life {
 
     pub(in crate::reactor) fn is_reported(&self) -> bool {
         match self {
-            Self::Opening(_) => false,
+            Self::Opening(head) => head.known,
             Self::Draining { reported, .. } | Self::Gone(Doom { reported, .. }) => *reported,
             Self::Asked(_) | Self::Relayed | Self::Open | Self::Closing { .. } => true,
         }

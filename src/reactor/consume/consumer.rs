@@ -9,7 +9,8 @@ use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::Event;
-use crate::reactor::{ConnectionId, Descriptor, Opening, Session, Verdict};
+use crate::reactor::tls::Failure;
+use crate::reactor::{ConnectionId, Descriptor, Hello, Opening, Session, Verdict};
 
 /// Numbers of records, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,7 @@ pub enum Pressure {
 /// belongs to no read.
 ///
 /// of one connection
+///   on_hello -> on_secure, or on_tls_error instead of all that follows
 ///   asks -> on_request, if that is true -> on_open -> frames as they came
 ///   -> on_end -> on_closed, once
 ///   or on_given -> on_socket
@@ -101,6 +103,12 @@ pub trait Events {
     fn refuses(&self, _listener: u32) -> bool {
         false
     }
+    /// The handshake of TLS waits for [`Command::Choose`](crate::reactor::Command::Choose).
+    fn on_hello(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>, _hello: &Hello) {}
+    /// The handshake of TLS is done. Only if the server asks for it.
+    fn on_secure(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
+    /// A handshake of TLS has failed. Only if the server asks for it, and not for all.
+    fn on_tls_error(&mut self, _opening: &Opening<'_>, _failure: &Failure) {}
     /// Follows `asks`, if that returned true.
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);

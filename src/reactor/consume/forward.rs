@@ -8,8 +8,9 @@ use std::time::Instant;
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DATA,
-    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_FLAG_SOCKET, IN_GIVEN, IN_LISTENER_CLOSED, IN_OPEN,
-    IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened, TOPIC_SLOT,
+    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_FLAG_SOCKET, IN_GIVEN, IN_HELLO, IN_LISTENER_CLOSED,
+    IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR,
+    MAX_RECORDS, Opened, TOPIC_SLOT,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::room::{Lent, Room};
@@ -19,8 +20,9 @@ use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 use super::giving_way::GivingWay;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
+use crate::reactor::tls::Failure;
 use crate::reactor::{
-    Connection, ConnectionId, Descriptor, Events, Flow, Link, Memory, Opening, ReactorConfig, Session,
+    Connection, ConnectionId, Descriptor, Events, Flow, Hello, Link, Memory, Opening, ReactorConfig, Session,
     Verdict,
 };
 
@@ -172,19 +174,17 @@ impl Forward {
         if let Some(head) = opening.request {
             head.write_normal_form(&mut request);
         }
-        let opened = Opened {
-            generation,
-            listener: opening.listener,
-            local: opening.local,
-            remote: opening.remote,
-            request: &request,
-            protocol: opening.protocol.unwrap_or_default(),
-            tail,
-        };
-        let mut payload = Vec::new();
-        opened.encode(&mut payload);
+        let tls = session.describe_tls();
+        let protocol = opening.protocol.unwrap_or_default();
         self.link.gauges.open(slot, generation);
         self.link.gauges.set_given(slot, session.connection.read.received);
+        let opened = Opened { request: &request, protocol, tail, tls: &tls, ..opened(generation, opening) };
+        self.push_opening(slot, (kind, flags), &opened);
+    }
+
+    fn push_opening(&mut self, slot: u32, (kind, flags): (u8, u8), opened: &Opened<'_>) {
+        let mut payload = Vec::new();
+        opened.encode(&mut payload);
         // Adopted sockets open without a read, which would have reserved the room.
         self.make_room();
         self.batch.push_opening(slot, kind, flags, 0, &payload);
@@ -273,6 +273,25 @@ impl Events for Forward {
 
     fn refuses(&self, listener: u32) -> bool {
         self.link.ask(listener) & ASK_DRAINED != 0
+    }
+
+    fn on_hello(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, hello: &Hello) {
+        let ConnectionId { slot, generation } = session.id();
+        let name = hello.server_name.as_deref().unwrap_or_default();
+        let opened = Opened { protocol: name.as_bytes(), tail: &hello.alpn, ..opened(generation, opening) };
+        self.push_opening(slot, (IN_HELLO, 0), &opened);
+    }
+
+    fn on_secure(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        let ConnectionId { slot, generation } = session.id();
+        let tls = session.describe_tls();
+        self.push_opening(slot, (IN_SECURE, 0), &Opened { tls: &tls, ..opened(generation, opening) });
+    }
+
+    fn on_tls_error(&mut self, opening: &Opening<'_>, failure: &Failure) {
+        let Failure { code, reason, .. } = failure;
+        let opened = Opened { protocol: code.as_bytes(), tail: reason.as_bytes(), ..opened(0, opening) };
+        self.push_opening(opening.listener, (IN_TLS_ERROR, 0), &opened);
     }
 
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
@@ -419,6 +438,19 @@ impl Flow for Forward {
 
     fn set_starving(&mut self, starving: bool) {
         self.link.inbox.set_starving(starving);
+    }
+}
+
+fn opened(generation: u32, opening: &Opening<'_>) -> Opened<'static> {
+    Opened {
+        generation,
+        listener: opening.listener,
+        local: opening.local,
+        remote: opening.remote,
+        request: &[],
+        protocol: &[],
+        tail: &[],
+        tls: &[],
     }
 }
 

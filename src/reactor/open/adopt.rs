@@ -66,7 +66,7 @@ impl<C: Consumer> Reactor<C> {
         if !response.is_empty() {
             session.write(response);
             if held {
-                session.connection.write.hold(Takes::AfterEnds);
+                session.connection.hold(Takes::AfterEnds);
             }
         }
         if report {

@@ -10,8 +10,6 @@
 //!                                        what it has read too much: take_back
 //! ```
 
-use std::net::SocketAddr;
-
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::{ConnectionId, Consumer, Opening, Reactor, Session};
@@ -21,11 +19,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn give(&mut self, slot: u32, bytes: &[u8]) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let takes_socket = session.leaves();
-        let opening = Opening {
-            remote: session.peer().or_else(|| session.remote_address()),
-            rest: bytes,
-            ..session.opening()
-        };
+        let opening = Opening { rest: bytes, ..session.opening() };
         // From here on, the limits are the other server's.
         session.ends.set_ticket(slot, None);
         session.metrics.tally.given += 1;
@@ -67,15 +61,6 @@ impl Session<'_> {
             self.write_at_once(usize::MAX);
         }
         self.queued() == 0
-    }
-
-    /// The client's address, if it is known otherwise than by the socket.
-    fn peer(&self) -> Option<SocketAddr> {
-        match &self.connection.life {
-            Life::Opening(head) => head.peer,
-            Life::Asked(question) => question.peer,
-            _ => None,
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The opening handshake of one connection.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -166,8 +167,17 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     head.bytes.drain(..len);
     head.proxied = false;
     // Without an address the proxy speaks for itself.
-    let Some(client) = client else { return true };
-    head.peer = Some(client);
+    if let Some(client) = client {
+        head.peer = Some(client);
+        if !readmit(session, client) {
+            return false;
+        }
+    }
+    !session.begin_tls(&mut head.bytes)
+}
+
+/// Counts a connection for the client that a proxy has named. False: it may not connect.
+fn readmit(session: &mut Session<'_>, client: SocketAddr) -> bool {
     let Some(admission) = session.connection.config.admission.clone() else { return true };
     // So far the connection counted as one without an address.
     session.ends.set_ticket(session.id.slot, None);
