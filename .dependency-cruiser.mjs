@@ -20,6 +20,7 @@ export default {
     only('deflate', ['reactor']),
     only('duplex', ['connection', 'deflate', 'reactor']),
     only('running', ['connection', 'reactor']),
+    only('tls', ['reactor']),
     only('topics', ['connection', 'reactor']),
     {
       name: 'doctor-imports',
@@ -37,7 +38,7 @@ export default {
       name: 'compat-is-apart',
       comment: 'Besides the public classes, only handshakes that hand out a socket know what imitates one.',
       severity: 'error',
-      from: { path: '^lib/', pathNot: '^lib/(compat/|(index|receiver|websocket|websocket-server)\\.js$|handshake/(attach|connect|upgrade)\\.js$)' },
+      from: { path: '^lib/', pathNot: '^lib/(compat/|(index|receiver|websocket|websocket-server)\\.js$|handshake/(attach|connect|give|secured|upgrade)\\.js$)' },
       to: { path: '^lib/compat/' },
     },
     {

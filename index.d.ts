@@ -6,6 +6,7 @@ import * as events from './types/events';
 import * as running from './types/running';
 import * as sending from './types/sending';
 import * as server from './types/server';
+import * as tls from './types/tls';
 import * as tools from './types/tools';
 import * as topics from './types/topics';
 import * as verify from './types/verify';
@@ -31,6 +32,7 @@ declare namespace WebSocket {
   export import DeflateOptions = tools.DeflateOptions;
   export import DrainOptions = running.DrainOptions;
   export import DrainProgress = running.DrainProgress;
+  export import EncryptedKey = tls.EncryptedKey;
   export import ErrorEvent = events.ErrorEvent;
   export import Event = events.Event;
   export import EventListenerOptions = events.EventListenerOptions;
@@ -39,10 +41,13 @@ declare namespace WebSocket {
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
+  export import Listener = server.Listener;
   export import MessageEvent = events.MessageEvent;
   export import Metrics = running.Metrics;
   export import OriginRule = running.OriginRule;
+  export import Pem = tls.Pem;
   export import PerMessageDeflateOptions = deflate.ServerOptions;
+  export import PortOptions = server.PortOptions;
   export import Position = topics.Position;
   export import PreparedMessage = sending.PreparedMessage;
   export import PrepareOptions = sending.PrepareOptions;
@@ -52,12 +57,15 @@ declare namespace WebSocket {
   export import RawData = events.RawData;
   export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;
+  export import SecureContext = tls.SecureContext;
+  export import SecureContextOptions = tls.SecureContextOptions;
   export import SendCallback = sending.SendCallback;
   export import SendOptions = sending.SendOptions;
   export import ServerOptions = server.ServerOptions;
   export import Stamp = topics.Stamp;
   export import Subscribed = topics.Subscribed;
   export import SubscribeOptions = topics.SubscribeOptions;
+  export import TlsOptions = tls.TlsOptions;
   export import TopicCounts = topics.TopicCounts;
   export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
@@ -78,6 +86,7 @@ declare namespace WebSocket {
   export import createWebSocketStream = tools.createWebSocketStream;
   export import emitUpgrades = server.emitUpgrades;
   export import extension = tools.extension;
+  export import listen = server.listen;
   export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;
 }

@@ -8,6 +8,7 @@ const { prepare } = require('./connection/prepared');
 const { Sender } = require('./compat/sender');
 const { handleWith } = require('./reactor/diagnostics');
 const Receiver = require('./receiver');
+const { listen } = require('./listen');
 const { createWebSocketStream } = require('./stream');
 const subprotocol = require('./handshake/subprotocol');
 const { installServer } = require('./topics/install');
@@ -30,6 +31,7 @@ module.exports = Object.assign(WebSocket, {
   createWebSocketStream,
   emitUpgrades,
   extension,
+  listen,
   prepare,
   subprotocol,
 });

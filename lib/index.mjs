@@ -9,6 +9,7 @@ export const {
   createWebSocketStream,
   emitUpgrades,
   extension,
+  listen,
   prepare,
   subprotocol,
 } = WebSocket;

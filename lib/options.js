@@ -5,8 +5,11 @@ const { engineOptions } = require('./connection/options');
 const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
+const { given: givenHttp } = require('./base/descriptors');
+const { checkHttp, kAll } = require('./handshake/http-option');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
+const { checkGiven, shownOf } = require('./tls/options');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
 const { lendsMessages } = require('./reactor/batch');
@@ -14,7 +17,7 @@ const { lendsMessages } = require('./reactor/batch');
 /**
  * Over the defaults, as given: like ws, we coerce options where they are used.
  *
- * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
+ * @typedef {import('../index').ServerOptions & { WebSocket?: any, [kAll]?: boolean }} ServerOptions
  */
 
 const { pong } = WebSocket.prototype;
@@ -89,7 +92,7 @@ const OWN = {
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
-const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol'];
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'http', 'proxyProtocol', 'tls'];
 
 /** The numeric options of ws. */
 const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
@@ -121,10 +124,23 @@ function merge(given) {
   originsOf(options.allowedOrigins);
   checkPlace(options);
   checkHealth(options);
+  checkHttpOf(options);
+  const tls = givenTls(given);
+  if (tls !== null) {
+    if (port == null) throw new TypeError('options.tls needs a port. The TLS of options.server is that of https.createServer()');
+    checkGiven(tls, 'options.tls');
+    // Options are printed, and handed on.
+    options.tls = shownOf(tls);
+  }
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
   return options;
+}
+
+/** null: without TLS. @type {(given: ServerOptions) => any} */
+function givenTls(given) {
+  return (Object.hasOwn(given, 'tls') ? given.tls : null) ?? null;
 }
 
 /** Not coerced, unlike the options of ws; undefined is the default. @type {(options: ServerOptions, name: string) => any} */
@@ -189,6 +205,7 @@ function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reuse
     backlog: limit(/** @type {number} */ (backlog)) || BACKLOG,
     ipv6Only: ipv6Only === undefined ? all.ipv6Only : !!ipv6Only,
     path: options.path ? String(options.path) : null,
+    http: options.http ? { all: options[kAll] === true, sockets: givenHttp.asSockets } : null,
     proxies: proxiesOf(options),
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
@@ -265,6 +282,14 @@ function checkHealth(options) {
   if (options.port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
 }
 
+/** @param {ServerOptions} options */
+function checkHttpOf(options) {
+  const { [kAll]: isAll = false, http, port } = options;
+  if (!isAll && (http === undefined || http === null)) return;
+  if (port == null) throw new TypeError('options.http needs options.port: beside options.server and options.noServer there is an HTTP server already');
+  checkHttp(http, isAll ? 'server' : 'options.http');
+}
+
 /** How fast clients may send; the reactors count. @type {(options: ServerOptions) => import('./native/binding').Rates | null} */
 function ratesOf(options) {
   const { bytesPerSecond, limit: action, messagesPerSecond } = ownOf(options);
@@ -295,6 +320,7 @@ function topicOptions(options) {
 module.exports = {
   admissionOf,
   connectionOptions,
+  givenTls,
   hasOwnPong,
   listenOptions,
   merge,

@@ -9,12 +9,14 @@ const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { upgradeOf } = require('./handshake/connect');
-const { createListener, isShared, takeUpgrades } = require('./handshake/http-server');
+const { give } = require('./handshake/give');
+const { startChecks, withProtocols } = require('./handshake/http-option');
+const { createListener, isShared, takeOthersUpgrades, takeOver } = require('./handshake/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
 const { nodeEmit } = require('./base/node-emit');
 const { placeOf } = require('./listening');
-const { admissionOf, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
+const { admissionOf, givenTls, merge, ratesOf, reactorOptions, sharedListenOptions, topicOptions, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf, slowest } = require('./running/metrics');
@@ -23,13 +25,18 @@ const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
 const { state } = require('./reactor/link');
 const { withhold } = require('./reactor/withhold');
+const { createSecureContext } = require('./tls/context');
+const { ReactorTls } = require('./tls/listener');
+const { NodeTls } = require('./tls/node');
 const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
+const { onTls } = require('./handshake/tls');
+const { isRefused, takeSecured } = require('./handshake/secured');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
-const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./base/layout');
+const { ASK_ACCEPTED, IN_GIVEN, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
-/** @import { IncomingMessage, Server as HttpServer } from 'node:http' */
+/** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
@@ -42,7 +49,7 @@ const CLOSED = 2;
 const COUNT = { type: /** @type {const} */ ('number'), least: 0, most: 2 ** 31 - 1 };
 
 /** Reused for each opening connection: its WebSocket copies these fields. */
-const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
+const opening = { _tlsText: '', _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
 /** On a port of its own, on an HTTP server, or for upgrades that the program passes in. */
 class WebSocketServer extends EventEmitter {
@@ -73,6 +80,8 @@ class WebSocketServer extends EventEmitter {
     this._admission = admissionOf(this.options, this._listens); // null: no limits
     /** The async context of its listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
+    /** The option `tls`. @type {InstanceType<typeof ReactorTls> | InstanceType<typeof NodeTls> | null} */
+    this._tls = null;
     this._removeListeners = /** @type {(() => void) | null} */ (null);
     // Bound now, as in ws: an `emit` assigned later does not see these events.
     /** @type {EventEmitter['emit']} */
@@ -82,18 +91,27 @@ class WebSocketServer extends EventEmitter {
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** Stands for the HTTP server that ws has on its own port. */
     this._listener = /** @type {InstanceType<typeof ListenerServer>} */ (/** @type {unknown} */ (null));
-    this._server = /** @type {HttpServer | null | undefined} */ (undefined);
+    this._server = /** @type {import('node:net').Server | null | undefined} */ (undefined);
     // Both refer back to the server, which must stay printable as JSON, as in ws.
-    for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
+    for (const name of ['_drain', '_tls', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
+    this._tls = tlsOf(this, givenTls(options));
     watch(this.options, () => this._updateAsk());
+    const { http } = this.options;
+    if (http) startChecks(http);
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
+      if (http) this._removeListeners = takeOthersUpgrades(this, http);
       startListening(this, place);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this, callback);
-      this._removeListeners = takeUpgrades(this, this._server);
+      this._removeListeners = takeOver(this, this._server);
     }
+  }
+
+  /** @type {typeof createSecureContext} */
+  static createSecureContext(options) {
+    return createSecureContext(options);
   }
 
   /** Null unless the server listens; a string for a pipe or a socket with a path. @returns {unknown} @throws {Error} In noServer mode */
@@ -121,6 +139,7 @@ class WebSocketServer extends EventEmitter {
     if (this._state === CLOSING) return;
     this._state = CLOSING;
     if (!this._listens) return this._leave();
+    this._removeListeners?.();
     this._server = null;
     if (this._listenerId === -1) this._closeIfDone();
     else state.native.closeListener(this._listenerId);
@@ -134,6 +153,32 @@ class WebSocketServer extends EventEmitter {
   /** @type {(options?: DrainOptions) => Promise<DrainProgress>} */
   drain(options) {
     return drain(this, options);
+  }
+
+  /**
+   * For connections that come from now on; open ones stay. If it is rejected, nothing has changed.
+   *
+   * @param {unknown} options
+   */
+  async setSecureContext(options) {
+    this._withTls().setContext(options);
+  }
+
+  /** @type {(host: string, options: unknown) => void} */
+  addContext(host, options) {
+    const tls = this._withTls();
+    if (!host) throw Object.assign(new Error('"servername" is required parameter for Server.addContext'), { code: 'ERR_TLS_REQUIRED_SERVER_NAME' });
+    tls.addContext(host, options);
+  }
+
+  /** @returns {Buffer} */
+  getTicketKeys() {
+    return this._withTls().ticketKeys();
+  }
+
+  /** @param {unknown} keys */
+  setTicketKeys(keys) {
+    this._withTls().setTicketKeys(keys);
   }
 
   metrics() {
@@ -185,6 +230,11 @@ class WebSocketServer extends EventEmitter {
     return (query === -1 ? url : url.slice(0, query)) === path;
   }
 
+  _withTls() {
+    if (this._tls === null) throw new Error('The server has no option tls');
+    return this._tls;
+  }
+
   _isRunning() {
     return this._state === RUNNING;
   }
@@ -217,8 +267,10 @@ class WebSocketServer extends EventEmitter {
     else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
   }
 
-  /** `tag`: of an OPEN or a REQUEST record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
+  /** `tag`: of an OPEN, a REQUEST or a GIVEN record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
+    if (this._tls !== null && isRefused(slot, bytes, start)) return;
+    if ((tag & KIND_MASK) === IN_GIVEN) return give(this, slot, tag, bytes, start);
     this._came();
     hold();
     if (this._context === null) this._show(slot, tag, bytes, start);
@@ -237,7 +289,9 @@ class WebSocketServer extends EventEmitter {
   /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number) => void} */
   _welcome(slot, bytes, start) {
     readPeer(opening, slot, bytes, start);
+    const secured = this._tls === null ? null : takeSecured(opening);
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
+    if (secured !== null) ws._adopt(secured);
     setContext(ws, this._context);
     withhold(ws);
     // The reactor opened it before it knew that the server was closing.
@@ -248,6 +302,12 @@ class WebSocketServer extends EventEmitter {
     emitConnection(this, ws, bytes, start);
     // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
+  }
+
+  /** HELLO, SECURE and TLS_ERROR records. @type {(kind: number, slot: number, bytes: Buffer) => void} */
+  _onTls(kind, slot, bytes) {
+    if (this._context === null) onTls(this, kind, slot, bytes);
+    else this._context.runInAsyncScope(onTls, undefined, this, kind, slot, bytes);
   }
 
   _onReleased() {
@@ -295,8 +355,9 @@ class WebSocketServer extends EventEmitter {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
-    // Our own server emits 'close' after the last of its connections.
-    if (server && !this.options.server) return void server.close(() => emitClose(this));
+    // Our own server emits 'close' after the last of its connections. Those of `http` are not waited for.
+    if (server && !this.options.server && !this.options.http) return void server.close(() => emitClose(this));
+    if (server && !this.options.server) server.close();
     if (clientsOf(this)?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
   }
@@ -310,6 +371,7 @@ class WebSocketServer extends EventEmitter {
   _updateAsk() {
     // Without a listener of its own, or before there is one, JavaScript is not asked.
     if (this._listener === null) return true;
+    this._tls?.update();
     const ask = wantedAsk(this, OWN);
     if (ask !== this._ask) {
       this._ask = ask;
@@ -329,6 +391,14 @@ const OWN = { completeUpgrade, emit: nodeEmit, handleUpgrade, listenerCount, sho
 function handshake(server, request, socket, head, callback) {
   const Kind = isReactors(socket) ? ReactorHandshake : Handshake;
   return new Kind(server, request, socket, head, callback);
+}
+
+/** @type {(server: WebSocketServer, given: import('./tls/options').Given | null) => WebSocketServer['_tls']} */
+function tlsOf(server, given) {
+  if (given === null) return null;
+  const { handshakeTimeout } = sharedListenOptions(server.options);
+  const settings = withProtocols(given, server.options.http);
+  return server._listens ? new ReactorTls(server, settings, handshakeTimeout) : new NodeTls(settings, handshakeTimeout);
 }
 
 /** @param {WebSocketServer} server */

@@ -276,6 +276,10 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     return this._common.shared.owner;
   }
 
+  get _tlsText() {
+    return this._common.shared.tls;
+  }
+
   get _protocol() {
     return this._common.shared.protocol;
   }
@@ -295,7 +299,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._generation = peer._generation;
     this._remotePort = peer._remotePort;
     this._remote = peer._remote;
-    this._common = this._common.opened({ extensions, local: peer._local, localPort: peer._localPort, owner, protocol });
+    const { _local: local, _localPort: localPort, _tlsText: tls } = peer;
+    this._common = this._common.opened({ extensions, local, localPort, owner, protocol, tls });
     if (lendsMessages(owner.options)) this._bits |= BORROWED;
     open(this);
     table.place(peer._slot, this);

@@ -24,6 +24,8 @@ const SECTIONS = [
   ['WebSocket', 'types/websocket.d.ts', 'Class: WebSocket', 'socket'],
   ['ServerOptions', 'types/server.d.ts', 'Options of a server', ''],
   ['AdmissionOptions', 'types/running.d.ts', 'Options of a server: who may connect', ''],
+  ['TlsOptions', 'types/tls.d.ts', 'Options of TLS', ''],
+  ['SecureContextOptions', 'types/tls.d.ts', 'Options of a secure context', ''],
   ['ClientOptions', 'types/client.d.ts', 'Options of a client', ''],
   ['SendOptions', 'types/sending.d.ts', 'Options of send()', ''],
   ['DrainOptions', 'types/running.d.ts', 'Options of drain()', ''],

@@ -20,6 +20,8 @@ const LANGUAGES = { '.mjs': 'js', '.ts': 'ts', '.rs': 'rust' };
 const OPTIONS = [
   ['types/server.d.ts', 'ServerOptions', 'docs/options.md'],
   ['types/running.d.ts', 'AdmissionOptions', 'docs/options.md'],
+  ['types/tls.d.ts', 'SecureContextOptions', 'docs/options.md'],
+  ['types/tls.d.ts', 'TlsOptions', 'docs/options.md'],
   ['types/running.d.ts', 'DrainOptions', 'docs/running.md'],
   ['types/opentelemetry.d.ts', 'ObserveOptions', 'docs/api.md'],
   ['types/deflate.d.ts', 'Options', 'docs/compression.md'],

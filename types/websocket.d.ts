@@ -8,6 +8,7 @@ import * as events from './events';
 import * as running from './running';
 import * as sending from './sending';
 import * as server from './server';
+import * as tls from './tls';
 import * as tools from './tools';
 import * as topics from './topics';
 import * as verify from './verify';
@@ -298,6 +299,7 @@ export namespace WebSocket {
   export import DeflateOptions = tools.DeflateOptions;
   export import DrainOptions = running.DrainOptions;
   export import DrainProgress = running.DrainProgress;
+  export import EncryptedKey = tls.EncryptedKey;
   export import ErrorEvent = events.ErrorEvent;
   export import Event = events.Event;
   export import EventListenerOptions = events.EventListenerOptions;
@@ -306,10 +308,13 @@ export namespace WebSocket {
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
+  export import Listener = server.Listener;
   export import MessageEvent = events.MessageEvent;
   export import Metrics = running.Metrics;
   export import OriginRule = running.OriginRule;
+  export import Pem = tls.Pem;
   export import PerMessageDeflateOptions = deflate.ServerOptions;
+  export import PortOptions = server.PortOptions;
   export import Position = topics.Position;
   export import PreparedMessage = sending.PreparedMessage;
   export import PrepareOptions = sending.PrepareOptions;
@@ -319,12 +324,15 @@ export namespace WebSocket {
   export import RawData = events.RawData;
   export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;
+  export import SecureContext = tls.SecureContext;
+  export import SecureContextOptions = tls.SecureContextOptions;
   export import SendCallback = sending.SendCallback;
   export import SendOptions = sending.SendOptions;
   export import ServerOptions = server.ServerOptions;
   export import Stamp = topics.Stamp;
   export import Subscribed = topics.Subscribed;
   export import SubscribeOptions = topics.SubscribeOptions;
+  export import TlsOptions = tls.TlsOptions;
   export import TopicCounts = topics.TopicCounts;
   export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
@@ -344,6 +352,7 @@ export namespace WebSocket {
   export import createWebSocketStream = tools.createWebSocketStream;
   export import emitUpgrades = server.emitUpgrades;
   export import extension = tools.extension;
+  export import listen = server.listen;
   export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;
 }

@@ -1,15 +1,20 @@
 // The tools of a scenario: an implementation, a log, and servers and peers that end with it.
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 
+import { cert, key } from '../helpers/certificate.mjs';
 import { Peer } from './peer.mjs';
 import { show } from './show.mjs';
 
-/** The ways in to a server. `stream` is `handleUpgrade` with a Duplex that is no net.Socket. */
-export const WAYS = ['port', 'server', 'noServer', 'stream'];
+/**
+ * The ways in to a server. `stream` is `handleUpgrade` with a Duplex that is no net.Socket, `tls` a port with option `tls`,
+ * and with ws https in its place.
+ */
+export const WAYS = ['port', 'server', 'noServer', 'stream', 'tls'];
 
 const EVENTS = ['message', 'ping', 'pong', 'error', 'close'];
 
@@ -80,9 +85,16 @@ export class Context {
       this.#guard(wss);
       return { wss, port: this.hidePort(wss.address().port) };
     }
+    if (this.way === 'tls' && 'prepare' in this.impl) {
+      const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', tls: { cert, key }, ...options });
+      await once(wss, 'listening');
+      this.#guard(wss);
+      return { wss, port: this.hidePort(wss.address().port) };
+    }
     const server = await this.httpServer();
-    const wss = new WebSocketServer({ ...(this.way === 'server' ? { server } : { noServer: true }), ...options });
-    if (this.way !== 'server') {
+    const isServed = this.way === 'server' || this.way === 'tls';
+    const wss = new WebSocketServer({ ...(isServed ? { server } : { noServer: true }), ...options });
+    if (!isServed) {
       server.on('upgrade', (request, socket, head) => {
         const stream = this.way === 'stream' ? new Wrapped(socket) : socket;
         wss.handleUpgrade(request, stream, head, (ws) => wss.emit('connection', ws, request));
@@ -94,7 +106,7 @@ export class Context {
 
   /** A bare HTTP server. */
   async httpServer(handler) {
-    const server = http.createServer(handler);
+    const server = this.way === 'tls' ? https.createServer({ cert, key }, handler) : http.createServer(handler);
     const sockets = new Set();
     server.on('connection', (socket) => sockets.add(socket));
     this.teardown(() => {

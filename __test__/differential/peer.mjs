@@ -1,7 +1,9 @@
 // The other end of a connection: a bare TCP socket.
 import { once } from 'node:events';
 import net from 'node:net';
+import tls from 'node:tls';
 
+import { cert } from '../helpers/certificate.mjs';
 import { upgradeRequest } from '../helpers/raw-client.mjs';
 import { frameLength, frameList } from './show.mjs';
 
@@ -18,12 +20,17 @@ export class Peer {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
     c.teardown(() => socket.destroy());
     await once(socket, 'connect');
-    return new Peer(c, socket, lane);
+    if (c.way !== 'tls') return new Peer(c, socket, lane);
+    const secure = tls.connect({ socket, ca: cert, servername: 'localhost', allowHalfOpen: true });
+    await once(secure, 'secureConnect');
+    return new Peer(c, secure, lane, socket);
   }
 
-  constructor(c, socket, lane) {
+  /** `raw`: the socket of the system. */
+  constructor(c, socket, lane, raw = socket) {
     this.c = c;
     this.socket = socket;
+    this.raw = raw;
     this.lane = lane;
     /** Whether it ends its side when the other one has ended. */
     this.answersEnd = true;
@@ -58,7 +65,7 @@ export class Peer {
   }
 
   reset() {
-    this.socket.resetAndDestroy();
+    this.raw.resetAndDestroy();
   }
 
   /** The head of the answer. */

@@ -23,7 +23,7 @@ export function section(name) {
     /** The same with one connection: `act` gets it, with the context `c`, and both ends close. */
     session: (title, act, options, extra) => add(WAYS)(title, (c) => c.session(options, act, extra)),
     /** Over the ways that have a server of the module `http` in the end. */
-    http: add(WAYS.slice(1)),
+    http: add(WAYS.slice(1, 4)),
     /** Over the ways in which a WebSocketServer listens by itself. */
     listening: add(WAYS.slice(0, 2)),
     /** Once; `c.listen()` listens on a port. */

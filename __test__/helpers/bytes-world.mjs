@@ -14,8 +14,8 @@ const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
 const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 
 export const COMPRESSION = { plain: false, alone: ALONE, context: true };
-/** Over TLS there is no reactor: its thread makes no difference. */
-export const WAYS_IN = (isInline || isSpread) && !isAll ? ['port', 'server'] : ['port', 'server', 'https'];
+/** Over https there is no reactor: its thread makes no difference. */
+export const WAYS_IN = (isInline || isSpread) && !isAll ? ['port', 'server', 'tls'] : ['port', 'server', 'tls', 'https'];
 
 const LONGEST = SIZES.at(-1);
 /** Text that encodes the position of each byte: a byte that is missing or misplaced shows. */
@@ -31,8 +31,9 @@ export function payloadOf(length, seed = 0) {
 
 /** A listening server. */
 async function serve(t, way, options) {
-  if (way === 'port') {
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
+  if (way === 'port' || way === 'tls') {
+    const tls = way === 'tls' ? { cert, key } : undefined;
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', tls, ...options });
     t.teardown(() => server.close());
     await once(server, 'listening');
     return server;
@@ -62,7 +63,7 @@ export class World {
 
   /** A peer that has not asked for anything. */
   peer() {
-    return BytePeer.connect(this.t, this.server.address(), { secure: this.way === 'https' });
+    return BytePeer.connect(this.t, this.server.address(), { secure: this.way === 'https' || this.way === 'tls' });
   }
 
   /** The fields of an upgrade request. */

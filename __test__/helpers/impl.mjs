@@ -11,7 +11,7 @@ export const isSpread = !isReference && Number(process.env.REACTOR_WS_REACTORS ?
 /** Whether there is no reactor thread. */
 export const isInline = process.env.REACTOR_WS_REACTORS === '0' && process.platform !== 'win32';
 export const implementation = require(isReference ? 'ws' : '../../lib/index.js');
-export const { WebSocketServer } = implementation;
+export const { WebSocketServer, listen } = implementation;
 
 /** A server on a free port of the loopback; the end of the test closes it and its clients. */
 export async function startServer(t, options = {}, Server = WebSocketServer) {

@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 
 import { Child, cert, key, openVisitor, otherCert, otherKey, startServer, test, visitor, wsClient } from '../helpers/index.mjs';
 import { open as openStream } from '../helpers/http2.mjs';
+import { authority, pair } from '../helpers/secure.mjs';
 
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
@@ -32,6 +33,11 @@ const STARTED = {
     t.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'hello\n');
     t.is(await greeting(t, port, {}, '/live'), 'welcome');
     t.is(await refusal(t, port, {}, '/'), 400);
+  },
+  async 'one-port.mjs'(t, { port }) {
+    t.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'hello\n');
+    t.is(await greeting(t, port, {}, '/live'), 'welcome');
+    t.is((await fetch(`http://127.0.0.1:${port}/live`)).status, 200);
   },
   async 'prepared.mjs'(t, { port }) {
     const clients = await Promise.all([open(t, port), open(t, port)]);
@@ -225,6 +231,16 @@ const CONVERSATIONS = {
     const older = new wsClient(`wss://127.0.0.1:${port}/live`, { rejectUnauthorized: false });
     t.teardown(() => older.terminate());
     t.is(String((await once(older, 'message'))[0]), 'welcome over HTTP/1.1');
+  },
+  'mutual-tls.mjs': async (t) => {
+    const files = ['server-ecdsa.crt', 'server-ecdsa.key', 'authority.crt'].map((name) => fileURLToPath(new URL(`../fixtures/certificates/${name}`, import.meta.url)));
+    const { port } = await start(t, 'mutual-tls.mjs', {}, files);
+    const client = new wsClient(`wss://localhost:${port}`, { ca: authority, ...pair('client') });
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+    t.is(await ask(client, 'hello'), 'client: hello');
+    const stranger = new wsClient(`wss://localhost:${port}`, { ca: authority, ...pair('client-other') });
+    await once(stranger, 'error');
   },
   'cluster.mjs': async (t) => {
     const child = run(t, 'cluster.mjs', [], { PORT: '0', WORKERS: '2' });

@@ -2,14 +2,15 @@
 
 const net = require('node:net');
 
-const { STATES, Socket } = require('./socket');
+const { STATES } = require('./socket');
+const { prototypeOf } = require('./tls-socket');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
 /**
- * Turns a net.Socket whose connection the reactor has adopted into the Socket of its WebSocket: the same object, with
- * its listeners and its place in the server's count. `early`: bytes from before the reactor reads; `answered`: bytes
- * from before the WebSocket writes.
+ * Turns a net.Socket whose connection a reactor has, adopted or relayed, into the Socket of its WebSocket: the same
+ * object, with its listeners and its place in the server's count. `early`: bytes from before the reactor reads;
+ * `answered`: bytes from before the WebSocket writes.
  *
  * @type {(socket: AnySocket & net.Socket, ws: WebSocket, early: number, answered: number) => void}
  */
@@ -19,12 +20,15 @@ function become(socket, ws, early, answered) {
   const adopted = { _owner: ws, _early: early, _answered: answered, _peer: { address, family, port }, _here: socket.address() };
   forgetParser(socket);
   for (const name of STATES) delete socket[name];
-  Object.setPrototypeOf(Object.assign(socket, adopted), Socket.prototype);
-  if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
+  Object.setPrototypeOf(Object.assign(socket, adopted), prototypeOf(ws));
   /** @type {AnySocket} */ (socket)._awaitFrames();
-  // The reactor has its own descriptor.
-  socket._handle = null;
-  handle.close();
+  // A relayed one has no handle.
+  if (handle) {
+    if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
+    // The reactor has its own descriptor.
+    socket._handle = null;
+    handle.close();
+  }
   // An error of `destroy(error)` is not the WebSocket's.
   socket.on('error', () => {});
 }

@@ -114,6 +114,20 @@ class ListenerServer extends EventEmitter {
   }
 }
 
+for (const name of /** @type {const} */ (['addListener', 'on', 'prependListener'])) {
+  const { [name]: add } = EventEmitter.prototype;
+  Object.defineProperty(ListenerServer.prototype, name, {
+    configurable: true,
+    /** @this {ListenerServer} @param {Parameters<typeof add>} args */
+    value(...args) {
+      add.apply(this, args);
+      this._wss._updateAsk();
+      return this;
+    },
+    writable: true,
+  });
+}
+
 /** @type {(address: string | object | null) => unknown} */
 function copyOf(address) {
   return typeof address === 'object' && address !== null ? { ...address } : address;

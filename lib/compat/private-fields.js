@@ -6,7 +6,7 @@ const { binaryTypeOf } = require('../connection/binary-type');
 const { hasConnection } = require('../connection/post');
 const { isCloseReceived } = require('../connection/state');
 const { ABNORMAL } = require('../base/layout');
-const { Socket } = require('./socket');
+const { socketOf } = require('./tls-socket');
 const { ReceiverView, SenderView, define } = require('./views');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
@@ -33,7 +33,7 @@ const getters = {
   _socket(ws) {
     if (!isConnected(ws)) return null;
     const extra = ws._ensureExtra();
-    return extra.stream === null ? (extra.socket ??= /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(ws)))) : extra.stream.socket;
+    return extra.stream === null ? (extra.socket ??= /** @type {AnySocket} */ (/** @type {unknown} */ (socketOf(ws)))) : extra.stream.socket;
   },
 };
 

@@ -340,15 +340,13 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
 
   /** @param {unknown} [on] */
   setNoDelay(on) {
-    this._command(OUT_NO_DELAY | ((on === undefined || on ? 1 : 0) << AUX_SHIFT));
+    this._command(noDelayTag(on));
     return this;
   }
 
   /** @param {unknown} [on] @param {unknown} [milliseconds] */
   setKeepAlive(on, milliseconds) {
-    // 0: the default of the system.
-    const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
-    this._command(OUT_KEEP_ALIVE | (on ? OUT_FLAG_ON : 0) | (seconds << AUX_SHIFT));
+    this._command(keepAliveTag(on, milliseconds));
     return this;
   }
 
@@ -397,6 +395,18 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     this._handle = { close: (/** @type {() => void} */ done) => process.nextTick(done) };
     super._destroy(null, () => {});
   }
+}
+
+/** The command of `setNoDelay()`. @param {unknown} on */
+function noDelayTag(on) {
+  return OUT_NO_DELAY | ((on === undefined || on ? 1 : 0) << AUX_SHIFT);
+}
+
+/** The command of `setKeepAlive()`. @type {(on: unknown, milliseconds: unknown) => number} */
+function keepAliveTag(on, milliseconds) {
+  // 0: the default of the system.
+  const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
+  return OUT_KEEP_ALIVE | (on ? OUT_FLAG_ON : 0) | (seconds << AUX_SHIFT);
 }
 
 /** As in `Peer` of handshake/request.js. @type {(address: number | string, port: number) => Partial<net.AddressInfo>} */
@@ -470,4 +480,4 @@ function refer(socket, does) {
   return socket;
 }
 
-module.exports = { STATES, Socket };
+module.exports = { STATES, Socket, addressOf, keepAliveTag, noDelayTag };

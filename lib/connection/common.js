@@ -7,13 +7,13 @@ const MOST_VARIANTS = 16;
 
 /**
  * `extensions` (of the answer) and `protocol` are '' for none; `local` is our address, as in `Peer` of
- * handshake/request.js.
+ * handshake/request.js, and `tls` what the handshake of TLS has agreed on, as in tls/session.js; '' without TLS.
  *
- * @typedef {{ extensions: string, local: number | string, localPort: number, options: unknown, owner: Server | null, protocol: string }} Shared
+ * @typedef {{ extensions: string, local: number | string, localPort: number, options: unknown, owner: Server | null, protocol: string, tls: string }} Shared
  */
 
 /**
- * What WebSockets of a server share: options, and mostly the subprotocol and our address. Immutable, and private: a
+ * What WebSockets of a server share: options, and mostly the subprotocol, our address and TLS. Immutable, and private: a
  * WebSocket may be printed, and this leads to the server and all that it has.
  */
 class Common {
@@ -24,7 +24,7 @@ class Common {
   /** @param {Partial<Shared>} shared */
   constructor(shared) {
     /** @type {Shared} */
-    this.#shared = { extensions: '', local: 0, localPort: 0, options: undefined, owner: null, protocol: '', ...shared };
+    this.#shared = { extensions: '', local: 0, localPort: 0, options: undefined, owner: null, protocol: '', tls: '', ...shared };
   }
 
   get shared() {

@@ -21,9 +21,10 @@ const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { limit } = require('../base/checks');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
-const { borrowedPayload, payload } = require('../reactor/batch');
+const { borrowedPayload, payload, peek } = require('../reactor/batch');
 const { takeBack } = require('../reactor/borrowing');
 const { currentBatch } = require('../reactor/dispatch');
+const outbox = require('../reactor/outbox');
 const { JUST_NOW, reportEnd } = require('../reactor/turns');
 const { closeArguments, protocolError } = require('../base/errors');
 const {
@@ -36,6 +37,7 @@ const {
   IN_CLOSE,
   IN_CLOSED,
   IN_CLOSING,
+  IN_DATA,
   IN_DRAIN,
   IN_END,
   IN_ERROR,
@@ -47,6 +49,7 @@ const {
   NO_STATUS,
   OUT_ASK_END,
   OUT_END,
+  OUT_HEAD,
   OUT_PAUSE,
   OUT_RESUME,
   PROTOCOL_ERRORS,
@@ -80,12 +83,19 @@ function onRecord(ws, tag, offset, length) {
   else if (kind === IN_DRAIN) eased(ws);
   else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
+  else if (kind === IN_DATA) giveBack(ws, tag, offset, length);
   // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
     const read = (ws._bits & BORROWED) === 0 ? payload : borrowedPayload;
     onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : read(tag, offset, length));
   }
+}
+
+/** Bytes that were on their way when a relayed connection became this WebSocket; none: that was all. @type {TakeRecord} */
+function giveBack(ws, tag, offset, length) {
+  const bytes = length === 0 ? EMPTY_BUFFER : peek(tag, offset, length);
+  outbox.push(ws._slot, ws._generation, OUT_HEAD, bytes);
 }
 
 /** The data of an error that only waits for the next tick; terminate() does not revoke it. */

@@ -16,7 +16,7 @@ const { heedBinaryType } = require('./binary-type');
  * A WebSocket, or the handshake before it. The stand-in for its socket gets everything from here. `_accepted`: bytes of
  * frames and raw writes given to the reactor; `_destroy` closes the socket at once.
  *
- * @typedef {import('../handshake/request').Peer & { _accepted: number, _extra: Sent | null, bufferedAmount: number, isPaused: boolean, _ensureExtra(): Sent, _destroy(): void, pause(): void, resume(): void }} Sending
+ * @typedef {import('../handshake/request').Peer & { _owner: Server | null, _accepted: number, _extra: Sent | null, bufferedAmount: number, isPaused: boolean, _ensureExtra(): Sent, _destroy(): void, pause(): void, resume(): void }} Sending
  */
 
 /** @typedef {Pick<ExtraFields, 'callbacks' | 'roomUntil' | 'stream'>} Sent */

@@ -12,6 +12,9 @@ const WebSocket = require('../websocket');
 
 /** @import { Emitting, Server } from '../connection/state' */
 
+/** Events that the reactors do not report unless somebody listens. */
+const REPORTED = ['headers', 'secureConnection', 'tlsClientError', 'wsClientError'];
+
 const { setSocket } = WebSocket.prototype;
 
 /**
@@ -26,7 +29,7 @@ function watchHooks(prototype) {
     define(prototype, name, {
       value(/** @type {[event: string, listener: () => void]} */ ...args) {
         add.apply(this, args);
-        if (args[0] === 'headers' || args[0] === 'wsClientError') this._updateAsk();
+        if (REPORTED.includes(args[0])) this._updateAsk();
         return this;
       },
       writable: true,

@@ -2,8 +2,10 @@
 
 const net = require('node:net');
 
-const { BORROWED, OWN_PONG } = require('../base/bits');
+const { BORROWED, GONE, OWN_PONG } = require('../base/bits');
+const { hasDescriptors } = require('../base/descriptors');
 const { become } = require('../compat/adopted-socket');
+const { isRelayed } = require('../compat/relayed-socket');
 const { kWebSocket } = require('../base/constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');
@@ -12,8 +14,10 @@ const { lendsMessages } = require('../reactor/batch');
 const { hold } = require('../reactor/lifetime');
 const { start, want } = require('../reactor/start');
 const { state } = require('../reactor/link');
-const { claim, forget } = require('../reactor/table');
-const { mustWait, wait } = require('../reactor/withhold');
+const outbox = require('../reactor/outbox');
+const { claim, forget, place } = require('../reactor/table');
+const { mustWait, wait, withhold } = require('../reactor/withhold');
+const { OUT_ACCEPT, OUT_HEAD } = require('../base/layout');
 const { unshared } = require('../base/views');
 const WebSocket = require('../websocket');
 
@@ -32,9 +36,6 @@ const MOST_COMPRESSED = 8 * 1024;
 const RETRY_MILLISECONDS = 1000;
 let retryAt = 0;
 
-/** Node on POSIX: elsewhere a handle has no descriptor, or another event loop keeps it. */
-const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
-
 /**
  * Makes a socket the connection of a WebSocket: adopted by a reactor if possible, otherwise served on this thread.
  *
@@ -48,10 +49,16 @@ function attach(ws, socket, head, response, options) {
     ws.setSocket(socket, head, socketOptions(options));
     return;
   }
+  if (isReclaimable(socket)) return reclaim(ws, socket, head, response, options);
   if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
   socket.write(response);
   want(reactorOptions(options));
   attachStream(ws, socket, head, socketOptions(options));
+}
+
+/** Whether a reactor relays its bytes, and nothing else needs them. @param {AnySocket} socket */
+function isReclaimable(socket) {
+  return isRelayed(socket) && (socket._relay._bits & GONE) === 0 && isUntouched(socket);
 }
 
 /**
@@ -69,6 +76,13 @@ function isAdoptable(socket) {
     socket._handle !== null &&
     typeof socket._handle === 'object' &&
     socket._handle.fd >= 0 &&
+    isUntouched(socket)
+  );
+}
+
+/** Whether nothing waits in it, and nobody reads it. @param {AnySocket} socket */
+function isUntouched(socket) {
+  return (
     !socket.writableEnded &&
     socket.writableLength === 0 &&
     socket.writableCorked === 0 &&
@@ -108,8 +122,7 @@ function adopt(ws, socket, head, response, options) {
   const native = startReactor(options);
   // No reactor would ever serve it.
   if (native === null || state.failure !== null) return false;
-  const prefix = [head];
-  while (socket.readableLength !== 0) prefix.push(socket.read());
+  const prefix = readAll(socket, head);
   const early = prefix.length === 1 ? unshared(head) : Buffer.concat(prefix);
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
@@ -134,6 +147,43 @@ function adopt(ws, socket, head, response, options) {
   become(/** @type {AnySocket & net.Socket} */ (socket), ws, readBefore, writtenBefore);
   ws._open();
   return true;
+}
+
+/** What was read after the request, in pieces. @type {(socket: AnySocket, head: Buffer) => Buffer[]} */
+function readAll(socket, head) {
+  const pieces = [head];
+  while (socket.readableLength !== 0) pieces.push(socket.read());
+  return pieces;
+}
+
+/**
+ * The reactor that relays it serves it from now on. Bytes on their way to the stream are handed back when they come
+ * (`giveBack` of connection/receive.js).
+ *
+ * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, options: ServerOptions) => void}
+ */
+function reclaim(ws, socket, head, response, options) {
+  const { _relay: relay } = socket;
+  const { _generation: generation, _slot: slot } = relay;
+  if (hasOwnPong(options)) ws._bits |= OWN_PONG;
+  if (lendsMessages(options)) ws._bits |= BORROWED;
+  const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
+  state.native.serve(slot, generation, served, ws._owner?._rates ?? undefined);
+  for (const piece of readAll(socket, head)) {
+    if (piece.length !== 0) outbox.push(slot, generation, OUT_HEAD, piece);
+  }
+  outbox.push(slot, generation, OUT_ACCEPT, response);
+  Object.assign(ws, { _slot: slot, _generation: generation, _remote: relay._remote, _remotePort: relay._remotePort });
+  ws._common = ws._common.opened({ local: relay._local, localPort: relay._localPort, tls: relay._tlsText });
+  ws._accepted = relay._accepted;
+  const extra = ws._ensureExtra();
+  extra.callbacks = relay._extra.callbacks;
+  extra.socket = socket;
+  place(slot, ws);
+  withhold(ws);
+  become(/** @type {AnySocket & net.Socket} */ (socket), ws, 0, Buffer.byteLength(response));
+  socket._unreferenced = relay.isUnreferenced;
+  ws._open();
 }
 
 module.exports = { attach };

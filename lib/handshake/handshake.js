@@ -44,6 +44,7 @@ class Handshake {
     this.callback = callback;
     /** By name. @type {Extensions} */
     this.accepted = {};
+    this.ours = /** @type {boolean | undefined} */ (undefined);
   }
 
   handle() {
@@ -55,12 +56,17 @@ class Handshake {
     else this.decide(/** @type {string} */ (key));
   }
 
+  /** The method may be the program's: it is called once. */
+  isOurs() {
+    return (this.ours ??= Boolean(this.server.shouldHandle(this.request)));
+  }
+
   /** The checks and hooks from the path on. @param {string} key */
   decide(key) {
     const { request, server } = this;
     // In HTTP/1.1, the parser has seen to that.
     const hasPath = request.httpVersionMajor !== 2 || /** @type {string} */ (request.url).startsWith('/');
-    if (!hasPath || !server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
+    if (!hasPath || !this.isOurs()) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
     if (this.isTurnedAway() || this.isDenied()) return;
     const { 'sec-websocket-extensions': extensions, 'sec-websocket-protocol': offered } = request.headers;
     let refusal = REFUSALS.PROTOCOL;

@@ -1,11 +1,17 @@
 'use strict';
 
 const http = require('node:http');
+const https = require('node:https');
+const net = require('node:net');
+const { createServer } = require('node:tls');
 
 const { emitUpgrades, isHttp2 } = require('./connect');
+const { connect, kAll } = require('./http-option');
 const { sharedListenOptions } = require('../options');
 
+/** @import EventEmitter from 'node:events' */
 /** @import { IncomingMessage } from 'node:http' */
+/** @import { Duplex } from 'node:stream' */
 /** @import { Server } from '../connection/state' */
 
 /** Most milliseconds between checks for slow requests. */
@@ -15,27 +21,84 @@ const CHECK_INTERVAL = 1000;
 const attached = new WeakMap();
 
 /**
- * Takes upgrade requests of an HTTP server, and forwards 'listening' and 'error'. The result ends that.
+ * Takes upgrade requests of a server, and forwards 'listening' and 'error'. The result ends that.
  *
- * @type {(wss: Server, server: import('node:events').EventEmitter) => () => void}
+ * @type {(wss: Server, server: EventEmitter) => () => void}
  */
+function takeOver(wss, server) {
+  const { http: given } = wss.options;
+  const events = ['listening', 'error', ...(wss._tls === null ? [] : ['secureConnection', 'tlsClientError'])];
+  const listeners = events.map((event) => /** @type {const} */ ([event, wss.emit.bind(wss, event)]));
+  for (const [event, listener] of listeners) server.on(event, listener);
+  const leave = given ? takeOthersUpgrades(wss, given) : takeUpgrades(wss, server);
+  return () => {
+    leave();
+    for (const [event, listener] of listeners) server.removeListener(event, listener);
+  };
+}
+
+/** @type {(wss: Server, server: EventEmitter) => () => void} */
 function takeUpgrades(wss, server) {
+  const emitConnection = wss.emit.bind(wss, 'connection');
+  return onUpgrades(wss, server, (request, socket, head, siblings) => {
+    if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
+  });
+}
+
+/**
+ * Of the server of option `http`: a proxy may send an upgrade on a connection that had another request. What is none of
+ * ours goes on as without this listener.
+ *
+ * @type {(wss: Server, server: EventEmitter) => () => void}
+ */
+function takeOthersUpgrades(wss, server) {
+  if (wss.options[kAll]) return () => {};
+  const emitConnection = wss.emit.bind(wss, 'connection');
+  return onUpgrades(wss, server, (request, socket, head, siblings) => {
+    const first = [...siblings].find((one) => isWebSocket(request) && one.shouldHandle(request));
+    if (first === wss) wss.handleUpgrade(request, socket, head, emitConnection);
+    else if (first === undefined && wss === [...siblings][0] && server.listenerCount('upgrade') === siblings.size) answer(server, request, socket);
+  });
+}
+
+/** @typedef {(request: IncomingMessage, socket: Duplex, head: Buffer, siblings: Set<Server>) => void} OnUpgrade */
+
+/** @type {(wss: Server, server: EventEmitter, onUpgrade: OnUpgrade) => () => void} */
+function onUpgrades(wss, server, onUpgrade) {
   if (isHttp2(server)) emitUpgrades(server);
   const siblings = attached.get(server) || new Set();
   attached.set(server, siblings.add(wss));
-  const emitConnection = wss.emit.bind(wss, 'connection');
-  const listeners = Object.entries({
-    listening: wss.emit.bind(wss, 'listening'),
-    error: wss.emit.bind(wss, 'error'),
-    upgrade(/** @type {IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) {
-      if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
-    },
-  });
-  for (const [event, listener] of listeners) server.on(event, listener);
+  const listener = (/** @type {IncomingMessage} */ request, /** @type {Duplex} */ socket, /** @type {Buffer} */ head) =>
+    onUpgrade(request, socket, head, siblings);
+  server.on('upgrade', listener);
   return () => {
     siblings.delete(wss);
-    for (const [event, listener] of listeners) server.removeListener(event, listener);
+    server.removeListener('upgrade', listener);
   };
+}
+
+/** As the reactor judges. @param {IncomingMessage} request */
+function isWebSocket({ headers, method }) {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * A server of Node without a listener of 'upgrade' ignores that header. The parser has left the connection by now, so
+ * this request is its last; a body would not be read.
+ *
+ * @type {(server: EventEmitter, request: IncomingMessage, socket: Duplex) => void}
+ */
+function answer(server, request, socket) {
+  const { headers } = request;
+  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0) {
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    return;
+  }
+  const response = new http.ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(/** @type {net.Socket} */ (socket));
+  response.on('finish', () => /** @type {net.Socket} */ (socket).destroySoon());
+  server.emit('request', request, response);
 }
 
 /**
@@ -55,19 +118,33 @@ function isShared() {
   return require('node:cluster').isWorker;
 }
 
-/** Listens as ws does. @type {(server: Server, callback?: () => void) => http.Server} */
+/**
+ * Listens for the server of option `http`.
+ *
+ * @type {(http: EventEmitter, tcp: object, tls: InstanceType<typeof import('../tls/node').NodeTls> | null) => net.Server}
+ */
+function giver(http, tcp, tls) {
+  const options = { ...tcp, allowHalfOpen: true };
+  const give = (/** @type {net.Socket} */ socket) => connect(http, socket);
+  return tls === null ? net.createServer(options, give) : tls.createServer(options, give, createServer);
+}
+
+/** Listens as ws does, or for the server of option `http`. @type {(server: Server, callback?: () => void) => net.Server} */
 function createListener(server, callback) {
   const { handshakeTimeout, healthCheck, place, tcp } = sharedListenOptions(server.options);
+  const { http: given } = server.options;
   const limits = {
     ...tcp,
     connectionsCheckingInterval: Math.min(handshakeTimeout, CHECK_INTERVAL),
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  return http.createServer(limits, answer).listen(place, callback);
+  const tls = /** @type {InstanceType<typeof import('../tls/node').NodeTls> | null} */ (server._tls);
+  const listener = given ? giver(given, tcp, tls) : tls === null ? http.createServer(limits, onRequest) : tls.createServer(limits, onRequest, https.createServer);
+  return listener.listen(place, callback);
 
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
-  function answer({ method, url }, response) {
+  function onRequest({ method, url }, response) {
     const asksHealth = (method === 'GET' || method === 'HEAD') && url?.split('?')[0] === healthCheck;
     const status = asksHealth ? (server._drain?.refuses || !server._isRunning() ? 503 : 200) : 426;
     const body = String(http.STATUS_CODES[status]);
@@ -76,4 +153,4 @@ function createListener(server, callback) {
   }
 }
 
-module.exports = { createListener, isShared, takeUpgrades };
+module.exports = { createListener, isShared, takeOthersUpgrades, takeOver };

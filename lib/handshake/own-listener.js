@@ -32,8 +32,9 @@ function listen(server, place, address) {
   try {
     native = start(reactorOptions(server.options));
     if (state.failure !== null) throw state.failure;
+    const tls = /** @type {InstanceType<typeof import('../tls/listener').ReactorTls> | null} */ (server._tls);
     const options = listenOptions(server.options, place, address, server._ask);
-    const { descriptor, id, isBorrowed, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined);
+    const { descriptor, id, isBorrowed, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, tls?.native);
     server._listenerId = id;
     server._reactors = state.reactors;
     server._address = addressOf(bound);

@@ -19,8 +19,9 @@ const { release } = require('../reactor/lifetime');
 const { state } = require('../reactor/link');
 const table = require('../reactor/table');
 const { withhold } = require('../reactor/withhold');
+const { takeSecured } = require('./secured');
 const { UpgradeRequest, extensionsText, headOf, protocolText, readPeer, requestText } = require('./request');
-const { Socket } = require('../compat/socket');
+const { socketOf } = require('../compat/tls-socket');
 const {
   AUX_SHIFT,
   IN_CLOSED,
@@ -28,6 +29,7 @@ const {
   IN_SENT,
   KIND_MASK,
   OUT_ACCEPT,
+  OUT_GIVE,
   OUT_HEAD,
   OUT_PAUSE,
   OUT_RESPOND,
@@ -65,8 +67,10 @@ class Upgrade {
     this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };
     this._local = this._remote = /** @type {number | string} */ (0);
     this._localPort = this._remotePort = 0;
+    this._tlsText = '';
     readPeer(this, slot, bytes, start);
-    this.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(this)));
+    this.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (takeSecured(this) ?? socketOf(this)));
+    this.socket._owner = this;
     this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
@@ -79,6 +83,10 @@ class Upgrade {
     table.place(slot, this);
     // The reactor's answer has not left, unless `earlyHandshake` is on.
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
+  }
+
+  get _owner() {
+    return this.server;
   }
 
   get _socket() {
@@ -116,6 +124,12 @@ class Upgrade {
     this.server._closed(this);
     abandonSends(this);
     this.socket._onClosed();
+  }
+
+  /** The connection is the HTTP server's. */
+  _onGiven() {
+    table.forget(this._slot);
+    this._onFailed();
   }
 
   _destroy() {
@@ -160,6 +174,13 @@ class Upgrade {
     this.socket._ended = true;
   }
 
+  /** To the HTTP server of the program, which answers. */
+  give() {
+    this.answered = true;
+    this.socket._ended = true;
+    outbox.pushEmpty(this._slot, this._generation, OUT_GIVE);
+  }
+
   /** @type {(tag: number, text: string) => void} */
   push(tag, text) {
     this.answered = true;
@@ -172,6 +193,13 @@ class Upgrade {
 class ReactorHandshake extends Handshake {
   get upgrade() {
     return this.socket[kUpgrade];
+  }
+
+  handle() {
+    const { server, upgrade } = this;
+    // What is none of ours is not judged either.
+    if (server.options.http && server === upgrade.server && upgrade.late === null && !this.isOurs()) upgrade.give();
+    else super.handle();
   }
 
   isAnswered() {

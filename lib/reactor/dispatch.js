@@ -7,20 +7,25 @@ const { setImmediate } = require('node:timers');
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
 const { BORROWED, NOT_PLAIN } = require('../base/bits');
-const { batch, borrow, keep, nextBatch, payload, restore, showChunk, takeLarge } = require('./batch');
+const { batch, borrow, keep, nextBatch, payload, peek, restore, showChunk, takeLarge } = require('./batch');
 const { delivered, isAwaited, pump, streamsWait } = require('./crossing');
 const {
   DRAINED_TURN,
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
+  IN_DATA,
   IN_END,
   IN_FAILURE,
   IN_FENCE,
   IN_FLAG_OWNED,
+  IN_GIVEN,
   IN_LISTENER_CLOSED,
   IN_OPEN,
+  IN_HELLO,
   IN_REFUSED,
+  IN_SECURE,
+  IN_TLS_ERROR,
   IN_REQUEST,
   IN_TEXT,
   KIND_MASK,
@@ -34,6 +39,7 @@ const flows = require('./flows');
 const { state } = require('./link');
 const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
+const { discard } = require('./sockets');
 const table = require('./table');
 const { beginTurn, callDue, checkpoint, endTurn, waitsForEnds } = require('./turns');
 
@@ -262,7 +268,7 @@ function deliver(deadline) {
 
 /** @param {number} kind */
 function isOpening(kind) {
-  return kind === IN_OPEN || kind === IN_REQUEST;
+  return kind === IN_OPEN || kind === IN_REQUEST || kind === IN_GIVEN;
 }
 
 /**
@@ -273,9 +279,10 @@ function isOpening(kind) {
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
-  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST;
+  const isOfPayload = kind <= IN_CLOSE || kind === IN_DATA || kind === IN_REQUEST || kind === IN_GIVEN;
   const isHere = length === 0 || (tag & IN_FLAG_OWNED) !== 0;
   if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
+  else if (kind === IN_GIVEN) discard(slot, tag);
   else connectionOf(slot)?.terminate();
 }
 
@@ -287,7 +294,9 @@ function deliverOther(slot, tag, offset, length) {
     const isOwned = (tag & IN_FLAG_OWNED) !== 0;
     const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
     const start = isOwned ? 0 : batch.base + offset;
-    table.serverOf(bytes.readUInt32LE(start + OPENED_LISTENER))?._onOpened(slot, tag, bytes, start);
+    const server = table.serverOf(bytes.readUInt32LE(start + OPENED_LISTENER));
+    if (server !== undefined) server._onOpened(slot, tag, bytes, start);
+    else if (kind === IN_GIVEN) discard(slot, tag);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = table.serverOf(slot);
     // Each reactor reports this, when nothing opens there any more.
@@ -296,6 +305,9 @@ function deliverOther(slot, tag, offset, length) {
     server._onReleased();
   } else if (kind === IN_REFUSED) {
     table.serverOf(slot)?._listener._onRefused(length);
+  } else if (kind === IN_HELLO || kind === IN_SECURE || kind === IN_TLS_ERROR) {
+    const bytes = peek(tag, offset, length);
+    table.serverOf(bytes.readUInt32LE(OPENED_LISTENER))?._onTls(kind, slot, bytes);
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString(), slot === PIPE_SLOTS);
   } else if (kind === IN_FENCE) {

@@ -48,6 +48,7 @@ const OF_REACTORS = [
   ['gauge', 'reactors', 'Reactors of the thread', ({ count }) => one(count)],
   ['counter', 'accepted', 'Sockets that were accepted', ({ accepted }) => one(accepted)],
   ['counter', 'requests_refused', 'Requests that the reactors have refused', ({ badRequests: bad, plainRequests: plain, refused, timeouts }) => each('reason', { bad, plain, refused, timeouts })],
+  ['counter', 'given', 'Connections that HTTP servers of the program got', ({ given }) => one(given)],
   ['counter', 'refusals_cut', 'Refused connections that were given no time to read why', ({ cutRefusals }) => one(cutRefusals)],
   ['counter', 'bytes', 'Bytes of sockets of all servers of the thread', ({ bytesReceived: received, bytesSent: sent }) => each('direction', { received, sent })],
   ['counter', 'messages', 'Messages of all servers of the thread', messages],

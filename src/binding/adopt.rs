@@ -5,7 +5,10 @@
 use std::io;
 use std::net::TcpStream;
 
-use crate::reactor::BoundListener;
+#[cfg(unix)]
+use std::os::fd::IntoRawFd as _;
+
+use crate::reactor::{BoundListener, Descriptor};
 
 /// A copy of the descriptor, closed on exec. Node closes `fd` itself.
 ///
@@ -34,6 +37,17 @@ fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
     // open while it is borrowed; -1 is ruled out above.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned()
+}
+
+/// The caller closes it.
+#[cfg(unix)]
+pub(super) fn number(socket: Descriptor) -> i32 {
+    socket.into_raw_fd()
+}
+
+#[cfg(not(unix))]
+pub(super) fn number(socket: Descriptor) -> i32 {
+    match socket {}
 }
 
 /// libuv binds a socket to its completion port for good, so it cannot be duplicated.

@@ -15,7 +15,8 @@ use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
-use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions};
+use crate::reactor::tls::TlsServer;
+use crate::reactor::{BoundListener, Http, ListenAddress, ListenerConfig, TcpOptions};
 
 /// Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
@@ -41,6 +42,8 @@ pub struct ListenOptions {
     pub path: Option<String>,
     /// A GET there is answered with 200; null: none.
     pub health_check: Option<String>,
+    /// null: requests without an upgrade are answered with 426.
+    pub http: Option<HttpOptions>,
     pub early_handshake: bool,
     pub handshake_timeout: f64,
     pub max_header_bytes: u32,
@@ -52,6 +55,15 @@ pub struct ListenOptions {
     /// null: off.
     pub per_message_deflate: Option<DeflateOptions>,
     pub connection: ConnectionOptions,
+}
+
+/// Connections for an HTTP server of the program.
+#[napi(object)]
+pub struct HttpOptions {
+    /// Also those that begin with an upgrade.
+    pub all: bool,
+    /// Plain ones come as descriptors; else the reactor relays them.
+    pub sockets: bool,
 }
 
 /// Times are in milliseconds, 0 = never.
@@ -133,14 +145,17 @@ pub(super) fn config(
     options: &ListenOptions,
     admission: Option<Arc<Admission>>,
     rates: Option<Arc<Rates>>,
+    tls: Option<Arc<TlsServer>>,
 ) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
         health_check: options.health_check.as_ref().map(|path| path.bytes().collect()),
+        http: options.http.as_ref().map(|http| Http { all: http.all, sockets: http.sockets }),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
         admission,
         rates,
+        tls,
         proxies: options.proxies.iter().filter_map(|network| Network::parse(network)).collect(),
         tcp: tcp_options(options).after_accept(options.fd.is_some()),
         head: HeadLimits { bytes: options.max_header_bytes as usize, fields: options.max_headers as usize },
@@ -168,7 +183,7 @@ pub(super) fn connection_config(options: &ConnectionOptions) -> ListenerConfig {
 }
 
 /// Request targets are bytes, which JavaScript sees as latin1.
-fn latin1(c: char) -> u8 {
+pub(super) fn latin1(c: char) -> u8 {
     u8::try_from(u32::from(c)).unwrap_or(0)
 }
 

@@ -22,6 +22,7 @@ mod receiver;
 mod start;
 mod tables;
 mod threads;
+mod tls;
 mod uv;
 mod wake;
 
@@ -35,3 +36,4 @@ pub use reactor::JsReactor;
 pub use receiver::{Frame, FrameReader, ReaderOptions};
 pub use start::ReactorOptions;
 pub use tables::{deflate_budget_is_full, lists, set_deflate_budget, version};
+pub use tls::{JsSecureContext, JsTlsServer, Pair, SecureContextOptions, TlsServerOptions};

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
-use napi::bindgen_prelude::{Array, Function, Uint8ArraySlice, Uint32ArraySlice};
+use napi::bindgen_prelude::{Array, Buffer, Function, Uint8Array, Uint8ArraySlice, Uint32ArraySlice};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
@@ -13,7 +15,9 @@ use crate::bridge::layout::DRAINED_WORDS;
 use crate::bridge::rates::Rates;
 use crate::engine::Large;
 use crate::engine::{MessageKind, Prepared, Role};
-use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, Pipe, Transport};
+use crate::reactor::{
+    Adoption, Choice, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Transport,
+};
 
 use super::adopt;
 use super::crossing::{Calls, Crossing};
@@ -27,6 +31,7 @@ use super::metrics::{ReactorMetrics, metrics};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::start::{self, ReactorOptions};
 use super::threads::Threads;
+use super::tls::{self, JsSecureContext, JsTlsServer};
 
 /// Each copy of lib makes one.
 #[napi(js_name = "Reactor")]
@@ -49,6 +54,11 @@ pub struct Place {
     /// Whether its answer waits for `OUT_WITHHOLD`.
     pub held: bool,
 }
+
+/// More than any hash can give (RFC 5869).
+const MOST_KEYING_MATERIAL: u32 = 255 * 48;
+/// Longer than any turn.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The listener of adopted sockets, which have none.
 const NO_LISTENER: u32 = u32::MAX;
@@ -171,7 +181,8 @@ impl JsReactor {
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
-    /// clients may connect; `limits`: how fast they may send; null: no limit.
+    /// clients may connect; `limits`: how fast they may send; null: no limit. `tls`: null: connections
+    /// are not encrypted.
     #[napi(catch_unwind)]
     pub fn listen(
         &mut self,
@@ -179,6 +190,7 @@ impl JsReactor {
         options: ListenOptions,
         admission: Option<&JsAdmission>,
         limits: Option<&JsRates>,
+        tls: Option<&JsTlsServer>,
     ) -> Result<Listening> {
         let listener = listen::bind(&env, &options)?;
         let id = self.next_listener;
@@ -186,7 +198,8 @@ impl JsReactor {
         self.next_listener += 1;
         self.set_ask(id, options.ask);
         let admission = admission.map(|admission| admission.shared.clone());
-        let config = listen::config(&options, admission, shared(limits));
+        let tls = tls.map(|tls| tls.shared.clone());
+        let config = listen::config(&options, admission, shared(limits), tls);
         let owner = self.owner(id);
         for other in self.drives.sockets().filter(|&other| other != owner) {
             self.drives.submit(other, Command::Join { id, config: config.clone() })?;
@@ -232,7 +245,15 @@ impl JsReactor {
         self.begin(stream.into(), place, &options, config, [response, prefix])
     }
 
-    /// Sets the options of a connection whose REQUEST record has arrived, in case it is accepted.
+    /// The descriptor that an IN_GIVEN record has brought, which the caller must close; -1: none.
+    #[napi(catch_unwind)]
+    pub fn take_socket(&self, slot: u32) -> Result<i32> {
+        let socket = self.link(slot)?.take_socket(slot);
+        Ok(socket.map_or(-1, adopt::number))
+    }
+
+    /// Sets the options of a connection whose REQUEST record has arrived, in case it is accepted; of a
+    /// relayed one, that its upgrade is accepted next.
     #[napi(catch_unwind)]
     pub fn serve(
         &mut self,
@@ -245,6 +266,55 @@ impl JsReactor {
         let deflate = options.deflate.as_ref().map(NegotiatedDeflate::params);
         let config = self.served_config(&options, limits, Role::Server);
         self.drives.submit(self.drives.of_slot(slot), Command::Serve { id, config, deflate })
+    }
+
+    /// Answers an `IN_HELLO` record. `context`: null: that of the host, or the server's; `alpn`: null: by
+    /// the server's list. `refuse`: the number of the alert that ends the handshake; 0: none.
+    #[napi(catch_unwind)]
+    pub fn secure(
+        &self,
+        slot: u32,
+        generation: u32,
+        context: Option<&JsSecureContext>,
+        alpn: Option<String>,
+        refuse: u8,
+    ) -> Result<()> {
+        let id = ConnectionId { slot, generation };
+        let choice = match refuse {
+            0 => Choice::Go {
+                context: context.map(|context| context.shared.clone()),
+                alpn: alpn.as_deref().map(tls::protocol),
+            },
+            alert => Choice::Refuse(alert),
+        };
+        self.drives.submit(self.drives.of_slot(slot), Command::Choose { id, choice })
+    }
+
+    /// Key material of a connection (RFC 8446, section 7.5); null if it has ended, or has none of this
+    /// length. The one call that waits for a reactor: for a turn of it.
+    #[napi(catch_unwind)]
+    pub fn export_keying_material(
+        &self,
+        slot: u32,
+        generation: u32,
+        length: u32,
+        label: String,
+        context: Option<Uint8Array>,
+    ) -> Result<Option<Buffer>> {
+        if length > MOST_KEYING_MATERIAL {
+            return Ok(None);
+        }
+        let (reply, answer) = sync_channel(1);
+        let export = Export {
+            len: length as usize,
+            label: label.into_bytes(),
+            context: context.map(|context| context.to_vec()),
+            reply,
+        };
+        let id = ConnectionId { slot, generation };
+        self.drives.submit(self.drives.of_slot(slot), Command::Export { id, export })?;
+        // A reactor that has died answers by dropping its end.
+        Ok(answer.recv_timeout(PATIENCE).ok().flatten().map(Buffer::from))
     }
 
     /// Sets which handshakes of a listener need JavaScript: the bits `ASK_`.

@@ -45,6 +45,8 @@ tally! {
     /// Requests that are not HTTP, or too long.
     bad_requests,
     plain_requests,
+    /// Connections that the program's HTTP server got.
+    given,
     /// Upgrade requests that a native check refused.
     refused,
     /// Of requests.
@@ -66,6 +68,26 @@ tally! {
     over_budget,
     /// Refused connections that got no time to read why.
     cut_refusals,
+    /// Handshakes of TLS that succeeded, and those of them that went on with an earlier session.
+    tls_handshakes,
+    tls_reused,
+    /// Handshakes that failed: no version, suite, group, signature or protocol in common.
+    tls_unshared,
+    /// The client's certificate is not good, or was not sent.
+    tls_bad_certificates,
+    /// The client sent an alert.
+    tls_alerts,
+    /// It speaks HTTP without TLS.
+    tls_plain_http,
+    tls_timeouts,
+    /// It has left.
+    tls_gone,
+    /// The program refused it.
+    tls_refused,
+    /// What it sent is no TLS, or breaks its rules.
+    tls_malformed,
+    /// Of all these, those that the program has asked about and was not told of: there were too many.
+    tls_unreported,
     unfinished_bytes,
     history_bytes,
     history_budget,

@@ -13,6 +13,7 @@ use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::proxy::Network;
 
 use super::open::bind::INHERITS;
+use super::tls::TlsServer;
 use super::wait::spin::{Spin, processors};
 use crate::reactor::TcpOptions;
 
@@ -25,6 +26,8 @@ pub struct ListenerConfig {
     /// The path of health checks: a GET is answered with 200 there, with 426 elsewhere. Default:
     /// `None`.
     pub health_check: Option<Box<[u8]>>,
+    /// `None`, the default: requests without an upgrade are answered with 426.
+    pub http: Option<Http>,
     /// `None`, the default: every client may connect.
     pub admission: Option<Arc<Admission>>,
     /// `None`, the default: no limit.
@@ -32,6 +35,8 @@ pub struct ListenerConfig {
     /// Peers, such as proxies, that must begin with the address of the client they forward.
     /// Default: none.
     pub proxies: Box<[Network]>,
+    /// `None`, the default: connections are not encrypted.
+    pub tls: Option<Arc<TlsServer>>,
     /// Options of accepted sockets; `None`: they inherit the listener's. Default: `None` where they
     /// do.
     pub tcp: Option<TcpOptions>,
@@ -46,7 +51,7 @@ pub struct ListenerConfig {
     /// Whether a handshake that needs no decision is answered before the consumer knows of it.
     /// Default: false.
     pub early_handshake: bool,
-    /// From accept to a complete upgrade request. Default: 10 s.
+    /// From accept to a complete upgrade request, the handshake of TLS included. Default: 10 s.
     pub handshake_timeout: Duration,
     /// From our close frame (or the peer's FIN) to a closed socket. Default: 30 s.
     pub close_timeout: Duration,
@@ -66,9 +71,11 @@ impl Default for ListenerConfig {
             engine: engine::Config::default(),
             path: None,
             health_check: None,
+            http: None,
             admission: None,
             rates: None,
             proxies: Box::default(),
+            tls: None,
             tcp: if INHERITS { None } else { Some(TcpOptions::default()) },
             head: HeadLimits::default(),
             deflate: None,
@@ -82,6 +89,17 @@ impl Default for ListenerConfig {
             high_water_mark: HIGH_WATER_MARK,
         }
     }
+}
+
+/// Connections that are the consumer's, with all bytes that were read: those whose first request is
+/// no upgrade for the listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Http {
+    /// All connections, with their first bytes.
+    pub all: bool,
+    /// The consumer takes sockets. Otherwise, and where the bytes of a socket are not those of the
+    /// peer, the reactor relays.
+    pub sockets: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -245,6 +263,12 @@ pub(super) const LAST_WRITE: usize = 4 << 20;
 pub(super) const FREE_BUDGET: usize = 64 << 20;
 /// Most connections that one listener accepts in one turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
+/// Time for handshakes of transports in a turn. A signature takes from 30 us (ECDSA) to 1 ms (RSA).
+pub(super) const HANDSHAKE_BUDGET: Duration = Duration::from_millis(2);
+/// A handshake whose time is over while it waits for its turn gets this much more.
+pub(super) const HANDSHAKE_GRACE: Duration = Duration::from_millis(100);
+/// Most failed handshakes reported in a turn: a peer can cause any number.
+pub(super) const FAILURES_REPORTED: u32 = 32;
 /// Most deadlines acted on in one turn. Each may mean a ping or a closed socket, about 5 us.
 pub(super) const TIMER_BUDGET: usize = 1024;
 /// How long a refused connection may take to read the refusal and close.

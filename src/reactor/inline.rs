@@ -14,7 +14,7 @@ use crate::engine::Large;
 use crate::engine::Prepared;
 
 use super::command::records::Rest;
-use super::read::half::PeerSide;
+use super::read::half::{Pace, PeerSide};
 use crate::reactor::{Command, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
 /// When a reactor wants its next turn, if no socket brings one sooner.
@@ -223,7 +223,7 @@ impl Reactor<Forward> {
         let Some(connection) = self.connections.get(id) else { return };
         let len = chunk.bytes().len();
         connection.pinged = false;
-        connection.read.greedy = false;
+        connection.read.pace = Pace::Modest;
         self.consumer.begin_chunk(chunk);
         self.count(id.slot, len);
         self.on_bytes(id.slot, 0, len, false);

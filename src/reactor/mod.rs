@@ -6,7 +6,7 @@
 //! ```text
 //! serve_commands -> wait -> serve_commands
 //! -> on_modest -> on_events: accept, read -> on_greedy
-//! -> on_timers -> write_unwritten -> on_turn_end
+//! -> on_timers -> write_unwritten -> on_turn_end -> on_handshakes
 //! ```
 
 #![deny(unsafe_code)]
@@ -30,6 +30,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod timers;
+pub mod tls;
 mod topics;
 mod transport;
 mod wait;
@@ -49,7 +50,7 @@ use crate::engine::Prepared;
 
 pub use crate::bridge::layout::Cause;
 pub use command::handle::{Adoption, Command, Handle};
-pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
+pub use config::{DeflateConfig, Http, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
 pub use connection::ConnectionId;
 pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
@@ -58,9 +59,11 @@ pub use consume::local::{Handler, Local, Message};
 pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
+pub use open::secure::{Choice, Export};
 pub use open::{Opening, Verdict};
-pub use transport::Transport;
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
+pub use transport::tls::Hello;
+pub use transport::{Descriptor, Transport};
 
 use command::handle::Mailbox;
 use command::messages::Messages;
@@ -232,6 +235,10 @@ impl<C: Consumer> Reactor<C> {
         self.on_greedy();
         self.on_timers();
         self.end_turn(Some(self.timers.now()));
+        // What the turn has read does not wait for them; what they report is not left until the next turn.
+        if self.on_handshakes() {
+            self.end_turn(None);
+        }
         Ok(())
     }
 
@@ -244,6 +251,7 @@ impl<C: Consumer> Reactor<C> {
         self.end_slow();
         self.end_lingering();
         self.end_leaving();
+        self.end_failures();
         self.end_topics();
         if self.fence == Fence::Polled {
             self.fence = Fence::None;
@@ -293,6 +301,8 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_writable(&mut self, slot: u32) {
         if let Some((mut session, _)) = self.session(slot) {
+            // An error is that of the next read.
+            let _again = session.connection.transport.flush();
             session.go_on(Takes::AfterEdge);
         }
     }
@@ -342,16 +352,7 @@ impl<C: Consumer> Reactor<C> {
     fn destroy(&mut self, slot: u32, cause: Cause) {
         let Some(id) = self.connections.id(slot) else { return };
         self.report_dropped(id);
-        let Some((id, mut connection)) = self.connections.remove(slot) else { return };
-        self.seat.left();
-        self.ends.set_ticket(slot, None);
-        self.metrics.forget(slot);
-        self.idling.freed(connection.heap_bytes());
-        self.reader.forget(slot, &mut connection);
-        self.topics.on_gone(id);
-        if let Ok(registry) = self.registry() {
-            connection.transport.deregister(registry);
-        }
+        let Some((id, mut connection)) = self.part_with(slot) else { return };
         if connection.life.is_reported() {
             // A panic must not go beyond the connection, which has ended already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -369,6 +370,21 @@ impl<C: Consumer> Reactor<C> {
             self.hold_end(id.slot, connection.transport, is_known);
         }
         self.writer.forget(id, connection.write);
+    }
+
+    /// Takes a connection out of everything but the writer.
+    fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
+        let (id, mut connection) = self.connections.remove(slot)?;
+        self.seat.left();
+        self.ends.set_ticket(slot, None);
+        self.metrics.forget(slot);
+        self.idling.freed(connection.heap_bytes());
+        self.reader.forget(slot, &mut connection);
+        self.topics.on_gone(id);
+        if let Ok(registry) = self.registry() {
+            connection.transport.deregister(registry);
+        }
+        Some((id, connection))
     }
 
     /// Tries once to write the queued bytes, then closes every socket. It compresses no more than

@@ -8,7 +8,7 @@ use crate::engine::{CloseCode, FrameKind};
 
 use crate::reactor::config::LAST_WRITE;
 use crate::reactor::connection::life::Life;
-use crate::reactor::read::half::PeerSide;
+use crate::reactor::read::half::{Pace, PeerSide};
 use crate::reactor::write::masking::Masking;
 use crate::reactor::{ConnectionId, Opening, Session};
 
@@ -31,11 +31,21 @@ impl Session<'_> {
         self.connection.transport.remote_address()
     }
 
+    /// The client's, which a proxy may have named.
+    fn peer_address(&self) -> Option<SocketAddr> {
+        let named = match &self.connection.life {
+            Life::Opening(head) => head.peer,
+            Life::Asked(question) => question.peer,
+            _ => None,
+        };
+        named.or_else(|| self.remote_address())
+    }
+
     pub(super) fn opening(&self) -> Opening<'static> {
         Opening {
             listener: self.connection.listener,
             local: self.local_address(),
-            remote: self.remote_address(),
+            remote: self.peer_address(),
             request: None,
             protocol: None,
             extensions: None,
@@ -72,14 +82,16 @@ impl Session<'_> {
     }
 
     /// Ends our side of the socket once everything is written. The connection closes when the
-    /// peer's side has ended too, or after `close_timeout`. Before the handshake is done, later
-    /// bytes of the peer are no request any more.
+    /// peer's side has ended too, or after `close_timeout`; a relayed one only then. Before the
+    /// handshake is done, later bytes of the peer are no request any more.
     pub fn end(&mut self) {
         if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
             return self.respond(&[]);
         }
         self.connection.write.state.end_when_written();
-        self.arm_close();
+        if !self.connection.life.is_relayed() {
+            self.arm_close();
+        }
         self.touch();
     }
 
@@ -114,6 +126,12 @@ impl Session<'_> {
         self.touch();
     }
 
+    /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION); empty
+    /// without TLS.
+    pub(super) fn describe_tls(&mut self) -> Vec<u8> {
+        self.connection.transport.as_tls().map_or_else(Vec::new, |tls| tls.describe())
+    }
+
     /// TCP_NODELAY: small writes leave at once. Default: true. A socket that refuses it stays as it
     /// is.
     pub fn set_no_delay(&mut self, on: bool) {
@@ -138,9 +156,15 @@ impl Session<'_> {
         self.arm(after);
     }
 
-    /// Refuses the handshake; the connection then waits for the peer's end.
+    /// Refuses the handshake; the connection then waits for the peer's end. Before the handshake of
+    /// TLS is done, an alert is all that the peer is told.
     pub(super) fn respond(&mut self, response: &[u8]) {
-        self.write(response);
+        if self.connection.transport.is_open() {
+            self.write(response);
+        } else {
+            self.connection.read.pace = Pace::Modest;
+            self.touch();
+        }
         self.connection.life = Life::Draining { reported: self.connection.life.is_reported(), cause: None };
         self.connection.write.state.end_when_written();
         self.ends.linger(self.id);

@@ -107,7 +107,7 @@ export interface TrafficOptions {
   /**
    * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the
    * connections with the most waiting bytes fail with `WS_ERR_SEND_BUDGET` and end with 1006. Reactor
-   * threads divide it; connections of the JavaScript thread, such as over TLS, have the same amount
+   * threads divide it; connections of the JavaScript thread, such as over https, have the same amount
    * once more. The value of a thread's first server counts. Not in ws. Default: 0
    */
   sendBudget?: number;
@@ -182,6 +182,8 @@ export interface ReactorMetrics {
   badRequests: number;
   /** Requests that ask for no upgrade: 426. */
   plainRequests: number;
+  /** Connections that HTTP servers of the program got: option `http`, and `listen()`. */
+  given: number;
   /** Upgrade requests that the reactors have refused: 400 and 405. */
   refused: number;
   /** Requests that were not complete within `handshakeTimeout`: 408. */

@@ -1,13 +1,15 @@
 // Made from types/server.d.ts by scripts/types.mjs.
 import { EventEmitter } from 'node:events';
 import { IncomingMessage, Server as HttpServer } from 'node:http';
-import { Http2SecureServer, Http2Server, Http2Stream, IncomingHttpHeaders } from 'node:http2';
+import { Http2SecureServer, Http2Server } from 'node:http2';
 import { Server as HttpsServer } from 'node:https';
 import { ListenOptions } from 'node:net';
 import { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 
 import * as deflate from './deflate.mjs';
 import * as running from './running.mjs';
+import { SecureContext, SecureContextOptions, TlsOptions } from './tls.mjs';
 import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions } from './topics.mjs';
 import { VerifyClientCallbackAsync } from './verify.mjs';
 import { WebSocket } from './websocket.mjs';
@@ -53,12 +55,24 @@ export interface ServerOptions<
    */
   keepAliveInitialDelay?: number | undefined;
   /**
-   * An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may
-   * share one, each with its `path`. Or one of `node:http2`, which is made to `emitUpgrades()`:
-   * then WebSockets come over HTTP/2 (RFC 8441), and with its option `allowHTTP1` over HTTP/1.1 as
-   * well. HTTP/2 is not in ws.
+   * With `port`, an HTTP server that does not listen: it gets each connection whose first request
+   * is no upgrade for this server, with all bytes that were read, and answers it. It also gets
+   * what is no HTTP/1, and heads longer than `maxHeaderBytes`. From then on its own limits and
+   * timeouts count. An upgrade for this server that comes later on such a connection is taken.
+   * Not in ws. Default: such requests are answered with 426
    */
-  server?: HttpServer<Request> | HttpsServer<Request> | Http2Server | Http2SecureServer | undefined;
+  http?: HttpServer<Request> | Http2Server | Http2SecureServer | null | undefined;
+  /**
+   * An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may
+   * share one, each with its `path`.
+   */
+  server?: HttpServer<Request> | HttpsServer<Request> | undefined;
+  /**
+   * With `port`: TLS in the reactors, with the options of `https.createServer()`. What they cannot do throws, as do a
+   * key that does not match its certificate, and an expired certificate. `options.tls` of the server lacks all that is
+   * secret. Not in ws. Default: no TLS
+   */
+  tls?: TlsOptions | SecureContext | null | undefined;
   /** Take only connections that are given to `handleUpgrade`. */
   noServer?: boolean | undefined;
   /**
@@ -90,7 +104,7 @@ export interface ServerOptions<
    * is valid until the listener returns, or until its first `await`. Its memory is then used for
    * the next messages, and views of it that the program has kept have length 0. Copy what you keep:
    * `Buffer.from(data)`. The same holds for pings and pongs. An ArrayBuffer or a Blob of
-   * `binaryType` is always yours, and so is a message over TLS or another Duplex. Not in ws.
+   * `binaryType` is always yours, and so is a message over https or another Duplex. Not in ws.
    * Default: 'owned'
    */
   messages?: 'owned' | 'borrowed' | undefined;
@@ -141,7 +155,7 @@ export interface ServerOptions<
   /**
    * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
    * - 1; 0 is no limit. Above it, connections are closed with 1013, first those whose messages
-   * stall or trickle. With reactor threads, connections of the JavaScript thread, such as over TLS,
+   * stall or trickle. With reactor threads, connections of the JavaScript thread, such as over https,
    * have the same amount once more. The value of a thread's first server counts. Not in ws. Default:
    * 256 MiB
    */
@@ -178,6 +192,56 @@ export interface ServerOptions<
   /** The class of the connections; it must extend `WebSocket`. */
   WebSocket?: Class | undefined;
 }
+
+/** The options of `listen()`, as of a `WebSocketServer` with `port`. */
+export type PortOptions = Pick<
+  ServerOptions,
+  | 'backlog'
+  | 'handshakeTimeout'
+  | 'host'
+  | 'ipv6Only'
+  | 'keepAlive'
+  | 'keepAliveInitialDelay'
+  | 'noDelay'
+  | 'port'
+  | 'proxyProtocol'
+  | 'reactors'
+  | 'reusePort'
+  | 'sendBudget'
+  | 'spin'
+  | 'unfinishedBudget'
+>;
+
+/** A port whose connections go to an HTTP server: the result of `listen()`. */
+export interface Listener extends EventEmitter {
+  /** As of `WebSocketServer`. */
+  address(): AddressInfo | string | null;
+  /** As of `WebSocketServer`. */
+  descriptor(): number | null;
+  /** Accepts no new connections. The others are the HTTP server's. */
+  close(callback?: (error?: Error) => void): void;
+  /** Closes it, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+  /** As of `WebSocketServer`. */
+  metrics(): running.Metrics;
+}
+
+/**
+ * Listens on a port whose connections all go to an HTTP server, each with its first bytes. Upgrades
+ * are its listeners', and one that ends in `handleUpgrade()` of a `WebSocketServer` is served by a
+ * reactor. For programs in which a framework takes the upgrades, such as socket.io with
+ * `wsEngine: WebSocketServer`. Not in ws.
+ *
+ * @param server It does not listen by itself; its connections are closed by the program
+ * @param callback A listener for `'listening'`. If listening fails, `'error'` is emitted
+ * @throws {TypeError} For a server that listens, an `https.Server`, or none of Node's, and for an
+ *   option that is none of these
+ */
+export function listen(
+  server: HttpServer<any, any> | Http2Server | Http2SecureServer,
+  options: PortOptions,
+  callback?: () => void,
+): Listener;
 
 /** The address of a server that listens. */
 export interface AddressInfo {
@@ -244,6 +308,36 @@ export class WebSocketServer<
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
   /**
+   * Reads keys and certificates once, for `SNICallback`, `addContext()` and `setSecureContext()` of any server. Not in ws.
+   *
+   * @throws {TypeError | RangeError | Error} As option `tls`
+   */
+  static createSecureContext(options: SecureContextOptions): SecureContext;
+
+  /**
+   * Replaces the keys, certificates and parameters of option `tls`, for connections that come from now on; a `ticketKeys`
+   * among the options as well. Open connections stay. Resolved when it is done. Not in ws.
+   *
+   * @throws {TypeError | RangeError | Error} As a rejection, as option `tls`; nothing has changed then
+   */
+  setSecureContext(options: TlsOptions | SecureContext): Promise<void>;
+  /**
+   * The context for clients that ask for this host; in `*.example.com` the star is one label. The last one that fits
+   * counts. Not in ws.
+   *
+   * @throws {TypeError | RangeError | Error} As option `tls`; nothing has changed then
+   */
+  addContext(host: string, options: SecureContextOptions | SecureContext): void;
+  /** The 48 bytes by which sessions are resumed, for another server. Not in ws. */
+  getTicketKeys(): Buffer;
+  /**
+   * Other servers with the same 48 bytes resume this one's sessions, and it theirs. Not in ws.
+   *
+   * @throws {TypeError | RangeError} For anything but 48 bytes
+   */
+  setTicketKeys(keys: NodeJS.ArrayBufferView): void;
+
+  /**
    * Counts of the server and the reactors until now; `reactor-ws/prometheus` turns them into
    * text. Not in ws.
    */
@@ -269,23 +363,6 @@ export class WebSocketServer<
     request: InstanceType<Request>,
     socket: Duplex,
     head: Buffer,
-    callback: (ws: InstanceType<Class>, request: InstanceType<Request>) => void,
-  ): void;
-
-  /**
-   * Answers an extended CONNECT (RFC 8441) that an HTTP/2 server of Node has read, at once or later:
-   * `handleUpgrade` with the request and the socket that `emitUpgrades` would emit. The settings of
-   * the HTTP/2 server need `enableConnectProtocol: true`. Not in ws.
-   *
-   * @param stream Of the HTTP/2 server's event 'stream'
-   * @param headers Of the same event. What is no CONNECT with `:protocol: websocket` is refused
-   * @param callback Called synchronously unless `verifyClient` decides later; the WebSocket is open
-   * @throws {TypeError} For anything but a stream and its headers
-   * @throws {Error} When the stream is a WebSocket's already
-   */
-  handleConnect(
-    stream: Http2Stream,
-    headers: IncomingHttpHeaders,
     callback: (ws: InstanceType<Class>, request: InstanceType<Request>) => void,
   ): void;
 
@@ -357,6 +434,16 @@ export class WebSocketServer<
    */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
+   * With `tls`, a handshake failed; its connection is closed. `code` of the error is one of Node where that has the
+   * case. Under a flood not every failure is reported: `metrics()` has their number. Not in ws.
+   */
+  on(event: 'tlsClientError', listener: (this: this, error: Error & { code?: string }, socket: TLSSocket) => void): this;
+  /**
+   * With `tls`, a handshake is done, and its request may follow: `socket` is the `request.socket` of that. `destroy()`
+   * refuses the client. A listener costs time at every handshake. Not in ws.
+   */
+  on(event: 'secureConnection', listener: (this: this, socket: TLSSocket) => void): this;
+  /**
    * The process has no descriptors left, and `count` connections were closed as they came since the
    * last such event; at most once a second. Not in ws.
    */
@@ -389,24 +476,9 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
   wsClientError: [error: Error, socket: Duplex, request: InstanceType<Request>];
   error: [error: Error];
   exhausted: [count: number];
+  tlsClientError: [error: Error & { code?: string }, socket: TLSSocket];
+  secureConnection: [socket: TLSSocket];
   listening: [];
   close: [];
   topic: [topic: string, event: 'created' | 'empty'];
 }
-
-/**
- * Makes an HTTP/2 server of Node emit 'upgrade' for a WebSocket (RFC 8441), as an HTTP/1.1 server
- * does, so that libraries with a listener for it, such as Socket.IO, have WebSockets over HTTP/2.
- * While 'upgrade' has listeners, the listeners of 'stream', 'request' and 'connect' do not see
- * these streams. Clients are told that the server takes them (`enableConnectProtocol`); other
- * settings of the program stay.
- *
- * The request is an http.IncomingMessage with what a gateway would send to an HTTP/1.1 server:
- * method GET, `url` from `:path`, `host` from `:authority`, a new `sec-websocket-key`; only its
- * `httpVersion` is `'2.0'`. Its `socket` is the Http2Stream. An answer that is written to the
- * socket as for HTTP/1.1 becomes one of HTTP/2. The addresses and the methods of TLS are those of
- * the session. Not in ws.
- *
- * @throws {TypeError} For anything but an HTTP/2 server
- */
-export function emitUpgrades(server: Http2Server | Http2SecureServer): void;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-import WebSocket, { BufferLike, CloseCause, PreparedMessage, SendOptions, WebSocketServer, extension, prepare, subprotocol } from 'ws';
+import WebSocket, { BufferLike, CloseCause, PreparedMessage, SecureContext, SendOptions, TlsOptions, WebSocketServer, extension, prepare, subprotocol } from 'ws';
 
 const wss = new WebSocketServer({ port: 0, reactors: 2, pingInterval: 30_000, idleTimeout: 1, spin: 0, earlyHandshake: true });
 new WebSocketServer({ port: 0, reusePort: true, keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: false });
@@ -33,6 +33,23 @@ console.log(extension.parse('a; b'), subprotocol.parse('a, b'), WebSocket.PerMes
 new WebSocket.Receiver({ isServer: true }).on('message', () => {});
 
 new WebSocketServer({ port: process.env['PORT'] ?? 8080 });
+const pems = { key: 'key', cert: [Buffer.alloc(1)], ca: new Uint8Array(1) };
+const context: SecureContext = WebSocketServer.createSecureContext({ ...pems, passphrase: 'secret', minVersion: 'TLSv1.3' });
+const tlsOptions: TlsOptions = {
+  key: [{ pem: 'key', passphrase: 'secret' }, Buffer.alloc(1)],
+  cert: pems.cert,
+  requestCert: true,
+  ALPNProtocols: ['http/1.1'],
+  SNICallback: (servername, callback) => callback(null, servername === 'a' ? context : pems),
+};
+const secure = new WebSocketServer({ port: 0, tls: tlsOptions });
+new WebSocketServer({ port: 0, tls: context });
+secure.setSecureContext(pems).then(() => secure.addContext('*.example.com', context));
+secure.setTicketKeys(secure.getTicketKeys());
+secure.on('tlsClientError', (error, socket) => console.log(error.code, socket.remoteAddress, socket.getPeerCertificate(true).subject));
+secure.once('secureConnection', (socket) => socket.authorized || socket.destroy());
+// @ts-expect-error Only Node has it.
+new WebSocketServer({ port: 0, tls: { ...pems, ecdhCurve: 'P-521' } });
 new WebSocketServer({ port: '/run/chat.sock' });
 new WebSocketServer({ port: { path: '/run/chat.sock', mode: 0o660 } });
 new WebSocketServer({ port: { fd: 3 } });

@@ -155,18 +155,36 @@ layout! {
     /// 1 while JavaScript decides about the handshake, else 0. If it accepts, the end comes once
     /// more, after everything before it.
     IN_END: u8 = 14;
+    /// Bytes of a relayed connection. Empty: all that were read before [`OUT_ACCEPT`] have come.
+    IN_DATA: u8 = 15;
     /// Descriptors have run out. slot: listener id, length: connections closed as they came.
     IN_REFUSED: u8 = 21;
     /// The reactor has sent a close frame by itself: the topic's member was slow.
     IN_CLOSING: u8 = 22;
 
+    /// The connection is the program's HTTP server's. Payload: [`Opened`], without a request and with
+    /// all bytes that were read. [`IN_FLAG_SOCKET`]: the reactor knows it no more. Else it is relayed:
+    /// [`IN_DATA`] and [`IN_END`] follow, and [`OUT_WRITE`] and [`OUT_END`] answer.
+    IN_GIVEN: u8 = 23;
     /// Everything that the reactor's sockets had when it was asked for this has been reported.
     IN_FENCE: u8 = 24;
+    /// JavaScript chooses for a TLS handshake. Payload: [`Opened`] with the server name in the place
+    /// of the subprotocol and the ALPN names in that of the tail, each after its length in a byte.
+    IN_HELLO: u8 = 25;
+    /// A TLS handshake is done. Payload: [`Opened`] without a request.
+    IN_SECURE: u8 = 26;
+    /// A TLS handshake failed. slot: listener id. Payload: [`Opened`] with a code of Node's in the place
+    /// of the subprotocol and the reason in that of the tail. A peer can cause any number: not all are
+    /// reported.
+    IN_TLS_ERROR: u8 = 27;
+
+    /// Of [`IN_GIVEN`]: JavaScript takes the socket itself.
+    IN_FLAG_SOCKET: u8 = 0x01;
 
     /// The payload is a large one, `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
 
-    /// Byte offsets; the first eight are of `u32`, little-endian.
+    /// Byte offsets; the first nine are of `u32`, little-endian.
     OPENED_GENERATION: usize = 0;
     OPENED_LISTENER: usize = 4;
     /// 0 when unknown.
@@ -177,11 +195,44 @@ layout! {
     OPENED_REQUEST_LENGTH: usize = 20;
     OPENED_PROTOCOL_LENGTH: usize = 24;
     OPENED_TAIL_LENGTH: usize = 28;
+    /// 0 without TLS.
+    OPENED_TLS_LENGTH: usize = 32;
     /// IPv4 in the first 4 of 16 bytes.
-    OPENED_LOCAL_ADDRESS: usize = 32;
-    OPENED_REMOTE_ADDRESS: usize = 48;
-    /// Latin1; subprotocol and tail follow.
-    OPENED_REQUEST: usize = 64;
+    OPENED_LOCAL_ADDRESS: usize = 36;
+    OPENED_REMOTE_ADDRESS: usize = 52;
+    /// Latin1; subprotocol, tail and TLS section follow.
+    OPENED_REQUEST: usize = 68;
+
+    /// Byte offsets in the TLS section, all of `u16`, little-endian. The version as on the wire:
+    /// 0x0303 for TLS 1.2, 0x0304 for 1.3.
+    TLS_VERSION: usize = 0;
+    /// As on the wire, like the group.
+    TLS_SUITE: usize = 2;
+    /// Of the key exchange; 0 for none.
+    TLS_GROUP: usize = 4;
+    TLS_FLAGS: usize = 6;
+    TLS_ERROR_LENGTH: usize = 8;
+    TLS_SERVERNAME_LENGTH: usize = 10;
+    TLS_ALPN_LENGTH: usize = 12;
+    /// The number of the peer's certificates, its own first.
+    TLS_CERTIFICATES: usize = 14;
+    /// Latin1: why the peer is not authorized, as OpenSSL names it; server name and ALPN name follow,
+    /// then each certificate in DER after its length, a `u32`.
+    TLS_TEXTS: usize = 16;
+
+    /// Bits of [`TLS_FLAGS`]. The session is an earlier one's.
+    TLS_REUSED: u32 = 1;
+    /// The peer's certificate was asked for and is good.
+    TLS_AUTHORIZED: u32 = 2;
+
+    /// JavaScript chooses the context of handshakes with a server name.
+    TLS_ASK_SNI: u32 = 1;
+    /// JavaScript chooses the protocol of handshakes with ALPN names.
+    TLS_ASK_ALPN: u32 = 2;
+    /// [`IN_TLS_ERROR`] is wanted.
+    TLS_ASK_ERRORS: u32 = 4;
+    /// [`IN_SECURE`] is wanted.
+    TLS_ASK_SECURE: u32 = 8;
 
     OUT_HEADER_BYTES: usize = 16;
     /// Records begin at multiples of this.
@@ -212,13 +263,17 @@ layout! {
     OUT_KEEP_ALIVE: u8 = 14;
 
     /// The bytes that [`IN_REQUEST`] brought after the request. After [`OUT_ACCEPT`] they are read
-    /// before the socket's.
+    /// before the socket's. Of a relayed connection that becomes a WebSocket: the bytes after its
+    /// request, then those of each [`IN_DATA`] after [`OUT_ACCEPT`], up to the empty one.
     OUT_HEAD: u8 = 16;
     /// Report the peer's end once more, after [`IN_SENT`] for the bytes that the kernel takes now.
     OUT_ASK_END: u8 = 26;
     /// With [`OUT_FLAG_ON`]: an answer to a handshake that has not left waits for this record
     /// without the flag.
     OUT_WITHHOLD: u8 = 27;
+    /// The request that JavaScript decides about is for the program's HTTP server: the connection comes
+    /// back as [`IN_GIVEN`].
+    OUT_GIVE: u8 = 28;
 
     OUT_FLAG_FIN: u8 = 0x01;
     /// Of [`OUT_TERMINATE`].
@@ -284,7 +339,7 @@ pub const fn unpack(word: u32) -> (u8, u8, u16) {
     ((word & KIND_MASK) as u8, (word >> FLAGS_SHIFT) as u8, (word >> AUX_SHIFT) as u16)
 }
 
-/// The payload of [`IN_OPEN`] and [`IN_REQUEST`].
+/// The payload of [`IN_OPEN`], [`IN_REQUEST`] and [`IN_GIVEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
     /// Every outbound record names it.
@@ -298,13 +353,15 @@ pub struct Opened<'a> {
     /// Empty for none, latin1.
     pub protocol: &'a [u8],
     /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
-    /// [`IN_REQUEST`]: the bytes read after the request.
+    /// [`IN_REQUEST`]: the bytes read after the request. [`IN_GIVEN`]: all bytes read.
     pub tail: &'a [u8],
+    /// See [`TLS_VERSION`] and what follows it; empty without TLS.
+    pub tls: &'a [u8],
 }
 
 impl Opened<'_> {
     pub const fn encoded_len(&self) -> usize {
-        OPENED_REQUEST + self.request.len() + self.protocol.len() + self.tail.len()
+        OPENED_REQUEST + self.request.len() + self.protocol.len() + self.tail.len() + self.tls.len()
     }
 
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -319,6 +376,7 @@ impl Opened<'_> {
             self.request.len() as u32,
             self.protocol.len() as u32,
             self.tail.len() as u32,
+            self.tls.len() as u32,
         ];
         out.reserve(self.encoded_len());
         out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
@@ -327,6 +385,7 @@ impl Opened<'_> {
         out.extend_from_slice(self.request);
         out.extend_from_slice(self.protocol);
         out.extend_from_slice(self.tail);
+        out.extend_from_slice(self.tls);
     }
 }
 

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use crate::bridge::layout::{
     OPENED_FAMILY, OPENED_GENERATION, OPENED_LISTENER, OPENED_LOCAL_PORT, OPENED_PROTOCOL_LENGTH,
-    OPENED_REMOTE_PORT, OPENED_REQUEST_LENGTH, OPENED_TAIL_LENGTH, Opened, all_constants, pack, unpack,
+    OPENED_REMOTE_PORT, OPENED_REQUEST_LENGTH, OPENED_TAIL_LENGTH, OPENED_TLS_LENGTH, Opened, all_constants,
+    pack, unpack,
 };
 
 #[test]
@@ -18,6 +19,7 @@ fn opened_is_laid_out_as_the_constants_say() {
         request: b"GET\0/\x001",
         protocol: b"chat",
         tail: b"permessage-deflate",
+        tls: b"secure",
     };
     let mut bytes = b"before".to_vec();
     opened.encode(&mut bytes);
@@ -32,9 +34,10 @@ fn opened_is_laid_out_as_the_constants_say() {
     assert_eq!(field(OPENED_REQUEST_LENGTH), 7);
     assert_eq!(field(OPENED_PROTOCOL_LENGTH), 4);
     assert_eq!(field(OPENED_TAIL_LENGTH), 18);
-    assert_eq!(&bytes[32..36], [127, 0, 0, 1]);
-    assert_eq!(&bytes[48..52], [10, 0, 0, 2]);
-    assert_eq!(&bytes[64..], b"GET\0/\x001chatpermessage-deflate");
+    assert_eq!(field(OPENED_TLS_LENGTH), 6);
+    assert_eq!(&bytes[36..40], [127, 0, 0, 1]);
+    assert_eq!(&bytes[52..56], [10, 0, 0, 2]);
+    assert_eq!(&bytes[68..], b"GET\0/\x001chatpermessage-deflatesecure");
 }
 
 /// Family, ports and addresses in their written form.
@@ -42,9 +45,9 @@ fn ends(local: Option<&str>, remote: Option<&str>) -> (u8, [u8; 2], [u8; 16], [u
     let parse = |address: Option<&str>| address.map(|address| address.parse::<SocketAddr>().unwrap());
     let (local, remote) = (parse(local), parse(remote));
     let mut bytes = Vec::new();
-    Opened { generation: 0, listener: 0, local, remote, request: b"", protocol: b"", tail: b"" }
+    Opened { generation: 0, listener: 0, local, remote, request: b"", protocol: b"", tail: b"", tls: b"" }
         .encode(&mut bytes);
-    (bytes[16], [bytes[8], bytes[12]], bytes[32..48].try_into().unwrap(), bytes[48..64].try_into().unwrap())
+    (bytes[16], [bytes[8], bytes[12]], bytes[36..52].try_into().unwrap(), bytes[52..68].try_into().unwrap())
 }
 
 #[test]

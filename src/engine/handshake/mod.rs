@@ -62,7 +62,7 @@ pub struct Upgrade<'a> {
 pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade<'a>, Refusal> {
     let fields = ["upgrade", "sec-websocket-key", "sec-websocket-version"].map(|name| request.only(name));
     let (key, version) = check_fields(request.method, fields, request.has_body())?;
-    if options.path.is_some_and(|path| !path.is_empty() && path != path_of(request.target)) {
+    if !is_for(request, options.path) {
         return Err(Refusal::Path);
     }
     let protocols =
@@ -88,12 +88,26 @@ pub fn check_fields<'a>(
     if method != "GET" {
         return Err(Refusal::Method);
     }
-    if !upgrade.is_some_and(|value| value.eq_ignore_ascii_case(b"websocket")) {
+    if !upgrade.is_some_and(names_websocket) {
         return Err(Refusal::Upgrade);
     }
     let key = key.filter(|key| is_key(key)).ok_or(Refusal::Key)?;
     let version = version.and_then(parse_version).ok_or(Refusal::Version)?;
     if has_body { Err(Refusal::Body) } else { Ok((key, version)) }
+}
+
+/// Whether an upgrade request asks for a WebSocket, be it well or badly.
+pub fn is_websocket(request: &Request<'_>) -> bool {
+    request.method == "GET" && request.only("upgrade").is_some_and(names_websocket)
+}
+
+/// Whether a request is for `path`; `None` and an empty one: every path.
+pub fn is_for(request: &Request<'_>, path: Option<&[u8]>) -> bool {
+    path.is_none_or(|path| path.is_empty() || path == path_of(request.target))
+}
+
+fn names_websocket(upgrade: &[u8]) -> bool {
+    upgrade.eq_ignore_ascii_case(b"websocket")
 }
 
 /// `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item 5.4).

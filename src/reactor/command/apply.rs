@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
     FIRST_PREPARED, OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
-    OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE,
-    OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
-    OUT_WITHHOLD, OUT_WRITE, TOPIC_SLOT,
+    OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_GIVE, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY,
+    OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT,
+    OUT_UNSUBSCRIBE, OUT_WITHHOLD, OUT_WRITE, TOPIC_SLOT,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
@@ -119,10 +119,8 @@ impl<C: Consumer> Reactor<C> {
         let Some(mut session) = self.session_of(id) else { return self.on_unknown(record, payload, number) };
         count_send(&mut session, record.kind);
         match record.kind {
-            OUT_ACCEPT => {
-                let behind = upgrade::accept(&mut session, &payload);
-                self.feed(id.slot, &behind);
-            }
+            OUT_ACCEPT => self.on_accept_upgrade(id, &payload),
+            OUT_GIVE => self.on_give(id),
             OUT_SUBSCRIBE => self.on_subscribe(id, &payload),
             OUT_UNSUBSCRIBE => self.on_unsubscribe(id, &payload),
             kind => {
@@ -266,7 +264,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_PAUSE if head.aux == 0 => session.pause(),
         OUT_PAUSE => {
             session.pause();
-            session.connection.write.hold(Takes::AfterDecision);
+            session.connection.hold(Takes::AfterDecision);
         }
         OUT_RESUME => {
             session.decide(true);
@@ -283,7 +281,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
             session.end();
         }
         OUT_ASK_END => session.ask_end(),
-        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => session.connection.write.hold(Takes::AfterEnds),
+        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => session.connection.hold(Takes::AfterEnds),
         OUT_WITHHOLD => drop(session.go_on(Takes::AfterEnds)),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(session, &payload),

@@ -9,7 +9,7 @@ use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
 use crate::engine::deflate::Params;
 use crate::engine::{CloseCode, MessageKind, Prepared};
-use crate::reactor::{BoundListener, ConnectionId, ListenerConfig, Transport};
+use crate::reactor::{BoundListener, Choice, ConnectionId, Export, ListenerConfig, Transport};
 
 pub enum Command {
     /// Records: frames, and everything else for single connections.
@@ -51,6 +51,16 @@ pub enum Command {
         config: Arc<ListenerConfig>,
         /// The negotiated parameters of permessage-deflate; `config` has the other settings.
         deflate: Option<Params>,
+    },
+    /// Goes on with a handshake for which the consumer was asked.
+    Choose {
+        id: ConnectionId,
+        choice: Choice,
+    },
+    /// Asks for key material of a connection.
+    Export {
+        id: ConnectionId,
+        export: Export,
     },
     /// Takes a message that records refer to by this number.
     Prepare(u32, Box<Prepared>),

@@ -98,6 +98,8 @@ impl<C: Consumer> Reactor<C> {
             Command::Share(id) => self.on_share(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
             Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
+            Command::Choose { id, choice } => self.on_choice(id, choice),
+            Command::Export { id, export } => self.on_export(id, &export),
         }
     }
 

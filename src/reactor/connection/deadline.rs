@@ -5,6 +5,7 @@ use crate::engine::handshake::bare;
 
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
 use crate::reactor::connection::life::Life;
+use crate::reactor::read::half::Pace;
 use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
@@ -44,6 +45,9 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_deadline(&mut self, id: ConnectionId) {
         let Some(mut session) = self.session_of(id) else { return };
+        if session.connection.read.pace == Pace::Shaking {
+            return self.on_slow_handshake(id);
+        }
         match &session.connection.life {
             Life::Opening(head) if head.has_begun() => {
                 session.metrics.tally.timeouts += 1;

@@ -20,6 +20,9 @@ use crate::reactor::{Connection, ConnectionId};
 ///     v                                  v              |                                 |
 ///   Draining <---------------------------'-- a panic ---'---------------------------------'
 ///
+///   Opening, Asked -- the request is for the consumer's HTTP server --> Relayed, or out of the reactor
+///   Relayed -- an upgrade comes, which the consumer accepts --> Asked -> Open
+///
 ///   From each of them to Gone: a dead socket, a deadline, both sides have ended, terminate().
 /// ```
 pub(in crate::reactor) enum Life {
@@ -28,6 +31,8 @@ pub(in crate::reactor) enum Life {
     /// The consumer decides about the upgrade; nothing is read. No deadline, unless the peer has
     /// ended its side.
     Asked(Box<Question>),
+    /// The consumer gets the bytes, and writes bytes. No deadline.
+    Relayed,
     /// Frames go both ways. Deadline: silence, where that matters.
     Open,
     /// As `Open`, as far as frames may still be sent and read. Deadline: `close_timeout`. `cause`:
@@ -55,6 +60,10 @@ impl Life {
         matches!(self, Self::Asked(_))
     }
 
+    pub(in crate::reactor) fn is_relayed(&self) -> bool {
+        matches!(self, Self::Relayed)
+    }
+
     #[inline]
     pub(in crate::reactor) fn is_gone(&self) -> bool {
         matches!(self, Self::Gone(_))
@@ -64,7 +73,7 @@ impl Life {
         match self {
             Self::Closing { cause } | Self::Draining { cause, .. } => *cause,
             Self::Gone(Doom { cause, .. }) => Some(*cause),
-            Self::Opening(_) | Self::Asked(_) | Self::Open => None,
+            Self::Opening(_) | Self::Asked(_) | Self::Relayed | Self::Open => None,
         }
     }
 
@@ -77,9 +86,9 @@ impl Life {
 
     pub(in crate::reactor) fn is_reported(&self) -> bool {
         match self {
-            Self::Opening(_) => false,
+            Self::Opening(head) => head.known,
             Self::Draining { reported, .. } | Self::Gone(Doom { reported, .. }) => *reported,
-            Self::Asked(_) | Self::Open | Self::Closing { .. } => true,
+            Self::Asked(_) | Self::Relayed | Self::Open | Self::Closing { .. } => true,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, R
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::{PeerSide, ReadHalf};
 use crate::reactor::timers::Deadline;
-use crate::reactor::write::half::WriteHalf;
+use crate::reactor::write::half::{Takes, WriteHalf};
 use crate::reactor::{ListenerConfig, Transport};
 
 /// Names one connection for as long as the reactor lives: a slot that is used again has another
@@ -85,7 +85,8 @@ impl Connection {
 
     /// Whether the next bytes may be compressed, messages after the request included.
     pub(super) fn may_inflate(&self) -> bool {
-        self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
+        let is_raw = self.is_open() || self.life.is_relayed();
+        self.engine.has_deflate() || (self.config.deflate.is_some() && !is_raw)
     }
 
     /// Bytes freed with the connection, as far as they are known.
@@ -126,6 +127,11 @@ impl Connection {
             (None, Cause::Reset | Cause::CloseTimeout) if ended => Cause::Fin,
             (None, last) => last,
         }
+    }
+
+    /// What was queued as an answer waits, unless it has left, see [`WriteHalf::hold`].
+    pub(super) fn hold(&mut self, until: Takes) {
+        self.write.hold(until, &self.transport);
     }
 
     /// Not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1), not

@@ -9,7 +9,8 @@ use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::Event;
-use crate::reactor::{ConnectionId, Opening, Session, Verdict};
+use crate::reactor::tls::Failure;
+use crate::reactor::{ConnectionId, Descriptor, Hello, Opening, Session, Verdict};
 
 /// Numbers of records, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +47,11 @@ pub enum Pressure {
 /// belongs to no read.
 ///
 /// of one connection
+///   on_hello -> on_secure, or on_tls_error instead of all that follows
 ///   asks -> on_request, if that is true -> on_open -> frames as they came
 ///   -> on_end -> on_closed, once
+///   or on_given -> on_socket
+///   or on_given -> on_data -> on_end -> on_closed, once; until it opens: on_reclaim -> frames
 ///
 /// a connection that is not read because of `pressure`
 ///   set_starving(true) -> reclaim, which gives credit -> set_starving(false)
@@ -99,9 +103,25 @@ pub trait Events {
     fn refuses(&self, _listener: u32) -> bool {
         false
     }
+    /// The handshake of TLS waits for [`Command::Choose`](crate::reactor::Command::Choose).
+    fn on_hello(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>, _hello: &Hello) {}
+    /// The handshake of TLS is done. Only if the server asks for it.
+    fn on_secure(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
+    /// A handshake of TLS has failed. Only if the server asks for it, and not for all.
+    fn on_tls_error(&mut self, _opening: &Opening<'_>, _failure: &Failure) {}
     /// Follows `asks`, if that returned true.
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// The connection is the consumer's HTTP server's, with `opening.rest`. With `socket`,
+    /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
+    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool);
+    /// A socket that the consumer closes.
+    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor);
+    /// Bytes of a relayed connection, in the buffer.
+    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>);
+    /// A relayed connection has become a WebSocket: no `on_data` comes any more. Whether the consumer
+    /// hands back what came after the request.
+    fn on_reclaim(&mut self, id: ConnectionId) -> bool;
     /// A message, a control frame, or an error of the peer, after which nothing is read. The
     /// automatic pong of a ping is already queued.
     fn on_event(&mut self, session: &mut Session<'_>, event: Event);

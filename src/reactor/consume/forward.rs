@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
-    ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DRAIN,
-    IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED,
-    IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened, TOPIC_SLOT,
+    ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DATA,
+    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_FLAG_SOCKET, IN_GIVEN, IN_HELLO, IN_LISTENER_CLOSED,
+    IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR,
+    MAX_RECORDS, Opened, TOPIC_SLOT,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::room::{Lent, Room};
@@ -19,8 +20,10 @@ use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 use super::giving_way::GivingWay;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
+use crate::reactor::tls::Failure;
 use crate::reactor::{
-    Connection, ConnectionId, Events, Flow, Link, Memory, Opening, ReactorConfig, Session, Verdict,
+    Connection, ConnectionId, Descriptor, Events, Flow, Hello, Link, Memory, Opening, ReactorConfig, Session,
+    Verdict,
 };
 
 /// An assembled message of this many bytes crosses as it is; a smaller one is copied to its batch.
@@ -159,28 +162,32 @@ impl Forward {
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
 
-    fn opening(&mut self, session: &mut Session<'_>, kind: u8, tail: &[u8], opening: &Opening<'_>) {
+    fn opening(
+        &mut self,
+        session: &mut Session<'_>,
+        (kind, flags): (u8, u8),
+        tail: &[u8],
+        opening: &Opening<'_>,
+    ) {
         let ConnectionId { slot, generation } = session.id();
         let mut request = Vec::new();
         if let Some(head) = opening.request {
             head.write_normal_form(&mut request);
         }
-        let opened = Opened {
-            generation,
-            listener: opening.listener,
-            local: opening.local,
-            remote: opening.remote,
-            request: &request,
-            protocol: opening.protocol.unwrap_or_default(),
-            tail,
-        };
-        let mut payload = Vec::new();
-        opened.encode(&mut payload);
+        let tls = session.describe_tls();
+        let protocol = opening.protocol.unwrap_or_default();
         self.link.gauges.open(slot, generation);
         self.link.gauges.set_given(slot, session.connection.read.received);
+        let opened = Opened { request: &request, protocol, tail, tls: &tls, ..opened(generation, opening) };
+        self.push_opening(slot, (kind, flags), &opened);
+    }
+
+    fn push_opening(&mut self, slot: u32, (kind, flags): (u8, u8), opened: &Opened<'_>) {
+        let mut payload = Vec::new();
+        opened.encode(&mut payload);
         // Adopted sockets open without a read, which would have reserved the room.
         self.make_room();
-        self.batch.push_opening(slot, kind, 0, 0, &payload);
+        self.batch.push_opening(slot, kind, flags, 0, &payload);
     }
 }
 
@@ -268,13 +275,50 @@ impl Events for Forward {
         self.link.ask(listener) & ASK_DRAINED != 0
     }
 
+    fn on_hello(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, hello: &Hello) {
+        let ConnectionId { slot, generation } = session.id();
+        let name = hello.server_name.as_deref().unwrap_or_default();
+        let opened = Opened { protocol: name.as_bytes(), tail: &hello.alpn, ..opened(generation, opening) };
+        self.push_opening(slot, (IN_HELLO, 0), &opened);
+    }
+
+    fn on_secure(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        let ConnectionId { slot, generation } = session.id();
+        let tls = session.describe_tls();
+        self.push_opening(slot, (IN_SECURE, 0), &Opened { tls: &tls, ..opened(generation, opening) });
+    }
+
+    fn on_tls_error(&mut self, opening: &Opening<'_>, failure: &Failure) {
+        let Failure { code, reason, .. } = failure;
+        let opened = Opened { protocol: code.as_bytes(), tail: reason.as_bytes(), ..opened(0, opening) };
+        self.push_opening(opening.listener, (IN_TLS_ERROR, 0), &opened);
+    }
+
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        self.opening(session, IN_REQUEST, opening.rest, opening);
+        self.opening(session, (IN_REQUEST, 0), opening.rest, opening);
     }
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         let extensions = opening.extensions.unwrap_or_default();
-        self.opening(session, IN_OPEN, extensions.as_bytes(), opening);
+        self.opening(session, (IN_OPEN, 0), extensions.as_bytes(), opening);
+    }
+
+    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool) {
+        let flags = if socket { IN_FLAG_SOCKET } else { 0 };
+        self.opening(session, (IN_GIVEN, flags), opening.rest, opening);
+    }
+
+    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {
+        self.link.bring(id.slot, socket);
+    }
+
+    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+        self.carry(session, IN_DATA, 0, Payload::Input(range));
+    }
+
+    fn on_reclaim(&mut self, id: ConnectionId) -> bool {
+        self.report(id.slot, IN_DATA, 0);
+        true
     }
 
     fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
@@ -394,6 +438,19 @@ impl Flow for Forward {
 
     fn set_starving(&mut self, starving: bool) {
         self.link.inbox.set_starving(starving);
+    }
+}
+
+fn opened(generation: u32, opening: &Opening<'_>) -> Opened<'static> {
+    Opened {
+        generation,
+        listener: opening.listener,
+        local: opening.local,
+        remote: opening.remote,
+        request: &[],
+        protocol: &[],
+        tail: &[],
+        tls: &[],
     }
 }
 

@@ -1,12 +1,13 @@
 //! What the reactor's thread and the consumer's thread share.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::tally::{Meters, Totals};
+use crate::reactor::Descriptor;
 
 pub struct Link {
     pub inbox: Inbox,
@@ -14,6 +15,10 @@ pub struct Link {
     pub totals: Totals,
     pub meters: Arc<Meters>,
     asks: Mutex<HashMap<u32, u32>>,
+    /// Sockets on their way to the consumer, which takes one when it gets the record about it. Those
+    /// that it never takes are closed with the link.
+    /// By slot, oldest first.
+    sockets: Mutex<HashMap<u32, VecDeque<Descriptor>>>,
 }
 
 impl Link {
@@ -34,6 +39,7 @@ impl Link {
             totals: Totals::default(),
             meters: Arc::default(),
             asks: Mutex::new(HashMap::new()),
+            sockets: Mutex::new(HashMap::new()),
         }
     }
 
@@ -44,6 +50,25 @@ impl Link {
 
     pub fn forget(&self, listener: u32) {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
+    }
+
+    pub(super) fn bring(&self, slot: u32, socket: Descriptor) {
+        self.sockets().entry(slot).or_default().push_back(socket);
+    }
+
+    /// The socket of a given connection; `slot`: from its record.
+    pub fn take_socket(&self, slot: u32) -> Option<Descriptor> {
+        let mut sockets = self.sockets();
+        let waiting = sockets.get_mut(&slot)?;
+        let socket = waiting.pop_front();
+        if waiting.is_empty() {
+            sockets.remove(&slot);
+        }
+        socket
+    }
+
+    fn sockets(&self) -> MutexGuard<'_, HashMap<u32, VecDeque<Descriptor>>> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn ask(&self, listener: u32) -> u32 {

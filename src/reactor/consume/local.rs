@@ -6,7 +6,7 @@ use crate::bridge::layout::Cause;
 use crate::engine::{CloseCode, Event, MessageKind, ProtocolError};
 
 use crate::reactor::config::READ_SIZE;
-use crate::reactor::{ConnectionId, Events, Flow, Memory, Opening, Session};
+use crate::reactor::{ConnectionId, Descriptor, Events, Flow, Memory, Opening, Session};
 
 /// A program's side of the reactor. All methods run on the reactor's thread and must not block.
 ///
@@ -32,6 +32,15 @@ pub trait Handler {
     fn on_end(&mut self, session: &mut Session<'_>) {
         session.end();
     }
+    /// The connection is the handler's, with `opening.rest`, see [`Http`](crate::reactor::Http). With
+    /// `socket`, `on_socket` follows; else `on_data`. The default ends it.
+    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool) {
+        session.terminate();
+    }
+    /// The socket of a given connection. The default closes it.
+    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {}
+    /// Bytes of a relayed connection.
+    fn on_data(&mut self, session: &mut Session<'_>, bytes: &[u8]) {}
     /// The socket is closed; `id` is of no more use.
     fn on_closed(&mut self, id: ConnectionId, cause: Cause) {}
     /// What was sent before `count` calls of [`Session::mark`] is in the kernel.
@@ -107,6 +116,24 @@ impl<H: Handler> Events for Local<H> {
 
     fn on_end(&mut self, session: &mut Session<'_>) {
         self.handler.on_end(session);
+    }
+
+    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool) {
+        self.handler.on_given(session, opening, socket);
+    }
+
+    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {
+        self.handler.on_socket(id, socket);
+    }
+
+    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+        let Self { handler, buffer } = self;
+        handler.on_data(session, buffer.get(range).unwrap_or_default());
+    }
+
+    /// It has dealt with everything, and hands back the rest before it accepts.
+    fn on_reclaim(&mut self, _id: ConnectionId) -> bool {
+        false
     }
 
     fn on_closed(&mut self, id: ConnectionId, cause: Cause) {

@@ -13,6 +13,7 @@ use crate::reactor::config;
 use crate::reactor::connection::life::Life;
 use crate::reactor::open::listen::{Accepted, Listener};
 use crate::reactor::open::upgrade;
+use crate::reactor::read::half::Pace;
 use crate::reactor::{
     BoundListener, Connection, ConnectionId, Consumer, LISTENERS, ListenerConfig, Reactor, TcpOptions,
     Transport,
@@ -126,6 +127,10 @@ impl<C: Consumer> Reactor<C> {
             }
             let since = Some(self.timers.now());
             let life = Life::Opening(Box::new(Head { peer, proxied, since, ..Head::default() }));
+            let stream = match &config.tls {
+                Some(server) => stream.secure(server, proxied),
+                None => stream,
+            };
             self.admit(id, stream, listener, config, life)
         });
         match (taken, admission) {
@@ -172,8 +177,16 @@ impl<C: Consumer> Reactor<C> {
         stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, life);
         if !connection.is_open() {
-            let after = connection.config.handshake_timeout;
-            self.timers.arm(id, &mut connection.deadline, after);
+            let Connection { config, transport, read, deadline, .. } = &mut connection;
+            let mut after = config.handshake_timeout;
+            if let (Some(tls), Some(server)) = (transport.as_tls(), &config.tls) {
+                // That of the request begins when the handshake is done.
+                after = server.handshake_timeout;
+                if tls.is_shaking() {
+                    read.pace = Pace::Shaking;
+                }
+            }
+            self.timers.arm(id, deadline, after);
         }
         self.connections.insert(id, connection);
         Some(id.slot)

@@ -1,4 +1,4 @@
-//! Sockets whose upgrade was answered elsewhere.
+//! Upgrades that the consumer answers, and sockets whose upgrade was answered elsewhere.
 
 use std::sync::Arc;
 
@@ -44,6 +44,15 @@ impl<C: Consumer> Reactor<C> {
         upgrade::serve(&mut session, config, deflate);
     }
 
+    pub(in crate::reactor) fn on_accept_upgrade(&mut self, id: ConnectionId, response: &[u8]) {
+        let Some((mut session, consumer)) = self.session(id.slot).filter(|(session, _)| session.id == id)
+        else {
+            return;
+        };
+        let behind = upgrade::accept(consumer, &mut session, response);
+        self.feed(id.slot, &behind);
+    }
+
     fn open_adopted(
         &mut self,
         slot: u32,
@@ -57,7 +66,7 @@ impl<C: Consumer> Reactor<C> {
         if !response.is_empty() {
             session.write(response);
             if held {
-                session.connection.write.hold(Takes::AfterEnds);
+                session.connection.hold(Takes::AfterEnds);
             }
         }
         if report {

@@ -8,7 +8,7 @@ use crate::engine::handshake::HeadScanner;
 
 #[derive(Default)]
 pub(in crate::reactor) struct Head {
-    pub(super) peer: Option<SocketAddr>,
+    pub(in crate::reactor) peer: Option<SocketAddr>,
     pub(super) bytes: Vec<u8>,
     pub(super) scanner: HeadScanner,
     /// Bytes of a request body to skip before the next request (keep-alive after a 426).
@@ -17,6 +17,8 @@ pub(in crate::reactor) struct Head {
     pub(super) proxied: bool,
     pub(super) listener: ListenerState,
     pub(super) since: Option<Instant>,
+    /// The consumer knows that its TLS handshake is done, and is told of its end.
+    pub(in crate::reactor) known: bool,
 }
 
 /// What became of the listener after it accepted the connection.
@@ -33,6 +35,11 @@ pub(super) enum ListenerState {
 
 #[derive(Default)]
 pub(in crate::reactor) struct Question {
+    pub(in crate::reactor) peer: Option<SocketAddr>,
+    /// All bytes that were read, if the consumer may give them to an HTTP server.
+    pub(super) read: Vec<u8>,
+    /// The consumer has had the connection, and may have bytes that were read after its request.
+    pub(super) relayed: bool,
     pub(super) deflate: Option<Params>,
     /// The bytes after the request, once the consumer has handed them back.
     pub(super) behind: Vec<u8>,

@@ -4,9 +4,11 @@ mod accept;
 mod adopt;
 pub(super) mod bind;
 mod door;
+mod give;
 pub(super) mod head;
 mod leave;
 mod listen;
+pub(super) mod secure;
 #[cfg(test)]
 mod tests;
 pub(super) mod upgrade;
@@ -42,6 +44,8 @@ pub struct Opening<'a> {
 pub(super) struct Openings {
     listeners: HashMap<u32, Listener>,
     leaving: Vec<Leaving>,
+    /// Failed handshakes that the consumer was told of in this turn.
+    failures: u32,
 }
 
 impl Openings {

@@ -1,47 +1,51 @@
 //! The opening handshake of one connection.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
-use crate::engine::handshake::{self, HttpError, Options, Request, Upgrade, bare, check, reason_phrase};
+use crate::engine::handshake::{
+    self, HttpError, Options, Refusal, Request, Upgrade, bare, check, reason_phrase,
+};
 use crate::engine::proxy;
 
+use super::give;
 use super::head::{Head, ListenerState, Question};
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::connection::life::Life;
 use crate::reactor::{Consumer, ListenerConfig, Opening, Session};
 
-enum Step {
+pub(in crate::reactor) enum Step {
     /// More bytes are needed, or the consumer's decision.
     Wait,
     /// The connection is open; these are the first bytes of frames.
     Opened(Vec<u8>),
+    /// The connection is for the consumer's HTTP server, with these bytes.
+    Given(Vec<u8>),
     /// A request without an upgrade was answered; the next may already be there.
     Again,
 }
 
-/// Takes bytes of a handshake. Returns the bytes after the head once the connection is open.
+/// Takes bytes of a handshake. The last step is not [`Step::Again`].
 pub(in crate::reactor) fn on_bytes<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
     bytes: &[u8],
-) -> Option<Vec<u8>> {
+) -> Step {
     if let Life::Opening(head) = &mut session.connection.life {
         head.bytes.extend_from_slice(bytes);
     }
     loop {
-        let Life::Opening(head) = &mut session.connection.life else { return None };
+        let Life::Opening(head) = &mut session.connection.life else { return Step::Wait };
         let mut head = std::mem::take(&mut **head);
         let step = step(consumer, session, &mut head);
         if let Life::Opening(place) = &mut session.connection.life {
             **place = head;
         }
-        match step {
-            Step::Wait => return None,
-            Step::Opened(rest) => return Some(rest),
-            Step::Again => {}
+        if !matches!(step, Step::Again) {
+            return step;
         }
     }
 }
@@ -50,25 +54,34 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
 /// [`keep`].
 ///
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
-pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
+pub(super) fn accept<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
     let Life::Asked(question) = &mut session.connection.life else { return Vec::new() };
-    let (deflate, since, behind) = (question.deflate, question.since, std::mem::take(&mut question.behind));
+    let Question { deflate, since, behind, relayed, .. } = std::mem::take(&mut **question);
     session.write(response);
     open(session, deflate);
     note_accepted(session, since);
+    if relayed {
+        give::reclaim(consumer, session);
+    }
     session.want_read();
     behind
 }
 
-/// The consumer hands back the bytes after the request, before it accepts.
+/// The consumer hands back bytes that were read after the request.
 pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
-    if let Life::Asked(question) = &mut session.connection.life {
-        question.behind.extend_from_slice(bytes);
+    match &mut session.connection.life {
+        Life::Asked(question) => question.behind.extend_from_slice(bytes),
+        _ if session.connection.read.returning => give::take_back(session, bytes),
+        _ => {}
     }
 }
 
-/// If the consumer accepts, these settings replace the listener's.
+/// If the consumer accepts, these settings replace the listener's. Until then, nothing is read.
 pub(super) fn serve(session: &mut Session<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
+    if session.connection.life.is_relayed() {
+        let question = Question { relayed: true, ..Question::default() };
+        session.connection.life = Life::Asked(Box::new(question));
+    }
     if let Life::Asked(question) = &mut session.connection.life {
         question.deflate = deflate;
         session.connection.config = config;
@@ -86,11 +99,17 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
         return Step::Wait;
     }
     let bytes = std::mem::take(&mut head.bytes);
+    let http = session.connection.config.http;
+    if http.is_some_and(|http| http.all) {
+        return given(session, head, bytes);
+    }
     match head.scanner.parse(&bytes, &session.connection.config.head) {
         Ok(None) => {
             head.bytes = bytes;
             Step::Wait
         }
+        // That server may know what to do with it, and reads it from its first byte.
+        Err(_) if http.is_some() => given(session, head, bytes),
         Err(error) => {
             if let (HttpError::HeaderTooLarge, Some(admission)) =
                 (error, &session.connection.config.admission)
@@ -101,9 +120,37 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
             session.respond(&bare(error.status()));
             Step::Wait
         }
+        Ok(Some(request)) if http.is_some() && !is_ours(consumer, session, &request) => {
+            given(session, head, bytes)
+        }
         Ok(Some(request)) if request.is_upgrade() => on_upgrade(consumer, session, head, &request, &bytes),
         Ok(Some(request)) => on_plain_request(consumer, session, head, &request, &bytes),
     }
+}
+
+/// Whether the listener answers, if there is an HTTP server for everything else.
+fn is_ours<C: Consumer>(consumer: &mut C, session: &Session<'_>, request: &Request<'_>) -> bool {
+    let config = &session.connection.config;
+    if !request.is_upgrade() {
+        return asks_health(config, request);
+    }
+    let is_served = handshake::is_for(request, config.path.as_deref())
+        // The consumer may have rules of its own.
+        || consumer.asks(session.connection.listener, Err(Refusal::Path));
+    is_served && handshake::is_websocket(request)
+}
+
+fn given(session: &mut Session<'_>, head: &Head, bytes: Vec<u8>) -> Step {
+    if head.listener == ListenerState::Closed {
+        session.respond(&handshake::abort(503, reason_phrase(503), &[]));
+        return Step::Wait;
+    }
+    Step::Given(bytes)
+}
+
+fn asks_health(config: &ListenerConfig, request: &Request<'_>) -> bool {
+    matches!(request.method, "GET" | "HEAD")
+        && config.health_check.as_deref() == Some(handshake::path_of(request.target))
 }
 
 /// Takes the header by which a proxy names its client. False: it is incomplete, or was refused.
@@ -120,8 +167,17 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     head.bytes.drain(..len);
     head.proxied = false;
     // Without an address the proxy speaks for itself.
-    let Some(client) = client else { return true };
-    head.peer = Some(client);
+    if let Some(client) = client {
+        head.peer = Some(client);
+        if !readmit(session, client) {
+            return false;
+        }
+    }
+    !session.begin_tls(&mut head.bytes)
+}
+
+/// Counts a connection for the client that a proxy has named. False: it may not connect.
+fn readmit(session: &mut Session<'_>, client: SocketAddr) -> bool {
     let Some(admission) = session.connection.config.admission.clone() else { return true };
     // So far the connection counted as one without an address.
     session.ends.set_ticket(session.id.slot, None);
@@ -163,7 +219,9 @@ fn on_upgrade<C: Consumer>(
         extensions: None,
         rest: &[],
     };
-    let asks = consumer.asks(opening.listener, verdict);
+    // Whether it is ours at all, only the consumer can say; then it does not matter how well it asks.
+    let is_open = config.http.is_some() && !handshake::is_for(request, config.path.as_deref());
+    let asks = is_open || consumer.asks(opening.listener, verdict);
     let refused = admission.filter(|admission| {
         !asks && checked.as_ref().is_ok_and(|it| !is_allowed(admission, request, it.version))
     });
@@ -175,8 +233,9 @@ fn on_upgrade<C: Consumer>(
     // allow such a page.
     if asks || refused.is_some() {
         (opening.protocol, opening.rest) = (None, rest);
-        session.connection.life =
-            Life::Asked(Box::new(Question { since: head.since, ..Question::default() }));
+        let read = if config.http.is_some() { bytes.to_vec() } else { Vec::new() };
+        let question = Question { since: head.since, peer: head.peer, read, ..Question::default() };
+        session.connection.life = Life::Asked(Box::new(question));
         // The peer has done its part in time; the consumer may take as long as it likes.
         session.connection.deadline.clear();
         consumer.on_request(session, &opening);
@@ -239,9 +298,7 @@ fn on_plain_request<C: Consumer>(
     request: &Request<'_>,
     bytes: &[u8],
 ) -> Step {
-    let asks_health = matches!(request.method, "GET" | "HEAD")
-        && session.connection.config.health_check.as_deref() == Some(handshake::path_of(request.target));
-    let status = if !asks_health {
+    let status = if !asks_health(&session.connection.config, request) {
         session.metrics.tally.plain_requests += 1;
         426
     } else if head.listener == ListenerState::Closed || consumer.refuses(session.connection.listener) {

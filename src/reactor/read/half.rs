@@ -1,18 +1,20 @@
 //! The peer's side of a socket: whether it may be read, and how much was read.
 
+use crate::reactor::config::MODEST;
 use crate::reactor::queue::Mark;
 
 #[derive(Default)]
 pub(in crate::reactor) struct ReadHalf {
     /// There may be something to read: an edge came and the socket was not read to its end, or
     /// bytes came after the request.
-    pub(super) unread: bool,
+    pub(in crate::reactor) unread: bool,
     /// In one of the queues of [`Ready`](super::ready::Ready).
     pub(super) queued: Mark,
     pub(in crate::reactor) peer: PeerSide,
-    /// The connection wanted much of its last share of a turn.
-    pub(in crate::reactor) greedy: bool,
+    pub(in crate::reactor) pace: Pace,
     pub(in crate::reactor) paused: bool,
+    /// The consumer hands back bytes, which come before the transport's.
+    pub(in crate::reactor) returning: bool,
     /// Why the connection is not read.
     pub(super) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.
@@ -43,6 +45,26 @@ pub(in crate::reactor) enum PeerSide {
     Dead,
     /// All bytes were read, and then the end.
     Ended,
+}
+
+/// How much of a turn a connection wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::reactor) enum Pace {
+    #[default]
+    Modest,
+    /// It wanted much of its last share.
+    Greedy,
+    /// The handshake of its transport is under way, which is work whatever it brings.
+    Shaking,
+}
+
+impl Pace {
+    /// After a share of which `spent` was used.
+    pub(super) fn note(&mut self, spent: usize) {
+        if *self != Self::Shaking {
+            *self = if spent >= MODEST { Self::Greedy } else { Self::Modest };
+        }
+    }
 }
 
 /// What a connection lacks that is not read.

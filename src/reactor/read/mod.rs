@@ -23,11 +23,11 @@ use std::time::Instant;
 
 use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
-use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, SMALLEST_READ, TURN_BUDGET};
+use crate::reactor::config::{DENSE_READ_SIZE, READ_BUDGET, SMALLEST_READ, TURN_BUDGET};
 use crate::reactor::connection::deadline::touch_silence;
 use crate::reactor::connection::life::Life;
-use crate::reactor::open::upgrade;
-use crate::reactor::transport::{Ahead, Received, SHORT_READ_IS_LAST};
+use crate::reactor::open::upgrade::{self, Step};
+use crate::reactor::transport::{Ahead, Received};
 use crate::reactor::{Connection, Connections, Consumer, Reactor};
 use frames::{Begun, on_frames};
 use half::PeerSide;
@@ -199,11 +199,12 @@ impl<C: Consumer> Reactor<C> {
             match received {
                 Received::Bytes(len) => {
                     connection.pinged = false;
+                    // A read of less than was asked for has mostly brought everything.
+                    let has_all = !is_kept && connection.transport.is_dry(len < asked);
                     if !is_kept {
                         self.count(slot, len);
                     }
-                    // A read of less than was asked for has mostly brought everything.
-                    let more = len == asked && !compressed && allowed == usize::MAX;
+                    let more = !has_all && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
                     self.notice_density(slot, had, len);
                     let work = if compressed { len.max(self.unpacked(slot, held)) } else { len };
@@ -211,13 +212,18 @@ impl<C: Consumer> Reactor<C> {
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.reader.turn_budget = self.reader.turn_budget.saturating_sub(work);
-                    let is_last = if is_kept { self.is_dry(slot) } else { len < asked && SHORT_READ_IS_LAST };
+                    let is_last = if is_kept { self.is_dry(slot) } else { has_all };
                     if is_last && !to_end {
                         self.assemble(slot, begun);
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
-                Received::Eof => {
+                // Nobody can have cut off what both sides know to be the end.
+                // Nor does HTTP need that word: a request says how long it is.
+                Received::Cut if !connection.engine.close_received() && !connection.life.is_relayed() => {
+                    return self.doom(slot, Cause::Reset);
+                }
+                Received::Eof | Received::Cut => {
                     connection.read.unread = false;
                     self.assemble(slot, begun);
                     return self.on_eof(slot);
@@ -282,7 +288,8 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn on_readable(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        if session.connection.read.paused && session.connection.is_open() {
+        let is_passed_on = session.connection.is_open() || session.connection.life.is_relayed();
+        if session.connection.read.paused && is_passed_on {
             return self.look_for_end(slot);
         }
         let peer = session.connection.read.peer;
@@ -344,7 +351,7 @@ impl<C: Consumer> Reactor<C> {
         }
         let Some((session, _)) = self.session(slot) else { return };
         let read = &mut session.connection.read;
-        read.greedy = spent >= MODEST;
+        read.pace.note(spent);
         session.reader.ready.push_served(session.id, read);
     }
 
@@ -352,7 +359,7 @@ impl<C: Consumer> Reactor<C> {
     fn drained(&mut self, slot: u32, spent: usize) {
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.read.unread = false;
-            connection.read.greedy = spent >= MODEST;
+            connection.read.pace.note(spent);
         }
     }
 
@@ -392,10 +399,13 @@ impl<C: Consumer> Reactor<C> {
             Life::Opening(_) | Life::Asked(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
                 consumer.release(range);
-                if let Some(rest) = upgrade::on_bytes(consumer, &mut session, &bytes) {
-                    self.feed(slot, &rest);
+                match upgrade::on_bytes(consumer, &mut session, &bytes) {
+                    Step::Opened(rest) => self.feed(slot, &rest),
+                    Step::Given(bytes) => self.give(slot, &bytes),
+                    Step::Wait | Step::Again => {}
                 }
             }
+            Life::Relayed => consumer.on_data(&mut session, range),
             Life::Draining { .. } | Life::Gone(_) => consumer.release(range),
         }
         begun
@@ -405,6 +415,9 @@ impl<C: Consumer> Reactor<C> {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let connection = &mut session.connection;
         connection.read.peer = PeerSide::Ended;
+        if connection.life.is_relayed() && !connection.write.state.is_ended() {
+            return consumer.on_end(&mut session);
+        }
         let open = connection.is_open();
         if !open || connection.close_complete() || connection.write.state.is_ended() {
             if connection.write.outgoing.is_empty() || connection.write.state.is_ended() {

@@ -6,8 +6,10 @@
 
 use crate::bridge::tally::Pause;
 
-use super::half::{PeerSide, ReadHalf};
-use crate::reactor::config::{READ_BUDGET, TURN_BUDGET};
+use std::time::Instant;
+
+use super::half::{Pace, PeerSide, ReadHalf};
+use crate::reactor::config::{HANDSHAKE_BUDGET, READ_BUDGET, TURN_BUDGET};
 use crate::reactor::queue::{Mark, Queue};
 use crate::reactor::{ConnectionId, Connections, Consumer, EVENTS, Reactor, Session};
 
@@ -20,6 +22,8 @@ pub(super) struct Ready {
     /// one.
     served: Queue,
     served_greedy: Queue,
+    /// Connections whose transports have a handshake to go on with.
+    shaking: Queue,
 }
 
 /// A moment: the connections that waited then are the first so many of each queue.
@@ -30,16 +34,27 @@ pub(super) struct Waited {
 }
 
 impl Ready {
-    pub(super) fn push(&mut self, id: ConnectionId, ReadHalf { queued, greedy, .. }: &mut ReadHalf) {
-        if *greedy { &mut self.greedy } else { &mut self.modest }.push(id, queued);
+    pub(super) fn push(&mut self, id: ConnectionId, ReadHalf { queued, pace, .. }: &mut ReadHalf) {
+        let queue = match pace {
+            Pace::Modest => &mut self.modest,
+            Pace::Greedy => &mut self.greedy,
+            Pace::Shaking => &mut self.shaking,
+        };
+        queue.push(id, queued);
     }
 
-    pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, greedy, .. }: &mut ReadHalf) {
-        if *greedy { &mut self.served_greedy } else { &mut self.served }.push(id, queued);
+    pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, pace, .. }: &mut ReadHalf) {
+        let queue = match pace {
+            Pace::Modest => &mut self.served,
+            Pace::Greedy => &mut self.served_greedy,
+            Pace::Shaking => &mut self.shaking,
+        };
+        queue.push(id, queued);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        [&self.modest, &self.greedy, &self.served, &self.served_greedy].iter().all(|it| it.is_empty())
+        let queues = [&self.modest, &self.greedy, &self.served, &self.served_greedy, &self.shaking];
+        queues.iter().all(|queue| queue.is_empty())
     }
 
     /// The connections that wait now, without those that have had a share of this turn.
@@ -113,8 +128,8 @@ impl<C: Consumer> Reactor<C> {
         self.reader.turn_budget <= self.reader.reserved
     }
 
-    /// There is something to read, or an end. Connections in a queue are read in their turn; greedy ones
-    /// go into a queue.
+    /// There is something to read, or an end. Connections in a queue are read in their turn; all but
+    /// modest ones go into a queue.
     pub(in crate::reactor) fn on_peer(&mut self, slot: u32, seen: PeerSide) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let read = &mut connection.read;
@@ -123,7 +138,7 @@ impl<C: Consumer> Reactor<C> {
         if read.queued.is_set() {
             return;
         }
-        if read.greedy {
+        if read.pace != Pace::Modest {
             return self.read_later(slot);
         }
         let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
@@ -148,8 +163,27 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    /// Goes on with handshakes of transports, at least with one. Others come first: it costs as much
+    /// as reading 100 KiB. False: none waited.
+    pub(in crate::reactor) fn on_handshakes(&mut self) -> bool {
+        if self.reader.ready.shaking.is_empty() {
+            return false;
+        }
+        let began = Instant::now();
+        while let Some(id) = self.reader.ready.shaking.pop(&mut self.connections, mark) {
+            self.guarded(id.slot, |reactor| reactor.shake(id));
+            if began.elapsed() >= HANDSHAKE_BUDGET {
+                break;
+            }
+        }
+        true
+    }
+
     fn read_waiting(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
+        if connection.read.pace == Pace::Shaking {
+            return self.read_later(id.slot);
+        }
         connection.read.unread = true;
         // The event of an end that came meanwhile is over; a later end has an event of its own.
         let to_end = connection.read.peer > PeerSide::Open;
@@ -168,6 +202,12 @@ impl Session<'_> {
     pub fn resume(&mut self) {
         self.connection.read.paused = false;
         self.metrics.resumed(self.id.slot, self.timers.now());
+        self.want_read();
+    }
+
+    /// Queues the connection to be read: there may be something that no event reports.
+    pub(in crate::reactor) fn read_again(&mut self) {
+        self.connection.read.unread = true;
         self.want_read();
     }
 

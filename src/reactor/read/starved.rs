@@ -239,7 +239,10 @@ impl Session<'_> {
 
 /// Whether the connection is to be read, apart from the others.
 fn is_read(Connection { read, life, .. }: &Connection) -> bool {
-    !read.paused && read.peer != PeerSide::Ended && !matches!(life, Life::Gone(_) | Life::Asked(_))
+    !read.paused
+        && !read.returning
+        && read.peer != PeerSide::Ended
+        && !matches!(life, Life::Gone(_) | Life::Asked(_))
 }
 
 fn only_pings(connection: &Connection) -> bool {

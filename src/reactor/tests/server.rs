@@ -7,13 +7,13 @@ use std::thread::JoinHandle;
 
 use socket2::SockRef;
 
-use super::PATIENCE;
+use super::{Client, PATIENCE};
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::Cause;
 use crate::engine::{CloseCode, ErrorKind, MessageKind, ProtocolError};
 use crate::reactor::{
-    BoundListener, Command, ConnectionId, Handle, Handler, ListenAddress, ListenerConfig, Local, Message,
-    Opening, Reactor, ReactorConfig, Session,
+    BoundListener, Command, ConnectionId, Descriptor, Handle, Handler, ListenAddress, ListenerConfig, Local,
+    Message, Opening, Reactor, ReactorConfig, Session,
 };
 
 /// The reports to a handler.
@@ -21,6 +21,11 @@ use crate::reactor::{
 pub(crate) enum Seen {
     /// With the target of the request, or the listener number of an adopted socket.
     Open(String),
+    /// The bytes that were read, and whether the socket itself follows.
+    Given(Vec<u8>, bool),
+    /// The socket, and what it reads next.
+    Socket(Vec<u8>),
+    Data(Vec<u8>),
     Text(Vec<u8>),
     Binary(Vec<u8>),
     Ping(Vec<u8>),
@@ -217,6 +222,24 @@ impl Handler for Reporter {
         let target = opening.request.map(|request| String::from_utf8_lossy(request.target).into_owned());
         self.report(session.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
         (self.script.open)(session);
+    }
+
+    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool) {
+        self.report(session.id(), Seen::Given(opening.rest.to_vec(), socket));
+    }
+
+    #[cfg(unix)]
+    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {
+        let mut peer = Client::of(std::net::TcpStream::from(socket));
+        peer.0.set_nonblocking(false).expect("a live socket");
+        peer.write(b"mine");
+        let next = peer.read(4);
+        self.report(id, Seen::Socket(next));
+    }
+
+    fn on_data(&mut self, session: &mut Session<'_>, bytes: &[u8]) {
+        self.report(session.id(), Seen::Data(bytes.to_vec()));
+        session.write(bytes);
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {

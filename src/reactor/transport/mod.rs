@@ -3,9 +3,11 @@
 
 pub(super) mod pipe;
 mod tcp;
+pub(super) mod tls;
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mio::net::TcpStream;
@@ -14,11 +16,9 @@ use socket2::SockRef;
 
 use crate::reactor::TcpOptions;
 use crate::reactor::open::bind::probe;
+use crate::reactor::tls::TlsServer;
 use pipe::Pipe;
-
-/// Whether a short read uses up the edge, so that the next bytes make a new one. On Windows mio
-/// arms the edge only when a read is refused.
-pub(super) const SHORT_READ_IS_LAST: bool = cfg!(unix);
+use tls::TlsStream;
 
 /// ENOBUFS, or the same of Windows.
 const NO_BUFFERS: i32 = if cfg!(windows) {
@@ -34,9 +34,21 @@ pub(super) fn is_short(error: &io::Error) -> bool {
     error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
 }
 
+/// A socket that leaves the reactor.
+#[cfg(unix)]
+pub type Descriptor = std::os::fd::OwnedFd;
+#[cfg(not(unix))]
+pub type Descriptor = std::convert::Infallible;
+/// Whether the call may be repeated later: the socket is full, or the system has no memory.
+fn is_transient(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock || is_short(error)
+}
+
 pub enum Transport {
     /// A socket of the system. One of the file system refuses the options of TCP.
     Tcp(TcpStream),
+    /// Such a socket with TLS. Boxed: it is larger.
+    Tls(Box<TlsStream>),
     /// A stream of the program. Boxed: few are, and a socket is smaller.
     Pipe(Box<Pipe>),
 }
@@ -45,6 +57,8 @@ pub(super) enum Received {
     Bytes(usize),
     /// The peer has ended its side.
     Eof,
+    /// The peer's side has ended without the word that its protocol has for that.
+    Cut,
     /// Nothing more for now; an edge will come.
     Empty,
     /// The system has no memory; no edge will come.
@@ -77,29 +91,33 @@ impl Transport {
     #[inline]
     pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
         match self {
-            Self::Tcp(socket) => loop {
-                return match tcp::receive(socket, room) {
-                    Ok(0) => Received::Eof,
-                    Ok(len) => Received::Bytes(len),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    Err(error) if is_short(&error) => Received::Short,
-                    Err(_) => Received::Dead,
-                };
-            },
+            Self::Tcp(socket) => receive_from(socket, room),
+            Self::Tls(stream) => stream.receive(room),
             Self::Pipe(pipe) => pipe.receive(),
+        }
+    }
+
+    /// Whether the last read used up the edge, so that the next bytes make a new one. `is_short`: it
+    /// brought less than there was room for.
+    #[inline]
+    pub(super) fn is_dry(&self, is_short: bool) -> bool {
+        match self {
+            // On Windows mio arms the edge only when a read is refused.
+            Self::Tcp(_) | Self::Pipe(_) => is_short && cfg!(unix),
+            Self::Tls(stream) => stream.is_dry(),
         }
     }
 
     /// Writes as many bytes as are taken.
     ///
     /// # Errors
-    /// The transport's; `WouldBlock` when it takes nothing. A peer that has left is an error, never
-    /// a signal that ends the embedding process.
+    /// The transport's; `WouldBlock` when it takes nothing: the next bytes to be written must begin as
+    /// these do. A peer that has left is an error, never a signal that ends the embedding process.
     #[inline]
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => tcp::send(socket, bytes),
+            Self::Tls(stream) => stream.send_vectored(&[IoSlice::new(bytes)]),
             Self::Pipe(pipe) => pipe.send_vectored(&[IoSlice::new(bytes)]),
         }
     }
@@ -108,22 +126,79 @@ impl Transport {
     pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => tcp::send_vectored(socket, parts),
+            Self::Tls(stream) => stream.send_vectored(parts),
             Self::Pipe(pipe) => pipe.send_vectored(parts),
         }
     }
 
+    /// Writes what the transport itself has to say, such as its part of a handshake.
+    ///
+    /// # Errors
+    /// As of `send`.
+    #[inline]
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(_) | Self::Pipe(_) => Ok(()),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
+
+    /// Whether bytes that `send` has refused may have left in part.
+    pub(super) fn has_begun(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.has_begun())
+    }
+
+    /// Makes an accepted socket one with TLS. `proxied`: a header of the PROXY protocol comes first.
+    pub(super) fn secure(self, server: &Arc<TlsServer>, proxied: bool) -> Self {
+        match self {
+            Self::Tcp(socket) => Self::Tls(Box::new(TlsStream::new(socket, server.clone(), proxied))),
+            other => other,
+        }
+    }
+
+    pub(super) fn as_tls(&mut self) -> Option<&mut TlsStream> {
+        match self {
+            Self::Tls(stream) => Some(stream),
+            Self::Tcp(_) | Self::Pipe(_) => None,
+        }
+    }
+
+    /// Whether bytes can be sent: the handshake of the transport is done.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.is_open(),
+            Self::Tcp(_) | Self::Pipe(_) => true,
+        }
+    }
+
+    /// The socket inside.
     pub(super) fn as_tcp(&self) -> Option<&TcpStream> {
         match self {
             Self::Tcp(socket) => Some(socket),
+            Self::Tls(stream) => Some(stream.socket()),
             Self::Pipe(_) => None,
         }
     }
 
     pub(super) fn as_pipe(&mut self) -> Option<&mut Pipe> {
         match self {
-            Self::Tcp(_) => None,
+            Self::Tcp(_) | Self::Tls(_) => None,
             Self::Pipe(pipe) => Some(pipe),
         }
+    }
+
+    /// Whether another reader and writer could go on with the socket alone.
+    pub(super) fn is_socket(&self) -> bool {
+        cfg!(unix) && matches!(self, Self::Tcp(_))
+    }
+
+    /// `None` unless `is_socket`.
+    pub(super) fn into_descriptor(self) -> Option<Descriptor> {
+        #[cfg(unix)]
+        if let Self::Tcp(socket) = self {
+            return Some(socket.into());
+        }
+        None
     }
 
     /// The program reports `count` sends itself, when its stream has written them. False: they have
@@ -131,7 +206,7 @@ impl Transport {
     #[inline]
     pub(super) fn note_sent(&self, count: u32) -> bool {
         match self {
-            Self::Tcp(_) => false,
+            Self::Tcp(_) | Self::Tls(_) => false,
             Self::Pipe(pipe) => {
                 pipe.note_sent(count);
                 true
@@ -140,17 +215,10 @@ impl Transport {
     }
 
     /// What a read would find; it stays there.
-    pub(super) fn look_ahead(&self) -> Ahead {
+    pub(super) fn look_ahead(&mut self) -> Ahead {
         match self {
-            Self::Tcp(socket) => match socket.peek(&mut [0]) {
-                Ok(0) => Ahead::End,
-                Ok(_) => Ahead::Bytes,
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::Nothing,
-                    _ if is_short(&error) => Ahead::Nothing,
-                    _ => Ahead::Dead,
-                },
-            },
+            Self::Tcp(socket) => peek(socket),
+            Self::Tls(stream) => stream.look_ahead(),
             Self::Pipe(pipe) => pipe.look_ahead(),
         }
     }
@@ -159,6 +227,7 @@ impl Transport {
         match self {
             // Fails only on a dead socket, as the next read will report.
             Self::Tcp(socket) => drop(socket.shutdown(Shutdown::Write)),
+            Self::Tls(stream) => stream.end(),
             Self::Pipe(pipe) => pipe.end(),
         }
     }
@@ -166,9 +235,11 @@ impl Transport {
     /// When this is dropped, both sides have ended and all bytes are written: nothing on its way
     /// may be cut off. `has_ended`: our side ended before.
     pub(super) fn leave_when_dropped(&mut self, has_ended: bool) {
-        // For a socket the kernel does that.
-        if let Self::Pipe(pipe) = self {
-            pipe.leave(has_ended);
+        match self {
+            // The kernel does that.
+            Self::Tcp(_) => {}
+            Self::Tls(stream) => stream.leave_when_dropped(),
+            Self::Pipe(pipe) => pipe.leave(has_ended),
         }
     }
 
@@ -176,6 +247,7 @@ impl Transport {
     pub(super) fn reset_when_dropped(&mut self) {
         match self {
             Self::Tcp(socket) => drop(SockRef::from(&*socket).set_linger(Some(Duration::ZERO))),
+            Self::Tls(stream) => drop(SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))),
             Self::Pipe(pipe) => pipe.reset_when_dropped(),
         }
     }
@@ -192,6 +264,7 @@ impl Transport {
     pub(super) fn register(&mut self, registry: io::Result<&Registry>, token: Token) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => registry?.register(socket, token, tcp::interest()),
+            Self::Tls(stream) => registry?.register(stream.socket_mut(), token, tcp::interest()),
             Self::Pipe(_) => Ok(()),
         }
     }
@@ -199,9 +272,11 @@ impl Transport {
     /// Closing takes a socket out of the poll by itself, unless another process or thread has a
     /// duplicate of it.
     pub(super) fn deregister(&mut self, registry: &Registry) {
-        if let Self::Tcp(socket) = self {
-            let _closed_next = registry.deregister(socket);
-        }
+        let _closed_next = match self {
+            Self::Tcp(socket) => registry.deregister(socket),
+            Self::Tls(stream) => registry.deregister(stream.socket_mut()),
+            Self::Pipe(_) => Ok(()),
+        };
     }
 
     pub(super) fn set_options(&self, options: TcpOptions) {
@@ -219,5 +294,31 @@ impl Transport {
     pub(super) fn set_keep_alive(&self, on: bool, idle: Duration) {
         let Some(socket) = self.as_tcp().map(SockRef::from) else { return };
         let _stays = if on { probe(&socket, idle) } else { socket.set_keepalive(false) };
+    }
+}
+
+#[inline]
+fn receive_from(socket: &TcpStream, room: &mut [u8]) -> Received {
+    loop {
+        return match tcp::receive(socket, room) {
+            Ok(0) => Received::Eof,
+            Ok(len) => Received::Bytes(len),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if is_short(&error) => Received::Short,
+            Err(_) => Received::Dead,
+        };
+    }
+}
+
+fn peek(socket: &TcpStream) -> Ahead {
+    match socket.peek(&mut [0]) {
+        Ok(0) => Ahead::End,
+        Ok(_) => Ahead::Bytes,
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::Nothing,
+            _ if is_short(&error) => Ahead::Nothing,
+            _ => Ahead::Dead,
+        },
     }
 }

@@ -172,9 +172,10 @@ impl WriteHalf {
 
     /// The consumer decides about the connection after all, or ends come first. An answer that has
     /// not left waits for that, even if its gate opens in this very turn.
-    pub(in crate::reactor) fn hold(&mut self, until: Takes) {
+    pub(in crate::reactor) fn hold(&mut self, until: Takes, transport: &Transport) {
         if self.outgoing.written() == 0
             && !self.outgoing.is_empty()
+            && !transport.has_begun()
             && let Some(takes) = self.state.takes()
             && *takes != Takes::AfterDecision
         {

@@ -176,7 +176,12 @@ impl Outgoing {
             pool.give(std::mem::take(&mut self.gathered));
         }
         self.queue = None;
-        Ok(Written::All)
+        match transport.flush() {
+            Err(error) if is_short(&error) => Ok(Written::Short),
+            // What the transport itself has to say leaves with the next edge.
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+            _ => Ok(Written::All),
+        }
     }
 
     /// Frees at least `least` of the waiting bytes, from the front. Returns how many: 0 only if

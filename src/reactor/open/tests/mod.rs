@@ -3,5 +3,6 @@
 
 mod adoption;
 mod exhaustion;
+mod given;
 mod handshake;
 mod listeners;

@@ -1,0 +1,118 @@
+// Frameworks behind a port of the reactors: pages by option http, and listen() where a framework takes the
+// upgrades. Each is served by one line, with TLS and without. (A custom server of Next is a listener of
+// http.createServer() too.)
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http, { createServer } from 'node:http';
+import https from 'node:https';
+import test from 'node:test';
+
+import { createAdaptorServer } from '@hono/node-server';
+import express from 'express';
+import fastify from 'fastify';
+import { Hono } from 'hono';
+import { WebSocketServer, listen } from 'reactor-ws';
+import { Server } from 'socket.io';
+import { io } from 'socket.io-client';
+
+import { cert, key } from '../helpers/certificate.mjs';
+import { ask, open } from './helpers/clients.mjs';
+import { assertOnReactor } from './helpers/on-reactor.mjs';
+
+const MEGABYTE = 1 << 20;
+const upload = Buffer.alloc(3 * MEGABYTE, 'upload');
+const AGENTS = { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true, ca: cert }) };
+
+/** Of an answer of JSON: the status, and what it says. */
+async function call(url, { body, ...options } = {}) {
+  const scheme = url.slice(0, url.indexOf(':'));
+  const request = { http, https }[scheme].request(url, { agent: AGENTS[scheme], ...options });
+  request.end(body);
+  const [response] = await once(request, 'response');
+  const text = Buffer.concat(await response.toArray()).toString();
+  return [response.statusCode, response.statusCode === 200 ? JSON.parse(text) : undefined];
+}
+
+/** By name: the HTTP server of an application with GET /hello and POST /size. */
+const APPLICATIONS = {
+  express: () => {
+    const app = express();
+    app.get('/hello', (request, response) => response.json({ hello: request.query.name, secure: request.secure, ip: request.ip }));
+    app.post('/size', express.raw({ limit: 8 * MEGABYTE, type: () => true }), (request, response) => response.json(request.body.length));
+    return createServer(app);
+  },
+  fastify: async () => {
+    const app = fastify({ bodyLimit: 8 * MEGABYTE });
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => done(null, body));
+    app.get('/hello', (request) => ({ hello: request.query.name, secure: request.protocol === 'https', ip: request.ip }));
+    app.post('/size', (request) => request.body.length);
+    await app.ready();
+    return app.server;
+  },
+  hono: () => {
+    const app = new Hono();
+    app.get('/hello', (context) => {
+      const { socket } = context.env.incoming;
+      return context.json({ hello: context.req.query('name'), secure: socket.encrypted === true, ip: socket.remoteAddress });
+    });
+    app.post('/size', async (context) => context.json((await context.req.arrayBuffer()).byteLength));
+    return createAdaptorServer({ fetch: app.fetch });
+  },
+};
+
+function close(t, server, listener) {
+  t.after(() => {
+    listener.close();
+    server.closeAllConnections();
+  });
+}
+
+for (const [scheme, tls] of [['http', undefined], ['https', { key, cert }]]) {
+  for (const [name, make] of Object.entries(APPLICATIONS)) {
+    test(`${name}, ${scheme}: pages, an upload and WebSockets of one port`, async (t) => {
+      const server = await make();
+      const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', http: server, path: '/live', tls });
+      close(t, server, wss);
+      await once(wss, 'listening');
+      const { port } = wss.address();
+      wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
+      const base = `${scheme}://localhost:${port}`;
+      for (let count = 0; count < 5; count++) {
+        assert.deepEqual(await call(`${base}/hello?name=you`), [200, { hello: 'you', secure: scheme === 'https', ip: '127.0.0.1' }]);
+      }
+      const headers = { 'content-type': 'application/octet-stream' };
+      assert.deepEqual(await call(`${base}/size`, { method: 'POST', body: upload, headers }), [200, upload.length]);
+      assert.equal((await call(`${base}/nothing`))[0], 404);
+      const client = await open(t, `${scheme.replace('http', 'ws')}://localhost:${port}/live`, [], { ca: cert });
+      const bytes = Buffer.alloc(MEGABYTE, 'bytes');
+      assert.deepEqual(await ask(client, bytes), bytes);
+      await assertOnReactor(1);
+      client.close();
+      await once(client, 'close');
+    });
+  }
+
+  test(`socket.io, ${scheme}: polling and websocket over listen()`, async (t) => {
+    const pages = createServer();
+    const server = new Server(pages, { wsEngine: WebSocketServer, maxHttpBufferSize: 4 * MEGABYTE });
+    server.on('connection', (socket) => socket.on('echo', (data, answer) => answer(data)));
+    const listener = listen(pages, { port: 0, host: '127.0.0.1', tls });
+    close(t, pages, listener);
+    t.after(() => server.close());
+    await once(listener, 'listening');
+    const url = `${scheme}://localhost:${listener.address().port}`;
+    for (const transports of [['polling', 'websocket'], ['websocket'], ['polling']]) {
+      const client = io(url, { forceNew: true, reconnection: false, transports, ca: cert });
+      t.after(() => client.close());
+      await once(client, 'connect');
+      if (transports.length === 2 && client.io.engine.transport.name !== 'websocket') await once(client.io.engine, 'upgrade');
+      const bytes = Buffer.alloc(MEGABYTE, 'bytes');
+      assert.deepEqual(await client.emitWithAck('echo', bytes), bytes);
+      if (transports.includes('websocket')) await assertOnReactor(1);
+      const gone = once([...server.sockets.sockets.values()][0], 'disconnect');
+      client.close();
+      await gone;
+      if (transports.includes('websocket')) await assertOnReactor(0);
+    }
+  });
+}

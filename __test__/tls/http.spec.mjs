@@ -1,0 +1,240 @@
+// An HTTP server behind a port with TLS: option http, and listen().
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import http2 from 'node:http2';
+import https from 'node:https';
+import net from 'node:net';
+import tls from 'node:tls';
+
+import test from 'ava';
+
+import { cert, key } from '../helpers/certificate.mjs';
+import { frame, wsClient } from '../helpers/clients.mjs';
+import { home, httpServer } from '../helpers/given.mjs';
+import { WebSocketServer, listen, startServer } from '../helpers/impl.mjs';
+import { upgradeRequest } from '../helpers/raw-client.mjs';
+
+const MEGABYTE = 1 << 20;
+const SECURE = { key, cert };
+const authority = cert;
+const CLOSE = 'Connection: close\r\n';
+
+async function start(t, onRequest = home, { http: server = httpServer(t, onRequest), tls: more, ...options } = {}) {
+  const wss = await startServer(t, { http: server, tls: { ...SECURE, ...more }, ...options });
+  return { http: server, port: wss.address().port, wss };
+}
+
+async function ask(port, path, { body, agent, ...options } = {}) {
+  const request = https.request({ host: '127.0.0.1', servername: 'localhost', port, path, ca: authority, agent: agent ?? false, ...options });
+  request.end(body);
+  const [response] = await once(request, 'response');
+  return { response, body: Buffer.concat(await response.toArray()), reused: request.reusedSocket };
+}
+
+/** Bytes over TLS, and all that comes back. */
+async function connect(t, port, options = {}) {
+  const socket = tls.connect({ host: '127.0.0.1', port, ca: authority, servername: 'localhost', ...options });
+  t.teardown(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk.toString('latin1')));
+  socket.on('error', () => {});
+  const until = async (isEnough) => {
+    while (!isEnough(text)) await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => Promise.reject(new Error(`closed after ${text}`)))]);
+    return text;
+  };
+  const closed = new Promise((resolve) => socket.on('close', () => resolve(text)));
+  return { closed, socket, until };
+}
+
+test('requests on a keep-alive connection, with what TLS has agreed on', async (t) => {
+  const seen = [];
+  const { port, wss } = await start(t, (request, response) => {
+    const { socket } = request;
+    const { encrypted, authorized, servername, alpnProtocol, remoteAddress, localPort } = socket;
+    seen.push({ encrypted, authorized, servername, alpnProtocol, remoteAddress, localPort });
+    t.true(socket instanceof tls.TLSSocket && socket instanceof net.Socket);
+    t.is(socket.getProtocol(), 'TLSv1.3');
+    t.regex(socket.getCipher().name, /^TLS_/);
+    t.deepEqual(socket.getPeerCertificate(), {});
+    t.false(socket.isSessionReused());
+    t.is(socket.exportKeyingMaterial(32, 'label').length, 32);
+    response.end(String(socket.remotePort));
+  });
+  const agent = new https.Agent({ keepAlive: true, maxSockets: 1, ALPNProtocols: ['http/1.1'] });
+  t.teardown(() => agent.destroy());
+  const ports = [];
+  for (let count = 0; count < 20; count++) ports.push(String((await ask(port, '/', { agent })).body));
+  t.is(new Set(ports).size, 1);
+  for (const one of seen) {
+    t.deepEqual(one, { encrypted: true, authorized: false, servername: 'localhost', alpnProtocol: 'http/1.1', remoteAddress: '127.0.0.1', localPort: port });
+  }
+  t.true(wss.metrics().reactors.given >= 1);
+});
+
+test('bodies of every size, both ways', async (t) => {
+  const { port } = await start(t, async (request, response) => response.end(Buffer.concat(await request.toArray())));
+  const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  for (const size of [0, 1, 2048, 16_384, 16_385, 65_536, MEGABYTE, 5 * MEGABYTE]) {
+    const sent = randomBytes(size);
+    const { body } = await ask(port, '/', { agent, method: 'POST', body: sent });
+    t.is(createHash('sha1').update(body).digest('hex'), createHash('sha1').update(sent).digest('hex'), `${size}`);
+  }
+});
+
+test('a pipeline, Expect: 100-continue, malformed heads, and the end', async (t) => {
+  const { port } = await start(t, home);
+  const pipeline = await connect(t, port);
+  pipeline.socket.write(`GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n${CLOSE}\r\n`);
+  t.regex(await pipeline.closed, /GET \/1HTTP\/1\.1 200 OK[\s\S]*GET \/2$/);
+  const expects = await connect(t, port);
+  expects.socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${CLOSE}Expect: 100-continue\r\nContent-Length: 1\r\n\r\n`);
+  await expects.until((text) => text.startsWith('HTTP/1.1 100 Continue\r\n'));
+  expects.socket.write('x');
+  t.regex(await expects.closed, /POST \/$/);
+  const bad = await connect(t, port);
+  bad.socket.write('nonsense\r\n\r\n');
+  t.regex(await bad.closed, /^HTTP\/1\.1 400 Bad Request/);
+});
+
+test('a client that leaves aborts the request: with the word of TLS, without, and by a reset', async (t) => {
+  const requests = [];
+  const { http: server, port } = await start(t, (request) => {
+    request.on('error', () => {});
+    requests.push(request);
+  });
+  for (const leave of ['end', 'cut', 'reset']) {
+    const raw = net.connect(port, '127.0.0.1');
+    t.teardown(() => raw.destroy());
+    await once(raw, 'connect');
+    const { socket } = await connect(t, port, { socket: raw });
+    const came = once(server, 'request');
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nsome');
+    await came;
+    const gone = new Promise((resolve) => requests.at(-1).socket.on('close', resolve));
+    if (leave === 'end') socket.end();
+    else if (leave === 'cut') raw.end();
+    else raw.resetAndDestroy();
+    await gone;
+    t.true(requests.at(-1).destroyed && !requests.at(-1).complete, leave);
+  }
+});
+
+test('an upgrade after a request, and the first one, are served by a reactor', async (t) => {
+  const { port, wss } = await start(t, home, { path: '/ws', perMessageDeflate: { threshold: 0 } });
+  for (const before of [0, 1, 2]) {
+    const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
+    t.teardown(() => agent.destroy());
+    for (let count = 0; count < before; count++) t.is(String((await ask(port, '/page', { agent })).body), 'GET /page');
+    const connected = once(wss, 'connection');
+    const client = new wsClient(`wss://localhost:${port}/ws`, { agent, ca: authority });
+    t.teardown(() => client.terminate());
+    const [[ws, request]] = await Promise.all([connected, once(client, 'open')]);
+    t.is(ws._extra?.stream ?? null, null);
+    t.true(request.socket.encrypted && ws._socket.encrypted);
+    t.is(request.socket.getProtocol(), 'TLSv1.3');
+    t.deepEqual(request.socket.getPeerCertificate(true), {});
+    t.is(request.socket.exportKeyingMaterial(16, 'x').length, 16);
+    ws.on('message', (data) => ws.send(data));
+    for (const size of [1, 20_000, 2 * MEGABYTE]) {
+      const sent = randomBytes(size);
+      client.send(sent);
+      const [got] = await once(client, 'message');
+      t.true(got.equals(sent));
+    }
+    const closed = once(ws, 'close');
+    client.close(3000, 'enough');
+    t.is((await closed)[0], 3000);
+  }
+});
+
+test('a request, an upgrade and frames in one record', async (t) => {
+  const { port, wss } = await start(t, home);
+  const seen = new Promise((resolve) => {
+    wss.on('connection', (ws) => {
+      const all = [];
+      ws.on('message', (data) => all.push(String(data)) === 2 && resolve(all));
+    });
+  });
+  const { socket } = await connect(t, port);
+  socket.write(Buffer.concat([Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'), Buffer.from(upgradeRequest()), frame(1, 'one'), frame(1, 'two')]));
+  t.deepEqual(await seen, ['one', 'two']);
+});
+
+test('listen(): every connection, and its upgrades come back to the reactor', async (t) => {
+  const server = httpServer(t, home);
+  const wss = new WebSocketServer({ noServer: true });
+  server.on('upgrade', (request, socket, head) => wss.handleUpgrade(request, socket, head, (ws) => ws.send(request.url)));
+  const listener = listen(server, { port: 0, host: '127.0.0.1', tls: { ...SECURE, requestCert: true, rejectUnauthorized: false } });
+  t.teardown(() => listener.close());
+  await once(listener, 'listening');
+  const { port } = listener.address();
+  t.is(String((await ask(port, '/page')).body), 'GET /page');
+  const client = new wsClient(`wss://localhost:${port}/any`, { ca: authority, cert, key });
+  t.teardown(() => client.terminate());
+  t.is(String((await once(client, 'message'))[0]), '/any');
+  const [ws] = wss.clients;
+  t.is(ws._extra?.stream ?? null, null);
+  // Also what only the listener knows.
+  t.is(ws._socket.getPeerCertificate(true).subject.CN, 'localhost');
+  t.is(ws._socket.getCertificate().subject.CN, 'localhost');
+  client.close();
+  await once(client, 'close');
+});
+
+test('secureConnection is told of connections that are given, and its socket closes', async (t) => {
+  const { port, wss } = await start(t, home);
+  const told = once(wss, 'secureConnection');
+  const { closed, socket } = await connect(t, port);
+  const [secure] = await told;
+  const gone = once(secure, 'close');
+  socket.write(`GET /page HTTP/1.1\r\nHost: a\r\n${CLOSE}\r\n`);
+  t.regex(await closed, /GET \/page$/);
+  await gone;
+});
+
+test('ALPN h2 goes to node:http2, http/1.1 beside it, and WebSockets', async (t) => {
+  const server = http2.createSecureServer({ allowHTTP1: true }, (request, response) => {
+    const { alpnProtocol, encrypted, remoteAddress } = request.socket;
+    t.deepEqual({ encrypted, remoteAddress }, { encrypted: true, remoteAddress: '127.0.0.1' });
+    t.is(request.socket.getProtocol(), 'TLSv1.3');
+    if (request.stream) t.deepEqual([request.stream.session.encrypted, request.stream.session.alpnProtocol], [true, 'h2']);
+    response.end(`${request.httpVersion} ${request.url} ${alpnProtocol}`);
+  });
+  t.teardown(() => server.close());
+  const { port, wss } = await start(t, home, { http: server, path: '/ws' });
+  const session = http2.connect(`https://localhost:${port}`, { ca: authority });
+  t.teardown(() => session.destroy());
+  const get = async (path) => {
+    const stream = session.request({ ':path': path });
+    return Buffer.concat(await stream.toArray()).toString();
+  };
+  t.deepEqual(await Promise.all(['/1', '/2', '/3'].map(get)), ['2.0 /1 h2', '2.0 /2 h2', '2.0 /3 h2']);
+  t.is(session.alpnProtocol, 'h2');
+  t.is(String((await ask(port, '/old', { ALPNProtocols: ['http/1.1'] })).body), '1.1 /old http/1.1');
+  const client = new wsClient(`wss://localhost:${port}/ws`, { ca: authority });
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  t.is(wss.clients.size, 1);
+  const posted = session.request({ ':method': 'POST', ':path': '/big' });
+  posted.end(randomBytes(3 * MEGABYTE));
+  t.is(Buffer.concat(await posted.toArray()).toString(), '2.0 /big h2');
+});
+
+test('where a server of Node listens, it gives its connections', async (t) => {
+  const { port, wss } = await start(t, home, { port: { port: 0, host: '127.0.0.1', readableAll: true }, path: '/ws' });
+  t.is(String((await ask(port, '/page')).body), 'GET /page');
+  const client = new wsClient(`wss://localhost:${port}/ws`, { ca: authority });
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  t.is(wss.clients.size, 1);
+});
+
+test('plain HTTP on this port reaches no HTTP server', async (t) => {
+  const { http: server, port } = await start(t, home);
+  const raw = http.get({ host: '127.0.0.1', port });
+  await once(raw, 'error');
+  t.is(server.sockets.size, 0);
+});

@@ -1,0 +1,327 @@
+'use strict';
+
+const net = require('node:net');
+
+const { GONE, TERMINATED } = require('../base/bits');
+const { EMPTY_BUFFER } = require('../base/constants');
+const { abandonSends, push, sent } = require('../connection/post');
+const { payload } = require('../reactor/batch');
+const { bytesSettled } = require('../reactor/crossing');
+const { hold, release } = require('../reactor/lifetime');
+const outbox = require('../reactor/outbox');
+const table = require('../reactor/table');
+const { JUST_NOW } = require('../reactor/turns');
+const { addressOf, keepAliveTag, noDelayTag } = require('./socket');
+const { asTls } = require('./tls-socket');
+const {
+  CAUSE,
+  FLAGS_SHIFT,
+  IN_CLOSED,
+  IN_DATA,
+  IN_END,
+  IN_SENT,
+  KIND_MASK,
+  OUT_END,
+  OUT_FLAG_RESET,
+  OUT_PAUSE,
+  OUT_RESUME,
+  OUT_TERMINATE,
+  OUT_WRITE,
+} = require('../base/layout');
+
+/** @import { Connection, SentCallback, Server } from '../connection/state' */
+/** @import { Peer } from '../handshake/request' */
+
+/** @typedef {(error?: Error | null) => void} Done */
+
+/** Bytes that may wait in the reactor; a stream that has written more goes on when all have left. */
+const WINDOW = 256 * 1024;
+
+/**
+ * A connection whose bytes the reactor relays between its peer and a stream, for an HTTP server. It has the slot in the
+ * table until the connection has ended, or is a WebSocket.
+ *
+ * @implements {Connection}
+ */
+class Relay {
+  /** @param {Server} owner @param {Peer} peer @param {number} [highWaterMark] */
+  constructor(owner, peer, highWaterMark) {
+    this._owner = owner;
+    this._slot = peer._slot;
+    this._generation = peer._generation;
+    this._local = peer._local;
+    this._localPort = peer._localPort;
+    this._remote = peer._remote;
+    this._remotePort = peer._remotePort;
+    this._tlsText = peer._tlsText;
+    this._bits = 0;
+    this._turn = JUST_NOW;
+    this._accepted = 0;
+    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), stream: null };
+    this.bytesRead = 0;
+    /** While fewer bytes have been written, no write waits. */
+    this.roomUntil = WINDOW;
+    this.isPaused = false;
+    /** The peer has ended its side. */
+    this.hasEnded = false;
+    this.isUnreferenced = false;
+    /** As seen at the last timeout. */
+    this.settled = 0;
+    table.place(this._slot, this);
+    hold();
+    const Class = this._tlsText === '' ? RelayedSocket : RelayedTlsSocket;
+    this.socket = /** @type {net.Socket & RelayedSocket} */ (Reflect.construct(RelayedSocket, [this, highWaterMark], Class));
+  }
+
+  get bufferedAmount() {
+    return Math.max(this._accepted - bytesSettled(this), 0);
+  }
+
+  _ensureExtra() {
+    return this._extra;
+  }
+
+  /** @type {Connection['_onRecord']} */
+  _onRecord(tag, offset, length) {
+    const kind = tag & KIND_MASK;
+    if (kind === IN_DATA) this.take(payload(tag, offset, length));
+    else if (kind === IN_SENT) sent(this, length);
+    else if (kind === IN_END) this.end();
+    else if (kind === IN_CLOSED) this.closed((tag >>> FLAGS_SHIFT) & KIND_MASK);
+  }
+
+  _onFailed() {
+    this.gone(Object.assign(new Error('The reactor failed'), { code: 'WS_ERR_REACTOR_FAILED' }));
+  }
+
+  /** @param {Buffer} data */
+  take(data) {
+    const { socket } = this;
+    this.bytesRead += data.length;
+    if (socket.destroyed) return;
+    socket._unrefTimer();
+    if (!socket.push(data)) this.pause();
+  }
+
+  end() {
+    const { socket } = this;
+    if (this.hasEnded || socket.destroyed) return;
+    this.hasEnded = true;
+    socket.push(null);
+    // As Node does: nothing else would notice the end of a stream without bytes.
+    socket.read(0);
+  }
+
+  /** @param {number} cause */
+  closed(cause) {
+    table.forget(this._slot);
+    const isOver = cause === CAUSE.FIN || (this._bits & TERMINATED) !== 0;
+    // After both ends the stream may still have bytes, and destroys itself.
+    if (isOver) this.end();
+    this.gone(isOver ? null : reset());
+  }
+
+  /** @param {Error | null} error */
+  gone(error) {
+    this._bits |= GONE;
+    if (!this.isUnreferenced) release();
+    if (error !== null) this.socket.destroy(error);
+    abandonSends(this);
+  }
+
+  pause() {
+    if (this.isPaused) return;
+    this.isPaused = true;
+    this.command(OUT_PAUSE);
+  }
+
+  resume() {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.command(OUT_RESUME);
+  }
+
+  /** @param {number} tag */
+  command(tag) {
+    if ((this._bits & (GONE | TERMINATED)) === 0) outbox.pushEmpty(this._slot, this._generation, tag);
+  }
+
+  /** Whether so many bytes wait that the writer of `more` must wait too. @param {number} more */
+  isFull(more) {
+    const written = this._accepted + more;
+    if (written < this.roomUntil) return false;
+    this.roomUntil = bytesSettled(this) + WINDOW;
+    return written >= this.roomUntil;
+  }
+
+  /** @type {(chunks: Array<{ chunk: Buffer | string, encoding: BufferEncoding }>, done: Done) => void} */
+  write(chunks, done) {
+    const parts = chunks.map(({ chunk, encoding }) => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk));
+    const isFull = this.isFull(parts.reduce((sum, { length }) => sum + length, 0));
+    for (const [index, part] of parts.entries()) {
+      this._accepted += push(this, OUT_WRITE, part, isFull && index === parts.length - 1 ? done : undefined);
+    }
+    if (!isFull) done();
+  }
+
+  /** @param {Done} done */
+  finish(done) {
+    push(this, OUT_END, EMPTY_BUFFER, done);
+  }
+
+  /** @param {boolean} isReset */
+  _destroy(isReset = false) {
+    this.command(OUT_TERMINATE | (isReset ? OUT_FLAG_RESET : 0));
+    outbox.handOver();
+    this._bits |= TERMINATED;
+  }
+
+  /** A record of the connection is lost. */
+  terminate() {
+    this.socket.destroy(reset());
+  }
+
+  /** Whether the peer takes bytes, if slowly. */
+  isMoving() {
+    const settled = bytesSettled(this);
+    const isMoving = settled < this._accepted && settled !== this.settled;
+    this.settled = settled;
+    return isMoving;
+  }
+
+  /** Whether the connection keeps the process alive. @param {boolean} does */
+  refer(does) {
+    if (this.isUnreferenced !== does || (this._bits & GONE) !== 0) return;
+    this.isUnreferenced = !does;
+    if (does) hold();
+    else release();
+  }
+}
+
+/** As Node reports it. */
+function reset() {
+  const error = new Error('read ECONNRESET');
+  return Object.assign(error, { errno: -require('node:os').constants.errno.ECONNRESET, code: 'ECONNRESET', syscall: 'read' });
+}
+
+/**
+ * The stream of a relayed connection, for an HTTP server: a net.Socket whose handle is in a reactor.
+ *
+ * TypeScript: a class may not replace fields of net.Socket by accessors.
+ */
+class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @type {unknown} */ (net.Socket)) {
+  /** @param {Relay} relay @param {number} [highWaterMark] */
+  constructor(relay, highWaterMark) {
+    super({ allowHalfOpen: true, highWaterMark });
+    /** @type {Relay} */
+    this._relay = relay;
+    this._listener = relay._owner;
+    this._peername = addressOf(relay._remote, relay._remotePort);
+    this._sockname = addressOf(relay._local, relay._localPort);
+  }
+
+  get pending() {
+    return false;
+  }
+
+  get bytesRead() {
+    return this._relay.bytesRead;
+  }
+
+  get bytesWritten() {
+    return this._relay._accepted;
+  }
+
+  _getpeername() {
+    return this._peername;
+  }
+
+  _getsockname() {
+    return this._sockname;
+  }
+
+  _read() {
+    this._relay.resume();
+  }
+
+  /** @type {(chunk: Buffer | string, encoding: BufferEncoding, done: Done) => void} */
+  _write(chunk, encoding, done) {
+    this._unrefTimer();
+    this._relay.write([{ chunk, encoding }], done);
+  }
+
+  /** @type {(chunks: Parameters<Relay['write']>[0], done: Done) => void} */
+  _writev(chunks, done) {
+    this._unrefTimer();
+    this._relay.write(chunks, done);
+  }
+
+  /** @param {Done} done */
+  _final(done) {
+    this._relay.finish(done);
+  }
+
+  /** @type {(error: Error | null, done: Done) => void} */
+  _destroy(error, done) {
+    this._relay._destroy(this.resetAndClosing);
+    super._destroy(error, done);
+  }
+
+  resetAndDestroy() {
+    this.resetAndClosing = true;
+    return this.destroy();
+  }
+
+  _onTimeout() {
+    if (this._relay.isMoving()) this._unrefTimer();
+    else this.emit('timeout');
+  }
+
+  /** @param {unknown} [on] */
+  setNoDelay(on) {
+    this._relay.command(noDelayTag(on));
+    return this;
+  }
+
+  /** @param {unknown} [on] @param {unknown} [milliseconds] */
+  setKeepAlive(on, milliseconds) {
+    this._relay.command(keepAliveTag(on, milliseconds));
+    return this;
+  }
+
+  ref() {
+    this._relay.refer(true);
+    return this;
+  }
+
+  unref() {
+    this._relay.refer(false);
+    return this;
+  }
+}
+
+/**
+ * The same over TLS, also an instance of tls.TLSSocket.
+ *
+ * @this {unknown}
+ */
+function RelayedTlsSocket() {}
+RelayedTlsSocket.prototype = asTls(RelayedSocket.prototype);
+Object.defineProperty(RelayedTlsSocket.prototype, '_owner', {
+  /** @this {RelayedSocket} */
+  get() {
+    return this._relay;
+  },
+  /** @this {RelayedSocket} @param {unknown} value Its WebSocket */
+  set(value) {
+    Object.defineProperty(this, '_owner', { configurable: true, enumerable: false, value, writable: true });
+  },
+});
+
+/** @param {object} socket */
+function isRelayed(socket) {
+  const prototype = Object.getPrototypeOf(socket);
+  return prototype === RelayedSocket.prototype || prototype === RelayedTlsSocket.prototype;
+}
+
+module.exports = { Relay, isRelayed };

@@ -1,0 +1,70 @@
+'use strict';
+
+// Connections of a reactor for the program's HTTP server. With the socket itself, the reactor is out of it; otherwise it
+// relays bytes. Bytes that the reactor has read come first, unchanged.
+
+const { closeSync } = require('node:fs');
+const net = require('node:net');
+
+const { formatAddress } = require('../connection/address');
+const { takeSocket } = require('../reactor/sockets');
+const { connectionOf } = require('../reactor/table');
+const { Relay } = require('../compat/relayed-socket');
+const { connect } = require('./http-option');
+const { headOf, readPeer } = require('./request');
+const { takeSecured } = require('./secured');
+const { IN_FLAG_SOCKET } = require('../base/layout');
+
+/** @import { Server } from '../connection/state' */
+/** @import { Peer } from './request' */
+
+/** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
+function give(wss, slot, tag, bytes, start) {
+  const http = /** @type {net.Server} */ (wss.options.http);
+  const peer = /** @type {Peer} */ ({ _tlsText: '', _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 });
+  readPeer(peer, slot, bytes, start);
+  const read = headOf(bytes, start);
+  // Its handshake, if JavaScript was asked.
+  /** @type {{ _onGiven?(): void } | undefined} */ (connectionOf(slot))?._onGiven?.();
+  const highWaterMark = /** @type {{ highWaterMark?: number }} */ (http).highWaterMark;
+  const socket = (tag & IN_FLAG_SOCKET) === 0 ? relayed(wss, peer, highWaterMark) : socketOf(slot, highWaterMark);
+  if (socket === null) return;
+  if (wss.options.proxyProtocol) showPeer(socket, peer);
+  socket.unshift(read);
+  connect(http, socket);
+}
+
+/** @type {(wss: Server, peer: Peer, highWaterMark: number | undefined) => net.Socket} */
+function relayed(wss, peer, highWaterMark) {
+  // The socket that listeners of 'secureConnection' have seen.
+  const secured = wss._tls === null ? null : takeSecured(peer);
+  const relay = new Relay(wss, peer, highWaterMark);
+  if (secured !== null) {
+    secured._owner = relay;
+    relay.socket.on('close', () => secured._onClosed());
+  }
+  return relay.socket;
+}
+
+/** Null if it has died on the way. @type {(slot: number, highWaterMark: number | undefined) => net.Socket | null} */
+function socketOf(slot, highWaterMark) {
+  const fd = takeSocket(slot);
+  if (fd === -1) return null;
+  try {
+    return new net.Socket(/** @type {net.SocketConstructorOpts} */ ({ fd, allowHalfOpen: true, highWaterMark, readable: true, writable: true }));
+  } catch {
+    // Dead, or of no kind that Node knows.
+    closeSync(fd);
+    return null;
+  }
+}
+
+/** The address that a proxy has named. @type {(socket: net.Socket, peer: Peer) => void} */
+function showPeer(socket, { _remote: remote, _remotePort: port }) {
+  const address = formatAddress(remote);
+  if (address === socket.remoteAddress && port === socket.remotePort) return;
+  const shown = { remoteAddress: address, remoteFamily: net.isIPv6(String(address)) ? 'IPv6' : 'IPv4', remotePort: port };
+  for (const [name, value] of Object.entries(shown)) Object.defineProperty(socket, name, { configurable: true, enumerable: true, value });
+}
+
+module.exports = { give };

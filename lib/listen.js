@@ -1,0 +1,39 @@
+'use strict';
+
+const { checkNames } = require('./base/checks');
+const { kAll } = require('./handshake/http-option');
+const WebSocketServer = require('./websocket-server');
+
+/** Options about the port. Those of WebSockets belong to whoever accepts the upgrades. */
+const OPTIONS = [
+  'backlog',
+  'handshakeTimeout',
+  'host',
+  'ipv6Only',
+  'keepAlive',
+  'keepAliveInitialDelay',
+  'noDelay',
+  'port',
+  'proxyProtocol',
+  'reactors',
+  'reusePort',
+  'sendBudget',
+  'spin',
+  'tls',
+  'unfinishedBudget',
+];
+
+/** @typedef {import('../types/server').Listener} Listener */
+
+/**
+ * Every connection of the port goes to the HTTP server, and its upgrades to the listeners there.
+ *
+ * @type {(server: import('node:http').Server, options: import('../types/server').PortOptions, callback?: () => void) => Listener}
+ */
+function listen(server, options, callback) {
+  if (options?.port == null) throw new TypeError('options.port is missing: listen(server, { port })');
+  checkNames(options, OPTIONS, 'options');
+  return /** @type {Listener} */ (/** @type {unknown} */ (new WebSocketServer({ ...options, http: server, [kAll]: true }, callback)));
+}
+
+module.exports = { listen };

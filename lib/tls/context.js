@@ -1,0 +1,100 @@
+'use strict';
+
+const tls = require('node:tls');
+
+const { because, namesOf, pemOf } = require('./credentials');
+const { checkGiven, credentialsOf } = require('./options');
+const { versionName } = require('./parameters');
+const { addon } = require('../reactor/addon');
+
+/** @import { X509Certificate } from 'node:crypto' */
+/** @import { Credentials, Settings } from './options' */
+
+/** What a server asks of clients. @typedef {Pick<Settings, 'rejectUnauthorized' | 'requestCert'>} Asking */
+
+/** @typedef {import('../native/binding').SecureContext} Native */
+
+/** As `tls.createSecureContext()` makes for a server of Node: keys, certificates and parameters. Immutable. */
+class SecureContext {
+  #credentials;
+  #label;
+  /** By what the server asks of clients. @type {Map<string, Native>} */
+  #made = new Map();
+
+  /** @param {Credentials} credentials @param {string} label */
+  constructor(credentials, label) {
+    this.#credentials = credentials;
+    this.#label = label;
+  }
+
+  get [Symbol.toStringTag]() {
+    return /** @type {const} */ ('SecureContext');
+  }
+
+  /** @type {(context: SecureContext, asking: Asking) => Native} */
+  static native(context, { rejectUnauthorized, requestCert }) {
+    const asking = requestCert ? `requested ${rejectUnauthorized}` : '';
+    let native = context.#made.get(asking);
+    if (native === undefined) context.#made.set(asking, (native = context.#make({ rejectUnauthorized, requestCert })));
+    return native;
+  }
+
+  /** Options for a server of Node. @type {(context: SecureContext) => tls.SecureContextOptions} */
+  static node(context) {
+    const { ca, ciphers, crl, maxVersion, minVersion, pairs } = context.#credentials;
+    const [least, most] = [minVersion, maxVersion].map(versionName);
+    return {
+      cert: pairs.map(({ chain }) => pemOf(chain)),
+      key: pairs.map(({ key }) => /** @type {string} */ (key.export({ type: 'pkcs8', format: 'pem' }))),
+      ...(ca.length === 0 ? {} : { ca: ca.map(String) }),
+      ...(crl.length === 0 ? {} : { crl }),
+      ...(ciphers === null ? {} : { ciphers }),
+      minVersion: /** @type {tls.SecureVersion} */ (least),
+      maxVersion: /** @type {tls.SecureVersion} */ (most),
+    };
+  }
+
+  /** @param {SecureContext} context */
+  static credentials(context) {
+    return context.#credentials;
+  }
+
+  /** @param {Asking} asking */
+  #make(asking) {
+    const { ca, pairs, ...rest } = this.#credentials;
+    const opened = pairs.map(({ chain, key }) => ({ cert: pemOf(chain), key: key.export({ type: 'pkcs8', format: 'der' }) }));
+    const trusted = asking.requestCert && ca.length === 0 ? defaultRoots() : ca.map(String);
+    try {
+      return new (addon().SecureContext)({ ...rest, ...asking, pairs: opened, ca: trusted.map((one) => Buffer.from(one, 'latin1')) });
+    } catch (error) {
+      const hosts = pairs.length === 0 ? '' : ` (of ${pairs.map(({ chain }) => namesOf(chain[0])).join('; ')})`;
+      throw because(`${this.#label}${hosts} cannot be used by the reactors`, error);
+    } finally {
+      for (const { key } of opened) key.fill(0);
+    }
+  }
+}
+
+/** A context, or the options of one. @type {(given: unknown, label: string) => SecureContext} */
+function contextOf(given, label) {
+  if (given instanceof SecureContext) return given;
+  return new SecureContext(credentialsOf(checkGiven(given, label), label), label);
+}
+
+/** @type {(options: import('../../types/tls').SecureContextOptions) => SecureContext} @throws {TypeError | RangeError | Error} */
+function createSecureContext(options) {
+  const context = contextOf(options, 'options');
+  // Throws now for what the reactors cannot use.
+  SecureContext.native(context, { rejectUnauthorized: true, requestCert: false });
+  return context;
+}
+
+/** Whom Node trusts. */
+function defaultRoots() {
+  const { getCACertificates } = /** @type {{ getCACertificates?: () => string[] }} */ (/** @type {unknown} */ (tls));
+  return getCACertificates?.() ?? tls.rootCertificates;
+}
+
+const { credentials: credentialsIn, native: nativeOf, node: nodeOptionsOf } = SecureContext;
+
+module.exports = { SecureContext, contextOf, createSecureContext, credentialsIn, nativeOf, nodeOptionsOf };

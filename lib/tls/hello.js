@@ -1,0 +1,103 @@
+'use strict';
+
+// What the callbacks of option `tls` decide about a handshake that waits.
+
+const { contextOf, nativeOf } = require('./context');
+const { state } = require('../reactor/link');
+
+/** @import { Settings } from './options' */
+
+/** Alerts (RFC 8446, 6.2). */
+const INTERNAL_ERROR = 80;
+const UNRECOGNIZED_NAME = 112;
+const NO_APPLICATION_PROTOCOL = 120;
+
+/** @typedef {import('../native/binding').SecureContext} Context */
+
+/** A handshake whose ClientHello has come. It goes on when `answer` is called, or ends by its timeout. */
+class Hello {
+  #slot;
+  #generation;
+  #settings;
+  #fail;
+  #isDecided = false;
+
+  /**
+   * @param {{ slot: number, generation: number, servername: string, protocols: string[] }} hello
+   * @param {Omit<Settings, 'ticketKeys'>} settings
+   * @param {(error: Error) => void} fail Emits 'tlsClientError'
+   */
+  constructor({ generation, protocols, servername, slot }, settings, fail) {
+    this.#slot = slot;
+    this.#generation = generation;
+    this.servername = servername;
+    this.protocols = protocols;
+    this.#settings = settings;
+    this.#fail = fail;
+  }
+
+  /** @param {unknown} thisArgument Of the callbacks */
+  ask(thisArgument) {
+    const { SNICallback } = this.#settings;
+    // As in Node, only about names.
+    if (SNICallback === null || this.servername === '') return this.#askProtocol(thisArgument, null);
+    const done = (/** @type {unknown} */ error, /** @type {unknown} */ given) => this.#named(thisArgument, error, given);
+    this.#guard(() => Reflect.apply(SNICallback, thisArgument, [this.servername, done]));
+  }
+
+  /** The callback of SNICallback. @type {(thisArgument: unknown, error: unknown, given: unknown) => void} */
+  #named(thisArgument, error, given) {
+    if (this.#isDecided) throw Object.assign(new Error('Callback called multiple times'), { code: 'ERR_MULTIPLE_CALLBACK' });
+    this.#isDecided = true;
+    if (error) return this.#refuse(UNRECOGNIZED_NAME, /** @type {Error} */ (error));
+    let context = /** @type {Context | null} */ (null);
+    try {
+      if (given !== undefined && given !== null) context = nativeOf(contextOf(given, `SNICallback('${this.servername}'): options`), this.#settings);
+    } catch (wrong) {
+      return this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (wrong));
+    }
+    this.#askProtocol(thisArgument, context);
+  }
+
+  /** @type {(thisArgument: unknown, context: Context | null) => void} */
+  #askProtocol(thisArgument, context) {
+    const { ALPNCallback } = this.#settings;
+    const { protocols, servername } = this;
+    if (ALPNCallback === null || protocols.length === 0) return this.#answer(context, null, 0);
+    this.#guard(() => {
+      const chosen = Reflect.apply(ALPNCallback, thisArgument, [{ servername, protocols }]);
+      if (chosen === undefined) {
+        const error = Object.assign(new Error('ALPNCallback has chosen no protocol'), { code: 'ERR_SSL_NO_APPLICATION_PROTOCOL' });
+        return this.#refuse(NO_APPLICATION_PROTOCOL, error);
+      }
+      if (!protocols.includes(chosen)) {
+        const error = new TypeError(`ALPN callback returned a value (${chosen}) that did not match any of the client's offered protocols (${protocols.join(', ')})`);
+        throw Object.assign(error, { code: 'ERR_TLS_ALPN_CALLBACK_INVALID_RESULT' });
+      }
+      this.#answer(context, chosen, 0);
+    });
+  }
+
+  /** What a callback throws is the program's, and ends the handshake. @param {() => void} act */
+  #guard(act) {
+    try {
+      act();
+    } catch (error) {
+      this.#answer(null, null, INTERNAL_ERROR);
+      throw error;
+    }
+  }
+
+  /** @type {(alert: number, error: Error) => void} */
+  #refuse(alert, error) {
+    this.#answer(null, null, alert);
+    this.#fail(error);
+  }
+
+  /** @type {(context: Context | null, protocol: string | null, alert: number) => void} */
+  #answer(context, protocol, alert) {
+    state.native.secure(this.#slot, this.#generation, context, protocol, alert);
+  }
+}
+
+module.exports = { Hello };

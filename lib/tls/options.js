@@ -1,0 +1,238 @@
+'use strict';
+
+// Option `tls`, as `https.createServer()` takes it. No message shows a value: it may be a key.
+
+const tls = require('node:tls');
+const { isAnyArrayBuffer } = require('node:util').types;
+
+const { LONGEST_DELAY, checkValue } = require('../base/checks');
+const { certificatesIn, pairsOf, privateKey } = require('./credentials');
+const { MODERN_SUITES, VERSIONS, isModern, isSuite } = require('./parameters');
+
+/** @import { Pair } from './credentials' */
+
+/**
+ * Of a secure context. Versions are numbers; `ciphers` null: all.
+ *
+ * @typedef {{ pairs: Pair[], ca: import('node:crypto').X509Certificate[], crl: Buffer[], minVersion: number, maxVersion: number, ciphers: string | null }} Credentials
+ */
+
+/**
+ * Of a server; times in milliseconds, but `sessionTimeout` in seconds. An empty `alpn`: any protocol, or none.
+ *
+ * @typedef {object} Settings
+ * @property {string[]} alpn
+ * @property {number} handshakeTimeout
+ * @property {boolean} rejectUnauthorized
+ * @property {boolean} requestCert
+ * @property {number} sessionTimeout
+ * @property {Uint8Array | null} ticketKeys null: made anew
+ * @property {Function | null} SNICallback
+ * @property {Function | null} ALPNCallback
+ */
+
+/** @typedef {Record<string, any>} Given */
+
+const OF_CONTEXT = ['allowPartialTrustChain', 'ca', 'cert', 'ciphers', 'crl', 'ecdhCurve', 'honorCipherOrder', 'key', 'maxVersion', 'minVersion', 'passphrase'];
+const OF_SERVER = ['ALPNCallback', 'ALPNProtocols', 'SNICallback', 'handshakeTimeout', 'rejectUnauthorized', 'requestCert', 'sessionTimeout', 'ticketKeys'];
+const KNOWN = [...OF_CONTEXT, ...OF_SERVER];
+
+/** What Node can do and the reactors cannot, with reasons. @type {Record<string, string>} */
+const IMPOSSIBLE = {
+  certificateCompression: 'certificates are sent as they are',
+  clientCertEngine: 'there are no engines',
+  dhparam: 'keys are agreed on by ECDHE only',
+  enableTrace: 'there is no trace; listen for tlsClientError',
+  pfx: 'files of PKCS #12 are not read; give the key and cert in it (openssl pkcs12)',
+  privateKeyEngine: 'there are no engines',
+  privateKeyIdentifier: 'there are no engines',
+  pskCallback: 'there are no pre-shared keys',
+  pskIdentityHint: 'there are no pre-shared keys',
+  secureOptions: 'they are flags of OpenSSL',
+  secureProtocol: 'minVersion and maxVersion choose the version',
+  sessionIdContext: 'sessions are kept by clients, in tickets; other ticketKeys keep servers apart',
+  sigalgs: 'the kind of the key decides',
+};
+
+/** Versions of Node that the reactors do not have. */
+const OLD_VERSIONS = ['TLSv1', 'TLSv1.1'];
+
+/** Bytes: a name, and two keys. */
+const TICKET_KEYS_LENGTH = 48;
+
+/** Bytes of a protocol's name (RFC 7301, 3.1). */
+const LONGEST_PROTOCOL = 255;
+
+const SESSION_SECONDS = 300;
+
+/** @type {(given: unknown, label: string) => Given} */
+function checkGiven(given, label) {
+  if (typeof given !== 'object' || given === null) throw wrongKind(label, 'an object, as https.createServer() takes it', given);
+  if (typeof (/** @type {Given} */ (given).context) === 'object') {
+    throw new TypeError(`${label} must not be a SecureContext of node:tls, which only Node can read: give its options, or WebSocketServer.createSecureContext(options)`);
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || value === null || KNOWN.includes(name)) continue;
+    if (Object.hasOwn(IMPOSSIBLE, name)) {
+      if (value !== false) throw impossible(`${label}.${name}`, IMPOSSIBLE[name]);
+    } else {
+      throw new TypeError(`${label}.${name} is not an option. There are: ${KNOWN.join(', ')}`);
+    }
+  }
+  return given;
+}
+
+/** @type {(given: Given, label: string) => Credentials} */
+function credentialsOf(given, label) {
+  const keys = listOf(given.key).map((one) => {
+    const { pem, passphrase = given.passphrase } = isPlain(one) ? one : { pem: one };
+    if (passphrase !== undefined && passphrase !== null) checkText(passphrase, `${label}.passphrase`);
+    return privateKey(bytesOf(pem, `${label}.key`), passphrase ?? undefined, `${label}.key`);
+  });
+  const chains = listOf(given.cert).map((one) => certificatesIn(bytesOf(one, `${label}.cert`), `${label}.cert`));
+  const [minVersion, maxVersion] = versionsOf(given, label);
+  checkFixed(given, label);
+  return {
+    pairs: pairsOf(chains, keys, label),
+    ca: listOf(given.ca).flatMap((one) => certificatesIn(bytesOf(one, `${label}.ca`), `${label}.ca`)),
+    crl: listOf(given.crl).map((one) => bytesOf(one, `${label}.crl`)),
+    minVersion,
+    maxVersion,
+    ciphers: ciphersOf(given.ciphers, label),
+  };
+}
+
+/** `handshakeTimeout`: the default. @type {(given: Given, label: string, handshakeTimeout: number) => Settings} */
+function settingsOf(given, label, handshakeTimeout) {
+  const { ALPNProtocols } = given;
+  const [ALPNCallback, SNICallback] = ['ALPNCallback', 'SNICallback'].map((name) => optional('function', given[name], `${label}.${name}`, null));
+  if (ALPNCallback !== null && ALPNProtocols) {
+    const error = new TypeError('The ALPNCallback and ALPNProtocols TLS options are mutually exclusive');
+    throw Object.assign(error, { code: 'ERR_TLS_ALPN_CALLBACK_WITH_PROTOCOLS' });
+  }
+  return {
+    // As of https.createServer().
+    alpn: ALPNCallback === null ? protocolsOf(ALPNProtocols ?? ['http/1.1'], label) : [],
+    handshakeTimeout: integer(given.handshakeTimeout, `${label}.handshakeTimeout`, handshakeTimeout, 1),
+    rejectUnauthorized: optional('boolean', given.rejectUnauthorized, `${label}.rejectUnauthorized`, true),
+    requestCert: optional('boolean', given.requestCert, `${label}.requestCert`, false),
+    sessionTimeout: integer(given.sessionTimeout, `${label}.sessionTimeout`, SESSION_SECONDS, 0),
+    ticketKeys: given.ticketKeys === undefined || given.ticketKeys === null ? null : ticketKeysOf(given.ticketKeys, `${label}.ticketKeys`),
+    SNICallback,
+    ALPNCallback,
+  };
+}
+
+/** What a program may see of its options: no key, and nothing that leads to one. @param {Given} given */
+function shownOf({ key: _key, passphrase: _passphrase, ticketKeys: _ticketKeys, ...shown }) {
+  return shown;
+}
+
+/** @type {(keys: unknown, label: string) => Uint8Array} */
+function ticketKeysOf(keys, label) {
+  const bytes = bytesOf(keys, label);
+  if (bytes.length === TICKET_KEYS_LENGTH) return bytes;
+  throw new RangeError(`${label} must be ${TICKET_KEYS_LENGTH} bytes. Received ${bytes.length}`);
+}
+
+/** @type {(given: Given, label: string) => [minVersion: number, maxVersion: number]} */
+function versionsOf({ maxVersion, minVersion }, label) {
+  const least = versionOf(minVersion, `${label}.minVersion`) ?? VERSIONS.get(tls.DEFAULT_MIN_VERSION) ?? /** @type {number} */ (VERSIONS.get('TLSv1.2'));
+  const most = versionOf(maxVersion, `${label}.maxVersion`) ?? VERSIONS.get(tls.DEFAULT_MAX_VERSION) ?? least;
+  if (least > most) throw new RangeError(`${label}.minVersion must not be above maxVersion`);
+  return [least, most];
+}
+
+/** @type {(name: unknown, label: string) => number | undefined} */
+function versionOf(name, label) {
+  if (name === undefined || name === null) return undefined;
+  if (OLD_VERSIONS.includes(/** @type {string} */ (name))) throw impossible(label, `${name} is broken, and there are TLSv1.2 and TLSv1.3 only`);
+  return VERSIONS.get(/** @type {string} */ (checkValue({ type: 'string', values: [...VERSIONS.keys()] }, name, label)));
+}
+
+/** In this order. @type {(ciphers: unknown, label: string) => string | null} */
+function ciphersOf(ciphers, label) {
+  if (ciphers === undefined || ciphers === null || ciphers === tls.DEFAULT_CIPHERS) return null;
+  const names = checkText(ciphers, `${label}.ciphers`).split(':').filter(Boolean);
+  // What is excluded is no suite of ours.
+  const wanted = names.filter((name) => !/^[!-]/.test(name));
+  const unknown = wanted.find((name) => !isSuite(name));
+  if (unknown !== undefined) throw impossible(`${label}.ciphers`, `${unknown} is none of the suites of TLS 1.3, or of ECDHE with AES-GCM or ChaCha20`);
+  if (wanted.length === 0) throw new TypeError(`${label}.ciphers has no suite`);
+  // As in Node, a list for TLS 1.2 leaves TLS 1.3 as it is.
+  return [...(wanted.some(isModern) ? [] : MODERN_SUITES), ...wanted].join(':');
+}
+
+/** Options that may only say what is so anyway. @param {Given} given @param {string} label */
+function checkFixed({ ecdhCurve, honorCipherOrder }, label) {
+  if (honorCipherOrder === false) throw impossible(`${label}.honorCipherOrder`, 'the order of the server counts');
+  if ((ecdhCurve ?? 'auto') !== 'auto') throw impossible(`${label}.ecdhCurve`, "only 'auto' is possible: X25519MLKEM768, X25519, P-256 and P-384");
+}
+
+/** Names as latin1. Also in the form of ALPN: each name after its length. @type {(protocols: unknown, label: string) => string[]} */
+function protocolsOf(protocols, label) {
+  const names = ArrayBuffer.isView(protocols) ? parted(bytesOf(protocols, `${label}.ALPNProtocols`)) : protocols;
+  const wanted = 'a list of names, each of 1 to 255 bytes';
+  if (!Array.isArray(names)) throw wrongKind(`${label}.ALPNProtocols`, wanted, protocols);
+  return names.map((name) => {
+    const text = (typeof name === 'string' ? Buffer.from(name) : bytesOf(name, `${label}.ALPNProtocols`)).toString('latin1');
+    if (text.length === 0 || text.length > LONGEST_PROTOCOL) throw wrongKind(`${label}.ALPNProtocols`, wanted, name);
+    return text;
+  });
+}
+
+/** @param {Buffer} bytes */
+function parted(bytes) {
+  const names = [];
+  for (let at = 0; at < bytes.length; at += 1 + bytes[at]) names.push(bytes.toString('latin1', at + 1, at + 1 + bytes[at]));
+  return names;
+}
+
+/** @type {(value: unknown, label: string, initial: number, least: number) => number} */
+function integer(value, label, initial, least) {
+  if (value === undefined || value === null) return initial;
+  return /** @type {number} */ (checkValue({ type: 'number', least, most: LONGEST_DELAY }, value, label));
+}
+
+/** @type {(type: 'boolean' | 'function', value: any, label: string, initial: any) => any} */
+function optional(type, value, label, initial) {
+  return value === undefined || value === null ? initial : checkValue({ type }, value, label);
+}
+
+/** @type {(value: unknown) => any[]} */
+function listOf(value) {
+  if (value === undefined || value === null) return [];
+  return Array.isArray(value) ? value : [value];
+}
+
+/** `{ pem, passphrase }`. @param {unknown} value */
+function isPlain(value) {
+  return typeof value === 'object' && value !== null && 'pem' in value;
+}
+
+/** A copy. @type {(value: unknown, label: string) => Buffer} */
+function bytesOf(value, label) {
+  if (typeof value === 'string') return Buffer.from(value, 'latin1');
+  if (ArrayBuffer.isView(value)) return Buffer.from(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+  if (isAnyArrayBuffer(value)) return Buffer.from(Buffer.from(value));
+  throw wrongKind(label, 'a string, a Buffer, a TypedArray or an array of them', value);
+}
+
+/** @type {(value: unknown, label: string) => string} */
+function checkText(value, label) {
+  if (typeof value !== 'string') throw wrongKind(label, 'a string', value);
+  return value;
+}
+
+/** @type {(label: string, wanted: string, value: unknown) => TypeError} */
+function wrongKind(label, wanted, value) {
+  const kind = value === null ? 'null' : typeof value;
+  return new TypeError(`${label} must be ${wanted}. Received a value of type ${kind}`);
+}
+
+/** @type {(label: string, reason: string) => TypeError} */
+function impossible(label, reason) {
+  return new TypeError(`${label} is not possible with a port: ${reason}. The way out is server: https.createServer(options)`);
+}
+
+module.exports = { checkGiven, credentialsOf, settingsOf, shownOf, ticketKeysOf };

@@ -1,0 +1,171 @@
+//! What can go wrong, in the words of Node and OpenSSL.
+
+use rustls::{AlertDescription, Error, InvalidMessage, PeerIncompatible};
+
+/// An option from which no context can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadOption {
+    /// As Node has it, where it has the case.
+    pub code: &'static str,
+    /// Names the option, and what would help.
+    pub message: String,
+}
+
+impl BadOption {
+    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// Why a handshake failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub refusal: Refusal,
+    /// As Node has it.
+    pub code: String,
+    pub reason: String,
+}
+
+/// The kinds of failures that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// No version, cipher suite, group, signature or protocol that both sides have.
+    Unshared,
+    /// The client's certificate is not good, or was not sent.
+    Certificate,
+    /// The client refused: it sent an alert.
+    Alert,
+    /// HTTP without TLS.
+    Plain,
+    Timeout,
+    /// The client left.
+    Gone,
+    /// The program refused.
+    Program,
+    /// What came is no TLS, or breaks its rules.
+    Malformed,
+}
+
+impl Failure {
+    pub(in crate::reactor) fn new(refusal: Refusal, code: &str, reason: &str) -> Self {
+        Self { refusal, code: code.to_owned(), reason: reason.to_owned() }
+    }
+
+    pub(in crate::reactor) fn timeout() -> Self {
+        Self::new(Refusal::Timeout, "ERR_TLS_HANDSHAKE_TIMEOUT", "TLS handshake timeout")
+    }
+
+    pub(in crate::reactor) fn gone() -> Self {
+        Self::new(Refusal::Gone, "ECONNRESET", "socket hang up")
+    }
+
+    /// Not reported: the program knows.
+    pub(in crate::reactor) fn program() -> Self {
+        Self::new(Refusal::Program, "", "")
+    }
+
+    pub(in crate::reactor) fn plain() -> Self {
+        Self::new(Refusal::Plain, "ERR_SSL_HTTP_REQUEST", "http request")
+    }
+
+    pub(in crate::reactor) fn malformed() -> Self {
+        Self::of(&InvalidMessage::InvalidContentType.into())
+    }
+
+    pub(in crate::reactor) fn too_long() -> Self {
+        Self::new(Refusal::Malformed, "ERR_SSL_EXCESSIVE_MESSAGE_SIZE", "excessive message size")
+    }
+
+    pub(in crate::reactor) fn of(error: &Error) -> Self {
+        let (refusal, reason) = match error {
+            Error::AlertReceived(alert) => (Refusal::Alert, alert_name(*alert)),
+            Error::PeerIncompatible(what) => (Refusal::Unshared, unshared(what).to_owned()),
+            Error::NoApplicationProtocol => (Refusal::Unshared, "no application protocol".to_owned()),
+            Error::NoCertificatesPresented => {
+                (Refusal::Certificate, "peer did not return a certificate".to_owned())
+            }
+            Error::InvalidCertificate(_) => (Refusal::Certificate, "certificate verify failed".to_owned()),
+            Error::InvalidMessage(
+                InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+            ) => (Refusal::Malformed, "wrong version number".to_owned()),
+            Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => {
+                (Refusal::Malformed, "unexpected message".to_owned())
+            }
+            Error::DecryptError => (Refusal::Malformed, "decryption failed or bad record mac".to_owned()),
+            Error::PeerSentOversizedRecord => (Refusal::Malformed, "packet length too long".to_owned()),
+            // The parts that OpenSSL tells apart have names of its own source.
+            _ => (Refusal::Malformed, "bad packet".to_owned()),
+        };
+        let code = format!("ERR_SSL_{}", constant(&reason));
+        // The code has the place of the fault for OpenSSL's names only; the rest helps to find it.
+        let reason = match error {
+            Error::AlertReceived(_) => reason,
+            error => format!("{reason} ({error})"),
+        };
+        Self { refusal, code, reason }
+    }
+}
+
+fn unshared(what: &PeerIncompatible) -> &'static str {
+    match what {
+        PeerIncompatible::NoCipherSuitesInCommon => "no shared cipher",
+        PeerIncompatible::NoKxGroupsInCommon
+        | PeerIncompatible::NamedGroupsExtensionRequired
+        | PeerIncompatible::KeyShareExtensionRequired => "no suitable key share",
+        PeerIncompatible::NoSignatureSchemesInCommon
+        | PeerIncompatible::SignatureAlgorithmsExtensionRequired => "no suitable signature algorithm",
+        PeerIncompatible::ServerDoesNotSupportTls12Or13
+        | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+        | PeerIncompatible::SupportedVersionsExtensionRequired
+        | PeerIncompatible::Tls12NotOffered
+        | PeerIncompatible::Tls12NotOfferedOrEnabled => "unsupported protocol",
+        _ => "bad extension",
+    }
+}
+
+/// As OpenSSL names them.
+fn alert_name(alert: AlertDescription) -> String {
+    use AlertDescription as Alert;
+    let name = match alert {
+        Alert::CloseNotify => "sslv3 alert close notify",
+        Alert::UnexpectedMessage => "sslv3 alert unexpected message",
+        Alert::BadRecordMac => "sslv3 alert bad record mac",
+        Alert::DecryptionFailed => "tlsv1 alert decryption failed",
+        Alert::RecordOverflow => "tlsv1 alert record overflow",
+        Alert::DecompressionFailure => "sslv3 alert decompression failure",
+        Alert::HandshakeFailure => "sslv3 alert handshake failure",
+        Alert::NoCertificate => "sslv3 alert no certificate",
+        Alert::BadCertificate => "sslv3 alert bad certificate",
+        Alert::UnsupportedCertificate => "sslv3 alert unsupported certificate",
+        Alert::CertificateRevoked => "sslv3 alert certificate revoked",
+        Alert::CertificateExpired => "sslv3 alert certificate expired",
+        Alert::CertificateUnknown => "sslv3 alert certificate unknown",
+        Alert::IllegalParameter => "sslv3 alert illegal parameter",
+        Alert::UnknownCA => "tlsv1 alert unknown ca",
+        Alert::AccessDenied => "tlsv1 alert access denied",
+        Alert::DecodeError => "tlsv1 alert decode error",
+        Alert::DecryptError => "tlsv1 alert decrypt error",
+        Alert::ExportRestriction => "tlsv1 alert export restriction",
+        Alert::ProtocolVersion => "tlsv1 alert protocol version",
+        Alert::InsufficientSecurity => "tlsv1 alert insufficient security",
+        Alert::InternalError => "tlsv1 alert internal error",
+        Alert::InappropriateFallback => "tlsv1 alert inappropriate fallback",
+        Alert::UserCanceled => "tlsv1 alert user cancelled",
+        Alert::NoRenegotiation => "tlsv1 alert no renegotiation",
+        Alert::MissingExtension => "tlsv13 alert missing extension",
+        Alert::UnsupportedExtension => "tlsv1 unsupported extension",
+        Alert::CertificateUnobtainable => "tlsv1 certificate unobtainable",
+        Alert::UnrecognisedName => "tlsv1 unrecognized name",
+        Alert::BadCertificateStatusResponse => "tlsv1 bad certificate status response",
+        Alert::BadCertificateHashValue => "tlsv1 bad certificate hash value",
+        Alert::CertificateRequired => "tlsv13 alert certificate required",
+        Alert::NoApplicationProtocol => "tlsv1 alert no application protocol",
+        other => return format!("unknown alert type {}", u8::from(other)),
+    };
+    name.to_owned()
+}
+
+/// `NO_SHARED_CIPHER` for "no shared cipher".
+fn constant(reason: &str) -> String {
+    reason.to_ascii_uppercase().replace(' ', "_")
+}

@@ -1,0 +1,27 @@
+//! What TLS needs to be known of a server: certificates, trust, tickets, hosts. The connections are
+//! in [`transport`](crate::reactor::transport).
+//!
+//! Keys of the program are kept by rustls and aws-lc, which zero them; nothing here logs any.
+
+mod context;
+mod der;
+mod failure;
+mod hosts;
+mod key;
+mod pem;
+mod server;
+mod suites;
+#[cfg(test)]
+pub(in crate::reactor) mod tests;
+mod tickets;
+mod trust;
+
+#[cfg(test)]
+pub(in crate::reactor) use pem::sections;
+
+pub use context::{ContextOptions, PairOptions, SecureContext};
+pub use failure::{BadOption, Failure, Refusal};
+pub(in crate::reactor) use server::Chosen;
+pub use server::{Asks, TlsOptions, TlsServer};
+pub use tickets::TICKET_KEY_BYTES;
+pub(in crate::reactor) use trust::{Distrust, Trust};

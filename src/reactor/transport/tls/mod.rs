@@ -1,0 +1,449 @@
+//! TLS over a socket of the system. The session of rustls does no I/O; here its records meet the
+//! socket.
+//!
+//! ```text
+//! socket -> SCRATCH -> feed -> the session -> plaintext -> the consumer's room
+//! socket <- flush <- records in the session <- send, 64 KiB at most and nothing while earlier ones wait
+//! ```
+//!
+//! `send` takes bytes only when the kernel has all their records. Until then it refuses them, and
+//! whoever queues them offers the same bytes again: so what it has taken has left, as with a plain
+//! socket.
+
+mod secured;
+mod shake;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
+
+use mio::net::TcpStream;
+use rustls::ServerConnection;
+
+use super::{Ahead, Received, is_transient, receive_from, tcp};
+use crate::reactor::tls::{Distrust, TlsServer, Trust};
+pub use shake::Hello;
+pub(in crate::reactor) use shake::Shaken;
+use shake::Shaking;
+
+/// Most ciphertext read with one system call, by all connections of a thread into one buffer.
+const SCRATCH_BYTES: usize = 64 << 10;
+/// Least ciphertext that is asked for: the rest waits here until there is room for its plaintext.
+const LEAST_READ: usize = 4 << 10;
+/// rustls begins with a buffer of this size, and does not make it smaller by itself.
+const SMALL_BUFFER: usize = 4 << 10;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+pub struct TlsStream {
+    socket: TcpStream,
+    stage: Stage,
+    /// Ciphertext that was read and waits for room: less than one read brings.
+    unfed: Vec<u8>,
+    /// Plaintext that was offered and whose records the kernel does not have yet.
+    offered: usize,
+    /// What comes after the plaintext.
+    end: Option<PeerEnd>,
+    ours: Ours,
+    /// The last read has brought all that the socket had.
+    is_dry: bool,
+    /// The session's buffer may be larger than it needs to be.
+    is_wide: bool,
+}
+
+enum Stage {
+    /// A header of the PROXY protocol comes first.
+    Header(Arc<TlsServer>),
+    Shaking(Box<Shaking>),
+    Open(Box<Session>),
+    /// The handshake has failed, and the client has been told why.
+    Failed,
+}
+
+pub(super) struct Session {
+    connection: ServerConnection,
+    trust: Arc<Trust>,
+    /// Why the client is not authorized, if it was asked for a certificate.
+    distrust: Option<Distrust>,
+}
+
+/// How the peer's side has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PeerEnd {
+    /// By close_notify.
+    Notified,
+    /// By a FIN alone, which anybody could have sent.
+    Cut,
+    Dead,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ours {
+    Open,
+    /// close_notify is among the records that wait; the socket's side ends after it.
+    Ending,
+    Ended,
+    /// Ends when this is dropped.
+    Leaving,
+}
+
+impl TlsStream {
+    /// `proxied`: a header of the PROXY protocol comes before TLS.
+    pub(super) fn new(socket: TcpStream, server: Arc<TlsServer>, proxied: bool) -> Self {
+        let stage =
+            if proxied { Stage::Header(server) } else { Stage::Shaking(Box::new(Shaking::new(server))) };
+        Self {
+            socket,
+            stage,
+            unfed: Vec::new(),
+            offered: 0,
+            end: None,
+            ours: Ours::Open,
+            is_dry: false,
+            is_wide: false,
+        }
+    }
+
+    pub(super) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    pub(super) fn socket_mut(&mut self) -> &mut TcpStream {
+        &mut self.socket
+    }
+
+    /// The PROXY header has ended; `rest` was read after it. False: there was none to wait for.
+    pub(in crate::reactor) fn begin(&mut self, rest: &[u8]) -> bool {
+        let Stage::Header(server) = &self.stage else { return false };
+        self.stage = Stage::Shaking(Box::new(Shaking::new(server.clone())));
+        self.unfed.extend_from_slice(rest);
+        true
+    }
+
+    pub(in crate::reactor) fn is_shaking(&self) -> bool {
+        matches!(self.stage, Stage::Shaking(_))
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
+    }
+
+    /// Whether the last read has brought all that there was, so that the next bytes make an edge.
+    #[inline]
+    pub(super) fn is_dry(&self) -> bool {
+        self.is_dry
+    }
+
+    pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
+        match self.stage {
+            Stage::Open(_) => with_scratch(|scratch| self.receive_plaintext(room, scratch)),
+            Stage::Shaking(_) => Received::Empty,
+            Stage::Header(_) | Stage::Failed => receive_from(&self.socket, room),
+        }
+    }
+
+    fn receive_plaintext(&mut self, room: &mut [u8], scratch: &mut [u8]) -> Received {
+        self.is_dry = false;
+        let mut filled = 0;
+        loop {
+            filled += self.take_plaintext(room.get_mut(filled..).unwrap_or_default());
+            if filled == room.len() {
+                return Received::Bytes(filled);
+            }
+            if !self.unfed.is_empty() {
+                self.feed_unfed(room, &mut filled);
+                continue;
+            }
+            if let Some(end) = self.end {
+                return if filled > 0 { Received::Bytes(filled) } else { end.into() };
+            }
+            let wanted = (room.len() - filled).clamp(LEAST_READ, SCRATCH_BYTES);
+            let asked = scratch.get_mut(..wanted).unwrap_or_default();
+            match receive_from(&self.socket, asked) {
+                Received::Bytes(len) => {
+                    let bytes = asked.get(..len).unwrap_or_default();
+                    let fed = self.feed(bytes, room, &mut filled);
+                    self.unfed.extend_from_slice(bytes.get(fed..).unwrap_or_default());
+                    if filled > 0 && len < wanted && cfg!(unix) {
+                        self.is_dry = self.has_nothing();
+                        self.narrow();
+                        return Received::Bytes(filled);
+                    }
+                }
+                Received::Eof | Received::Cut => self.end = Some(PeerEnd::Cut),
+                Received::Dead => self.end = Some(PeerEnd::Dead),
+                Received::Empty | Received::Short if filled > 0 => return Received::Bytes(filled),
+                Received::Empty => {
+                    self.narrow();
+                    let is_short = self.flush().is_err_and(|error| super::is_short(&error));
+                    return if is_short { Received::Short } else { Received::Empty };
+                }
+                Received::Short => return Received::Short,
+            }
+        }
+    }
+
+    fn feed_unfed(&mut self, room: &mut [u8], filled: &mut usize) {
+        let mut unfed = std::mem::take(&mut self.unfed);
+        let fed = self.feed(&unfed, room, filled);
+        unfed.drain(..fed);
+        // Nothing is read after the end.
+        if self.end.is_none() && !unfed.is_empty() {
+            self.unfed = unfed;
+        }
+    }
+
+    /// Gives ciphertext to the session until more plaintext waits than there is room for. Returns how
+    /// much it took.
+    fn feed(&mut self, bytes: &[u8], room: &mut [u8], filled: &mut usize) -> usize {
+        let Stage::Open(session) = &mut self.stage else { return bytes.len() };
+        let connection = &mut session.connection;
+        self.is_wide |= bytes.len() > SMALL_BUFFER;
+        let mut rest = bytes;
+        while !rest.is_empty() && self.end.is_none() && !has_plaintext(connection) {
+            self.end = match connection.read_tls(&mut rest) {
+                Ok(1..) => match connection.process_new_packets() {
+                    Ok(state) if state.peer_has_closed() => Some(PeerEnd::Notified),
+                    Ok(_) => None,
+                    Err(_broke_the_rules) => Some(PeerEnd::Dead),
+                },
+                // Nothing comes after close_notify; a record too long for the buffer.
+                Ok(0) | Err(_) => Some(PeerEnd::Dead),
+            };
+            *filled += take_plaintext(connection, room.get_mut(*filled..).unwrap_or_default());
+        }
+        let fed = bytes.len() - rest.len();
+        // A key update, or the alert that says what was wrong.
+        if self.flush().is_err_and(|error| !is_transient(&error)) {
+            self.end.get_or_insert(PeerEnd::Dead);
+        }
+        fed
+    }
+
+    fn take_plaintext(&mut self, room: &mut [u8]) -> usize {
+        match &mut self.stage {
+            Stage::Open(session) => take_plaintext(&mut session.connection, room),
+            _ => 0,
+        }
+    }
+
+    /// Neither to read nor to write.
+    fn has_nothing(&mut self) -> bool {
+        let Stage::Open(session) = &mut self.stage else { return false };
+        let connection = &mut session.connection;
+        self.unfed.is_empty() && self.end.is_none() && !has_plaintext(connection) && !connection.wants_write()
+    }
+
+    fn has_plaintext(&mut self) -> bool {
+        let Stage::Open(session) = &mut self.stage else { return false };
+        has_plaintext(&mut session.connection)
+    }
+
+    /// Gives memory back that only long records need: an idle connection keeps the least that rustls
+    /// has.
+    fn narrow(&mut self) {
+        if let Stage::Open(session) = &mut self.stage
+            && std::mem::take(&mut self.is_wide)
+        {
+            // rustls makes its buffer smaller before it reads.
+            let _would_block = session.connection.read_tls(&mut Nothing);
+        }
+    }
+
+    /// What a read would find. Reads what the socket has if it must: a record may be no plaintext.
+    pub(super) fn look_ahead(&mut self) -> Ahead {
+        if !self.is_open() {
+            return super::peek(&self.socket);
+        }
+        with_scratch(|scratch| self.look_into(scratch))
+    }
+
+    fn look_into(&mut self, scratch: &mut [u8]) -> Ahead {
+        self.is_dry = false;
+        loop {
+            if self.has_plaintext() {
+                return Ahead::Bytes;
+            }
+            if !self.unfed.is_empty() {
+                self.feed_unfed(&mut [], &mut 0);
+                continue;
+            }
+            match self.end {
+                Some(PeerEnd::Notified) => return Ahead::End,
+                Some(PeerEnd::Cut | PeerEnd::Dead) => return Ahead::Dead,
+                None => {}
+            }
+            let room = scratch.get_mut(..LEAST_READ).unwrap_or_default();
+            match receive_from(&self.socket, room) {
+                Received::Bytes(len) => {
+                    let bytes = room.get(..len).unwrap_or_default();
+                    let fed = self.feed(bytes, &mut [], &mut 0);
+                    self.unfed.extend_from_slice(bytes.get(fed..).unwrap_or_default());
+                }
+                Received::Eof | Received::Cut => self.end = Some(PeerEnd::Cut),
+                Received::Dead => self.end = Some(PeerEnd::Dead),
+                Received::Empty | Received::Short => return Ahead::Nothing,
+            }
+        }
+    }
+
+    /// As [`Transport::send_vectored`](super::Transport::send_vectored). After `WouldBlock` the next
+    /// bytes must begin as these do.
+    pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.offered == 0 {
+            // Records of the session's own come first.
+            self.flush()?;
+            let Stage::Open(session) = &mut self.stage else { return Err(ErrorKind::NotConnected.into()) };
+            self.offered = session.connection.writer().write_vectored(parts)?;
+            if self.offered == 0 && parts.iter().any(|part| !part.is_empty()) {
+                // The keys are used up.
+                return Err(ErrorKind::BrokenPipe.into());
+            }
+        }
+        self.flush()?;
+        Ok(std::mem::take(&mut self.offered))
+    }
+
+    /// Whether bytes that were refused may have left in part.
+    pub(super) fn has_begun(&self) -> bool {
+        self.offered > 0
+    }
+
+    /// Writes the records that wait.
+    ///
+    /// # Errors
+    /// As of [`Transport::send`](super::Transport::send).
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        let connection = match &mut self.stage {
+            Stage::Open(session) => &mut session.connection,
+            Stage::Shaking(shaking) => return shaking.flush(&self.socket),
+            Stage::Header(_) | Stage::Failed => return Ok(()),
+        };
+        write_records(connection, &self.socket)?;
+        if self.ours == Ours::Ending {
+            self.ours = Ours::Ended;
+            self.shut();
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self) {
+        match &mut self.stage {
+            Stage::Open(session) => {
+                session.connection.send_close_notify();
+                self.ours = Ours::Ending;
+                // What the socket does not take now leaves with the next edge; an error is that of the
+                // next read.
+                let _later = self.flush();
+            }
+            Stage::Shaking(shaking) => {
+                shaking.deny(&self.socket);
+                self.stage = Stage::Failed;
+                self.shut();
+            }
+            Stage::Header(_) | Stage::Failed => self.shut(),
+        }
+    }
+
+    pub(super) fn leave_when_dropped(&mut self) {
+        if self.is_open() && self.ours == Ours::Open {
+            self.ours = Ours::Leaving;
+        }
+    }
+
+    fn shut(&self) {
+        // As for a plain socket.
+        drop(self.socket.shutdown(Shutdown::Write));
+    }
+
+    /// Key material for the program (RFC 8446, section 7.5; RFC 5705). `None`: before the handshake
+    /// is done, or more than there can be.
+    pub(in crate::reactor) fn export(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        mut output: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        let Stage::Open(session) = &self.stage else { return None };
+        session.connection.export_keying_material(&mut output, label, context).ok()?;
+        Some(output)
+    }
+}
+
+impl Drop for TlsStream {
+    fn drop(&mut self) {
+        if self.ours == Ours::Leaving {
+            self.end();
+        }
+    }
+}
+
+impl From<PeerEnd> for Received {
+    fn from(end: PeerEnd) -> Self {
+        match end {
+            PeerEnd::Notified => Self::Eof,
+            PeerEnd::Cut => Self::Cut,
+            PeerEnd::Dead => Self::Dead,
+        }
+    }
+}
+
+fn with_scratch<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
+    SCRATCH.with_borrow_mut(|scratch| {
+        // Zeroed once in a thread that has TLS.
+        scratch.resize(SCRATCH_BYTES, 0);
+        act(scratch)
+    })
+}
+
+fn take_plaintext(connection: &mut ServerConnection, room: &mut [u8]) -> usize {
+    // No plaintext, or the end, which `end` knows.
+    connection.reader().read(room).unwrap_or_default()
+}
+
+fn has_plaintext(connection: &mut ServerConnection) -> bool {
+    connection.reader().into_first_chunk().is_ok_and(|chunk| !chunk.is_empty())
+}
+
+fn write_records(connection: &mut ServerConnection, socket: &TcpStream) -> io::Result<()> {
+    while connection.wants_write() {
+        match connection.write_tls(&mut Socket(socket)) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            other => drop(other?),
+        }
+    }
+    Ok(())
+}
+
+/// The socket as rustls writes to it.
+struct Socket<'a>(&'a TcpStream);
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        tcp::send(self.0, bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match parts {
+            [only] => tcp::send(self.0, only),
+            parts => tcp::send_vectored(self.0, parts),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Nothing;
+
+impl Read for Nothing {
+    fn read(&mut self, _room: &mut [u8]) -> io::Result<usize> {
+        Err(ErrorKind::WouldBlock.into())
+    }
+}

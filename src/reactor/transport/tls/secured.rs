@@ -1,0 +1,84 @@
+//! What the program may know of a connection with TLS.
+
+use rustls::HandshakeKind;
+use rustls::pki_types::UnixTime;
+
+use super::{Session, Stage, TlsStream};
+use crate::bridge::layout::{TLS_AUTHORIZED, TLS_REUSED, TLS_TEXTS};
+use crate::reactor::tls::Failure;
+
+impl TlsStream {
+    /// Looks at the client's certificate once more where the handshake has not: sessions that go on,
+    /// and clients that need none.
+    ///
+    /// # Errors
+    /// It is not good, and it must be.
+    pub(in crate::reactor) fn authorize(&mut self) -> Result<(), Failure> {
+        let Stage::Open(session) = &mut self.stage else { return Ok(()) };
+        session.authorize()
+    }
+
+    pub(in crate::reactor) fn is_reused(&self) -> bool {
+        matches!(&self.stage, Stage::Open(session) if session.is_reused())
+    }
+
+    /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION). Empty
+    /// before the handshake is done.
+    pub(in crate::reactor) fn describe(&self) -> Vec<u8> {
+        match &self.stage {
+            Stage::Open(session) => session.describe(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Session {
+    fn is_reused(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    fn authorize(&mut self) -> Result<(), Failure> {
+        if !self.trust.asks() {
+            return Ok(());
+        }
+        let chain = self.connection.peer_certificates().unwrap_or_default();
+        let checked = self.trust.check(chain, UnixTime::now());
+        self.distrust = checked.err();
+        match &self.distrust {
+            Some(distrust) if self.trust.rejects() => Err(distrust.failure()),
+            _ => Ok(()),
+        }
+    }
+
+    fn describe(&self) -> Vec<u8> {
+        let connection = &self.connection;
+        let why = self.distrust.as_ref().map_or("", |distrust| distrust.code);
+        let name = connection.server_name().unwrap_or_default();
+        let alpn = connection.alpn_protocol().unwrap_or_default();
+        // All of them came in messages of at most 64 KiB.
+        let certificates = connection.peer_certificates().unwrap_or_default();
+        let is_authorized = self.trust.asks() && self.distrust.is_none();
+        let flags = u32::from(self.is_reused()) * TLS_REUSED | u32::from(is_authorized) * TLS_AUTHORIZED;
+        let numbers = [
+            connection.protocol_version().map_or(0, u16::from),
+            connection.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
+            connection.negotiated_key_exchange_group().map_or(0, |group| group.name().into()),
+            flags as u16,
+            why.len() as u16,
+            name.len() as u16,
+            alpn.len() as u16,
+            certificates.len() as u16,
+        ];
+        let texts = [why.as_bytes(), name.as_bytes(), alpn];
+        let len = TLS_TEXTS + texts.iter().map(|text| text.len()).sum::<usize>();
+        let mut section =
+            Vec::with_capacity(len + certificates.iter().map(|der| 4 + der.len()).sum::<usize>());
+        section.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        section.extend(texts.concat());
+        for certificate in certificates {
+            section.extend((certificate.len() as u32).to_le_bytes());
+            section.extend_from_slice(certificate);
+        }
+        section
+    }
+}

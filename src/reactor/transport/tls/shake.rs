@@ -1,0 +1,309 @@
+//! The handshake, which may wait for the program once the client has named its server and its
+//! protocols.
+//!
+//! ```text
+//! Hello --- the whole ClientHello, nobody is asked ---> Chosen --> Going --> Shaken::Done
+//!   '-- Shaken::Asks --> Asked --- choose() --------------^
+//! ```
+//!
+//! From each of them to `Shaken::Failed`. A call may cost a signature and a key exchange, so the
+//! reactor has a budget for them.
+
+use std::io;
+use std::sync::Arc;
+
+use mio::net::TcpStream;
+use rustls::ServerConnection;
+use rustls::server::{Accepted, Acceptor};
+
+use super::{
+    Received, Session, Socket, Stage, TlsStream, is_transient, receive_from, tcp, with_scratch, write_records,
+};
+use crate::reactor::tls::{Chosen, Failure, SecureContext, TlsServer};
+
+/// Most ciphertext read at once during a handshake: flights of clients are shorter.
+const FLIGHT: usize = 8 << 10;
+
+const ACCESS_DENIED: u8 = 49;
+
+pub(in crate::reactor) enum Shaken {
+    /// An edge will come.
+    Waits,
+    /// The system has no memory; no edge will come.
+    Short,
+    /// `choose` goes on with it.
+    Asks(Hello),
+    Done,
+    Failed(Failure),
+}
+
+/// What a client wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    pub server_name: Option<String>,
+    /// Each after its length in a byte.
+    pub alpn: Vec<u8>,
+}
+
+pub(super) struct Shaking {
+    server: Arc<TlsServer>,
+    progress: Progress,
+}
+
+enum Progress {
+    Hello(Acceptor, Begun),
+    Asked(Box<Accepted>),
+    Chosen(Box<Accepted>, Chosen),
+    Going(Box<Session>),
+}
+
+/// The first bytes, by which HTTP without TLS is known.
+#[derive(Default)]
+struct Begun {
+    bytes: [u8; 8],
+    len: usize,
+    may_be_plain: bool,
+}
+
+impl TlsStream {
+    /// Goes on with the handshake, until the client must answer, or the program.
+    pub(in crate::reactor) fn shake(&mut self) -> Shaken {
+        match std::mem::replace(&mut self.stage, Stage::Failed) {
+            Stage::Shaking(shaking) => {
+                let (stage, shaken) = with_scratch(|scratch| {
+                    let flight = scratch.get_mut(..FLIGHT).unwrap_or_default();
+                    shaking.go_on(&self.socket, &mut self.unfed, flight)
+                });
+                self.stage = stage;
+                shaken
+            }
+            other => {
+                self.stage = other;
+                Shaken::Waits
+            }
+        }
+    }
+
+    /// Answers `Shaken::Asks`. `context`: `None` is that of the host, or the server's; `alpn`: `None`
+    /// is by the server's list. Does nothing if nobody was asked.
+    pub(in crate::reactor) fn choose(&mut self, context: Option<&SecureContext>, alpn: Option<Vec<u8>>) {
+        let Stage::Shaking(mut shaking) = std::mem::replace(&mut self.stage, Stage::Failed) else { return };
+        let Shaking { server, progress } = &mut *shaking;
+        if let Progress::Asked(_) = progress {
+            let Progress::Asked(accepted) = std::mem::replace(progress, Progress::new()) else { return };
+            let mut chosen = match context {
+                Some(context) => server.of_context(context),
+                None => server.of_host(accepted.client_hello().server_name()),
+            };
+            if let Some(alpn) = alpn {
+                chosen = chosen.with_protocol(alpn);
+            }
+            *progress = Progress::Chosen(accepted, chosen);
+        }
+        self.stage = Stage::Shaking(shaking);
+    }
+
+    /// Whether the program has been asked, and has yet to answer.
+    pub(in crate::reactor) fn is_asked(&self) -> bool {
+        matches!(&self.stage, Stage::Shaking(shaking) if matches!(shaking.progress, Progress::Asked(_)))
+    }
+
+    /// Ends the handshake with an alert.
+    pub(in crate::reactor) fn refuse(&mut self, alert: u8) {
+        if let Stage::Shaking(shaking) = &self.stage {
+            shaking.alert(&self.socket, alert);
+            self.stage = Stage::Failed;
+        }
+    }
+}
+
+impl Shaking {
+    pub(super) fn new(server: Arc<TlsServer>) -> Self {
+        Self { server, progress: Progress::new() }
+    }
+
+    /// Tells the client that it may not connect.
+    pub(super) fn deny(&self, socket: &TcpStream) {
+        self.alert(socket, ACCESS_DENIED);
+    }
+
+    fn alert(&self, socket: &TcpStream, alert: u8) {
+        // Once there are keys an alert would need them.
+        if !matches!(self.progress, Progress::Going(_)) {
+            // A socket that takes no seven bytes has a client that does not read.
+            let _unread = tcp::send(socket, &[21, 3, 3, 0, 2, 2, alert]);
+        }
+    }
+
+    pub(super) fn flush(&mut self, socket: &TcpStream) -> io::Result<()> {
+        match &mut self.progress {
+            Progress::Going(session) => write_records(&mut session.connection, socket),
+            _ => Ok(()),
+        }
+    }
+
+    fn go_on(
+        mut self: Box<Self>,
+        socket: &TcpStream,
+        unfed: &mut Vec<u8>,
+        flight: &mut [u8],
+    ) -> (Stage, Shaken) {
+        loop {
+            self.progress = match self.progress {
+                Progress::Asked(_) => return (Stage::Shaking(self), Shaken::Waits),
+                Progress::Going(session) if !session.connection.is_handshaking() => {
+                    return (Stage::Open(session), Shaken::Done);
+                }
+                Progress::Chosen(accepted, chosen) => match start(*accepted, chosen, socket) {
+                    Ok(session) => Progress::Going(session),
+                    Err(failure) => return (Stage::Failed, Shaken::Failed(failure)),
+                },
+                waiting => {
+                    self.progress = waiting;
+                    if unfed.is_empty() {
+                        match receive_from(socket, flight) {
+                            Received::Bytes(len) => {
+                                unfed.extend_from_slice(flight.get(..len).unwrap_or_default());
+                            }
+                            Received::Empty => return (Stage::Shaking(self), Shaken::Waits),
+                            Received::Short => return (Stage::Shaking(self), Shaken::Short),
+                            Received::Eof | Received::Cut | Received::Dead => {
+                                return (Stage::Failed, Shaken::Failed(Failure::gone()));
+                            }
+                        }
+                    }
+                    match self.feed(socket, unfed) {
+                        Ok(None) => {}
+                        Ok(Some(hello)) => return (Stage::Shaking(self), Shaken::Asks(hello)),
+                        Err(failure) => return (Stage::Failed, Shaken::Failed(failure)),
+                    }
+                    self.progress
+                }
+            };
+        }
+    }
+
+    /// Takes what it can of the bytes. `Some`: the program is to choose.
+    fn feed(&mut self, socket: &TcpStream, unfed: &mut Vec<u8>) -> Result<Option<Hello>, Failure> {
+        let bytes = std::mem::take(unfed);
+        let mut rest = &*bytes;
+        let mut asks = None;
+        match &mut self.progress {
+            Progress::Hello(acceptor, begun) => {
+                if let Some(accepted) = accept(acceptor, begun, &mut rest, socket)? {
+                    let hello = hello_of(&accepted);
+                    if self.server.asks().hello(hello.server_name.is_some(), !hello.alpn.is_empty()) {
+                        asks = Some(hello);
+                        self.progress = Progress::Asked(Box::new(accepted));
+                    } else {
+                        let chosen = self.server.of_host(hello.server_name.as_deref());
+                        self.progress = Progress::Chosen(Box::new(accepted), chosen);
+                    }
+                }
+            }
+            Progress::Going(session) => shake_hands(&mut session.connection, &mut rest, socket)?,
+            Progress::Asked(_) | Progress::Chosen(..) => {}
+        }
+        unfed.extend_from_slice(rest);
+        Ok(asks)
+    }
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self::Hello(Acceptor::default(), Begun::default())
+    }
+}
+
+impl Begun {
+    /// Whether HTTP has begun; `None`: it may have.
+    fn is_plain_http(&mut self, bytes: &[u8]) -> Option<bool> {
+        for (to, from) in self.bytes.iter_mut().skip(self.len).zip(bytes) {
+            *to = *from;
+            self.len += 1;
+        }
+        let begun = self.bytes.get(..self.len).unwrap_or_default();
+        let methods: [&[u8]; 7] =
+            [b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS ", b"CONNECT ", b"DELETE "];
+        match methods.iter().any(|method| begun.starts_with(method)) {
+            true => Some(true),
+            false if methods.iter().any(|method| method.starts_with(begun)) => None,
+            false => Some(false),
+        }
+    }
+}
+
+fn hello_of(accepted: &Accepted) -> Hello {
+    let hello = accepted.client_hello();
+    let names = hello.alpn().into_iter().flatten();
+    // A name is at most 255 bytes long on the wire.
+    let alpn = names.flat_map(|name| std::iter::once(name.len() as u8).chain(name.iter().copied())).collect();
+    Hello { server_name: hello.server_name().map(str::to_owned), alpn }
+}
+
+fn accept(
+    acceptor: &mut Acceptor,
+    begun: &mut Begun,
+    rest: &mut &[u8],
+    socket: &TcpStream,
+) -> Result<Option<Accepted>, Failure> {
+    while !rest.is_empty() {
+        match begun.is_plain_http(rest) {
+            Some(true) => return Err(Failure::plain()),
+            Some(false) if begun.may_be_plain => return Err(Failure::malformed()),
+            Some(false) => {}
+            None => {
+                // No record begins with such a letter.
+                begun.may_be_plain = true;
+                *rest = &[];
+                return Ok(None);
+            }
+        }
+        acceptor.read_tls(rest).map_err(|_too_long| Failure::too_long())?;
+        match acceptor.accept() {
+            Ok(None) => {}
+            Ok(accepted) => return Ok(accepted),
+            Err((error, mut alert)) => {
+                let _unread = alert.write(&mut Socket(socket));
+                return Err(Failure::of(&error));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<Session>, Failure> {
+    let Chosen { config, trust } = chosen;
+    match accepted.into_connection(config) {
+        Ok(mut connection) => {
+            // What the client sent after its ClientHello is in the session's buffer.
+            process(&mut connection, socket)?;
+            Ok(Box::new(Session { connection, trust, distrust: None }))
+        }
+        Err((error, mut alert)) => {
+            let _unread = alert.write(&mut Socket(socket));
+            Err(Failure::of(&error))
+        }
+    }
+}
+
+/// Until the handshake is done, or there are no more bytes.
+fn shake_hands(
+    connection: &mut ServerConnection,
+    rest: &mut &[u8],
+    socket: &TcpStream,
+) -> Result<(), Failure> {
+    while !rest.is_empty() && connection.is_handshaking() {
+        connection.read_tls(rest).map_err(|_too_long| Failure::too_long())?;
+        process(connection, socket)?;
+    }
+    Ok(())
+}
+
+fn process(connection: &mut ServerConnection, socket: &TcpStream) -> Result<(), Failure> {
+    let processed = connection.process_new_packets();
+    // With an error, this is the alert.
+    let written = write_records(connection, socket);
+    processed.map_err(|error| Failure::of(&error))?;
+    written.or_else(|error| if is_transient(&error) { Ok(()) } else { Err(Failure::gone()) })
+}
