@@ -150,15 +150,19 @@ test('a workspace: its packages are examined from the root, and its override fro
 
 test('ws by another name, an optional peer that is missing, and packages with a copy of ws', async (t) => {
   const folder = await project(t, {
-    'package.json': { name: 'app', dependencies: { ws: ALIAS, 'old-ws': 'npm:ws@7', crossws: '0.4' } },
+    // What the project itself asks for by another name is no mistake.
+    'package.json': { dependencies: { ws: ALIAS, 'real-ws': 'npm:ws@8', library: '1', crossws: '0.4' } },
     'package-lock.json': {},
     'node_modules/ws/package.json': OURS,
+    'node_modules/real-ws/package.json': REAL,
+    'node_modules/library/package.json': { name: 'library', version: '1.2.3', dependencies: { 'old-ws': 'npm:ws@7' } },
     'node_modules/old-ws/package.json': { name: 'ws', version: '7.5.0' },
     'node_modules/crossws/package.json': { name: 'crossws', version: '0.4.17' },
   });
   const { code, report } = await doctor(folder);
   t.is(code, 1);
-  t.regex(report.problems[0].what, /^1 of 2 .*: app \(ws 7\.5\.0\)$/);
+  t.regex(report.problems[0].what, /^1 of 2 .*: library \(ws 7\.5\.0\)$/);
+  t.is(report.ws.dependants[0].name, 'this project');
   t.regex(report.notes.find(({ check }) => check === 'ws').what, /^crossws has a copy of ws in its own files/);
 
   const alone = await project(t, { 'package.json': { dependencies: { '@scope/other': '4' } }, 'node_modules/@scope/other/package.json': OTHER });

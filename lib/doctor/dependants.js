@@ -34,11 +34,13 @@ function dependantsOf({ folder, root }) {
     visited.add(place);
     const manifest = readManifest(place);
     if (manifest === null) continue;
-    const { name = place, version = '' } = manifest;
+    const { name = member ? 'this project' : place, version = '' } = manifest;
     packages.add(name);
     for (const [dependency, asks] of Object.entries(dependencies(manifest, member))) {
       const found = resolve(dependency, place);
       const gets = found === null ? null : { ...named(found), folder: found };
+      // A project that asks for `ws` by a name of its own means it.
+      if (member && dependency !== 'ws' && gets?.name === 'ws') continue;
       if (isWs(dependency, gets)) dependants.push({ name, version, via, asks, gets });
       else if (found !== null) queue.push({ folder: found, via: [...via, dependency], member: false });
     }

@@ -41,6 +41,7 @@ function pnpDependantsOf(root) {
       // Each package is among its own dependencies.
       if (dependency === locator.name) continue;
       const found = target === null ? null : api.getLocator(dependency, target);
+      if (via.length === 0 && dependency !== 'ws' && found?.name === 'ws') continue;
       if (dependency === 'ws' || found?.name === 'ws') dependants.push(dependant(api, locator, via, found));
       else if (found !== null) queue.push({ locator: found, via: [...via, dependency] });
     }
