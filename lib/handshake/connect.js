@@ -60,7 +60,7 @@ function linesOf(headers) {
   const list = authority === undefined ? [] : ['host', String(authority)];
   list.push('connection', 'Upgrade', 'upgrade', String(protocol), 'sec-websocket-key', randomBytes(KEY_BYTES).toString('base64'));
   for (const [name, value] of Object.entries(headers)) {
-    if (name.startsWith(':') || REPLACED.has(name)) continue;
+    if (name.startsWith(':') || REPLACED.has(name) || value === undefined) continue;
     for (const one of [value].flat()) list.push(name, String(one));
   }
   return list;
