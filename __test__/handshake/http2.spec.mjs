@@ -192,6 +192,7 @@ own('handleConnect() refuses what is no CONNECT for a WebSocket', async (t) => {
   const session = await connect(t, server);
   const rows = [
     [{ ':method': 'POST' }, 405, 'Invalid HTTP method'],
+    [{ ':method': 'GET' }, 400, 'Invalid Upgrade header'],
     [{ ':protocol': 'connect-udp' }, 400, 'Invalid Upgrade header'],
     [{ ':protocol': undefined }, 400, 'Invalid Upgrade header'],
     [{ ':path': undefined }, 400, 'Bad Request'],
@@ -205,6 +206,33 @@ own('handleConnect() refuses what is no CONNECT for a WebSocket', async (t) => {
     const { status: got, body } = await refusal(ask(session));
     t.deepEqual([got, body], [status, message]);
   }
+});
+
+own('handleConnect() refuses every other request, and does not answer twice', async (t) => {
+  const server = await startHttp2(t, { settings: { enableConnectProtocol: true } });
+  const wss = new WebSocketServer({ noServer: true });
+  server.on('stream', (stream, headers) => {
+    const answer = () => wss.handleConnect(stream, headers, () => t.fail());
+    if (headers[':path'] !== '/answered') return answer();
+    stream.respond({ ':status': 202 });
+    if (headers[':method'] === 'CONNECT') t.throws(answer, { message: /called more than once with the same socket/ });
+    else answer();
+    stream.end('mine');
+  });
+  const session = await connect(t, server);
+  for (const method of ['HEAD', 'POST', 'OPTIONS', 'DELETE', 'PUT']) {
+    const stream = session.request({ ':method': method, ':path': '/' });
+    stream.end();
+    const { body, status } = await refusal(stream);
+    t.deepEqual([status, body], [405, method === 'HEAD' ? '' : 'Invalid HTTP method'], method);
+  }
+  for (const fields of [{ ':path': '/' }, { ':method': 'CONNECT', ':authority': 'example.com:80' }]) {
+    const plain = session.request(fields);
+    plain.end();
+    t.is((await refusal(plain)).body, 'Invalid Upgrade header');
+  }
+  const answers = [refusal(ask(session, { path: '/answered' })), refusal(session.request({ ':path': '/answered' }))];
+  for (const { body, status } of await Promise.all(answers)) t.deepEqual([status, body], [202, 'mine']);
 });
 
 own('Node refuses a CONNECT that RFC 9113 and RFC 8441 do not allow, and the session goes on', async (t) => {

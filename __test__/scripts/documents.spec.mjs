@@ -21,7 +21,11 @@ const CHECKED = {
 };
 
 /** Blocks that cannot run, and the reason. */
-const PARSED_ONLY = [[/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency']];
+const PARSED_ONLY = [
+  [/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency'],
+  [/\.handleConnect\(/, 'it needs a certificate; handshake/http2.spec.mjs does the same'],
+  [/^emitUpgrades\(/m, 'it needs socket.io; ecosystem/socket-io.test.mjs does the same'],
+];
 
 /** The results of the fragments of a document, in their order; see fixtures/blocks.mjs. */
 const EVENTS = {

@@ -56,11 +56,12 @@ function upgradeOf(stream, headers) {
 
 /** Names and values in turn. @param {IncomingHttpHeaders} headers */
 function linesOf(headers) {
-  const { ':authority': authority = headers.host, ':protocol': protocol } = headers;
+  const { ':authority': authority = headers.host, ':method': method, ':protocol': protocol } = headers;
   const list = authority === undefined ? [] : ['host', String(authority)];
-  list.push('connection', 'Upgrade', 'upgrade', String(protocol), 'sec-websocket-key', randomBytes(KEY_BYTES).toString('base64'));
+  if (method === 'CONNECT' && protocol !== undefined) list.push('connection', 'Upgrade', 'upgrade', String(protocol));
+  list.push('sec-websocket-key', randomBytes(KEY_BYTES).toString('base64'));
   for (const [name, value] of Object.entries(headers)) {
-    if (name.startsWith(':') || REPLACED.has(name)) continue;
+    if (name.startsWith(':') || REPLACED.has(name) || value === undefined) continue;
     for (const one of [value].flat()) list.push(name, String(one));
   }
   return list;

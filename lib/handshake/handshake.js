@@ -213,12 +213,13 @@ class Handshake {
     return false;
   }
 
+  /** `headersSent`: of HTTP/2, where the program may have answered in its own way. */
   isAnswered() {
-    return this.socket[kWebSocket] !== undefined;
+    return this.socket[kWebSocket] !== undefined || this.socket.headersSent === true;
   }
 
   mayRespond() {
-    return true;
+    return this.socket.headersSent !== true;
   }
 
   /**
