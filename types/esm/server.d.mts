@@ -209,6 +209,7 @@ export type PortOptions = Pick<
   | 'reusePort'
   | 'sendBudget'
   | 'spin'
+  | 'tls'
   | 'unfinishedBudget'
 >;
 
