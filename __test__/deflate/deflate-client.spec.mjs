@@ -7,7 +7,8 @@ import { createRequire } from 'node:module';
 
 import test from 'ava';
 
-import { WebSocket } from '../helpers/clients.mjs';
+import { cert } from '../helpers/certificate.mjs';
+import { WebSocket, urlOf } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
@@ -117,7 +118,7 @@ function echo(server) {
 }
 
 function open(t, server, options) {
-  const client = new WebSocket(`ws://127.0.0.1:${server.address().port}`, options);
+  const client = new WebSocket(urlOf(server), { ...options, ca: cert });
   t.teardown(() => client.terminate());
   return client;
 }

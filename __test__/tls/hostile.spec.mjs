@@ -38,6 +38,12 @@ test('bytes that are no TLS', async (t) => {
   }
 });
 
+test('a ClientHello above 64 KiB fails as soon as its length is known', async (t) => {
+  const server = await startSecure(t);
+  const { code } = await failing(t, server, (raw) => raw.sendHex('16 0301 0004 01 010000'));
+  t.regex(code, /^ERR_SSL_/);
+});
+
 test('a handshake that is cut anywhere', async (t) => {
   const server = await startSecure(t);
   const bytes = await clientHello();
