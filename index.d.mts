@@ -48,6 +48,7 @@ export import ServerOptions = WebSocket.ServerOptions;
 export import Stamp = WebSocket.Stamp;
 export import Subscribed = WebSocket.Subscribed;
 export import SubscribeOptions = WebSocket.SubscribeOptions;
+export import TlsMetrics = WebSocket.TlsMetrics;
 export import TlsOptions = WebSocket.TlsOptions;
 export import TopicCounts = WebSocket.TopicCounts;
 export import TopicLosses = WebSocket.TopicLosses;

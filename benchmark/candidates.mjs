@@ -34,6 +34,14 @@ export function candidates() {
     ws: { text: 'ws', command: server('ws') },
     reactor: { ...reactor, text: 'reactor-ws' },
     reactor_adopted: { ...reactor, text: 'reactor-ws behind node:http', command: server('adopted'), full: true },
+    reactor_tls: {
+      ...reactor,
+      text: 'reactor-ws, TLS on the reactor',
+      command: server('secure'),
+      tasks: ['tls'],
+      missing: reactor.missing ?? missingOption('tls'),
+      full: true,
+    },
     reactor_prepared: { ...reactor, text: 'reactor-ws, prepare()', command: server('prepared'), tasks: ['fanout'], full: true },
     reactor_inline: {
       ...reactor,

@@ -99,7 +99,10 @@ export const shapes = {
   'fanout-1000x1024-deflate': deflated(fanout(1024)),
   'tls-100x20': tls(echo(100, 20)),
   'tls-10x1024': tls(echo(10, 1024)),
+  'tls-100x20x32': tls(echo(100, 20, 32)),
   'tls-10x16384': tls(echo(10, 16384)),
+  'tls-200x16384': tls(echo(200, 16384)),
+  'tls-idle-10000': tls(idle(10_000)),
   'json-100x1024': {
     ...full(echo(100, 1024, 1, 'text'), NODE),
     text: '100 connections, 1 KiB JSON, parsed and made again',
@@ -307,7 +310,7 @@ function deflated({ text, load: { binary: _, ...load }, task, ...shape }) {
  * @returns {Shape}
  */
 function tls(shape) {
-  const candidates = ['ws', 'reactor'];
+  const candidates = ['ws', 'reactor', 'reactor_tls'];
   return { ...full(shape, candidates), text: `${shape.text}, TLS`, load: { ...shape.load, tls: true }, task: 'tls' };
 }
 

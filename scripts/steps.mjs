@@ -32,6 +32,11 @@ export const MODE_SPECS = [
   'reactor/order-ends',
   'reactor/spin',
   'reactor/unfinished',
+  'tls/ends',
+  'tls/handshake',
+  'tls/hostile',
+  'tls/reload',
+  'tls/server-names',
 ].map((name) => `__test__/${name}.spec.mjs`);
 
 /** What it measures is the process: it has the machine to itself. Streams have the same reactor in each mode. */

@@ -72,7 +72,7 @@ const RECEIVERS = {
   },
 };
 /** The ways whose messages are lent; the others are the program's. */
-const LENT = ['port', 'server'];
+const LENT = ['port', 'server', 'tls'];
 
 function receivedByServer(way) {
   return async (t, { perMessageDeflate, ...options }) => {

@@ -174,7 +174,7 @@ for (const way of Object.keys(TOPIC_WAYS)) {
       wss.setMaxListeners(0);
       const { port } = wss.address();
       const run = async (seed) => {
-        const peer = connectPeer(t, port, way === 'https');
+        const peer = connectPeer(t, port, way === 'https' || way === 'tls');
         const ws = await nextConnection(wss, peer);
         const program = new Program(seed, ws, peer);
         await program.run();

@@ -26,7 +26,7 @@ everyWay(test, 'close() after a Blob that is never read ends by closeTimeout', a
 /** A client that answers while this thread does nothing. */
 const CLIENT = `
   const { workerData: { url, ws } } = require('node:worker_threads');
-  new (require(ws))(url).on('error', () => {});
+  new (require(ws))(url, { rejectUnauthorized: false }).on('error', () => {});
 `;
 
 everyWay(ownSerial, 'after a Blob, too, an answer that has come in time is read before closeTimeout ends', async (t, start) => {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
-import { WAYS, WebSocket, isReference, listenFree, test } from '../helpers/index.mjs';
+import { WAYS, WebSocket, cert, isReference, listenFree, test, urlOf } from '../helpers/index.mjs';
 
 const reference = createRequire(import.meta.url)('ws');
 
@@ -111,7 +111,7 @@ function echo(server) {
 }
 
 function open(t, server, options) {
-  const client = new WebSocket(`ws://127.0.0.1:${server.address().port}`, options);
+  const client = new WebSocket(urlOf(server), { ...options, ca: cert });
   t.teardown(() => client.terminate());
   return client;
 }

@@ -2,11 +2,12 @@
 // those that users can notice. A `scenario` without `ways` differs over every way in.
 
 /** The ways in whose sockets belong to the reactor. */
-const REACTOR = ['port', 'server', 'noServer'];
+const REACTOR = ['port', 'server', 'noServer', 'tls'];
 
 const PONGS = 'the reactor answers pings when they come, not when their turn comes in JavaScript';
 const TERMINATED = "after terminate() nothing is emitted but 'close'; ws still emits what it had read";
 const NO_HTTP = 'with a port of its own there is no HTTP server of Node behind it';
+const NO_TLS = 'ws has no TLS on a port: in its place it stands behind an https server that listens already';
 const LAST = "'close' of the server follows that of its last client, as over the other ways; in ws it comes before";
 
 export const differences = [
@@ -31,7 +32,7 @@ export const differences = [
   },
   {
     scenario: 'handshake: a version that is a number in another form',
-    ways: ['port'],
+    ways: ['port', 'tls'],
     reason: 'the version must be 13 or 8 to the letter (RFC 6455, 4.4); ws takes any text that JavaScript reads as one',
   },
   {
@@ -44,9 +45,16 @@ export const differences = [
   },
   {
     scenario: 'options: options that are changed count for the next connection',
-    ways: ['port'],
+    ways: ['port', 'tls'],
     reason: 'the reactor learns how to serve connections when it starts to listen; hooks and path may be changed',
   },
+  ...[
+    'options: the defaults in server.options',
+    'options: given options in server.options',
+    'overrides: emit of a subclass sees events and changes header lines',
+    'overrides: address and close of a subclass',
+    'every member: server: methods of a subclass',
+  ].map((scenario) => ({ scenario, ways: ['tls'], reason: NO_TLS })),
   { scenario: 'options: _server is an HTTP server that can be asked', reason: NO_HTTP },
   { scenario: 'server closing: clients stay open, and close comes behind the last of them', ways: ['port'], reason: LAST },
   { scenario: 'server closing: without tracking close does wait with a port', reason: LAST },

@@ -138,3 +138,17 @@ test('a stream that sends more while it is written to: bufferedAmount counts all
   t.is(ws.bufferedAmount, 4 + 20_000 + 4 + 1000 + 4 + 3000);
   stream.destroy();
 });
+
+// What waits to be written has no use for a stream that is gone.
+test('a stream that takes no more when its peer ends, and then closes, ends its WebSocket at once', async (t) => {
+  const stream = new Duplex({ highWaterMark: 1, read() {}, write() {} });
+  const ws = attach(stream, { closeTimeout: 2 ** 31 - 1 });
+  ws.send('fills it');
+  ws.send('waits');
+  const told = once(ws, 'close');
+  stream.push(Buffer.from('88820000000003e8', 'hex'));
+  stream.push(null);
+  await once(stream, 'end');
+  stream.destroy();
+  t.is((await told)[0], 1000);
+});

@@ -6,6 +6,7 @@ import tls from 'node:tls';
 
 import { cert } from './certificate.mjs';
 import { upgradeRequest } from './raw-client.mjs';
+import { schemeOf } from './secure-ports.mjs';
 
 /** The time for which a test waits for expected bytes. */
 const PATIENCE_MS = 180_000;
@@ -20,7 +21,7 @@ export class BytePeer {
   #wake = () => {};
 
   /** A peer of the server at the port of an address. */
-  static async connect(t, { port }, { secure = false } = {}) {
+  static async connect(t, { port }, { secure = schemeOf(port) === 'wss:' } = {}) {
     const where = { port, host: '127.0.0.1', allowHalfOpen: true };
     const socket = secure ? tls.connect({ ...where, ca: cert, servername: 'localhost' }) : net.connect(where);
     socket.setNoDelay(true);

@@ -4,15 +4,16 @@ import { createRequire } from 'node:module';
 
 import { implementation, startServer } from './impl.mjs';
 import { RawClient, upgradeRequest } from './raw-client.mjs';
+import { schemeOf, trusting } from './secure-ports.mjs';
 
 export const { WebSocket } = implementation;
 
 /** Always the client of `ws`, whatever is tested. */
-export const wsClient = createRequire(import.meta.url)('ws').WebSocket;
+export const wsClient = trusting(createRequire(import.meta.url)('ws').WebSocket);
 
 export function urlOf(server) {
   const { address, port } = server.address();
-  return `ws://${address}:${port}`;
+  return `${schemeOf(port)}//${address}:${port}`;
 }
 
 /** A server with the given options and the two ends of a connection to it. */

@@ -1,12 +1,15 @@
-// A TCP client that sends the bytes it is given and keeps the bytes it gets.
+// A client of TCP, or TLS, that sends the bytes it is given and keeps the bytes it gets.
 import { once } from 'node:events';
 import net from 'node:net';
+
+import { wrapped } from './secure-ports.mjs';
 
 export const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 export const ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=';
 
 export class RawClient {
   #socket;
+  #raw;
   #chunks = [];
   #isClosed = false;
 
@@ -15,11 +18,14 @@ export class RawClient {
     const socket = net.connect({ port, host, noDelay: true, allowHalfOpen: true });
     t.teardown(() => socket.destroy());
     await once(socket, 'connect');
-    return new RawClient(socket);
+    return new RawClient(await wrapped(socket, port), socket);
   }
 
-  constructor(socket) {
+  /** `raw`: the socket of the system. */
+  constructor(socket, raw = socket) {
     this.#socket = socket;
+    this.#raw = raw;
+    this.#isClosed = socket.closed;
     socket.on('data', (chunk) => this.#chunks.push(chunk));
     socket.on('end', () => socket.end());
     // A reset is one way of closing; what came before it is kept.
@@ -52,8 +58,8 @@ export class RawClient {
   /** Sends RST. */
   reset() {
     // Behind end(), which an end of the server causes too, a reset of Node's may fail silently.
-    if (this.#socket.writableEnded) this.#socket.destroy();
-    else this.#socket.resetAndDestroy();
+    if (this.#raw.writableEnded) this.#raw.destroy();
+    else this.#raw.resetAndDestroy();
   }
 
   /** Resolves with the received text once it `isEnough`; fails if the connection closes before. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { createRequire } from 'node:module';
+import net from 'node:net';
 import tls from 'node:tls';
 
 import { WebSocketServer, isReference } from './impl.mjs';
@@ -62,6 +63,18 @@ export function connectTls(t, port, options = {}) {
     socket.once('close', () => reject(Object.assign(new Error('closed'), { code: 'CLOSED' })));
     socket.on('error', () => {});
   });
+}
+
+/** A ClientHello, and whatever else a client sends at once. */
+export async function clientHello(options = {}) {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = tls.connect({ port: server.address().port, host: '127.0.0.1', servername: 'localhost', ...options }).on('error', () => {});
+  const [socket] = await once(server, 'connection');
+  const [bytes] = await once(socket, 'data');
+  client.destroy();
+  server.close();
+  return bytes;
 }
 
 /** Both ends of a WebSocket. */

@@ -2,7 +2,9 @@
 import { once } from 'node:events';
 import http from 'node:http';
 
-import { WebSocketServer, startServer } from './impl.mjs';
+import { cert, key } from './certificate.mjs';
+import { WebSocketServer, isReference, startServer } from './impl.mjs';
+import { expectTls } from './secure-ports.mjs';
 import { wrapUpgrades } from './wrapped.mjs';
 
 async function startBehind(options, { port = 0, host = '127.0.0.1' }) {
@@ -25,11 +27,19 @@ export async function startServerBehind(t, options, where = {}) {
   return wss;
 }
 
+/** With TLS on its port; the clients of these helpers know that. */
+async function startSecure(t, options) {
+  const server = await startServer(t, { tls: { cert, key }, ...options });
+  expectTls(server.address().port);
+  return server;
+}
+
 /** Ways to start a server, by name: `(t, options) => server`. */
 export const WAYS = {
   port: startServer,
   server: startServerBehind,
   stream: async (t, options) => wrapUpgrades(await startServerBehind(t, options)),
+  ...(isReference ? {} : { tls: startSecure }),
 };
 
 /** A test for each way in; `body` gets its start of a server, and its name. `test` is ava's. */

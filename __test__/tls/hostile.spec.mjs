@@ -1,14 +1,13 @@
 // Handshakes that are slow, cut, wrong or no TLS at all, beside a connection that must not notice.
 import { once } from 'node:events';
 import net from 'node:net';
-import tls from 'node:tls';
 
 import test from 'ava';
 
 import { wsClient } from '../helpers/clients.mjs';
 import { isSpread } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { SERVER, authority, connectTls, openSecure, startSecure } from '../helpers/secure.mjs';
+import { SERVER, authority, clientHello, connectTls, openSecure, startSecure } from '../helpers/secure.mjs';
 
 /** The next error of a client, and what its connection got. */
 async function failing(t, server, act) {
@@ -21,18 +20,6 @@ async function failing(t, server, act) {
   // A reset takes the address away, if another reactor has not asked for it before.
   t.true(socket.remoteAddress === '127.0.0.1' || (isSpread && socket.remoteAddress === undefined), socket.remoteAddress);
   return { code: error.code, answer: await raw.closed() };
-}
-
-/** A ClientHello, and whatever else a client sends at once. */
-async function hello(options = {}) {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const client = tls.connect({ port: server.address().port, host: '127.0.0.1', servername: 'localhost', ...options }).on('error', () => {});
-  const [socket] = await once(server, 'connection');
-  const [bytes] = await once(socket, 'data');
-  client.destroy();
-  server.close();
-  return bytes;
 }
 
 test('plain HTTP on the port', async (t) => {
@@ -51,9 +38,15 @@ test('bytes that are no TLS', async (t) => {
   }
 });
 
+test('a ClientHello above 64 KiB fails as soon as its length is known', async (t) => {
+  const server = await startSecure(t);
+  const { code } = await failing(t, server, (raw) => raw.sendHex('16 0301 0004 01 010000'));
+  t.regex(code, /^ERR_SSL_/);
+});
+
 test('a handshake that is cut anywhere', async (t) => {
   const server = await startSecure(t);
-  const bytes = await hello();
+  const bytes = await clientHello();
   for (const [how, end] of [['end', 'end'], ['reset', 'reset']]) {
     for (const cut of [0, 1, 4, 5, 6, 50, bytes.length - 1, bytes.length]) {
       const { code } = await failing(t, server, async (raw) => {
@@ -67,7 +60,7 @@ test('a handshake that is cut anywhere', async (t) => {
 
 test('a handshake that is slow: handshakeTimeout', async (t) => {
   const server = await startSecure(t, { ...SERVER, handshakeTimeout: 100 });
-  const bytes = await hello();
+  const bytes = await clientHello();
   for (const cut of [0, 1, 100, bytes.length]) {
     const { code } = await failing(t, server, (raw) => raw.send(bytes.subarray(0, cut)));
     t.is(code, 'ERR_TLS_HANDSHAKE_TIMEOUT', `${cut}`);

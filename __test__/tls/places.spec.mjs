@@ -169,3 +169,15 @@ test('handleUpgrade of another server gets the connection', async (t) => {
   t.is(String((await once(client, 'message'))[0]), 'hi');
   client.terminate();
 });
+
+test('an unreferenced socket of a connection that never opens lets the server go on', async (t) => {
+  const child = new Child(t, 'secured.mjs', ['unreferenced']);
+  const port = Number(await child.line(0));
+  const client = await connectTls(t, port);
+  t.is(await child.line(1), 'unreferenced');
+  client.destroy();
+  t.is(await child.line(2), 'closed');
+  await connectTls(t, port);
+  t.is(await child.line(3), 'unreferenced');
+  child.process.kill();
+});

@@ -140,14 +140,10 @@ test('SNICallback that never answers: handshakeTimeout, and others connect meanw
     await t.throwsAsync(certified(t, impatient.port, 'never'));
     t.is((await failed)[0].code, 'ERR_TLS_HANDSHAKE_TIMEOUT');
     const server = await start(t, { ...SERVER, SNICallback });
-    const never = t.throwsAsync(certified(t, server.port, 'never'));
+    certified(t, server.port, 'never').catch(() => {});
     const { client, ws } = await openSecure(t, server, wsClient);
     client.send('on');
-    await once(ws, 'message');
-    server.wss.close();
-    client.terminate();
-    if (start !== startSecure) server.listener.closeAllConnections();
-    await never;
+    t.is(String((await once(ws, 'message'))[0]), 'on');
   }
 });
 

@@ -42,7 +42,8 @@ export function listening(port) {
  */
 export function serve(WebSocketServer, { http, own, prepare } = {}) {
   const alone = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };
-  const behind = http ?? (task === 'tls' ? createServer({ cert, key }).listen(0, '127.0.0.1') : undefined);
+  const needsTls = task === 'tls' && own?.tls === undefined;
+  const behind = http ?? (needsTls ? createServer({ cert, key }).listen(0, '127.0.0.1') : undefined);
   const wayIn = behind ? { server: behind } : { host: '127.0.0.1', port: 0 };
   const server = new WebSocketServer({ perMessageDeflate: deflate && alone, ...wayIn, ...own, ...options });
   server.on('listening', () => {

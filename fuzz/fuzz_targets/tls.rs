@@ -240,6 +240,8 @@ fn attack(world: &mut World, input: &Input<'_>) {
                 peer.faithful &= last.is_empty();
                 peer.write(&last);
             }
+            // rustls asserts that nothing it would have to answer comes after its own close_notify.
+            Act::Read if closed => {}
             Act::Read => peer.read(),
             Act::Request if !asked => {
                 asked = true;
@@ -252,11 +254,11 @@ fn attack(world: &mut World, input: &Input<'_>) {
                 peer.expected.extend_from_slice(payload);
             }
             Act::KeyUpdate => drop(peer.tls.refresh_traffic_keys()),
-            Act::CloseNotify => {
+            Act::CloseNotify if !peer.tls.is_handshaking() => {
                 closed = true;
                 peer.tls.send_close_notify();
             }
-            Act::Request | Act::Message(_) | Act::Turn => {}
+            Act::Request | Act::Message(_) | Act::CloseNotify | Act::Turn => {}
         }
         world.turn();
     }

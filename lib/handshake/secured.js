@@ -2,10 +2,11 @@
 
 // Connections that have TLS, and no request yet, for 'secureConnection' and 'tlsClientError'.
 
-const { GONE, TERMINATED } = require('../base/bits');
+const { GONE, INDIRECT, TERMINATED } = require('../base/bits');
 const { NO_SLOT } = require('../base/constants');
 const { IN_CLOSED, KIND_MASK, OPENED_GENERATION, OUT_FLAG_RESET, OUT_TERMINATE, TLS_TEXTS } = require('../base/layout');
 const { socketOf } = require('../compat/tls-socket');
+const { hold, release } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { JUST_NOW } = require('../reactor/turns');
@@ -23,7 +24,7 @@ class Secured {
     this._owner = server;
     this._slot = slot;
     this._generation = 0;
-    this._bits = 0;
+    this._bits = INDIRECT;
     this._turn = JUST_NOW;
     this._accepted = 0;
     this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), stream: null };
@@ -53,6 +54,7 @@ class Secured {
 
   _onFailed() {
     this._bits |= GONE;
+    if (!this.socket._unreferenced) release();
     this.socket._onClosed();
   }
 
@@ -71,12 +73,17 @@ class Secured {
 function secure(server, slot, bytes) {
   const secured = new Secured(server, slot, bytes);
   table.place(slot, secured);
+  hold();
   return secured;
 }
 
 /** What listeners of 'secureConnection' have seen, for its next owner. @param {import('./request').Peer} peer */
 function takeSecured({ _generation: generation, _slot: slot }) {
-  return securedAt(slot, generation)?.socket ?? null;
+  const secured = securedAt(slot, generation);
+  if (secured === null) return null;
+  // Its next owner keeps the process alive.
+  release();
+  return secured.socket;
 }
 
 /** A listener of 'secureConnection' has destroyed the socket, and the reactor did not know yet. @type {(slot: number, bytes: Buffer, start: number) => boolean} */

@@ -50,6 +50,9 @@ const OF_REACTORS = [
   ['counter', 'requests_refused', 'Requests that the reactors have refused', ({ badRequests: bad, plainRequests: plain, refused, timeouts }) => each('reason', { bad, plain, refused, timeouts })],
   ['counter', 'given', 'Connections that HTTP servers of the program got', ({ given }) => one(given)],
   ['counter', 'refusals_cut', 'Refused connections that were given no time to read why', ({ cutRefusals }) => one(cutRefusals)],
+  ['counter', 'tls_handshakes', 'Handshakes of TLS', ({ tls: { full, resumed } }) => each('session', { full, resumed })],
+  ['counter', 'tls_failures', 'Handshakes of TLS that have failed', ({ tls }) => each('reason', tls.failed)],
+  ['counter', 'tls_unreported', "Failures without a 'tlsClientError'", ({ tls }) => one(tls.unreported)],
   ['counter', 'bytes', 'Bytes of sockets of all servers of the thread', ({ bytesReceived: received, bytesSent: sent }) => each('direction', { received, sent })],
   ['counter', 'messages', 'Messages of all servers of the thread', messages],
   ['counter', 'control_frames', 'Pings and pongs that have come', ({ pingsReceived: ping, pongsReceived: pong }) => each('kind', { ping, pong })],
@@ -118,6 +121,6 @@ function spread({ count, sum, upTo }, labels = {}) {
 }
 
 /** Labels of our own samples. */
-const OWN_LABELS = ['budget', 'cause', 'code', 'direction', 'kind', 'le', 'node', 'package', 'reason', 'side', 'state', 'status', 'topic', 'unit'];
+const OWN_LABELS = ['budget', 'cause', 'code', 'direction', 'kind', 'le', 'node', 'package', 'reason', 'session', 'side', 'state', 'status', 'topic', 'unit'];
 
 module.exports = { OWN_LABELS, familiesOf };

@@ -13,6 +13,9 @@ const { openedBeforeEnds } = require('../reactor/turns');
 
 /** @typedef {Record<'historyBudget' | 'historyBytes' | 'unfinishedBytes', number> & ReactorMetrics} Totals */
 
+/** Begins the names of totals of TLS. */
+const TLS = 'tls';
+
 /** The first bound of compression ratios. */
 const LEAST_RATIO = 1 / 1024;
 
@@ -63,10 +66,12 @@ function slowest(server, count) {
 function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roundTrip, totals, turn, ...others }) {
   const [program, rate, behind] = pauses.map(times);
   const [compression, decompression, most] = contexts;
-  const { unfinishedBytes, historyBytes, historyBudget, ...counted } = /** @type {Totals} */ (/** @type {unknown} */ (Object.fromEntries(TALLY.map((name, index) => [name, totals[index]]))));
+  const all = TALLY.map((name, index) => /** @type {[name: string, total: number]} */ ([name, totals[index]]));
+  const { unfinishedBytes, historyBytes, historyBudget, ...counted } = /** @type {Totals} */ (/** @type {unknown} */ (Object.fromEntries(all.filter(([name]) => !name.startsWith(TLS)))));
   return {
     ...others,
     ...counted,
+    tls: tlsMetrics(Object.fromEntries(all)),
     count: state.reactors,
     memory: {
       used: { unfinished: unfinishedBytes, history: historyBytes, compression, decompression },
@@ -80,6 +85,25 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
     turn: times(turn),
     batch: histogram(batch, 'records', 1, LARGEST_BATCH),
     ratio: histogram(ratio, 'ratio', LEAST_RATIO, 2),
+  };
+}
+
+/** @param {Record<string, number>} totals @returns {ReactorMetrics['tls']} */
+function tlsMetrics({ tlsAlerts, tlsBadCertificates, tlsGone, tlsHandshakes, tlsMalformed, tlsPlainHttp, tlsRefused, tlsReused, tlsTimeouts, tlsUnreported, tlsUnshared }) {
+  return {
+    full: tlsHandshakes - tlsReused,
+    resumed: tlsReused,
+    failed: {
+      unshared: tlsUnshared,
+      certificate: tlsBadCertificates,
+      alert: tlsAlerts,
+      http: tlsPlainHttp,
+      timeout: tlsTimeouts,
+      gone: tlsGone,
+      refused: tlsRefused,
+      malformed: tlsMalformed,
+    },
+    unreported: tlsUnreported,
   };
 }
 

@@ -22,7 +22,7 @@ const { settingsOf, ticketKeysOf } = require('./options');
 
 /** Of a port on which the reactors listen. @implements {Tls} */
 class ReactorTls {
-  /** Of the default, and then of hosts, latest last. @type {SecureContext[]} */
+  /** By host; '' is the default. @type {Map<string, SecureContext>} */
   #contexts;
   #server;
   #asked;
@@ -33,7 +33,7 @@ class ReactorTls {
     const { ticketKeys, ...printable } = settings;
     this.settings = printable;
     this.#server = server;
-    this.#contexts = [context];
+    this.#contexts = new Map([['', context]]);
     this.#asked = (settings.SNICallback === null ? 0 : TLS_ASK_SNI) | (settings.ALPNCallback === null ? 0 : TLS_ASK_ALPN);
     const { alpn, sessionTimeout } = settings;
     const shared = { alpn, handshakeTimeout: settings.handshakeTimeout, sessionTimeout, ticketKeys };
@@ -48,14 +48,14 @@ class ReactorTls {
     const { ticketKeys } = /** @type {Given} */ (options);
     if (ticketKeys !== undefined && ticketKeys !== null) this.native.setTicketKeys(ticketKeysOf(ticketKeys, 'options.ticketKeys'));
     this.native.setContext(native);
-    this.#contexts[0] = context;
+    this.#contexts.set('', context);
   }
 
   /** @type {Tls['addContext']} */
   addContext(host, options) {
     const context = contextOf(options, `addContext('${host}'): options`);
     this.native.addContext(host, nativeOf(context, this.settings));
-    this.#contexts.push(context);
+    this.#contexts.set(host, context);
   }
 
   ticketKeys() {
@@ -81,12 +81,13 @@ class ReactorTls {
 
   /** Certificates that clients' certificates may be issued by. */
   authorities() {
-    return this.#contexts.flatMap((context) => credentialsIn(context).ca);
+    return [...this.#contexts.values()].flatMap((context) => credentialsIn(context).ca);
   }
 
   /** The server's certificate, if there is only one. */
   certificate() {
-    const pairs = this.settings.SNICallback === null ? this.#contexts.flatMap((context) => credentialsIn(context).pairs) : [];
+    const contexts = this.settings.SNICallback === null ? [...this.#contexts.values()] : [];
+    const pairs = contexts.flatMap((context) => credentialsIn(context).pairs);
     return pairs.length === 1 ? pairs[0].chain[0] : null;
   }
 }

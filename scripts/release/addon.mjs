@@ -17,7 +17,7 @@ import { systems } from './systems.mjs';
 
 /** RHEL 7, Amazon Linux 2 and later systems; Node 20 itself needs 2.28. */
 const GLIBC = '2.17';
-const MOST_BYTES = 2 * 1024 * 1024;
+const MOST_BYTES = 6 * 1024 * 1024;
 const LIBRARIES = { darwin: 'libreactor_ws.dylib', linux: 'libreactor_ws.so', windows: 'reactor_ws.dll' };
 /**
  * The libraries that an addon may need of a system: the parts of the C

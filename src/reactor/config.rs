@@ -51,7 +51,8 @@ pub struct ListenerConfig {
     /// Whether a handshake that needs no decision is answered before the consumer knows of it.
     /// Default: false.
     pub early_handshake: bool,
-    /// From accept to a complete upgrade request, the handshake of TLS included. Default: 10 s.
+    /// From accept, or from the end of the handshake of TLS, to a complete upgrade request. Default:
+    /// 10 s.
     pub handshake_timeout: Duration,
     /// From our close frame (or the peer's FIN) to a closed socket. Default: 30 s.
     pub close_timeout: Duration,

@@ -133,6 +133,10 @@ impl<C: Consumer> Reactor<C> {
         }
         self.on_hang_up(id.slot);
         self.on_peer(id.slot, seen);
+        if event == PipeEvent::Closed {
+            // After the peer's end nothing is read; what waits to be written finds that the stream is gone.
+            self.on_writable(id.slot);
+        }
     }
 
     pub fn serve_flows(&mut self, waiting: Vec<ConnectionId>) {

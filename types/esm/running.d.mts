@@ -188,6 +188,8 @@ export interface ReactorMetrics {
   refused: number;
   /** Requests that were not complete within `handshakeTimeout`: 408. */
   timeouts: number;
+  /** Handshakes of servers with `tls`. */
+  tls: TlsMetrics;
   /** Bytes that were read from sockets, requests included. */
   bytesReceived: number;
   /** Bytes that were written to sockets, answers to requests included. */
@@ -245,6 +247,23 @@ export interface ReactorMetrics {
   batch: Histogram<'records'>;
   /** Bytes of a sent message after compression, divided by those before. */
   ratio: Histogram<'ratio'>;
+}
+
+/** Counts of handshakes, see `ReactorMetrics`. */
+export interface TlsMetrics {
+  /** How many were done in full. */
+  full: number;
+  /** How many have resumed a session. */
+  resumed: number;
+  /**
+   * How many have failed, by reason: `unshared` (no version, cipher suite, group, signature or protocol that both sides have),
+   * `certificate` (the client's is missing, or not good), `alert` (the client has refused, such as our certificate), `http`
+   * (HTTP without TLS), `timeout`, `gone` (the client has left), `refused` (by `SNICallback` or `ALPNCallback`), and `malformed`
+   * (no TLS, or TLS that breaks its rules).
+   */
+  failed: Record<'unshared' | 'certificate' | 'alert' | 'http' | 'timeout' | 'gone' | 'refused' | 'malformed', number>;
+  /** Failures without a 'tlsClientError' although it has a listener: there were too many at once. */
+  unreported: number;
 }
 
 /** Bytes by their budget, see `ReactorMetrics`. */

@@ -1,7 +1,7 @@
 // Made from types/server.d.ts by scripts/types.mjs.
 import { EventEmitter } from 'node:events';
 import { IncomingMessage, Server as HttpServer } from 'node:http';
-import { Http2SecureServer, Http2Server } from 'node:http2';
+import { Http2SecureServer, Http2Server, Http2Stream, IncomingHttpHeaders } from 'node:http2';
 import { Server as HttpsServer } from 'node:https';
 import { ListenOptions } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -64,9 +64,11 @@ export interface ServerOptions<
   http?: HttpServer<Request> | Http2Server | Http2SecureServer | null | undefined;
   /**
    * An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may
-   * share one, each with its `path`.
+   * share one, each with its `path`. Or one of `node:http2`, which is made to `emitUpgrades()`:
+   * then WebSockets come over HTTP/2 (RFC 8441), and with its option `allowHTTP1` over HTTP/1.1 as
+   * well. HTTP/2 is not in ws.
    */
-  server?: HttpServer<Request> | HttpsServer<Request> | undefined;
+  server?: HttpServer<Request> | HttpsServer<Request> | Http2Server | Http2SecureServer | undefined;
   /**
    * With `port`: TLS in the reactors, with the options of `https.createServer()`. What they cannot do throws, as do a
    * key that does not match its certificate, and an expired certificate. `options.tls` of the server lacks all that is
@@ -209,6 +211,7 @@ export type PortOptions = Pick<
   | 'reusePort'
   | 'sendBudget'
   | 'spin'
+  | 'tls'
   | 'unfinishedBudget'
 >;
 
@@ -367,6 +370,23 @@ export class WebSocketServer<
   ): void;
 
   /**
+   * Answers an extended CONNECT (RFC 8441) that an HTTP/2 server of Node has read, at once or later:
+   * `handleUpgrade` with the request and the socket that `emitUpgrades` would emit. The settings of
+   * the HTTP/2 server need `enableConnectProtocol: true`. Not in ws.
+   *
+   * @param stream Of the HTTP/2 server's event 'stream'
+   * @param headers Of the same event. What is no CONNECT with `:protocol: websocket` is refused
+   * @param callback Called synchronously unless `verifyClient` decides later; the WebSocket is open
+   * @throws {TypeError} For anything but a stream and its headers
+   * @throws {Error} When the stream is a WebSocket's already
+   */
+  handleConnect(
+    stream: Http2Stream,
+    headers: IncomingHttpHeaders,
+    callback: (ws: InstanceType<Class>, request: InstanceType<Request>) => void,
+  ): void;
+
+  /**
    * Whether the request is for this server: by default, whether its path is `options.path`. May be
    * replaced; a Promise counts as true, as in ws.
    */
@@ -482,3 +502,20 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
   close: [];
   topic: [topic: string, event: 'created' | 'empty'];
 }
+
+/**
+ * Makes an HTTP/2 server of Node emit 'upgrade' for a WebSocket (RFC 8441), as an HTTP/1.1 server
+ * does, so that libraries with a listener for it, such as Socket.IO, have WebSockets over HTTP/2.
+ * While 'upgrade' has listeners, the listeners of 'stream', 'request' and 'connect' do not see
+ * these streams. Clients are told that the server takes them (`enableConnectProtocol`); other
+ * settings of the program stay.
+ *
+ * The request is an http.IncomingMessage with what a gateway would send to an HTTP/1.1 server:
+ * method GET, `url` from `:path`, `host` from `:authority`, a new `sec-websocket-key`; only its
+ * `httpVersion` is `'2.0'`. Its `socket` is the Http2Stream. An answer that is written to the
+ * socket as for HTTP/1.1 becomes one of HTTP/2. The addresses and the methods of TLS are those of
+ * the session. Not in ws.
+ *
+ * @throws {TypeError} For anything but an HTTP/2 server
+ */
+export function emitUpgrades(server: Http2Server | Http2SecureServer): void;

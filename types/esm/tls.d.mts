@@ -39,7 +39,7 @@ export interface SecureContextOptions {
    * without one of TLS 1.3 leaves all three of them. Default: all of TLS 1.3, and of ECDHE with AES-GCM and ChaCha20
    */
   ciphers?: string | null | undefined;
-  /** Only true: the order of the server counts. */
+  /** Only true: the order of `ciphers` counts; without them that of the client. */
   honorCipherOrder?: true | null | undefined;
   /** Only `'auto'`: X25519MLKEM768, X25519, P-256 and P-384. */
   ecdhCurve?: 'auto' | null | undefined;

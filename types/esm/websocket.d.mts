@@ -333,6 +333,7 @@ export namespace WebSocket {
   export import Stamp = topics.Stamp;
   export import Subscribed = topics.Subscribed;
   export import SubscribeOptions = topics.SubscribeOptions;
+  export import TlsMetrics = running.TlsMetrics;
   export import TlsOptions = tls.TlsOptions;
   export import TopicCounts = topics.TopicCounts;
   export import TopicLosses = topics.TopicLosses;

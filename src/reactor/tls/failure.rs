@@ -80,6 +80,8 @@ impl Failure {
         let (refusal, reason) = match error {
             Error::AlertReceived(alert) => (Refusal::Alert, alert_name(*alert)),
             Error::PeerIncompatible(what) => (Refusal::Unshared, unshared(what).to_owned()),
+            // A context without certificates.
+            Error::General(_) => (Refusal::Unshared, "no shared cipher".to_owned()),
             Error::NoApplicationProtocol => (Refusal::Unshared, "no application protocol".to_owned()),
             Error::NoCertificatesPresented => {
                 (Refusal::Certificate, "peer did not return a certificate".to_owned())

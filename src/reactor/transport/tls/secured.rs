@@ -58,7 +58,8 @@ impl Session {
         // All of them came in messages of at most 64 KiB.
         let certificates = connection.peer_certificates().unwrap_or_default();
         let is_authorized = self.trust.asks() && self.distrust.is_none();
-        let flags = u32::from(self.is_reused()) * TLS_REUSED | u32::from(is_authorized) * TLS_AUTHORIZED;
+        let flags = [(self.is_reused(), TLS_REUSED), (is_authorized, TLS_AUTHORIZED)];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit);
         let numbers = [
             connection.protocol_version().map_or(0, u16::from),
             connection.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),

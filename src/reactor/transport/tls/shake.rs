@@ -51,7 +51,7 @@ pub(super) struct Shaking {
 }
 
 enum Progress {
-    Hello(Acceptor, Begun),
+    Hello(Box<Acceptor>, Begun),
     Asked(Box<Accepted>),
     Chosen(Box<Accepted>, Chosen),
     Going(Box<Session>),
@@ -211,7 +211,7 @@ impl Shaking {
 
 impl Progress {
     fn new() -> Self {
-        Self::Hello(Acceptor::default(), Begun::default())
+        Self::Hello(Box::default(), Begun::default())
     }
 }
 
