@@ -36,7 +36,7 @@ export const FRAMEWORKS = [
   row('rpc-websockets', ['rpc-websockets'], 'override', 'frameworks/rpc', 'as before'),
   row('Hocuspocus 4', ['@hocuspocus/server'], 'option', 'frameworks/hocuspocus', '[`handleConnection`](#hocuspocus-4)'),
   row('Hocuspocus 3', ['@hocuspocus/server'], 'override', 'hocuspocus', 'as before'),
-  row('y-websocket 3', ['@y/websocket-server'], 'option', 'frameworks/y-websocket', "`wss.on('connection', setupWSConnection)`"),
+  row('y-websocket 3', ['y-websocket', '@y/websocket-server'], 'option', 'frameworks/y-websocket', "`wss.on('connection', setupWSConnection)`"),
   row('y-websocket 2', ['y-websocket'], 'option', 'y-websocket', "`wss.on('connection', setupWSConnection)`"),
   row('automerge-repo', ['@automerge/automerge-repo-network-websocket'], 'option', 'frameworks/automerge', '`new WebSocketServerAdapter(wss)`'),
   row('ShareDB', ['sharedb'], 'option', 'frameworks/sharedb', '`backend.listen(new WebSocketJSONStream(socket))`'),
@@ -71,7 +71,7 @@ function testOf({ folder, file }) {
 
 /** For a terminal. @param {Framework[]} rows */
 export function table(rows) {
-  const line = (cells) => cells.map((cell, index) => cell.padEnd([28, 30, 10, 0][index])).join('');
+  const line = (cells) => cells.map((cell, index) => cell.padEnd([28, 44, 10, 0][index])).join('');
   return ['', ...rows.map((one) => line([one.name, versionOf(one), one.way, testOf(one)])), ''].join('\n');
 }
 
