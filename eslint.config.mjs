@@ -9,6 +9,7 @@ const node = [
   'Event',
   'EventTarget',
   'MessageChannel',
+  'Request',
   'Response',
   'TextDecoder',
   'TextEncoder',
@@ -37,6 +38,7 @@ export default [
     ignores: [
       '**/node_modules/',
       '**/target/',
+      '__test__/ecosystem/**/.*/',
       'lib/native/',
       '__test__/autobahn/reports/',
       'benchmark/.cache/',

@@ -10,6 +10,9 @@ import { existsSync, readFileSync } from 'node:fs';
  * @typedef {{ name: string, packages: string[], way: string, how: string, folder: string, file: string }} Framework
  */
 
+/** The packages in this folder, by the folder. */
+export const FOLDERS = ['frameworks', 'colyseus-0.17', 'next', 'nitro', 'nuxt'];
+
 /** @type {Framework[]} */
 export const FRAMEWORKS = [
   row('socket.io', ['socket.io'], 'option', 'socket-io', '`new Server(http, { wsEngine: WebSocketServer })`'),
@@ -23,6 +26,7 @@ export const FRAMEWORKS = [
   row('Nuxt', ['nuxt'], 'build', 'nuxt/nuxt', '[a plugin](#nitro-and-nuxt)'),
   row('h3, crossws', ['h3', 'crossws'], 'option', 'frameworks/h3', '[`reactor-ws/crossws`](#crossws-and-h3)'),
   row('Next.js', ['next'], 'option', 'next/next', 'a custom server: `handleUpgrade` for your paths, `app.getUpgradeHandler()` for others'),
+  row('next-ws', ['next-ws'], 'option', 'next/next', '`setWebSocketServer(new WebSocketServer({ noServer: true }))` in [a custom server](#nextjs)'),
   row('graphql-ws', ['graphql-ws'], 'option', 'graphql-ws', "`useServer({ schema }, new WebSocketServer({ server, path: '/graphql' }))`"),
   row('Apollo Server', ['@apollo/server'], 'option', 'frameworks/graphql', 'as graphql-ws'),
   row('GraphQL Yoga', ['graphql-yoga'], 'option', 'frameworks/graphql', 'as graphql-ws'),
@@ -32,7 +36,7 @@ export const FRAMEWORKS = [
   row('rpc-websockets', ['rpc-websockets'], 'override', 'frameworks/rpc', 'as before'),
   row('Hocuspocus 4', ['@hocuspocus/server'], 'option', 'frameworks/hocuspocus', '[`handleConnection`](#hocuspocus-4)'),
   row('Hocuspocus 3', ['@hocuspocus/server'], 'override', 'hocuspocus', 'as before'),
-  row('y-websocket 3', ['@y/websocket-server'], 'option', 'frameworks/y-websocket', "`wss.on('connection', setupWSConnection)`"),
+  row('y-websocket 3', ['y-websocket', '@y/websocket-server'], 'option', 'frameworks/y-websocket', "`wss.on('connection', setupWSConnection)`"),
   row('y-websocket 2', ['y-websocket'], 'option', 'y-websocket', "`wss.on('connection', setupWSConnection)`"),
   row('automerge-repo', ['@automerge/automerge-repo-network-websocket'], 'option', 'frameworks/automerge', '`new WebSocketServerAdapter(wss)`'),
   row('ShareDB', ['sharedb'], 'option', 'frameworks/sharedb', '`backend.listen(new WebSocketJSONStream(socket))`'),
@@ -67,7 +71,7 @@ function testOf({ folder, file }) {
 
 /** For a terminal. @param {Framework[]} rows */
 export function table(rows) {
-  const line = (cells) => cells.map((cell, index) => cell.padEnd([28, 30, 10, 0][index])).join('');
+  const line = (cells) => cells.map((cell, index) => cell.padEnd([28, 44, 10, 0][index])).join('');
   return ['', ...rows.map((one) => line([one.name, versionOf(one), one.way, testOf(one)])), ''].join('\n');
 }
 

@@ -17,10 +17,9 @@ import { nodeBinary } from '../../scripts/node-binary.mjs';
 import { nodeTests, report } from '../../scripts/node-test.mjs';
 import { npm } from '../../scripts/run.mjs';
 import { ensureDependencies, isInstalled, setup } from '../../scripts/setup.mjs';
-import { FRAMEWORKS, table } from './frameworks.mjs';
+import { FOLDERS, FRAMEWORKS, table } from './frameworks.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-const OTHERS = ['frameworks', 'colyseus-0.17', 'next', 'nitro', 'nuxt'];
 /** What some of the packages in the other folders want at least. */
 const NODE = '22';
 
@@ -33,10 +32,10 @@ report({ ...sum(results), failures: results.flatMap(({ failures = [] }) => failu
 
 /** Names of test files by folder; none is all of them. @param {string[]} words */
 function choose(words) {
-  if (words.includes('--all')) return new Map(['.', ...OTHERS].map((folder) => [folder, []]));
+  if (words.includes('--all')) return new Map(['.', ...FOLDERS].map((folder) => [folder, []]));
   const all = new Map(words.length === 0 ? [['.', []]] : []);
   for (const word of words) {
-    const [folder, name] = word.includes('/') ? word.split('/') : OTHERS.includes(word) ? [word] : ['.', word];
+    const [folder, name] = word.includes('/') ? word.split('/') : FOLDERS.includes(word) ? [word] : ['.', word];
     all.set(folder, [...(all.get(folder) ?? []), ...(name === undefined ? [] : [name])]);
   }
   return all;

@@ -30,9 +30,13 @@ test('attw and publint find no fault with what is packed', (t) => {
   const packed = spawnSync('npm', ['pack', '--pack-destination', folder], { cwd: root, encoding: 'utf8', shell: true });
   assert.equal(packed.status, 0, packed.stderr);
   const archive = join(folder, readdirSync(folder)[0]);
-  const { status, stdout } = run('@arethetypeswrong/cli/dist/index.js', [archive, '--format', 'ascii', '--no-color']);
+  const attw = (...options) => run('@arethetypeswrong/cli/dist/index.js', [archive, '--format', 'ascii', '--no-color', ...options]);
+  const { status, stdout } = attw('--exclude-entrypoints', 'crossws');
   assert.equal(status, 0, stdout);
   assert.match(stdout, /No problems found/);
+  // For ES modules only, as crossws is.
+  const modules = attw('--entrypoints', 'crossws', '--profile', 'esm-only');
+  assert.equal(modules.status, 0, modules.stdout);
   const linted = run('publint/src/cli.js', ['--strict', archive]);
   assert.equal(linted.status, 0, linted.stdout);
   assert.match(linted.stdout, /All good/);

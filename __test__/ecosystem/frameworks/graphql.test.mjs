@@ -38,7 +38,7 @@ async function exercise(t, origin) {
     body: JSON.stringify({ query: '{ hello }' }),
   });
   assert.deepEqual((await response.json()).data, { hello: 'world' });
-  const client = createClient({ url: `ws://${origin}/graphql`, webSocketImpl: RealWebSocket, lazy: false, retryAttempts: 0 });
+  const client = createClient({ url: `ws://${origin}/graphql`, webSocketImpl: RealWebSocket, lazy: false, retryAttempts: 0, onNonLazyError: () => {} });
   t.after(() => client.dispose());
   const seen = [];
   for await (const { data, errors } of client.iterate({ query: 'subscription { count(to: 50) }' })) {

@@ -1,18 +1,17 @@
 // A program of h3 2 with the adapter of this package, and one with crossws's own server plugin, whose adapter imports a
 // copy of ws: https://github.com/h3js/crossws/blob/main/src/server/node.ts
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import test from 'node:test';
 
 import { H3, defineWebSocketHandler } from 'h3';
-import wsAdapter, { fromNodeUpgradeHandler } from 'reactor-ws/crossws';
+import { fromNodeUpgradeHandler } from 'reactor-ws/crossws';
 import { WebSocketServer } from 'reactor-ws';
 import { serve } from 'crossws/server/node';
-import { toNodeHandler } from 'srvx/node';
 
 import { ask, open, refusal } from '../helpers/clients.mjs';
 import { listen } from '../helpers/http.mjs';
 import { assertOnReactor } from '../helpers/on-reactor.mjs';
+import { serve as serveH3 } from './recipes/h3.mjs';
 
 test('h3 2: rooms, a page beside, and a refusal', async (t) => {
   const app = new H3();
@@ -28,8 +27,7 @@ test('h3 2: rooms, a page beside, and a refusal', async (t) => {
       peer.send(`you: ${message.text()}`);
     },
   }));
-  const { handleUpgrade } = wsAdapter({ resolve: async (request) => (await app.fetch(request)).crossws });
-  const http = createServer(toNodeHandler(app.fetch)).on('upgrade', (request, socket, head) => handleUpgrade(request, socket, head));
+  const http = serveH3(app);
   const origin = `127.0.0.1:${await listen(t, http)}`;
   assert.equal(await (await fetch(`http://${origin}/page`)).text(), 'page');
   assert.equal(await refusal(t, `ws://${origin}/chat/secret`), 403);

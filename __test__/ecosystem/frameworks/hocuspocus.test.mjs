@@ -6,24 +6,18 @@ import test from 'node:test';
 
 import { HocuspocusProvider, HocuspocusProviderWebsocket } from '@hocuspocus/provider';
 import { Hocuspocus } from '@hocuspocus/server';
-import { WebSocketServer } from 'reactor-ws';
 import { Doc } from 'yjs';
 
 import { converge, until } from '../helpers/documents.mjs';
 import { listen } from '../helpers/http.mjs';
 import { RealWebSocket, assertOnReactor } from '../helpers/on-reactor.mjs';
+import { attach } from './recipes/hocuspocus.mjs';
 
 test('Hocuspocus 4: two documents converge, and hear what the server says', async (t) => {
   const names = [];
   const hocuspocus = new Hocuspocus({ quiet: true, onConnect: async ({ documentName }) => void names.push(documentName) });
   const http = createServer();
-  const wss = new WebSocketServer({ server: http });
-  wss.on('connection', (socket, request) => {
-    const connection = hocuspocus.handleConnection(socket, new Request(`http://localhost${request.url}`, { headers: request.headers }));
-    socket.on('message', (data) => connection.handleMessage(data));
-    socket.on('close', (code, reason) => connection.handleClose({ code, reason: reason.toString() }));
-    socket.on('error', console.error);
-  });
+  attach(hocuspocus, http);
   const port = await listen(t, http);
   const [first, second] = [new Doc(), new Doc()];
   const providers = [first, second].map((document) => {

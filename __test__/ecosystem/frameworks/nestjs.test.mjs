@@ -8,14 +8,12 @@ import test from 'node:test';
 
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { IoAdapter } from '@nestjs/platform-socket.io';
-import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { WebSocketServer } from 'reactor-ws';
 import { io } from 'socket.io-client';
 
 import { ask, open } from '../helpers/clients.mjs';
 import { assertOnReactor } from '../helpers/on-reactor.mjs';
+import { ReactorIoAdapter, ReactorWsAdapter } from './recipes/nestjs.mjs';
 
 /** An application with one gateway, with the work of TypeScript's decorators done by hand. */
 function application(...metadata) {
@@ -29,19 +27,6 @@ function application(...metadata) {
   class Application {}
   Module({ providers: [Gateway] })(Application);
   return NestFactory.create(Application, { logger: false });
-}
-
-/** `@WebSocketGateway(port, { server })` does not do: SocketServerProvider takes `server` out of the options. */
-class ReactorWsAdapter extends WsAdapter {
-  create(port, { path, ...options } = {}) {
-    const isShared = port === 0;
-    const server = new WebSocketServer({ ...options, ...(isShared ? { noServer: true } : { port, path }) });
-    if (isShared) {
-      this.ensureHttpServerExists(port, this.httpServer);
-      this.addWsServerToRegistry(server, port, path);
-    }
-    return this.bindErrorHandler(server);
-  }
 }
 
 for (const [title, port, options] of [
@@ -72,13 +57,8 @@ async function freePort() {
 }
 
 test('NestJS, platform-socket.io: an IoAdapter with wsEngine', async (t) => {
-  class ReactorAdapter extends IoAdapter {
-    createIOServer(port, options) {
-      return super.createIOServer(port, { ...options, wsEngine: WebSocketServer });
-    }
-  }
   const app = await application();
-  app.useWebSocketAdapter(new ReactorAdapter(app));
+  app.useWebSocketAdapter(new ReactorIoAdapter(app));
   await app.listen(0, '127.0.0.1');
   t.after(() => app.close());
   const client = io(`http://127.0.0.1:${app.getHttpServer().address().port}`, { transports: ['websocket'] });

@@ -5,31 +5,13 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import test from 'node:test';
 
-import { WebSocketServer } from 'reactor-ws';
-
 import { ask, open } from '../helpers/clients.mjs';
 import { listen } from '../helpers/http.mjs';
 import { assertOnReactor } from '../helpers/on-reactor.mjs';
+import { ReactorAdapter } from './recipes/parse.mjs';
 
 const require = createRequire(import.meta.url);
 const { ParseLiveQueryServer } = require('parse-server/lib/LiveQuery/ParseLiveQueryServer.js');
-const { WSSAdapter } = require('parse-server/lib/Adapters/WebSocketServer/WSSAdapter.js');
-
-class ReactorAdapter extends WSSAdapter {
-  constructor(options) {
-    super(options);
-    this.options = options;
-  }
-
-  start() {
-    this.server = new WebSocketServer({ server: this.options.server });
-    this.server.on('listening', this.onListen).on('connection', this.onConnection).on('error', this.onError);
-  }
-
-  close() {
-    this.server.close();
-  }
-}
 
 test('parse-server: a client connects to live queries, and is told of a mistake', async (t) => {
   const http = createServer();
@@ -40,4 +22,6 @@ test('parse-server: a client connects to live queries, and is told of a mistake'
   assert.equal(answer.op, 'connected');
   assert.equal(JSON.parse(await ask(client, JSON.stringify({ op: 'unknown' }))).op, 'error');
   await assertOnReactor(1);
+  // The timer that pings a client stays after its end.
+  t.after(() => setImmediate(process.exit));
 });

@@ -34,4 +34,6 @@ test('PeerJS: an offer from one peer to another', async (t) => {
   assert.deepEqual(JSON.parse((await heard)[0]), { ...offer, src: 'ada' });
   assert.deepEqual(joined.sort(), ['ada', 'bob']);
   await assertOnReactor(2);
+  // Its timers for expired messages and broken connections have no end.
+  t.after(() => setImmediate(process.exit));
 });

@@ -60,8 +60,10 @@ export async function start(t, cwd, command, ...args) {
 }
 
 function environment() {
-  const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
-  return { ...env, PORT: '0', HOST: '127.0.0.1', NITRO_HOST: '127.0.0.1', NUXT_TELEMETRY_DISABLED: '1', CI: '1' };
+  const env = { ...process.env, PORT: '0', HOST: '127.0.0.1', NITRO_HOST: '127.0.0.1', NUXT_TELEMETRY_DISABLED: '1', NEXT_TELEMETRY_DISABLED: '1', CI: '1' };
+  // Of the test runner, for its own children.
+  delete env.NODE_TEST_CONTEXT;
+  return env;
 }
 
 /** The checks of a program that serves /page, and the chat /live, whose 'which' asks for the package that serves it. */
