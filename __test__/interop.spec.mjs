@@ -1,13 +1,22 @@
 // Compressed echoes for clients of other projects, on every way in.
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { WAYS, test, urlOf } from './helpers/index.mjs';
+import { WAYS, cert, test, urlOf } from './helpers/index.mjs';
 import { SIZES } from './helpers/payloads.mjs';
 import { pythonWithWebsockets } from './helpers/python.mjs';
 
 const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
+const trusted = join(folder, 'certificate.pem');
+writeFileSync(trusted, cert);
+test.after.always(() => rmSync(folder, { recursive: true }));
+/** The clients trust our certificate. */
+const env = { ...process.env, NODE_EXTRA_CA_CERTS: trusted, SSL_CERT_FILE: trusted };
 const fixture = (name) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
 
 const EXPECTED = `${2 * SIZES.length} permessage-deflate 1000 done`;
@@ -20,12 +29,12 @@ const MODES = {
 const CLIENTS = {
   async node(url) {
     const flags = globalThis.WebSocket === undefined ? ['--experimental-websocket'] : [];
-    return (await run(process.execPath, ['--no-warnings', ...flags, fixture('interop-node.mjs'), url])).stdout.trim();
+    return (await run(process.execPath, ['--no-warnings', ...flags, fixture('interop-node.mjs'), url], { env })).stdout.trim();
   },
 
   async python(url) {
     const { python, why } = await withPython;
-    return python === undefined ? { why } : (await run(python, [fixture('interop.py'), url])).stdout.trim();
+    return python === undefined ? { why } : (await run(python, [fixture('interop.py'), url], { env })).stdout.trim();
   },
 };
 

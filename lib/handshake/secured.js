@@ -27,7 +27,7 @@ class Secured {
     this._bits = INDIRECT;
     this._turn = JUST_NOW;
     this._accepted = 0;
-    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), stream: null };
+    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };
     this._local = this._remote = /** @type {number | string} */ (0);
     this._localPort = this._remotePort = 0;
     this._tlsText = '';
