@@ -22,7 +22,7 @@ pub enum Choice {
     Refuse(u8),
 }
 
-/// Asks for key material, see [`Session::export`].
+/// Asks for key material, see `export` of the transport.
 pub struct Export {
     pub len: usize,
     pub label: Vec<u8>,
