@@ -6,10 +6,10 @@ import test from 'ava';
 
 import { Child } from '../helpers/child.mjs';
 import { wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer } from '../helpers/impl.mjs';
+import { WebSocketServer, isReference } from '../helpers/impl.mjs';
 import { SERVER, SERVERS, authority, connectTls, openSecure, pair, startSecure } from '../helpers/secure.mjs';
 
-const NAMES = ['a.example.com', 'b.example.com', 'x.example.org', 'y.x.example.org', 'example.org', 'localhost', 'A.EXAMPLE.COM'];
+const NAMES = ['a.example.com', 'b.example.com', 'x.example.org', 'y.x.example.org', 'example.org', 'localhost'];
 
 /** The name in the certificate that is sent for `servername`. */
 async function certified(t, port, servername) {
@@ -23,9 +23,11 @@ test('addContext: three hosts and a wildcard', async (t) => {
     listener.addContext('a.example.com', pair('host-a'));
     listener.addContext('b.example.com', pair('host-b'));
     listener.addContext('*.example.org', pair('host-wildcard'));
-    const expected = ['a.example.com', 'b.example.com', '*.example.org', 'localhost', 'localhost', 'localhost', name === 'port' ? 'a.example.com' : 'localhost'];
+    const expected = ['a.example.com', 'b.example.com', '*.example.org', 'localhost', 'localhost', 'localhost'];
     for (const [index, host] of NAMES.entries()) t.is(await certified(t, port, host), expected[index], `${name} ${host}`);
     t.is(await certified(t, port, ''), 'localhost');
+    // Node 20 does not serve it.
+    if (name === 'port' && !isReference) t.is(await certified(t, port, 'A.EXAMPLE.COM'), 'a.example.com');
   }
 });
 

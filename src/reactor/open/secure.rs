@@ -22,7 +22,7 @@ pub enum Choice {
     Refuse(u8),
 }
 
-/// Asks for key material, see `export` of the transport.
+/// Asks for key material of a connection (RFC 8446, section 7.5; RFC 5705).
 pub struct Export {
     pub len: usize,
     pub label: Vec<u8>,

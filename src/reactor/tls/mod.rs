@@ -1,5 +1,5 @@
 //! What TLS needs to be known of a server: certificates, trust, tickets, hosts. The connections are
-//! in `transport`.
+//! in `transport/tls`.
 //!
 //! Keys of the program are kept by rustls and aws-lc, which zero them; nothing here logs any.
 
