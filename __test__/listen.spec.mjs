@@ -5,12 +5,14 @@ import https from 'node:https';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
 import { WAYS, home, httpServer, lasting, listenGiven, talk } from './helpers/given.mjs';
 import { WebSocketServer, implementation, listen } from './helpers/impl.mjs';
-import { upgradeRequest } from './helpers/raw-client.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
@@ -101,3 +103,29 @@ test('listen(): bad input', (t) => {
   }
   t.throws(() => listen(server, { port: 70_000 }), { code: 'ERR_SOCKET_BAD_PORT' });
 });
+
+for (const way of Object.keys(WAYS)) {
+  test(`${way}: in a worker, which ends with its connections`, async (t) => {
+    const program = `
+      const { given } = require('./lib/base/descriptors.js');
+      given.asSockets = ${WAYS[way]};
+      const { WebSocketServer } = require('./lib/index.js');
+      const http = require('node:http').createServer((request, response) => response.end('from a worker'));
+      const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', http }, () => {
+        require('node:worker_threads').parentPort.postMessage(wss.address().port);
+      });`;
+    const root = fileURLToPath(new URL('..', import.meta.url));
+    const worker = new Worker(program.replaceAll("'./", `'${root}`), { eval: true });
+    t.teardown(() => worker.terminate());
+    const [port] = await once(worker, 'message');
+    const raw = await RawClient.connect(t, port);
+    await raw.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await raw.until((text) => text.endsWith('from a worker'));
+    const upgraded = await RawClient.connect(t, port);
+    await upgraded.send(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${upgradeRequest()}`);
+    await upgraded.until((text) => text.includes('101 Switching Protocols'));
+    await worker.terminate();
+    await Promise.all([raw.closed(), upgraded.closed()]);
+    t.pass();
+  });
+}

@@ -158,8 +158,12 @@ class Relay {
   write(chunks, done) {
     const parts = chunks.map(({ chunk, encoding }) => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk));
     const isFull = this.isFull(parts.reduce((sum, { length }) => sum + length, 0));
+    const left = (/** @type {Error | null} */ error) => {
+      this.socket._unrefTimer();
+      done(error);
+    };
     for (const [index, part] of parts.entries()) {
-      this._accepted += push(this, OUT_WRITE, part, isFull && index === parts.length - 1 ? done : undefined);
+      this._accepted += push(this, OUT_WRITE, part, isFull && index === parts.length - 1 ? left : undefined);
     }
     if (!isFull) done();
   }
