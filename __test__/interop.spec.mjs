@@ -12,7 +12,7 @@ import { cert } from './helpers/certificate.mjs';
 import { urlOf } from './helpers/clients.mjs';
 import { SIZES } from './helpers/payloads.mjs';
 import { pythonWithWebsockets } from './helpers/python.mjs';
-import { WAYS } from './helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from './helpers/ways.mjs';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-'));

@@ -7,7 +7,7 @@ import test from 'ava';
 import { WebSocket, connect, frame } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
-import { WAYS } from './helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from './helpers/ways.mjs';
 
 for (const [name, value, type] of [
   ['handshakeTimeout', '100', 'number'],

@@ -10,7 +10,7 @@ import test from 'ava';
 import { connect, frame, openRaw, urlOf } from '../helpers/clients.mjs';
 import { WebSocketServer, implementation, isReference, startServer } from '../helpers/impl.mjs';
 import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 // The server of ws has no such option.
 const ownOnly = isReference ? test.skip : test;

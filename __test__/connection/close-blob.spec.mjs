@@ -7,7 +7,7 @@ import test from 'ava';
 
 import { urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 /** A Blob whose bytes never come. */
 class Unread extends Blob {

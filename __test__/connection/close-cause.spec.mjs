@@ -8,7 +8,7 @@ import test from 'ava';
 
 import { connect, frame } from '../helpers/clients.mjs';
 import { implementation, isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const { WebSocket } = implementation;
 const { CAUSES } = createRequire(import.meta.url)('../../lib/base/layout.js');

@@ -6,7 +6,7 @@ import test from 'ava';
 import { BytePeer } from '../helpers/byte-peer.mjs';
 import { frame } from '../helpers/clients.mjs';
 import { implementation } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const { Sender } = implementation;
 

@@ -6,7 +6,7 @@ import test from 'ava';
 
 import { startServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const PUT_OFF = {
   'a microtask': (act) => queueMicrotask(act),

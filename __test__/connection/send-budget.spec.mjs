@@ -7,7 +7,7 @@ import test from 'ava';
 
 import { connect } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
 const BUDGET = 8 * 2 ** 20;

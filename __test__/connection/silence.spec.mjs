@@ -10,7 +10,7 @@ import { isReference } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { unlessStalled } from '../helpers/stalls.mjs';
 import { closeOf, rawPair } from '../helpers/streams.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 

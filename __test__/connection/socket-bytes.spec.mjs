@@ -7,7 +7,7 @@ import test from 'ava';
 import { connect, frame, nextEvents } from '../helpers/clients.mjs';
 import { isInline, isReference, startServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 async function open(t, way) {
   return connect(t, await WAYS[way](t));

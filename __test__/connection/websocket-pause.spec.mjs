@@ -7,7 +7,7 @@ import test from 'ava';
 import { connect, frame, openPair, openRaw } from '../helpers/clients.mjs';
 import { isReference, startServer } from '../helpers/impl.mjs';
 import { upgradeRequest, RawClient } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 /**
  * Resets a paused connection behind these bytes. Returns the events that were reported by the time

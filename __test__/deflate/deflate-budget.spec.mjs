@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import test from 'ava';
 
 import { connect } from '../helpers/clients.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 for (const [way, start] of Object.entries(WAYS)) {
   test.serial(`${way}: further clients are asked not to refer to earlier messages`, async (t) => {

@@ -10,7 +10,7 @@ import test from 'ava';
 import { cert } from '../helpers/certificate.mjs';
 import { WebSocket, urlOf } from '../helpers/clients.mjs';
 import { isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const reference = createRequire(import.meta.url)('ws');
 

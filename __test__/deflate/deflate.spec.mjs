@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { deflateTests } from '../helpers/deflate-suite.mjs';
 import { WebSocketServer, isReference } from '../helpers/impl.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 deflateTests(WAYS.port);
 

@@ -5,7 +5,7 @@ import https from 'node:https';
 import { cert, key } from './certificate.mjs';
 import { connect, wsClient } from './clients.mjs';
 import { WebSocketServer } from './impl.mjs';
-import { WAYS } from './ways.mjs';
+import { ALL_WAYS } from './ways.mjs';
 
 /** Behind whatever was sent and published before, for connections keep the order. */
 const MARK = 'all of it';
@@ -24,7 +24,7 @@ async function startSecure(t, options) {
 }
 
 /** Ways to start a server, by name: each serves its connections in another place. */
-export const TOPIC_WAYS = { ...WAYS, https: startSecure };
+export const TOPIC_WAYS = { ...ALL_WAYS, https: startSecure };
 
 /**
  * A connection to a server that `TOPIC_WAYS` has started, and the texts that its client has heard.

@@ -39,8 +39,10 @@ export const WAYS = {
   port: startServer,
   server: startServerBehind,
   stream: async (t, options) => wrapUpgrades(await startServerBehind(t, options)),
-  ...(isReference ? {} : { tls: startSecure }),
 };
+
+/** For tests whose clients are all of these helpers, and in their process. */
+export const ALL_WAYS = { ...WAYS, ...(isReference ? {} : { tls: startSecure }) };
 
 /** A server for a fixture, by one of these ways; the process can end once it is closed. */
 export async function serve(way = 'port', options = {}) {

@@ -6,7 +6,7 @@ import test from 'ava';
 import { WebSocket, connect } from '../helpers/clients.mjs';
 import { WebSocketServer, startServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';
 

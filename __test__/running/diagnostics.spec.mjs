@@ -8,7 +8,7 @@ import test from 'ava';
 import { connect } from '../helpers/clients.mjs';
 import { implementation, isReference } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const { WebSocket } = implementation;
 // The process has one set of channels.

@@ -16,7 +16,7 @@ import { WebSocketServer, startServer } from '../helpers/impl.mjs';
 import { OWN_HOST } from '../helpers/own-host.mjs';
 import { randomNumbers } from '../helpers/random.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const random = (seed) => {
   const next = randomNumbers(seed);

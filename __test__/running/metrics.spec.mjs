@@ -9,7 +9,7 @@ import { Child } from '../helpers/child.mjs';
 import { WebSocket, connect, openPair } from '../helpers/clients.mjs';
 import { startServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 const load = createRequire(import.meta.url);
 const { contentType, prometheus, register } = load('reactor-ws/prometheus');

@@ -7,7 +7,7 @@ import test from 'ava';
 import { connect, frame } from '../helpers/clients.mjs';
 import { WebSocketServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
-import { WAYS } from '../helpers/ways.mjs';
+import { ALL_WAYS as WAYS } from '../helpers/ways.mjs';
 
 /** A raw client that is open, and its WebSocket. */
 async function open(t, server) {
