@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { WAYS, cert, test, urlOf } from './helpers/index.mjs';
+import { ALL_WAYS as WAYS, cert, test, urlOf } from './helpers/index.mjs';
 import { SIZES } from './helpers/payloads.mjs';
 import { pythonWithWebsockets } from './helpers/python.mjs';
 

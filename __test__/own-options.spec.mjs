@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 
-import { WebSocket, WebSocketServer, askRaw, everyWay, frame, openBy, openPair, startServer, test } from './helpers/index.mjs';
+import { WebSocket, WebSocketServer, askRaw, allWays as everyWay, frame, openBy, openPair, startServer, test } from './helpers/index.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 for (const [name, value, type] of [

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { connect, frame, openBy, openPair, openRaw, urlOf } from '../helpers/clients.mjs';
-import { WAYS, WebSocketServer, catchUncaught, implementation, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, WebSocketServer, catchUncaught, implementation, ownOnly, ownSerial, startServer } from '../helpers/index.mjs';
 import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
 
 /**

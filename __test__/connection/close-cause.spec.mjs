@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import { WAYS, connect, everyWay, frame, implementation, openBy, ownSerial } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, connect, allWays as everyWay, frame, implementation, openBy, ownSerial } from '../helpers/index.mjs';
 
 const { WebSocket } = implementation;
 const { CAUSES } = createRequire(import.meta.url)('../../lib/base/layout.js');

@@ -1,7 +1,7 @@
 // Writes when the connection takes nothing any more: no callback reports that they have left.
 import { once } from 'node:events';
 
-import { BytePeer, everyWay, frame, implementation, test } from '../helpers/index.mjs';
+import { BytePeer, allWays as everyWay, frame, implementation, test } from '../helpers/index.mjs';
 
 const { Sender } = implementation;
 

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 
-import { connect, everyWay, openBy, ownSerial } from '../helpers/index.mjs';
+import { connect, allWays as everyWay, openBy, ownSerial } from '../helpers/index.mjs';
 
 const BUDGET = 8 * 2 ** 20;
 const MESSAGE = Buffer.alloc(64 * 1024);

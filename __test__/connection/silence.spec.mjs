@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Child, WAYS, askRaw, closeOf, connect, everyWay, ownOnly, rawPair, unlessStalled } from '../helpers/index.mjs';
+import { Child, ALL_WAYS as WAYS, askRaw, closeOf, connect, allWays as everyWay, ownOnly, rawPair, unlessStalled } from '../helpers/index.mjs';
 
 const PING = '\x89\0';
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 
-import { WAYS, askRaw, connect, frame, isInline, isReference, nextEvents, startServer, test } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, askRaw, connect, frame, isInline, isReference, nextEvents, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 async function open(t, way) {

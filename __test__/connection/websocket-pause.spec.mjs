@@ -2,9 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import { askRaw, connect, connectRaw, frame, openPair, openRaw } from '../helpers/clients.mjs';
-import { WAYS, WebSocketServer, everyWay, isInline, isReference, startServer, test } from '../helpers/index.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { ALL_WAYS as WAYS, askRaw, connectRaw, WebSocketServer, connect, allWays as everyWay, frame, isInline, isReference, openPair, openRaw, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 /**
  * Resets a paused connection after these bytes. Returns the events that were reported by the time

@@ -1,7 +1,7 @@
 // Negotiation when contexts have used up the budget, which is one for all tests of a file.
 import { once } from 'node:events';
 
-import { connect, everyWay, test } from '../helpers/index.mjs';
+import { connect, allWays as everyWay, test } from '../helpers/index.mjs';
 
 everyWay(test.serial, 'further clients are asked not to refer to earlier messages', async (t, start) => {
   for (const [budget, asked] of [

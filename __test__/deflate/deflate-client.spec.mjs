@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
-import { WAYS, WebSocket, cert, isReference, listenFree, test, urlOf } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, WebSocket, cert, isReference, listenFree, test, urlOf } from '../helpers/index.mjs';
 
 const reference = createRequire(import.meta.url)('ws');
 

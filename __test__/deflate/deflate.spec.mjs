@@ -1,6 +1,6 @@
 // permessage-deflate on the reactor's own connections.
 import { deflateTests } from '../helpers/deflate-suite.mjs';
-import { WAYS, WebSocketServer, isReference, test } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, WebSocketServer, isReference, test } from '../helpers/index.mjs';
 
 deflateTests(WAYS.port);
 

@@ -5,7 +5,7 @@ import https from 'node:https';
 import { cert, key } from './certificate.mjs';
 import { connect, visitor } from './clients.mjs';
 import { WebSocketServer } from './impl.mjs';
-import { WAYS } from './ways.mjs';
+import { ALL_WAYS } from './ways.mjs';
 
 /** Behind whatever was sent and published before, for connections keep the order. */
 const MARK = 'all of it';
@@ -24,7 +24,7 @@ async function startSecure(t, options) {
 }
 
 /** Ways to start a server, by name: each serves its connections in another place. */
-export const TOPIC_WAYS = { ...WAYS, https: startSecure };
+export const TOPIC_WAYS = { ...ALL_WAYS, https: startSecure };
 
 /** A connection to a server of `TOPIC_WAYS`, and the texts that its client has heard. */
 export async function join(t, server, options) {

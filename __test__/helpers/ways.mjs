@@ -39,12 +39,19 @@ export const WAYS = {
   port: startServer,
   server: startServerBehind,
   stream: async (t, options) => wrapUpgrades(await startServerBehind(t, options)),
-  ...(isReference ? {} : { tls: startSecure }),
 };
+
+/** For tests whose clients are all of these helpers, and in their process. */
+export const ALL_WAYS = { ...WAYS, ...(isReference ? {} : { tls: startSecure }) };
 
 /** A test for each way in; `body` gets its start of a server, and its name. `test` is ava's. */
 export function everyWay(test, title, body, ways = WAYS) {
   for (const [way, start] of Object.entries(ways)) test(`${way}: ${title}`, (t) => body(t, start, way));
+}
+
+/** The same with TLS. */
+export function allWays(test, title, body) {
+  everyWay(test, title, body, ALL_WAYS);
 }
 
 /** A server for a fixture, by one of these ways; the process can end once it is closed. */

@@ -1,7 +1,7 @@
 // Admission: limits that hold before JavaScript decides, on every way in.
 import { once } from 'node:events';
 
-import { WAYS, WebSocket, WebSocketServer, askRaw, connect, everyWay, startServer, test } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, WebSocket, WebSocketServer, askRaw, connect, allWays as everyWay, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';

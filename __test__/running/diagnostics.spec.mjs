@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 
-import { RawClient, WAYS, catchUncaught, connect, everyWay, implementation, openBy, ownSerial, upgradeRequest } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, RawClient, catchUncaught, connect, allWays as everyWay, implementation, openBy, ownSerial, upgradeRequest } from '../helpers/index.mjs';
 
 const { WebSocket } = implementation;
 // The process has one set of channels.

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { WebSocket, askRaw, connect, connectRaw, openBy, openPair, urlOf, visitor, wsClient } from '../helpers/clients.mjs';
-import { Child, OWN_HOST, WebSocketServer, everyWay, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
+import { Child, OWN_HOST, WebSocketServer, allWays as everyWay, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const random = (seed) => {

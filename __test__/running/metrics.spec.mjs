@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-import { Child, WAYS, WebSocket, askRaw, connect, connectMany, everyWay, openPair, startServer, test } from '../helpers/index.mjs';
+import { Child, ALL_WAYS as WAYS, WebSocket, askRaw, connect, connectMany, allWays as everyWay, openPair, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const load = createRequire(import.meta.url);

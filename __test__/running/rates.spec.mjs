@@ -2,7 +2,7 @@
 import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 
-import { WebSocketServer, catchUncaught, connect, connectRaw, everyWay, frame, openBy, test } from '../helpers/index.mjs';
+import { WebSocketServer, catchUncaught, connect, connectRaw, allWays as everyWay, frame, openBy, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 /** The times at which `count` messages have come, in seconds from now on. */

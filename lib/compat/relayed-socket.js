@@ -57,7 +57,7 @@ class Relay {
     this._bits = 0;
     this._turn = JUST_NOW;
     this._accepted = 0;
-    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), stream: null };
+    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };
     this.bytesRead = 0;
     /** While fewer bytes have been written, no write waits. */
     this.roomUntil = WINDOW;
