@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 
-import { allWays as everyWay, openBy, ownSerial, test, urlOf, wsClient as WsClient } from '../helpers/index.mjs';
+import { allWays as everyWay, openBy, ownSerial, test, urlOf } from '../helpers/index.mjs';
 
 /** A Blob whose bytes never come. */
 class Unread extends Blob {
