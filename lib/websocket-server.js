@@ -13,7 +13,7 @@ const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
 const { nodeEmit } = require('./base/node-emit');
 const { placeOf } = require('./listening');
-const { admissionOf, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
+const { admissionOf, merge, ratesOf, reactorOptions, remoteOptions, topicOptions, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf, slowest } = require('./running/metrics');
@@ -22,6 +22,7 @@ const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
 const { state } = require('./reactor/link');
 const { withhold } = require('./reactor/withhold');
+const { Node } = require('./topics/remote');
 const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
@@ -85,6 +86,8 @@ class WebSocketServer extends EventEmitter {
     // Both refer back to the server, which must stay printable as JSON, as in ws.
     for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
     watch(this.options, () => this._updateAsk());
+    const remote = remoteOptions(this.options);
+    if (remote !== null) new Node(this, remote);
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));

@@ -240,10 +240,12 @@ export class WebSocket extends EventEmitter {
    */
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
   /**
-   * With `slow: 'catch-up'`: the history no longer has messages that the connection missed,
-   * those at `from` to `to`. Not in ws.
+   * The connection will not get the messages at `from` to `to`: with `slow: 'catch-up'` because the
+   * history no longer has them, with an adapter because messages of other servers were missed.
+   * `from` is null if nobody knows what is missing: the history is another one since `to`, or, if
+   * that is null too, there is none. Not in ws.
    */
-  on(event: 'gap', listener: (this: this, topic: string, from: Position, to: Position) => void): this;
+  on(event: 'gap', listener: (this: this, topic: string, from: Position | null, to: Position | null) => void): this;
   /** Of a client: the answer to the upgrade, with status 101. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
   /** Of a client: an answer other than 101. A listener has to end the request. */
@@ -275,7 +277,7 @@ interface Emitted {
   error: [error: Error];
   drain: [];
   dropped: [topic: string, count: number];
-  gap: [topic: string, from: Position, to: Position];
+  gap: [topic: string, from: Position | null, to: Position | null];
   open: [];
   upgrade: [response: IncomingMessage];
   'unexpected-response': [request: ClientRequest, response: IncomingMessage];

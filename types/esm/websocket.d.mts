@@ -244,7 +244,7 @@ export class WebSocket extends EventEmitter {
    * With `slow: 'catch-up'`: the history no longer has messages that the connection missed,
    * those at `from` to `to`. Not in ws.
    */
-  on(event: 'gap', listener: (this: this, topic: string, from: Position, to: Position) => void): this;
+  on(event: 'gap', listener: (this: this, topic: string, from: Position | null, to: Position | null) => void): this;
   /** Of a client: the answer to the upgrade, with status 101. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
   /** Of a client: an answer other than 101. A listener has to end the request. */
