@@ -282,7 +282,7 @@ class Shared {
       });
     };
     // A subscriber that came before the message gets it, so its place in the history is found first.
-    if (this.state === READING && this.waiting.size !== 0) this.held.push(send);
+    if (this.waiting.size !== 0) this.held.push(send);
     else send();
     return /** @type {Promise<Receipt> | null} */ (result) ?? matched;
   }
