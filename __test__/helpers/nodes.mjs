@@ -4,9 +4,11 @@ import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 
 import cluster from '../../lib/adapters/cluster.js';
+import nats from '../../lib/adapters/nats.js';
 import redis from '../../lib/adapters/redis.js';
 import { startServer } from './impl.mjs';
 import { Broker } from './memory-broker.mjs';
+import { NatsServer, hasNats } from './nats.mjs';
 import { CLIENTS, RedisServer, hasRedis } from './redis.mjs';
 import { join } from './topics.mjs';
 
@@ -32,6 +34,13 @@ export const BRIEF = {
     const name = randomBytes(6).toString('hex');
     return () => cluster.clusterAdapter({ name });
   },
+  ...(hasNats && {
+    nats: async (t) => {
+      const server = await NatsServer.start(t);
+      const connection = await server.connect(t);
+      return () => nats.natsAdapter({ connection });
+    },
+  }),
 };
 
 async function overRedis(t, name) {
