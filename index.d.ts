@@ -1,5 +1,6 @@
 /// <reference types="node" />
 
+import * as adapter from './types/adapter';
 import * as client from './types/client';
 import * as deflate from './types/deflate';
 import * as events from './types/events';
@@ -18,6 +19,12 @@ import * as websocket from './types/websocket';
 declare class WebSocket extends websocket.WebSocket {}
 
 declare namespace WebSocket {
+  export import Adapter = adapter.Adapter;
+  export import AdapterEvent = adapter.AdapterEvent;
+  export import AdapterMetrics = adapter.AdapterMetrics;
+  export import AdapterNode = adapter.AdapterNode;
+  export import AdapterPage = adapter.AdapterPage;
+  export import AdapterState = adapter.AdapterState;
   export import AddressInfo = server.AddressInfo;
   export import BinaryType = events.BinaryType;
   export import BroadcastOptions = topics.BroadcastOptions;
@@ -39,6 +46,7 @@ declare namespace WebSocket {
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
+  export import HistorySettings = adapter.HistorySettings;
   export import MessageEvent = events.MessageEvent;
   export import Metrics = running.Metrics;
   export import OriginRule = running.OriginRule;
@@ -49,6 +57,7 @@ declare namespace WebSocket {
   export import ProxyProtocol = running.ProxyProtocol;
   export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;
+  export import PublishSettings = adapter.PublishSettings;
   export import RawData = events.RawData;
   export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { ClientRequest, ClientRequestArgs, IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 
+import * as adapter from './adapter';
 import * as client from './client';
 import * as deflate from './deflate';
 import * as events from './events';
@@ -287,6 +288,12 @@ interface Emitted {
 // The names of the module, which the class carries. index.d.ts has them again, as types are not
 // inherited; `declare module` of an ES module adds members to the types here.
 export namespace WebSocket {
+  export import Adapter = adapter.Adapter;
+  export import AdapterEvent = adapter.AdapterEvent;
+  export import AdapterMetrics = adapter.AdapterMetrics;
+  export import AdapterNode = adapter.AdapterNode;
+  export import AdapterPage = adapter.AdapterPage;
+  export import AdapterState = adapter.AdapterState;
   export import AddressInfo = server.AddressInfo;
   export import BinaryType = events.BinaryType;
   export import BroadcastOptions = topics.BroadcastOptions;
@@ -308,6 +315,7 @@ export namespace WebSocket {
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
+  export import HistorySettings = adapter.HistorySettings;
   export import MessageEvent = events.MessageEvent;
   export import Metrics = running.Metrics;
   export import OriginRule = running.OriginRule;
@@ -318,6 +326,7 @@ export namespace WebSocket {
   export import ProxyProtocol = running.ProxyProtocol;
   export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;
+  export import PublishSettings = adapter.PublishSettings;
   export import RawData = events.RawData;
   export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;
