@@ -69,6 +69,7 @@ const STEPS = [
   { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
   { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: { ...SEVERAL, ...LONG } },
   { name: 'soak', runs: 'all', kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
+  { name: 'nodes', runs: 'all', kind: 'program', args: ['__test__/nodes/run.mjs'] },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
   { name: 'packages', runs: 'all', kind: 'program', args: ['__test__/packages/run.mjs', 'tarballs'] },
   { name: 'browser', runs: 'all', kind: 'program', args: ['__test__/browser/run.mjs'] },
@@ -76,7 +77,7 @@ const STEPS = [
 ];
 
 /** The words of `npm test` for steps that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks (one of them alone), soak, ecosystem, packages, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
+export const LEFT_OUT = 'left out: loom, attacks (one of them alone), soak, nodes, ecosystem, packages, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
 
 /**
  * @param {string[]} words Words of the command line: names of steps, `--all`

@@ -17,9 +17,15 @@ export class NatsServer {
   static async start(t) {
     const server = new NatsServer();
     server.port = port++;
+    // Of a test that has timed out, too.
+    process.on('exit', () => server.process?.kill('SIGKILL'));
     t.teardown(() => server.kill());
     await server.run();
     return server;
+  }
+
+  get address() {
+    return `${OWN_HOST}:${this.port}`;
   }
 
   async run() {
@@ -48,7 +54,7 @@ export class NatsServer {
   }
 
   async connect(t, options = {}) {
-    const connection = await connect({ servers: `${OWN_HOST}:${this.port}`, reconnectTimeWait: 50, maxReconnectAttempts: -1, ...options });
+    const connection = await connect({ servers: this.address, reconnectTimeWait: 50, maxReconnectAttempts: -1, ...options });
     t.teardown(() => connection.close());
     return connection;
   }

@@ -29,6 +29,8 @@ export class RedisServer {
     this.path = path.join(this.folder, 'socket');
     this.settings = settings;
     this.process = null;
+    // Of a test that has timed out, too.
+    process.on('exit', () => this.process?.kill('SIGKILL'));
     t.teardown(async () => {
       await this.kill();
       rmSync(this.folder, { recursive: true, force: true });
