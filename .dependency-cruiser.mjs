@@ -15,6 +15,7 @@ export default {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     only('base', []),
+    only('adapters', []),
     only('reactor', []),
     only('connection', ['reactor']),
     only('deflate', ['reactor']),

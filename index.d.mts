@@ -2,6 +2,12 @@
 // CommonJS modules and ES modules may add members to `WebSocket` in both.
 import { WebSocket } from './types/esm/websocket.mjs';
 
+export import Adapter = WebSocket.Adapter;
+export import AdapterEvent = WebSocket.AdapterEvent;
+export import AdapterMetrics = WebSocket.AdapterMetrics;
+export import AdapterNode = WebSocket.AdapterNode;
+export import AdapterPage = WebSocket.AdapterPage;
+export import AdapterState = WebSocket.AdapterState;
 export import AddressInfo = WebSocket.AddressInfo;
 export import BinaryType = WebSocket.BinaryType;
 export import BroadcastOptions = WebSocket.BroadcastOptions;
@@ -24,6 +30,7 @@ export import FrameOptions = WebSocket.FrameOptions;
 export import Histogram = WebSocket.Histogram;
 export import History = WebSocket.History;
 export import HistoryOptions = WebSocket.HistoryOptions;
+export import HistorySettings = WebSocket.HistorySettings;
 export import Listener = WebSocket.Listener;
 export import MessageEvent = WebSocket.MessageEvent;
 export import Metrics = WebSocket.Metrics;
@@ -37,6 +44,7 @@ export import PrepareOptions = WebSocket.PrepareOptions;
 export import ProxyProtocol = WebSocket.ProxyProtocol;
 export import Published = WebSocket.Published;
 export import PublishOptions = WebSocket.PublishOptions;
+export import PublishSettings = WebSocket.PublishSettings;
 export import RawData = WebSocket.RawData;
 export import ReactorMetrics = WebSocket.ReactorMetrics;
 export import Receipt = WebSocket.Receipt;

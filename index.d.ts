@@ -1,5 +1,6 @@
 /// <reference types="node" />
 
+import * as adapter from './types/adapter';
 import * as client from './types/client';
 import * as deflate from './types/deflate';
 import * as events from './types/events';
@@ -19,6 +20,12 @@ import * as websocket from './types/websocket';
 declare class WebSocket extends websocket.WebSocket {}
 
 declare namespace WebSocket {
+  export import Adapter = adapter.Adapter;
+  export import AdapterEvent = adapter.AdapterEvent;
+  export import AdapterMetrics = adapter.AdapterMetrics;
+  export import AdapterNode = adapter.AdapterNode;
+  export import AdapterPage = adapter.AdapterPage;
+  export import AdapterState = adapter.AdapterState;
   export import AddressInfo = server.AddressInfo;
   export import BinaryType = events.BinaryType;
   export import BroadcastOptions = topics.BroadcastOptions;
@@ -41,6 +48,7 @@ declare namespace WebSocket {
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
+  export import HistorySettings = adapter.HistorySettings;
   export import Listener = server.Listener;
   export import MessageEvent = events.MessageEvent;
   export import Metrics = running.Metrics;
@@ -54,6 +62,7 @@ declare namespace WebSocket {
   export import ProxyProtocol = running.ProxyProtocol;
   export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;
+  export import PublishSettings = adapter.PublishSettings;
   export import RawData = events.RawData;
   export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;

@@ -10,6 +10,7 @@ const { checkHttp, kAll } = require('./handshake/http-option');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
 const { checkGiven, shownOf } = require('./tls/options');
+const { adapterOf } = require('./topics/remote');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
 const { lendsMessages } = require('./reactor/batch');
@@ -88,11 +89,13 @@ const OWN = {
   sendBudget: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
   historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
   topicOptions: { type: 'function', initial: null },
+  adapterLimit: { type: 'number', initial: 64 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
+  adapterOverflow: { type: 'string', initial: 'drop', values: ['drop', 'reject'] },
   // Default: the environment variable; see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
-const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'http', 'proxyProtocol', 'tls'];
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'adapter', 'allowedOrigins', 'http', 'proxyProtocol', 'tls'];
 
 /** The numeric options of ws. */
 const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
@@ -122,6 +125,7 @@ function merge(given) {
   ownOf(options);
   reactorsOf(options);
   originsOf(options.allowedOrigins);
+  remoteOptions(options);
   checkPlace(options);
   checkHealth(options);
   checkHttpOf(options);
@@ -317,6 +321,13 @@ function topicOptions(options) {
   return { historyBudget: own(options, 'historyBudget'), topicOptions: own(options, 'topicOptions') };
 }
 
+/** Null without an adapter. @param {ServerOptions} options */
+function remoteOptions(options) {
+  const adapter = adapterOf(options);
+  if (adapter === null) return null;
+  return { adapter, adapterLimit: own(options, 'adapterLimit'), adapterOverflow: own(options, 'adapterOverflow') };
+}
+
 module.exports = {
   admissionOf,
   connectionOptions,
@@ -326,6 +337,7 @@ module.exports = {
   merge,
   ratesOf,
   reactorOptions,
+  remoteOptions,
   sharedListenOptions,
   socketOptions,
   topicOptions,

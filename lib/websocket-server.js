@@ -16,7 +16,7 @@ const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
 const { nodeEmit } = require('./base/node-emit');
 const { placeOf } = require('./listening');
-const { admissionOf, givenTls, merge, ratesOf, reactorOptions, sharedListenOptions, topicOptions, watch } = require('./options');
+const { admissionOf, givenTls, merge, ratesOf, reactorOptions, remoteOptions, sharedListenOptions, topicOptions, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf, slowest } = require('./running/metrics');
@@ -28,6 +28,7 @@ const { withhold } = require('./reactor/withhold');
 const { createSecureContext } = require('./tls/context');
 const { ReactorTls } = require('./tls/listener');
 const { NodeTls } = require('./tls/node');
+const { Node } = require('./topics/remote');
 const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
 const { onTls } = require('./handshake/tls');
@@ -98,6 +99,8 @@ class WebSocketServer extends EventEmitter {
     watch(this.options, () => this._updateAsk());
     const { http } = this.options;
     if (http) startChecks(http);
+    const remote = remoteOptions(this.options);
+    if (remote !== null) new Node(this, remote);
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));

@@ -74,6 +74,7 @@ const STEPS = [
   { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
   { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: { ...SEVERAL, ...LONG } },
   { name: 'soak', runs: 'all', kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
+  { name: 'nodes', runs: 'all', kind: 'program', args: ['__test__/nodes/run.mjs'] },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
   { name: 'packages', runs: 'all', kind: 'program', args: ['__test__/packages/run.mjs', 'tarballs'] },
   { name: 'http3', runs: 'all', kind: 'program', args: ['__test__/http3/run.mjs'] },
@@ -82,7 +83,7 @@ const STEPS = [
 ];
 
 /** The words of `npm test` for steps that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks (one of them alone), soak, ecosystem, packages, http3, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
+export const LEFT_OUT = 'left out: loom, attacks (one of them alone), soak, nodes, ecosystem, packages, http3, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
 
 /**
  * @param {string[]} words Words of the command line: names of steps, `--all`

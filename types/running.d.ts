@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 
+import { AdapterMetrics } from './adapter';
 import { CloseCause } from './events';
 
 /** How the clients of a server are closed before it ends. */
@@ -153,6 +154,8 @@ export interface Metrics {
    * rest, and topics whose names are longer than 200 characters, are `other`.
    */
   dropped: Record<string, number>;
+  /** Counts of the server with an adapter; null without one. */
+  adapter: AdapterMetrics | null;
   /** The versions of this package and of Node. */
   versions: { package: string; node: string };
   /**

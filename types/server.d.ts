@@ -6,6 +6,7 @@ import { ListenOptions } from 'node:net';
 import { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 
+import { Adapter, AdapterEvent } from './adapter';
 import * as deflate from './deflate';
 import * as running from './running';
 import { SecureContext, SecureContextOptions, TlsOptions } from './tls';
@@ -166,6 +167,23 @@ export interface ServerOptions<
    * Not in ws. Default: no history, and all messages wait
    */
   topicOptions?: ((topic: string) => TopicOptions | null | undefined) | null | undefined;
+  /**
+   * Carries what is published to the servers of other threads, processes and machines, and back:
+   * `redisAdapter()` of 'reactor-ws/redis', `natsAdapter()` of 'reactor-ws/nats', `clusterAdapter()` of
+   * 'reactor-ws/cluster', or one of your own. Each server needs its own. Not in ws. Default: none
+   */
+  adapter?: Adapter | null | undefined;
+  /**
+   * Bytes of messages that may wait until the broker has confirmed them, up to 2^53 - 1; a single
+   * message may be longer. Not in ws. Default: 64 MiB
+   */
+  adapterLimit?: number | undefined;
+  /**
+   * What becomes of a message above `adapterLimit`. 'drop': only local subscribers get it, and in a topic with
+   * a history nobody. 'reject': `publish()` throws, or rejects its receipt, and nobody gets it. Not in
+   * ws. Default: 'drop'
+   */
+  adapterOverflow?: 'drop' | 'reject' | undefined;
   /**
    * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit.
    * Above it, the topic with the oldest last message loses its oldest messages. The value of the
@@ -397,10 +415,11 @@ export class WebSocketServer<
    * takeover. If published before an `unsubscribe()` it is delivered, if before a
    * `subscribe()` it is not. Not in ws.
    *
-   * @returns How many subscribers it goes to, without those excepted. With
+   * @returns How many subscribers of this server it goes to, without those excepted. With
    *   `receipt: true`, what became of it
    * @throws {TypeError} For a topic that is not a string, a Blob, and data that `send()` does not
    *   take; in a topic with a stamp, for data that is not text
+   * @throws {Error} REACTOR_WS_ADAPTER_FULL, with `adapterOverflow: 'reject'`
    */
   publish(
     topic: string,
@@ -434,6 +453,10 @@ export class WebSocketServer<
    * the order of these changes, in the next tick. Not in ws.
    */
   on(event: 'topic', listener: (this: this, topic: string, event: 'created' | 'empty') => void): this;
+  /**
+   * The broker of `adapter` has come or gone, or messages did not get to it. Not in ws.
+   */
+  on(event: 'adapter', listener: (this: this, event: AdapterEvent) => void): this;
   /**
    * A connection is open. All its events run in the store of an AsyncLocalStorage in which this one
    * is called; without hooks it is the store in which the server was made. The request object is
@@ -500,6 +523,7 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
   listening: [];
   close: [];
   topic: [topic: string, event: 'created' | 'empty'];
+  adapter: [event: AdapterEvent];
 }
 
 /**

@@ -50,7 +50,7 @@ export interface PublishOptions extends BroadcastOptions {
 
 /** What became of one message. `sent`, `queued` and `dropped` add up to `matched`. */
 export interface Receipt {
-  /** Subscribers that the message was for. */
+  /** Subscribers of this server that the message was for; how many other nodes have is not known. */
   matched: number;
   /** Subscribers for which the kernel, or the stream, has the whole message. */
   sent: number;
@@ -60,7 +60,7 @@ export interface Receipt {
   dropped: number;
   /** Bytes of the frames that were sent or wait. */
   bytes: number;
-  /** Position of the message; null without history. */
+  /** Position of the message; null without history, and if the broker did not get it. */
   position: Position | null;
 }
 

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { ClientRequest, ClientRequestArgs, IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 
+import * as adapter from './adapter';
 import * as client from './client';
 import * as deflate from './deflate';
 import * as events from './events';
@@ -241,10 +242,12 @@ export class WebSocket extends EventEmitter {
    */
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
   /**
-   * With `slow: 'catch-up'`: the history no longer has messages that the connection missed,
-   * those at `from` to `to`. Not in ws.
+   * The connection will not get the messages at `from` to `to`: with `slow: 'catch-up'` because the
+   * history no longer has them, with an adapter because messages of other servers were missed.
+   * `from` is null if nobody knows what is missing: the history is another one since `to`, or, if
+   * that is null too, there is none. Not in ws.
    */
-  on(event: 'gap', listener: (this: this, topic: string, from: Position, to: Position) => void): this;
+  on(event: 'gap', listener: (this: this, topic: string, from: Position | null, to: Position | null) => void): this;
   /** Of a client: the answer to the upgrade, with status 101. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
   /** Of a client: an answer other than 101. A listener has to end the request. */
@@ -276,7 +279,7 @@ interface Emitted {
   error: [error: Error];
   drain: [];
   dropped: [topic: string, count: number];
-  gap: [topic: string, from: Position, to: Position];
+  gap: [topic: string, from: Position | null, to: Position | null];
   open: [];
   upgrade: [response: IncomingMessage];
   'unexpected-response': [request: ClientRequest, response: IncomingMessage];
@@ -286,6 +289,12 @@ interface Emitted {
 // The names of the module, which the class carries. index.d.ts has them again, as types are not
 // inherited; `declare module` of an ES module adds members to the types here.
 export namespace WebSocket {
+  export import Adapter = adapter.Adapter;
+  export import AdapterEvent = adapter.AdapterEvent;
+  export import AdapterMetrics = adapter.AdapterMetrics;
+  export import AdapterNode = adapter.AdapterNode;
+  export import AdapterPage = adapter.AdapterPage;
+  export import AdapterState = adapter.AdapterState;
   export import AddressInfo = server.AddressInfo;
   export import BinaryType = events.BinaryType;
   export import BroadcastOptions = topics.BroadcastOptions;
@@ -308,6 +317,7 @@ export namespace WebSocket {
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
+  export import HistorySettings = adapter.HistorySettings;
   export import Listener = server.Listener;
   export import MessageEvent = events.MessageEvent;
   export import Metrics = running.Metrics;
@@ -321,6 +331,7 @@ export namespace WebSocket {
   export import ProxyProtocol = running.ProxyProtocol;
   export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;
+  export import PublishSettings = adapter.PublishSettings;
   export import RawData = events.RawData;
   export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;

@@ -33,6 +33,15 @@ const OF_SERVER = [
   ['counter', 'too_fast', 'Connections that were held back or closed', ({ tooFast }) => each('unit', { ...tooFast })],
   ['gauge', 'waiting_bytes', 'Bytes that wait to be sent', ({ bytesWaiting }) => one(bytesWaiting)],
   ['gauge', 'draining', 'Whether drain() is under way', ({ draining }) => one(Number(draining))],
+  ['gauge', 'adapter_connected', 'Whether the adapter has its broker', ({ adapter }) => (adapter === null ? [] : one(Number(adapter.state === 'connected')))],
+  ['gauge', 'adapter_lag_seconds', 'For how long the oldest message waits that the broker has not confirmed', ({ adapter }) => (adapter === null ? [] : one(adapter.lag))],
+  ['gauge', 'adapter_waiting_bytes', 'Bytes of messages that the broker has not confirmed', ({ adapter }) => (adapter === null ? [] : one(adapter.bytesWaiting))],
+  ['gauge', 'adapter_topics', 'Topics that this node follows', ({ adapter }) => (adapter === null ? [] : one(adapter.topics))],
+  ['counter', 'adapter_messages', 'Messages that went to the broker and came from it', ({ adapter }) => (adapter === null ? [] : each('direction', { sent: adapter.sent, received: adapter.received }))],
+  ['counter', 'adapter_bytes', 'Their bytes', ({ adapter }) => (adapter === null ? [] : each('direction', { sent: adapter.bytesSent, received: adapter.bytesReceived }))],
+  ['counter', 'adapter_lost', 'Messages that did not get to the broker, or were not understood, by reason', ({ adapter }) => (adapter === null ? [] : each('reason', { dropped: adapter.dropped, failed: adapter.failed, ignored: adapter.ignored }))],
+  ['counter', 'adapter_reconnects', 'How often the adapter has had its broker again', ({ adapter }) => (adapter === null ? [] : one(adapter.reconnects))],
+  ['counter', 'adapter_gaps', 'How often messages of a topic may have been missed', ({ adapter }) => (adapter === null ? [] : one(adapter.gaps))],
   ['counter', 'topic_dropped', 'Messages that slow members did not get, by topic', ({ dropped }) => each('topic', dropped)],
 ];
 

@@ -5,6 +5,7 @@ const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_TOP, HISTORY_WORDS } = require
 const { checkOptions, checkTopic, limitOf, sinceOf } = require('./arguments');
 const records = require('./records');
 const { expect } = require('./requests');
+const { topicsOf } = require('./server-topics');
 const { state } = require('../reactor/link');
 
 const { WORD_BYTES, longOf, wordOf } = records;
@@ -23,7 +24,13 @@ const ENTRY_ALIGN = 4;
 function history(server, name, options) {
   checkTopic(name);
   checkOptions(options, ['since', 'limit']);
-  return collect(server._topics?.all.get(name), sinceOf(options) ?? 'oldest', limitOf(options));
+  const since = sinceOf(options) ?? 'oldest';
+  const limit = limitOf(options);
+  const topic = server._topics?.all.get(name);
+  const remote = server._topics?.remote;
+  if (!remote?.hasHistory || topic?.shared?.isLive) return collect(topic, since, limit);
+  const { history: size, positionTtl, ttl } = topic?.settings ?? topicsOf(server).settings(name);
+  return size === 0 ? collect(topic, since, limit) : remote.history(name, since, limit, { size, ttl, positionTtl });
 }
 
 /** A long answer comes in pieces. @type {(topic: AnyTopic | undefined, since: Position | 'oldest', limit: number) => Promise<History>} */

@@ -47,7 +47,9 @@ function publish(server, name, data, options, publisher) {
   checkTopic(name);
   const target = targetOf(options, publisher);
   const message = messageOf(data, options);
-  const topic = topicsOf(server).forPublish(name);
+  const topics = topicsOf(server);
+  const topic = topics.forPublish(name);
+  if (topics.remote !== null) return topics.remote.publish(name, topic, message, target);
   if (topic === undefined) return target.receipt ? receiptOf(null, 0, null) : 0;
   return publishTo(topic, message, target);
 }
@@ -151,11 +153,17 @@ function messageOf(data, options) {
 }
 
 /** With the position around it. @type {(message: Message, topic: AnyTopic, stamp: { before: string, after: string }) => Message} */
-function stamped({ data, tag }, topic, { before, after }) {
-  if ((tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
+function stamped(message, topic, { before, after }) {
+  checkStamp(message, topic);
+  const { data, tag } = message;
   const [start, end] = [before, after].map((text) => text.replaceAll('$epoch', String(topic.epoch)).replaceAll('$offset', String(topic.offset + 1)));
   const isText = typeof data === 'string';
   return { tag, data: isText ? start + data + end : Buffer.concat([Buffer.from(start), data, Buffer.from(end)]), prepared: null };
+}
+
+/** @type {(message: Message, topic: AnyTopic) => void} @throws {TypeError} For data that takes no stamp */
+function checkStamp({ data, tag }, { settings }) {
+  if (settings.stamp !== null && (tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
 }
 
 /** @typedef {Everyone} Anyone */
@@ -190,4 +198,4 @@ function everyoneOf(server) {
   return topics.everyone;
 }
 
-module.exports = { broadcast, publish };
+module.exports = { broadcast, checkStamp, membersAmong, publish, publishTo, receiptOf };

@@ -14,6 +14,7 @@ const {
   OUT_HISTORY,
   OUT_HISTORY_BUDGET,
   OUT_PUBLISH,
+  OUT_RESTART,
   OUT_SUBSCRIBE,
   OUT_TARGET,
   OUT_TEXT,
@@ -156,6 +157,13 @@ function publish(topic, { data, prepared, tag }) {
   if (outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, kind), payload) < outbox.SAME_BYTES) outbox.handOver();
 }
 
+/** The topic goes on after `offset`. `isSame`: as before, with messages missing; otherwise in another history, or without one. @type {(topic: AnyTopic, offset: number, isSame: boolean) => void} */
+function restart(topic, offset, isSame) {
+  if (topic.number === 0) return;
+  outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_RESTART), [offset % WORD, Math.floor(offset / WORD), Number(isSame)]);
+  outbox.handOver();
+}
+
 /** Past messages; `since` as in `subscribe`. @type {(topic: AnyTopic, request: number, mode: number, since: number, limit: number) => void} */
 function history(topic, request, mode, since, limit) {
   const words = [request, mode, since % WORD, Math.floor(since / WORD), limit];
@@ -190,6 +198,7 @@ module.exports = {
   longOf,
   publish,
   reportingTopic,
+  restart,
   startOf,
   subscribe,
   target,

@@ -36,6 +36,8 @@ class ServerTopics {
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Names and events to emit. @type {Array<[string, string]>} */
     this.news = [];
+    /** Null without an adapter. @type {import('./remote').Remote | null} */
+    this.remote = null;
     this.isOver = false;
   }
 
@@ -64,9 +66,9 @@ class ServerTopics {
     const known = this.all.get(name);
     if (known !== undefined) return known;
     // Its own text: a slice would keep a longer text in memory.
-    const topic = new Topic(JSON.parse(JSON.stringify(name)), settings);
+    const topic = new Topic(JSON.parse(JSON.stringify(name)), settings, this.remote);
     // First, as it may throw.
-    if (topic.epoch !== null || isOnReactors) this.register(topic);
+    if ((topic.epoch !== null && topic.shared === null) || isOnReactors) this.register(topic);
     this.all.set(topic.name, topic);
     return topic;
   }
@@ -87,12 +89,14 @@ class ServerTopics {
   /** It has its first subscriber. @param {AnyTopic} topic */
   woke(topic) {
     this.idle.delete(topic);
+    if (topic.isRemote) this.remote?.woke(topic);
     this.report(topic, 'created');
   }
 
   /** It has lost its last subscriber. @param {AnyTopic} topic */
   emptied(topic) {
     this.report(topic, 'empty');
+    if (topic.isRemote) this.remote?.emptied(topic);
     if (topic.epoch === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
@@ -128,7 +132,7 @@ class ServerTopics {
       if (left-- === 0) break;
       // Topics that stay are checked again after all others.
       this.idle.delete(topic);
-      if (now - topic.publishedAt < topic.settings.positionTtl) this.idle.add(topic);
+      if (isToStay(topic, now)) this.idle.add(topic);
       else {
         this.forget(topic);
         forgotten++;
@@ -139,6 +143,7 @@ class ServerTopics {
 
   end() {
     this.isOver = true;
+    this.remote?.close();
     for (const topic of this.idle) this.forget(topic);
     clearTimeout(this.sweeping);
   }
@@ -148,6 +153,13 @@ class ServerTopics {
     if (topic === this.everyone || this.server.listenerCount('topic') === 0) return;
     if (this.news.push([topic.name, event]) === 1) process.nextTick(emitNews, this);
   }
+}
+
+/** @type {(topic: AnyTopic, now: number) => boolean} */
+function isToStay({ publishedAt, settings, shared }, now) {
+  // The broker has its history, and this node has only its settings.
+  if (shared !== null) return !shared.isCold || now - publishedAt < SWEEP_MILLISECONDS;
+  return now - publishedAt < settings.positionTtl;
 }
 
 /** @param {ServerTopics} topics */

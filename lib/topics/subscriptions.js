@@ -29,6 +29,8 @@ class Subscriptions {
     this.pending = null;
     /** By name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
+    /** Histories that it waits for. @type {Set<import('./shared').SharedHistory> | null} */
+    this.waits = null;
   }
 
   /**
@@ -47,24 +49,31 @@ class Subscriptions {
   /** @type {(topic: AnyTopic, since?: Position | 'oldest', callback?: SubscribedCallback) => void} */
   enter(topic, since, callback) {
     const isNew = !this.joined.has(topic);
-    const { mode, offset } = startOf(topic, since);
     this.topics.register(topic);
     if (isNew) topic.size++;
+    if (topic.shared !== null && !topic.shared.isLive) topic.shared.wait(this, since, callback);
+    else this.ask(topic, since, callback);
+    if (!isNew) return;
+    this.joined.add(topic);
+    if (topic.size === 1) this.topics.woke(topic);
+  }
+
+  /** The reactor makes it a member. @type {(topic: AnyTopic, since?: Position | 'oldest', callback?: SubscribedCallback) => void} */
+  ask(topic, since, callback) {
+    const { mode, offset } = startOf(topic, since);
     const request = callback === undefined ? 0 : nextRequest();
     if (callback !== undefined) {
       this.pending ??= new Map();
       this.pending.set(request, { topic, callback });
     }
     subscribe(this.ws, topic, request, mode, offset);
-    if (!isNew) return;
-    this.joined.add(topic);
-    if (topic.size === 1) this.topics.woke(topic);
   }
 
   /** @param {string} name */
   quit(name) {
     const topic = this.topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
+    topic.shared?.giveUp(this);
     unsubscribe(this.ws, topic.number);
     if (--topic.size === 0) this.topics.emptied(topic);
     return true;
@@ -79,6 +88,7 @@ class Subscriptions {
         process.nextTick(callback, { recovered: false, position: topic.position, replayed: 0 });
       }
     }
+    for (const shared of this.waits ?? []) shared.giveUp(this);
     if (joined.size === 0) return;
     this.joined = new Set();
     if ((ws._bits & GONE) === 0) unsubscribe(ws, 0);
@@ -106,10 +116,12 @@ class Subscriptions {
   /** The history no longer had messages that the connection lacked. @type {import('../connection/state').Membership['passed']} */
   passed(topic, from, to) {
     const { epoch, name } = topic;
-    if (epoch === null) return;
+    const last = epoch === null ? null : { epoch, offset: to };
+    // Nobody knows how many.
+    if (from === 0 || last === null) return void this.ws.emit('gap', name, null, last);
     topic.missed += to - from + 1;
     this.lossOf(name).missed += to - from + 1;
-    this.ws.emit('gap', name, { epoch, offset: from }, { epoch, offset: to });
+    this.ws.emit('gap', name, { ...last, offset: from }, last);
   }
 
   /** Counts of messages that the connection missed, to be increased. @type {(name: string) => TopicLosses} */
@@ -134,7 +146,10 @@ class Subscriptions {
     this.pending?.delete(request);
     const { callback, topic } = waiting;
     const position = topic.epoch === null ? null : { epoch: topic.epoch, offset };
-    callback({ recovered, position, replayed });
+    const result = { recovered, position, replayed };
+    const { remote } = this.topics;
+    if (remote === null || remote.isOn(topic)) callback(result);
+    else remote.whenOn(topic, () => callback(result));
   }
 }
 

@@ -13,8 +13,14 @@ const EPOCH_BYTES = 6;
 
 /** Exists while it has subscribers or a history. */
 class Topic {
-  /** @param {string} name @param {Readonly<import('./settings').Settings>} settings */
-  constructor(name, settings) {
+  /**
+   * `remote`: null without an adapter.
+   *
+   * @param {string} name
+   * @param {Readonly<import('./settings').Settings>} settings
+   * @param {import('./remote').Remote | null} [remote]
+   */
+  constructor(name, settings, remote = null) {
     this.name = name;
     this.settings = settings;
     /** In the reactors; 0 until they know it. */
@@ -23,6 +29,14 @@ class Topic {
     this.size = 0;
     /** Of its history, if any. A new one each time: a position in a lost history recovers nothing. */
     this.epoch = settings.history === 0 ? null : randomBytes(EPOCH_BYTES).toString('base64url');
+    /** Whether other nodes publish in it, too. */
+    this.isRemote = remote !== null;
+    /** The history that all nodes share, if there is one: its positions are the broker's. */
+    this.shared = this.epoch !== null && remote?.hasHistory ? remote.share(this) : null;
+    // Not known yet.
+    if (this.shared !== null) this.epoch = '';
+    /** By node: the number of its last message. @type {Map<number, number> | null} */
+    this.latest = null;
     /** Of the last message with a position; the first has 1. */
     this.offset = 0;
     /** When that was published, by `Date.now()`. */
@@ -35,14 +49,14 @@ class Topic {
     this.missed = 0;
   }
 
-  /** Of the last message; null without a history. @returns {import('../../types/topics').Position | null} */
+  /** Of the last message; null without a history, and before the broker has said it. @returns {import('../../types/topics').Position | null} */
   get position() {
-    return this.epoch === null ? null : { epoch: this.epoch, offset: this.offset };
+    return this.epoch ? { epoch: this.epoch, offset: this.offset } : null;
   }
 
   /** Whether the reactors may report dropped or missing messages. */
   get reports() {
-    return this.settings.slow !== SLOW.queue;
+    return this.isRemote || this.settings.slow !== SLOW.queue;
   }
 }
 

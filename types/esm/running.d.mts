@@ -1,6 +1,7 @@
 // Made from types/running.d.ts by scripts/types.mjs.
 import { IncomingMessage } from 'node:http';
 
+import { AdapterMetrics } from './adapter.mjs';
 import { CloseCause } from './events.mjs';
 
 /** How the clients of a server are closed before it ends. */
@@ -154,6 +155,8 @@ export interface Metrics {
    * rest, and topics whose names are longer than 200 characters, are `other`.
    */
   dropped: Record<string, number>;
+  /** Counts of the server with an adapter; null without one. */
+  adapter: AdapterMetrics | null;
   /** The versions of this package and of Node. */
   versions: { package: string; node: string };
   /**

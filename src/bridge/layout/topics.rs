@@ -50,9 +50,9 @@ layout! {
     DROPPED_WORDS: usize = 2;
 
     GAP_TOPIC: usize = 0;
-    /// The first missing offset; 64 bits.
+    /// The first missing offset; 64 bits. 0: nobody knows, since the history is another one now.
     GAP_FROM: usize = 1;
-    /// The last missing offset; 64 bits.
+    /// The last missing offset, or of the other history's last message; 64 bits.
     GAP_TO: usize = 3;
     GAP_WORDS: usize = 5;
 
@@ -104,6 +104,9 @@ layout! {
     /// A whole message. Flags: `OUT_FLAG_FIN`, `OUT_FLAG_COMPRESS` and where the payload is; aux:
     /// [`PUBLISH_TEXT`].
     OUT_PUBLISH: u8 = 22;
+    /// The history goes on after messages that this process never had. Payload:
+    /// [`RESTART_WORDS`].
+    OUT_RESTART: u8 = 23;
     /// For the first reactor only. Payload: as of [`OUT_SUBSCRIBE`] without the topic, then the most messages wanted.
     OUT_HISTORY: u8 = 24;
     /// Bytes that all histories may take on all reactors together, 64 bits.
@@ -124,6 +127,10 @@ layout! {
     /// The topic, a number for the answer or 0 when none is wanted, one of `SINCE_`, and the offset for
     /// [`SINCE_OFFSET`] as 64 bits.
     SUBSCRIBE_WORDS: usize = 5;
+
+    /// The offset of the last message, which the next one follows, as 64 bits, and 1 if it is of the
+    /// same history as the offsets before: 0 of another one, or where there is none.
+    RESTART_WORDS: usize = 3;
 
     SINCE_NOW: u32 = 0;
     SINCE_OFFSET: u32 = 1;

@@ -121,6 +121,10 @@ impl Topics {
         self.change(number, |ring, _| ring.expire(now));
     }
 
+    pub(super) fn restart(&mut self, number: u32, top: u64) {
+        self.change(number, |ring, _| ring.restart(top));
+    }
+
     /// Changes a topic's ring, and recounts its memory. `None`: it has none.
     fn change<T>(&mut self, number: u32, change: impl FnOnce(&mut Ring, &mut Histories) -> T) -> Option<T> {
         let Self { topics, histories, .. } = self;

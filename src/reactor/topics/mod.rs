@@ -23,6 +23,7 @@ mod members;
 mod publish;
 mod receipt;
 mod records;
+mod restart;
 mod ring;
 mod slow;
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    HISTORY_WORDS, IN_HISTORY, IN_SUBSCRIBED, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH, OUT_TARGET,
-    OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, Slow, TOPIC_SLOT, TOPIC_WORDS,
+    HISTORY_WORDS, IN_HISTORY, IN_SUBSCRIBED, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH, OUT_RESTART,
+    OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, Slow, TOPIC_SLOT, TOPIC_WORDS,
 };
 use crate::engine::MessageKind;
 
@@ -25,7 +25,7 @@ fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
     Some(words.map(u32::from_ne_bytes))
 }
 
-fn whole(low: u32, high: u32) -> u64 {
+pub(super) fn whole(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
@@ -61,6 +61,11 @@ impl<C: Consumer> Reactor<C> {
                 };
                 if let Some(message) = message {
                     self.begin_publishing(topic, message, number);
+                }
+            }
+            OUT_RESTART => {
+                if let Some(words) = words(&payload) {
+                    self.on_restart(topic, words);
                 }
             }
             OUT_HISTORY => {

@@ -108,6 +108,12 @@ impl Ring {
         true
     }
 
+    /// Drops all messages; the next one follows `top`.
+    pub(super) fn restart(&mut self, top: u64) {
+        while self.pop() {}
+        self.top = top;
+    }
+
     /// Drops the compressed forms of the oldest message that has some. Returns whether there was
     /// one.
     pub(super) fn pop_compressed(&mut self) -> bool {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::bridge::layout::{Cause, IN_GAP, Slow};
+use crate::bridge::layout::{Cause, Slow};
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, Prepared};
 
 use super::publish::{Publishing, is_among};
-use super::receipt::{Outcome, encode, halves};
+use super::receipt::Outcome;
 use crate::reactor::config::{COST_OF_CALL, WRITE_BUDGET};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
@@ -174,8 +174,7 @@ impl<C: Consumer> Reactor<C> {
             let Some(ring) = self.topics.ring(number) else { return false };
             let (oldest, top) = (ring.oldest(), ring.top());
             if *next < oldest {
-                let ([from, from_high], [to, to_high]) = (halves(*next), halves(oldest - 1));
-                self.consumer.on_topic(id.slot, IN_GAP, encode(&[number, from, from_high, to, to_high]));
+                self.report_gap(id, number, *next, oldest - 1);
                 *next = oldest;
             }
             if *next > top {

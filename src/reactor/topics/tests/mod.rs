@@ -4,5 +4,6 @@ mod compressed;
 mod history;
 mod members;
 mod model;
+mod restart;
 mod slow;
 mod stage;

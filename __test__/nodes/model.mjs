@@ -1,0 +1,165 @@
+// What clients of several nodes may hear: checked with each message.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+
+import { WebSocket } from 'ws';
+
+/** What is known of all topics: the one order. */
+export class World {
+  constructor(isShared) {
+    this.isShared = isShared;
+    /** By topic, epoch and offset. */
+    this.texts = new Map();
+    /** Texts and positions that the broker has confirmed. */
+    this.confirmed = [];
+    this.heard = 0;
+    this.replays = 0;
+    this.gaps = 0;
+    this.refused = 0;
+    this.failure = null;
+  }
+
+  place(topic, { epoch, offset }, text) {
+    const key = `${topic}|${epoch}|${offset}`;
+    const known = this.texts.get(key);
+    assert(known === undefined || known === text, `${key} is ${known} and ${text}`);
+    this.texts.set(key, text);
+  }
+
+  /** What was confirmed is where it was said to be, and nobody has heard anything wrong. */
+  check() {
+    if (this.failure !== null) throw this.failure;
+    for (const { topic, position, text } of this.confirmed) {
+      const known = this.texts.get(`${topic}|${position.epoch}|${position.offset}`);
+      assert(known === undefined || known === text, `${text} was confirmed at ${position.offset} of ${topic}, where ${known} is`);
+    }
+  }
+}
+
+/** A client, which may go from node to node. */
+export class Member {
+  constructor(world, name) {
+    this.world = world;
+    this.name = name;
+    /** By topic: the last position, and whether it is the one of a message. */
+    this.topics = new Map();
+    /** Topics that it is about to leave. */
+    this.leaving = new Set();
+    this.sent = new Map();
+    this.socket = null;
+    this.port = 0;
+    this.connections = 0;
+    this.count = 0;
+  }
+
+  async connect(port) {
+    this.port = port;
+    this.connections++;
+    const socket = new WebSocket(`ws://127.0.0.1:${port}`);
+    socket.on('error', () => {});
+    await once(socket, 'open');
+    this.socket = socket;
+    socket.on('message', (data) => {
+      if (socket !== this.socket) return;
+      try {
+        this.take(JSON.parse(data));
+      } catch (error) {
+        this.world.failure ??= error;
+      }
+    });
+    this.leaving.clear();
+    for (const [topic, state] of this.topics) this.ask(topic, state);
+  }
+
+  get isOpen() {
+    return this.socket?.readyState === WebSocket.OPEN;
+  }
+
+  leave() {
+    this.socket?.terminate();
+    this.socket = null;
+    this.sent.clear();
+  }
+
+  subscribe(topic) {
+    if (this.topics.has(topic) || this.leaving.has(topic)) return;
+    const state = { last: null, first: null, isAsked: false, numbers: new Map() };
+    this.topics.set(topic, state);
+    this.ask(topic, state);
+  }
+
+  ask(topic, state) {
+    state.isAsked = false;
+    state.first = null;
+    const since = this.world.isShared && state.last !== null ? state.last : undefined;
+    if (since !== undefined) this.world.replays++;
+    this.send({ do: 'subscribe', topic, since });
+  }
+
+  unsubscribe(topic) {
+    if (!this.topics.delete(topic)) return;
+    this.leaving.add(topic);
+    this.send({ do: 'unsubscribe', topic });
+  }
+
+  publish(topic) {
+    // Order is that of a node.
+    const text = `${this.name}.${this.connections} ${++this.count}`;
+    this.sent.set(text, topic);
+    this.send({ do: 'publish', topic, text });
+    return text;
+  }
+
+  send(command) {
+    if (this.isOpen) this.socket.send(JSON.stringify(command));
+  }
+
+  take(news) {
+    if (news.data !== undefined) return this.hear(news.data, news.id);
+    if (news.topic !== undefined) return this.hear(news);
+    if (news.subscribed !== undefined) this.joined(news);
+    else if (news.unsubscribed !== undefined) this.leaving.delete(news.unsubscribed);
+    else if (news.published !== undefined) this.published(news);
+    else if (news.refused !== undefined) this.world.refused++;
+    else if (news.gap !== undefined) this.world.gaps++;
+  }
+
+  hear({ topic, text }, id) {
+    const state = this.topics.get(topic);
+    if (state === undefined) return;
+    this.world.heard++;
+    if (id === undefined) return this.hearUnplaced(topic, text, state);
+    const place = id.lastIndexOf(':');
+    const position = { epoch: id.slice(0, place), offset: Number(id.slice(place + 1)) };
+    this.world.place(topic, position, text);
+    const { last } = state;
+    if (last !== null && last.epoch === position.epoch) {
+      assert.equal(position.offset, last.offset + 1, `${this.name} in ${topic}: ${text} at ${position.offset} after ${last.offset}`);
+    }
+    state.first ??= position;
+    state.last = position;
+  }
+
+  /** Without a history: each publisher's messages in order, and none twice. */
+  hearUnplaced(topic, text, { numbers }) {
+    const [publisher, number] = text.split(' ');
+    const before = numbers.get(publisher) ?? 0;
+    assert(Number(number) > before, `${this.name} in ${topic}: ${text} after ${before}`);
+    numbers.set(publisher, Number(number));
+  }
+
+  joined({ subscribed: topic, position, recovered }) {
+    const state = this.topics.get(topic);
+    if (state === undefined) return;
+    state.isAsked = true;
+    if (!this.world.isShared || position === null) return;
+    if (state.last === null) state.last = position;
+    else if (state.last !== null && state.first === null && !recovered) assert.fail(`${this.name} in ${topic}: not recovered, ${JSON.stringify([state.last, position])}`);
+  }
+
+  published({ published: text, position }) {
+    const topic = this.sent.get(text);
+    this.sent.delete(text);
+    if (topic !== undefined && position !== null) this.world.confirmed.push({ topic, text, position });
+  }
+}

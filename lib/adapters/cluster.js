@@ -1,0 +1,417 @@
+'use strict';
+
+// Nodes of one machine and one user, without a broker: processes of node:cluster and of PM2, threads, and any others.
+//
+// Each node listens on a socket in a folder that all know, and connects to all others. The connection from A to B
+// carries A's subscriptions to B, and B's messages to A.
+
+const { createHash } = require('node:crypto');
+const { once } = require('node:events');
+const fs = require('node:fs/promises');
+const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
+
+const { checkNames, checkValue, wrongType } = require('../base/checks');
+const { ACK, BYE, HELLO, LOST, MESSAGE, READY, SUBSCRIBE, UNSUBSCRIBE, Frames, frame, numbersIn, numbersOf } = require('./frames');
+
+/** @import { Socket, Server } from 'node:net' */
+/** @import { Adapter, AdapterNode } from '../../types/adapter' */
+
+/** Bytes that may wait for another node. */
+const LIMIT = { type: /** @type {const} */ ('number'), least: 0, most: Number.MAX_SAFE_INTEGER };
+const DEFAULT_LIMIT = 16 * 2 ** 20;
+
+/** Only the user may enter the folder. */
+const OWNER_ONLY = 0o700;
+const OTHERS = 0o077;
+
+/** The name of a node's socket. */
+const ID = /^[0-9a-f]{12}$/;
+
+/** Milliseconds between looks at the folder, and for which a start waits for other nodes. */
+const LOOK = 5000;
+const PATIENCE = 1000;
+
+/** Milliseconds after which a socket that nobody listens on is nobody's: it has been there before its node listened. */
+const GRACE = 10_000;
+
+/** Topics that a connection names one by one when it has lost messages of them. */
+const MOST_LOST = 1024;
+
+class ClusterAdapter {
+  /** @param {string} name @param {number} limit */
+  constructor(name, limit) {
+    const hash = createHash('sha256').update(name).digest('hex').slice(0, 8);
+    this.folder = path.join(os.tmpdir(), `reactor-ws-${userId()}-${hash}`);
+    this.limit = limit;
+    /** @type {AdapterNode | null} */
+    this.node = null;
+    /** @type {Server | null} */
+    this.server = null;
+    /** Connections to other nodes, by their ids. @type {Map<string, Outward>} */
+    this.others = new Map();
+    /** Connections from other nodes. @type {Set<Inward>} */
+    this.inward = new Set();
+    /** Nodes that have said what they want. @type {Set<string>} */
+    this.ready = new Set();
+    /** Numbers of the topics that this node wants. @type {Map<string, number>} */
+    this.numbers = new Map();
+    /** @type {Map<number, string>} */
+    this.names = new Map();
+    this.lastNumber = 0;
+    /** Connections that want a topic, and its number there. @type {Map<string, Map<Inward, number>>} */
+    this.wanted = new Map();
+    this.looking = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  }
+
+  /** @param {AdapterNode} node */
+  async start(node) {
+    if (this.node !== null) throw new Error('The adapter has been started: each server needs its own');
+    if (process.platform === 'win32') throw new Error('clusterAdapter() needs sockets in the file system, which Windows lacks');
+    await prepareFolder(this.folder);
+    this.node = node;
+    try {
+      await this.listen();
+      const links = await this.look();
+      await within(PATIENCE, Promise.all(links.map((link) => link.mutual)));
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    this.looking = setInterval(() => void this.look().catch(() => {}), LOOK).unref();
+  }
+
+  /** @type {Adapter['publish']} */
+  publish(topic, bytes) {
+    const members = this.wanted.get(topic);
+    if (members === undefined) return;
+    for (const [link, number] of members) link.send(number, bytes);
+  }
+
+  /** @param {string[]} topics */
+  async subscribe(topics) {
+    const added = topics.filter((topic) => !this.numbers.has(topic));
+    for (const topic of added) {
+      const number = ++this.lastNumber;
+      this.numbers.set(topic, number);
+      this.names.set(number, topic);
+    }
+    if (added.length === 0) return;
+    await Promise.all([...this.others.values()].map((link) => link.subscribe(added)));
+  }
+
+  /** @param {string[]} topics */
+  unsubscribe(topics) {
+    const numbers = topics.map((topic) => this.numbers.get(topic)).filter((number) => number !== undefined);
+    for (const topic of topics) this.numbers.delete(topic);
+    for (const number of numbers) this.names.delete(number);
+    for (const link of this.others.values()) link.unsubscribe(numbers);
+  }
+
+  async close() {
+    clearInterval(this.looking);
+    const { node, server } = this;
+    this.node = null;
+    this.server = null;
+    for (const link of this.inward) link.end();
+    for (const link of this.others.values()) link.close();
+    this.others.clear();
+    this.numbers.clear();
+    this.names.clear();
+    this.wanted.clear();
+    if (node === null || server === null) return;
+    server.close();
+    await fs.rm(this.pathOf(node.id), { force: true }).catch(() => {});
+  }
+
+  /** @param {string} id */
+  pathOf(id) {
+    return path.join(this.folder, id);
+  }
+
+  async listen() {
+    const { id } = /** @type {AdapterNode} */ (this.node);
+    const server = net.createServer((socket) => this.inward.add(new Inward(this, socket)));
+    // In a worker of node:cluster, by itself.
+    server.listen({ path: this.pathOf(id), exclusive: true });
+    await once(server, 'listening');
+    server.unref();
+    server.on('error', () => {});
+    this.server?.close();
+    this.server = server;
+  }
+
+  /** Connects to nodes that are not known. @returns {Promise<Outward[]>} */
+  async look() {
+    const ids = (await fs.readdir(this.folder)).filter((id) => ID.test(id));
+    const { node } = this;
+    if (node === null) return [];
+    // Some programs clear the folder for temporary files.
+    if (!ids.includes(node.id)) await this.listen();
+    return ids.filter((id) => id !== node.id).map((id) => this.meet(id));
+  }
+
+  /** @param {string} id */
+  meet(id) {
+    const known = this.others.get(id);
+    if (known !== undefined) return known;
+    const link = new Outward(this, id);
+    this.others.set(id, link);
+    if (this.ready.has(id)) link.onMutual();
+    return link;
+  }
+
+  /** A connection to another node has ended. @param {Outward} link */
+  parted(link) {
+    if (this.others.get(link.id) !== link) return;
+    this.others.delete(link.id);
+    if (!link.isOpen) void removeStale(this.pathOf(link.id));
+    // It may only have lost the connection.
+    if (link.isKnown && !link.isBye) this.meet(link.id).isAgain = true;
+    else if (link.isAgain && !link.isKnown) this.node?.lost();
+  }
+}
+
+/** To another node, whose messages come. */
+class Outward {
+  /** @param {ClusterAdapter} adapter @param {string} id */
+  constructor(adapter, id) {
+    this.adapter = adapter;
+    this.id = id;
+    this.isBye = false;
+    this.isOpen = false;
+    /** The other node has answered. */
+    this.isKnown = false;
+    /** Messages may be missing since an earlier connection. */
+    this.isAgain = false;
+    /** @type {Map<number, () => void>} */
+    this.asked = new Map();
+    this.lastAsked = 0;
+    /** The other node has connected, too, and has said what it wants. @type {() => void} */
+    this.onMutual = () => {};
+    this.mutual = new Promise((resolve) => (this.onMutual = () => resolve(undefined)));
+    const socket = net.connect(adapter.pathOf(id));
+    this.socket = socket;
+    socket.unref();
+    const frames = new Frames((kind, body) => this.take(kind, body));
+    socket.on('connect', () => {
+      const { node } = adapter;
+      if (node === null) return void socket.destroy();
+      this.isOpen = true;
+      socket.write(frame(HELLO, Buffer.from(node.id)));
+      void this.subscribe([...adapter.numbers.keys()]).then(() => {
+        if (this.isAgain && this.isKnown) node.lost();
+      });
+      socket.write(frame(READY));
+    });
+    socket.on('data', (chunk) => frames.push(/** @type {Buffer} */ (chunk)));
+    socket.on('error', () => {});
+    socket.on('close', () => this.ended());
+  }
+
+  /** @param {string[]} topics @returns {Promise<void>} When the other node knows */
+  subscribe(topics) {
+    // Before it is open: when it opens.
+    if (!this.isOpen) return Promise.resolve();
+    const { numbers } = this.adapter;
+    const request = ++this.lastAsked;
+    const named = topics.map((topic) => ({ number: /** @type {number} */ (numbers.get(topic)), name: Buffer.from(topic, 'utf16le') }));
+    const body = Buffer.alloc(4 + named.reduce((sum, { name }) => sum + 8 + name.length, 0));
+    body.writeUInt32LE(request, 0);
+    let at = 4;
+    for (const { name, number } of named) {
+      body.writeUInt32LE(number, at);
+      body.writeUInt32LE(name.length, at + 4);
+      name.copy(body, at + 8);
+      at += 8 + name.length;
+    }
+    this.socket.write(frame(SUBSCRIBE, body));
+    return new Promise((resolve) => this.asked.set(request, resolve));
+  }
+
+  /** @param {number[]} numbers */
+  unsubscribe(numbers) {
+    if (this.isOpen && numbers.length !== 0) this.socket.write(frame(UNSUBSCRIBE, numbersOf(numbers)));
+  }
+
+  /** @type {(kind: number, body: Buffer) => void} */
+  take(kind, body) {
+    const { names, node } = this.adapter;
+    if (node === null) return;
+    if (kind === MESSAGE) {
+      const topic = names.get(body.readUInt32LE(0));
+      if (topic !== undefined) node.deliver(topic, body.subarray(4));
+    } else if (kind === ACK) {
+      const [request] = numbersIn(body);
+      this.isKnown = true;
+      this.asked.get(request)?.();
+      this.asked.delete(request);
+    } else if (kind === LOST) {
+      const numbers = numbersIn(body);
+      if (numbers.length === 0) node.lost();
+      for (const number of numbers) if (names.has(number)) node.lost(names.get(number));
+    } else if (kind === BYE) this.isBye = true;
+  }
+
+  close() {
+    this.isBye = true;
+    this.socket.end(frame(BYE));
+    // Another node that does not read must not keep it open.
+    setTimeout(() => this.socket.destroy(), PATIENCE).unref();
+  }
+
+  ended() {
+    for (const resolve of this.asked.values()) resolve();
+    this.asked.clear();
+    this.onMutual();
+    this.adapter.parted(this);
+  }
+}
+
+/** From another node, which gets messages. */
+class Inward {
+  /** @param {ClusterAdapter} adapter @param {Socket} socket */
+  constructor(adapter, socket) {
+    this.adapter = adapter;
+    this.socket = socket;
+    this.id = '';
+    /** By their numbers there. @type {Map<number, string>} */
+    this.topics = new Map();
+    /** Of topics that lost messages; null: none. @type {Set<number> | null} */
+    this.lost = null;
+    this.isCorked = false;
+    socket.unref();
+    const frames = new Frames((kind, body) => this.take(kind, body));
+    socket.on('data', (chunk) => frames.push(/** @type {Buffer} */ (chunk)));
+    socket.on('drain', () => this.confess());
+    socket.on('error', () => {});
+    socket.on('close', () => this.ended());
+  }
+
+  /** @type {(number: number, bytes: Buffer) => void} */
+  send(number, bytes) {
+    if (this.lost !== null || this.socket.writableLength > this.adapter.limit) {
+      this.lost ??= new Set();
+      if (this.lost.size <= MOST_LOST) this.lost.add(number);
+      return;
+    }
+    if (!this.isCorked) {
+      this.isCorked = true;
+      this.socket.cork();
+      process.nextTick(() => {
+        this.isCorked = false;
+        this.socket.uncork();
+      });
+    }
+    const head = Buffer.allocUnsafe(9);
+    head.writeUInt32LE(5 + bytes.length, 0);
+    head[4] = MESSAGE;
+    head.writeUInt32LE(number, 5);
+    this.socket.write(head);
+    this.socket.write(bytes);
+  }
+
+  /** Says which topics have lost messages, once the others have gone. */
+  confess() {
+    if (this.lost === null) return;
+    const numbers = this.lost.size > MOST_LOST ? [] : [...this.lost];
+    this.lost = null;
+    this.socket.write(frame(LOST, numbersOf(numbers)));
+  }
+
+  /** @type {(kind: number, body: Buffer) => void} */
+  take(kind, body) {
+    const { adapter } = this;
+    if (adapter.node === null) return;
+    if (kind === HELLO) {
+      this.id = body.toString();
+      if (ID.test(this.id) && this.id !== adapter.node.id) adapter.meet(this.id);
+    } else if (kind === READY) {
+      adapter.ready.add(this.id);
+      adapter.others.get(this.id)?.onMutual();
+    } else if (kind === SUBSCRIBE) this.subscribe(body);
+    else if (kind === UNSUBSCRIBE) for (const number of numbersIn(body)) this.unsubscribe(number);
+  }
+
+  /** @param {Buffer} body */
+  subscribe(body) {
+    const { wanted } = this.adapter;
+    for (let at = 4; at < body.length; ) {
+      const number = body.readUInt32LE(at);
+      const length = body.readUInt32LE(at + 4);
+      const topic = body.toString('utf16le', at + 8, at + 8 + length);
+      at += 8 + length;
+      this.topics.set(number, topic);
+      const members = wanted.get(topic) ?? new Map();
+      wanted.set(topic, members.set(this, number));
+    }
+    this.socket.write(frame(ACK, body.subarray(0, 4)));
+  }
+
+  /** @param {number} number */
+  unsubscribe(number) {
+    const topic = this.topics.get(number);
+    if (topic === undefined) return;
+    this.topics.delete(number);
+    const { wanted } = this.adapter;
+    const members = wanted.get(topic);
+    if (members === undefined || members.get(this) !== number) return;
+    members.delete(this);
+    if (members.size === 0) wanted.delete(topic);
+  }
+
+  end() {
+    this.socket.end(frame(BYE));
+    setTimeout(() => this.socket.destroy(), PATIENCE).unref();
+  }
+
+  ended() {
+    for (const number of [...this.topics.keys()]) this.unsubscribe(number);
+    this.adapter.inward.delete(this);
+    this.adapter.ready.delete(this.id);
+  }
+}
+
+/** A folder that nobody else can put anything into. @param {string} folder */
+async function prepareFolder(folder) {
+  await fs.mkdir(folder, { mode: OWNER_ONLY }).catch((error) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  const found = await fs.lstat(folder);
+  if (!found.isDirectory() || found.uid !== userId() || (found.mode & OTHERS) !== 0) throw new Error(`${folder} must be a folder of this user that no other can enter`);
+}
+
+function userId() {
+  return process.getuid?.() ?? 0;
+}
+
+/** Nobody listens on the socket. @param {string} socket */
+async function removeStale(socket) {
+  try {
+    const { birthtimeMs, mtimeMs } = await fs.stat(socket);
+    if (Date.now() - Math.max(birthtimeMs, mtimeMs) > GRACE) await fs.rm(socket, { force: true });
+  } catch {
+    // It is gone already.
+  }
+}
+
+/** @type {(milliseconds: number, promise: Promise<unknown>) => Promise<void>} */
+async function within(milliseconds, promise) {
+  let timer;
+  const end = new Promise((resolve) => (timer = setTimeout(resolve, milliseconds)));
+  await Promise.race([promise, end]);
+  clearTimeout(timer);
+}
+
+/** @type {(options?: { name?: string, limit?: number } | null) => Adapter} */
+function clusterAdapter(options) {
+  if (options !== undefined && options !== null && typeof options !== 'object') throw wrongType('options', 'an object', options);
+  checkNames(options, ['name', 'limit'], 'options');
+  const { limit = DEFAULT_LIMIT, name = 'reactor-ws' } = options ?? {};
+  checkValue({ type: 'string' }, name, 'options.name');
+  checkValue(LIMIT, limit, 'options.limit');
+  return new ClusterAdapter(name, limit);
+}
+
+module.exports = { clusterAdapter };

@@ -1,0 +1,200 @@
+'use strict';
+
+// What the adapter needs of a client, whichever package that is from.
+
+const { wrongType } = require('../base/checks');
+
+/** `@redis/client` and `redis`: replies of this type are Buffers. */
+const BLOB_STRING = 36;
+
+/**
+ * `ready`: again, after the connection was lost; subscriptions are as before. `away`: it is lost.
+ *
+ * @typedef {{ message(channel: string, bytes: Buffer): void, ready(): void, away(error?: Error): void }} Events
+ */
+
+/**
+ * `command`: strings of the reply are Buffers; `key` decides where it goes. `subscriber`: of its own connection, which
+ * `close` ends.
+ *
+ * @typedef {{ isCluster: boolean, command(key: string, words: Array<string | Buffer>): Promise<any>, subscriber(isSharded: boolean, events: Events): Promise<Subscriber> }} Client
+ */
+
+/** @typedef {{ subscribe(channels: string[]): Promise<void>, unsubscribe(channels: string[]): Promise<void>, close(): void }} Subscriber */
+
+/** @type {(client: any) => Client} @throws {TypeError} For anything that is no client */
+function clientOf(client) {
+  if (typeof client !== 'object' || client === null) throw wrongType('options.client', 'a client of redis or ioredis', client);
+  const isIoredis = typeof client.callBuffer === 'function' || (typeof client.call === 'function' && typeof client.psubscribe === 'function');
+  const needed = isIoredis ? ['call', 'duplicate', 'on'] : ['sendCommand', 'duplicate', 'on'];
+  for (const name of needed) {
+    if (typeof client[name] !== 'function') throw wrongType(`options.client.${name}`, 'a function, as of a client of redis or ioredis', client[name]);
+  }
+  if (!isIoredis) return new NodeRedis(client);
+  // It would be before some names, and not before others.
+  if (client.options?.keyPrefix) throw wrongType('options.client.options.keyPrefix', "'': options.prefix is for that", client.options.keyPrefix);
+  return new Ioredis(client);
+}
+
+/** The packages `ioredis` and `iovalkey`. */
+class Ioredis {
+  /** @param {any} client */
+  constructor(client) {
+    this.client = client;
+    this.isCluster = client.isCluster === true;
+  }
+
+  /** @type {Client['command']} */
+  command(_key, [name, ...words]) {
+    return this.client.callBuffer(name, ...words);
+  }
+
+  /** @type {Client['subscriber']} */
+  async subscriber(isSharded, events) {
+    // Subscriptions are made again here, so that it is known when they are there.
+    const own = { autoResubscribe: false, enableOfflineQueue: true, lazyConnect: false, maxRetriesPerRequest: null };
+    const client = this.isCluster ? this.client.duplicate([], { shardedSubscribers: isSharded, redisOptions: { ...this.client.options.redisOptions } }) : this.client.duplicate(own);
+    return new IoredisSubscriber(client, isSharded, this.isCluster, events);
+  }
+}
+
+/** Most channels of one command. */
+const BATCH = 512;
+
+class IoredisSubscriber {
+  /** @param {any} client @param {boolean} isSharded @param {boolean} isCluster @param {Events} events */
+  constructor(client, isSharded, isCluster, events) {
+    this.client = client;
+    this.isSharded = isSharded;
+    this.isCluster = isCluster;
+    this.events = events;
+    /** @type {Set<string>} */
+    this.channels = new Set();
+    this.wasReady = client.status === 'ready';
+    this.isClosed = false;
+    client.on(isSharded ? 'smessageBuffer' : 'messageBuffer', (/** @type {Buffer} */ channel, /** @type {Buffer} */ bytes) => events.message(channel.toString(), bytes));
+    client.on('error', (/** @type {Error} */ error) => {
+      if (!this.isClosed && client.status !== 'ready') events.away(error);
+    });
+    client.on('close', () => {
+      if (!this.isClosed) events.away();
+    });
+    client.on('ready', () => void this.ready());
+    // In a cluster a single node may come back.
+    if (isCluster) client.on('+node', () => void this.ready());
+  }
+
+  async ready() {
+    if (!this.wasReady) {
+      this.wasReady = true;
+      return;
+    }
+    try {
+      if (!this.isCluster) await this.send('subscribe', [...this.channels]);
+      if (!this.isClosed) this.events.ready();
+    } catch (error) {
+      if (!this.isClosed) this.events.away(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @type {(name: string, channels: string[]) => Promise<void>} */
+  async send(name, channels) {
+    const command = this.isSharded ? `s${name}` : name;
+    // Channels of one command have the same slot.
+    const size = this.isSharded ? 1 : BATCH;
+    const all = [];
+    for (let start = 0; start < channels.length; start += size) all.push(this.client[command](...channels.slice(start, start + size)));
+    await Promise.all(all);
+  }
+
+  /** @param {string[]} channels */
+  async subscribe(channels) {
+    for (const channel of channels) this.channels.add(channel);
+    await this.send('subscribe', channels);
+  }
+
+  /** @param {string[]} channels */
+  async unsubscribe(channels) {
+    for (const channel of channels) this.channels.delete(channel);
+    await this.send('unsubscribe', channels);
+  }
+
+  close() {
+    this.isClosed = true;
+    this.client.disconnect();
+  }
+}
+
+/** The package `redis`. */
+class NodeRedis {
+  /** @param {any} client */
+  constructor(client) {
+    this.client = client;
+    this.isCluster = typeof client.getSlotRandomNode === 'function';
+    this.isSentinel = typeof client.getMasterNode === 'function';
+  }
+
+  /** @type {Client['command']} */
+  command(key, words) {
+    const options = { typeMapping: { [BLOB_STRING]: Buffer } };
+    if (this.isCluster) return this.client.sendCommand(key, false, words, options);
+    return this.isSentinel ? this.client.sendCommand(false, words, options) : this.client.sendCommand(words, options);
+  }
+
+  /** @type {Client['subscriber']} */
+  async subscriber(isSharded, events) {
+    const client = this.client.duplicate();
+    const subscriber = new NodeRedisSubscriber(client, isSharded, this.isCluster, events);
+    await client.connect();
+    subscriber.wasReady = true;
+    return subscriber;
+  }
+}
+
+class NodeRedisSubscriber {
+  /** @param {any} client @param {boolean} isSharded @param {boolean} isCluster @param {Events} events */
+  constructor(client, isSharded, isCluster, events) {
+    this.client = client;
+    this.isSharded = isSharded;
+    this.wasReady = false;
+    this.isClosed = false;
+    this.listener = (/** @type {Buffer} */ bytes, /** @type {Buffer} */ channel) => events.message(channel.toString(), bytes);
+    const away = (/** @type {Error | undefined} */ error) => {
+      if (!this.isClosed && this.wasReady) events.away(error instanceof Error ? error : undefined);
+    };
+    // It subscribes again before it is ready.
+    const ready = () => {
+      if (!this.isClosed && this.wasReady) events.ready();
+    };
+    client.on('error', away);
+    if (isCluster) {
+      client.on('node-error', away);
+      client.on('node-ready', ready);
+    } else if (typeof client.getMasterNode === 'function') {
+      client.on('client-error', away);
+      client.on('topology-change', ready);
+    } else {
+      client.on('reconnecting', () => away(undefined));
+      client.on('ready', ready);
+    }
+  }
+
+  /** @param {string[]} channels */
+  async subscribe(channels) {
+    if (this.isSharded) await Promise.all(channels.map((channel) => this.client.sSubscribe(channel, this.listener, true)));
+    else await this.client.subscribe(channels, this.listener, true);
+  }
+
+  /** @param {string[]} channels */
+  async unsubscribe(channels) {
+    if (this.isSharded) await Promise.all(channels.map((channel) => this.client.sUnsubscribe(channel, this.listener, true)));
+    else await this.client.unsubscribe(channels, this.listener, true);
+  }
+
+  close() {
+    this.isClosed = true;
+    this.client.destroy();
+  }
+}
+
+module.exports = { clientOf };

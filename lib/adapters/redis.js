@@ -1,0 +1,259 @@
+'use strict';
+
+// Redis between the nodes: a channel for each topic, and for its history a stream.
+
+const { checkNames, checkValue, wrongType } = require('../base/checks');
+const { encodeName } = require('./names');
+const { Scripts } = require('./redis-calls');
+const { clientOf } = require('./redis-clients');
+const { newEpoch } = require('./redis-epoch');
+const { Publishing } = require('./redis-publishing');
+const { HISTORY, PLAIN, WITH_POSITION } = require('./redis-scripts');
+
+/** @import { Adapter, AdapterNode } from '../../types/adapter' */
+/** @import { Position } from '../../types/topics' */
+/** @import { Client, Events, Subscriber } from './redis-clients' */
+
+/** Before the names of channels and keys. */
+const PREFIX = 'reactor-ws:';
+
+/** Milliseconds between messages of a node to itself, which show that its subscriptions work. */
+const PROBE = 5000;
+
+/** Milliseconds for which a new connection is waited for, until it is tried again. */
+const RETRY = 1000;
+
+class RedisAdapter {
+  /** @param {Client} client @param {string} prefix @param {boolean} isSharded */
+  constructor(client, prefix, isSharded) {
+    this.client = client;
+    this.prefix = prefix;
+    this.isSharded = isSharded;
+    this.scripts = new Scripts(client);
+    /** @type {AdapterNode | null} */
+    this.node = null;
+    this.id = '';
+    this.isClosed = false;
+    /** @type {Subscriber | null} */
+    this.subscriber = null;
+    /** Topics by their channels. @type {Map<string, string>} */
+    this.topics = new Map();
+    /** Positions that this node has seen, of topics that it follows. @type {Map<string, Position>} */
+    this.tops = new Map();
+    /** The last change of subscriptions: one after the other. @type {Promise<unknown>} */
+    this.changing = Promise.resolve();
+    this.publishing = new Publishing(this);
+    this.probing = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** Probes that Redis has published and that have not come. */
+    this.unheard = 0;
+    this.isProbing = false;
+  }
+
+  /** @param {AdapterNode} node */
+  async start(node) {
+    if (this.node !== null) throw new Error('The adapter has been started: each server needs its own');
+    this.node = node;
+    this.id = node.id;
+    try {
+      this.subscriber = await this.connect();
+    } catch (error) {
+      this.node = null;
+      throw error;
+    }
+    if (this.isClosed) return this.subscriber.close();
+    this.probing = setInterval(() => void this.probe(), PROBE).unref();
+  }
+
+  /** A connection with all subscriptions. */
+  async connect() {
+    const isCurrent = () => this.subscriber === null || this.subscriber === subscriber;
+    /** @type {Events} */
+    const events = {
+      message: (channel, bytes) => this.take(channel, bytes),
+      ready: () => {
+        if (!isCurrent()) return;
+        this.node?.report('connected');
+        this.node?.lost();
+      },
+      away: (error) => {
+        if (isCurrent()) this.node?.report('away', error);
+      },
+    };
+    /** @type {Subscriber} */
+    const subscriber = await this.client.subscriber(this.isSharded, events);
+    try {
+      await subscriber.subscribe([...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()]);
+    } catch (error) {
+      subscriber.close();
+      throw error;
+    }
+    return subscriber;
+  }
+
+  /** @type {Adapter['publish']} */
+  publish(topic, bytes, { history }) {
+    if (history !== undefined) return this.publishing.add(topic, bytes, history);
+    const channel = this.channelOf(topic);
+    const message = Buffer.concat([Buffer.from(PLAIN), bytes]);
+    return this.client.command(channel, [this.publishCommand, channel, message]).then(() => undefined);
+  }
+
+  /** @param {string[]} topics */
+  subscribe(topics) {
+    const channels = topics.map((topic) => this.channelOf(topic));
+    return this.change(async (subscriber) => {
+      for (const [index, channel] of channels.entries()) this.topics.set(channel, topics[index]);
+      await subscriber.subscribe(channels);
+    });
+  }
+
+  /** @param {string[]} topics */
+  unsubscribe(topics) {
+    const channels = topics.map((topic) => this.channelOf(topic));
+    return this.change(async (subscriber) => {
+      for (const [index, channel] of channels.entries()) {
+        this.topics.delete(channel);
+        this.tops.delete(topics[index]);
+      }
+      await subscriber.unsubscribe(channels);
+    });
+  }
+
+  /** @param {(subscriber: Subscriber) => Promise<void>} apply @returns {Promise<void>} */
+  change(apply) {
+    const changed = this.changing.then(async () => {
+      if (this.subscriber === null) throw new Error('The adapter is closed');
+      await apply(this.subscriber);
+    });
+    this.changing = changed.catch(() => {});
+    return changed;
+  }
+
+  /** @type {Required<Adapter>['history']} */
+  async history(topic, since, limit, { positionTtl, size }) {
+    const wanted = typeof since === 'string' ? since : 'since';
+    const { epoch, offset } = typeof since === 'string' ? { epoch: '', offset: 0 } : since;
+    const channel = this.channelOf(topic);
+    const words = [newEpoch(), epoch, String(offset), wanted, String(limit), String(size), String(positionTtl)];
+    const [now, top, isWhole, found] = await this.scripts.run(HISTORY, this.keysOf(channel), words);
+    const position = { epoch: String(now), offset: Number(top) };
+    const messages = found.map((/** @type {[Buffer, [Buffer, Buffer]]} */ [id, [, bytes]]) => ({
+      bytes,
+      position: { epoch: position.epoch, offset: Number.parseInt(String(id), 10) },
+    }));
+    this.saw(topic, position);
+    return { recovered: Number(isWhole) === 1, position, messages };
+  }
+
+  async close() {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    clearInterval(this.probing);
+    const { subscriber } = this;
+    this.subscriber = null;
+    this.node = null;
+    subscriber?.close();
+    await this.publishing.close();
+  }
+
+  get publishCommand() {
+    return this.isSharded ? 'SPUBLISH' : 'PUBLISH';
+  }
+
+  get probeChannel() {
+    return `${this.prefix}${this.id}`;
+  }
+
+  /** All that is about a topic has the same slot of a cluster. @param {string} topic */
+  channelOf(topic) {
+    // The slot is made of what is before the first brace that closes, which must not be empty.
+    return `${this.prefix}{/${encodeName(topic)}}`;
+  }
+
+  /** @param {string} channel */
+  keysOf(channel) {
+    return [`${channel}:messages`, `${channel}:position`];
+  }
+
+  /** @type {(topic: string, position: Position) => void} */
+  saw(topic, position) {
+    if (this.topics.has(this.channelOf(topic))) this.tops.set(topic, position);
+  }
+
+  /** @type {(channel: string, bytes: Buffer) => void} */
+  take(channel, bytes) {
+    const { node } = this;
+    if (node === null) return;
+    const topic = this.topics.get(channel);
+    if (topic === undefined) {
+      if (channel === this.probeChannel) this.unheard = 0;
+      return;
+    }
+    if (bytes[0] !== WITH_POSITION.charCodeAt(0)) return node.deliver(topic, bytes.subarray(1));
+    const epochEnd = bytes.indexOf(':');
+    const offsetEnd = bytes.indexOf(':', epochEnd + 1);
+    const position = { epoch: bytes.toString('latin1', 1, epochEnd), offset: Number(bytes.toString('latin1', epochEnd + 1, offsetEnd)) };
+    this.tops.set(topic, position);
+    node.deliver(topic, bytes.subarray(offsetEnd + 1), position);
+  }
+
+  /** Whether Redis answers, and whether its messages come: a connection may look well, and lead nowhere. */
+  async probe() {
+    if (this.isProbing) return void this.node?.report('away');
+    this.isProbing = true;
+    try {
+      const channel = this.probeChannel;
+      await this.client.command(channel, this.isSharded ? ['EXISTS', channel] : ['PUBLISH', channel, '']);
+      if (this.isSharded) this.node?.report('connected');
+      else if (++this.unheard > 2) await this.replace();
+      else if (this.unheard === 1) this.node?.report('connected');
+    } catch (error) {
+      this.node?.report('away', /** @type {Error} */ (error));
+    } finally {
+      this.isProbing = false;
+    }
+  }
+
+  /** Another connection, in place of one on which nothing comes. */
+  async replace() {
+    const old = this.subscriber;
+    this.subscriber = null;
+    this.node?.report('away');
+    // Changes that wait for the old connection fail now.
+    old?.close();
+    const replaced = this.changing.then(async () => {
+      while (!this.isClosed) {
+        try {
+          const subscriber = await this.connect();
+          if (this.isClosed) subscriber.close();
+          else this.subscriber = subscriber;
+          return;
+        } catch (error) {
+          this.node?.report('away', /** @type {Error} */ (error));
+          await new Promise((resolve) => setTimeout(resolve, RETRY).unref());
+        }
+      }
+    });
+    this.changing = replaced;
+    await replaced;
+    this.unheard = 0;
+    this.node?.report('connected');
+    this.node?.lost();
+  }
+}
+
+/** @type {(options: { client: any, prefix?: string, sharded?: boolean }) => Adapter} */
+function redisAdapter(options) {
+  if (typeof options !== 'object' || options === null) throw wrongType('options', 'an object', options);
+  checkNames(options, ['client', 'prefix', 'sharded'], 'options');
+  const client = clientOf(options.client);
+  const { prefix = PREFIX, sharded = client.isCluster } = options;
+  checkValue({ type: 'string' }, prefix, 'options.prefix');
+  checkValue({ type: 'boolean' }, sharded, 'options.sharded');
+  if (/[{}]/.test(prefix)) throw wrongType('options.prefix', 'without braces', prefix);
+  return new RedisAdapter(client, prefix, sharded);
+}
+
+/** @typedef {RedisAdapter} Redis */
+
+module.exports = { redisAdapter };

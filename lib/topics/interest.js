@@ -1,0 +1,173 @@
+'use strict';
+
+// The topics of which this node wants messages: those with local subscribers.
+
+/** @import { Adapter } from '../../types/adapter' */
+
+/** Milliseconds for which a topic without subscribers is still wanted: they may come back. */
+const LINGER = 5000;
+
+/** Most topics of one call. */
+const BATCH = 512;
+
+/** Milliseconds after which a refused call is made again, the first time and at most. */
+const RETRY = 250;
+const LONGEST_RETRY = 10_000;
+
+/** `FRESH`: no call has been made; `ASKED`: one is under way; `ON`: messages come. */
+const FRESH = 0;
+const ASKED = 1;
+const ON = 2;
+
+/** @typedef {{ name: string, state: number, isWanted: boolean, since: number, waiting: Array<() => void> }} Entry */
+
+class Interest {
+  /**
+   * `on`: messages of the topic come; `off`: they will not any more; `failed`: the adapter has refused.
+   *
+   * @param {Adapter} adapter
+   * @param {{ on(name: string): void, off(name: string): void, failed(error: unknown): void }} events
+   */
+  constructor(adapter, events) {
+    this.adapter = adapter;
+    this.events = events;
+    /** @type {Map<string, Entry>} */
+    this.all = new Map();
+    /** Without subscribers, the one that lost them first comes first. @type {Set<Entry>} */
+    this.idle = new Set();
+    /** For the calls of this tick. @type {Entry[]} */
+    this.coming = [];
+    /** @type {string[]} */
+    this.going = [];
+    this.isOpen = false;
+    this.isScheduled = false;
+    this.delay = RETRY;
+    this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  }
+
+  /** Calls may be made. */
+  open() {
+    this.isOpen = true;
+    this.schedule();
+  }
+
+  /** The topic has its first local subscriber. @param {string} name */
+  want(name) {
+    const known = this.all.get(name);
+    if (known !== undefined) {
+      known.isWanted = true;
+      this.idle.delete(known);
+      if (known.state === ON) this.events.on(name);
+      return;
+    }
+    const entry = { name, state: FRESH, isWanted: true, since: 0, waiting: [] };
+    this.all.set(name, entry);
+    this.coming.push(entry);
+    this.schedule();
+  }
+
+  /** It has lost the last one. @param {string} name */
+  release(name) {
+    const entry = this.all.get(name);
+    if (entry === undefined || !entry.isWanted) return;
+    entry.isWanted = false;
+    entry.since = Date.now();
+    this.idle.add(entry);
+    this.sweepLater(LINGER);
+  }
+
+  /** Whether its messages come. @param {string} name */
+  isOn(name) {
+    return this.all.get(name)?.state === ON;
+  }
+
+  /** Calls back when its messages come, or never will. @type {(name: string, callback: () => void) => void} */
+  whenOn(name, callback) {
+    const entry = this.all.get(name);
+    if (entry === undefined || entry.state === ON) callback();
+    else entry.waiting.push(callback);
+  }
+
+  schedule() {
+    if (this.isScheduled || !this.isOpen) return;
+    this.isScheduled = true;
+    process.nextTick(() => {
+      this.isScheduled = false;
+      this.flush();
+    });
+  }
+
+  flush() {
+    const { coming, going } = this;
+    this.coming = [];
+    this.going = [];
+    if (!this.isOpen) return;
+    for (let start = 0; start < going.length; start += BATCH) {
+      attempt(() => this.adapter.unsubscribe(going.slice(start, start + BATCH))).catch(this.events.failed);
+    }
+    for (let start = 0; start < coming.length; start += BATCH) void this.ask(coming.slice(start, start + BATCH));
+  }
+
+  /** @param {Entry[]} entries */
+  async ask(entries) {
+    for (const entry of entries) entry.state = ASKED;
+    try {
+      await attempt(() => this.adapter.subscribe(entries.map(({ name }) => name)));
+    } catch (error) {
+      if (!this.isOpen) return;
+      this.events.failed(error);
+      this.coming.push(...entries);
+      setTimeout(() => this.schedule(), this.delay).unref();
+      this.delay = Math.min(2 * this.delay, LONGEST_RETRY);
+      return;
+    }
+    this.delay = RETRY;
+    for (const entry of entries) {
+      if (!this.isOpen) return;
+      entry.state = ON;
+      this.events.on(entry.name);
+      for (const callback of entry.waiting.splice(0)) callback();
+    }
+  }
+
+  /** @param {number} milliseconds */
+  sweepLater(milliseconds) {
+    if (this.timer !== undefined) return;
+    this.timer = setTimeout(() => this.sweep(), milliseconds);
+    this.timer.unref();
+  }
+
+  /** Gives up topics that nobody has wanted for long. */
+  sweep() {
+    this.timer = undefined;
+    const now = Date.now();
+    for (const entry of this.idle) {
+      if (now - entry.since < LINGER) return this.sweepLater(LINGER - (now - entry.since));
+      this.idle.delete(entry);
+      // The call that is under way would come after this one.
+      if (entry.state !== ON) {
+        entry.since = now;
+        this.idle.add(entry);
+        continue;
+      }
+      this.all.delete(entry.name);
+      this.going.push(entry.name);
+      this.events.off(entry.name);
+      this.schedule();
+    }
+    if (this.idle.size !== 0) this.sweepLater(LINGER);
+  }
+
+  close() {
+    this.isOpen = false;
+    clearTimeout(this.timer);
+    for (const { waiting } of this.all.values()) for (const callback of waiting.splice(0)) callback();
+  }
+}
+
+/** Adapters are written by others: what they throw is a rejection. @template T @param {() => T | Promise<T>} call @returns {Promise<T>} */
+async function attempt(call) {
+  return call();
+}
+
+module.exports = { Interest, attempt };

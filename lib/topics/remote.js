@@ -1,0 +1,410 @@
+'use strict';
+
+// This server among others that have the same adapter: a node.
+
+const { AsyncResource } = require('node:async_hooks');
+const { randomBytes } = require('node:crypto');
+
+const { wrongType } = require('../base/checks');
+const { KIND_MASK, OUT_TEXT } = require('../base/layout');
+const { warn } = require('../base/log');
+const { NODE_BYTES, decode, encode } = require('./envelope');
+const { Interest, attempt } = require('./interest');
+const { publishTo, receiptOf } = require('./publish');
+const records = require('./records');
+const { topicsOf } = require('./server-topics');
+const { Shared } = require('./shared');
+
+/** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings, PublishSettings } from '../../types/adapter' */
+/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { History, Position, Receipt } from '../../types/topics' */
+/** @import { Message, Target } from './publish' */
+/** @import { AnyTopic } from './topic' */
+
+const METHODS = /** @type {const} */ (['start', 'publish', 'subscribe', 'unsubscribe', 'close']);
+
+/** Milliseconds between comparisons of positions with the broker's. */
+const CHECK = 40_000;
+
+/** Readings of histories that are under way at a time. */
+const MOST_READINGS = 32;
+
+/** Messages of one page for `server.history()`. */
+const MOST_PAGE = 256;
+
+/** Milliseconds between reports of the same kind. */
+const REPORT = 1000;
+
+/** Milliseconds until a start that has failed is tried again, the first time and at most. */
+const RETRY = 500;
+const LONGEST_RETRY = 30_000;
+
+/** Milliseconds for which a callback of `subscribe()` waits for a broker that does not answer. */
+const PATIENCE = 10_000;
+
+/** Other nodes of which a topic remembers the last message. */
+const MOST_NODES = 1024;
+
+/** @type {Set<WebSocket>} */
+const NO_CONNECTION = new Set();
+
+/** @typedef {(error: Error | null, position?: Position) => void} OnPublished */
+
+class Node {
+  /** @param {Server} server @param {{ adapter: Adapter, adapterLimit: number, adapterOverflow: string }} options */
+  constructor(server, { adapter, adapterLimit, adapterOverflow }) {
+    this.server = server;
+    this.topics = topicsOf(server);
+    this.adapter = adapter;
+    this.limit = adapterLimit;
+    this.rejects = adapterOverflow === 'reject';
+    const id = randomBytes(NODE_BYTES);
+    this.id = id.toString('hex');
+    this.number = id.readUIntBE(0, NODE_BYTES);
+    this.last = 0;
+    this.isClosed = false;
+    this.hasStarted = false;
+    /** @type {AdapterState} */
+    this.state = 'starting';
+    this.counts = { sent: 0, received: 0, bytesSent: 0, bytesReceived: 0, dropped: 0, failed: 0, ignored: 0, reconnects: 0, gaps: 0 };
+    /** Messages that the broker has not confirmed, oldest first. @type {Set<{ at: number }>} */
+    this.unconfirmed = new Set();
+    this.bytesWaiting = 0;
+    /** Before the start. @type {Array<() => void>} */
+    this.held = [];
+    this.readings = new Lanes(MOST_READINGS);
+    this.interest = new Interest(adapter, {
+      on: (name) => this.onInterest(name),
+      off: (name) => this.onLostInterest(name),
+      failed: (error) => this.failed(error),
+    });
+    /** By kind: events that are to be emitted once for all of some time. @type {Map<string, AdapterEvent>} */
+    this.reports = new Map();
+    this.checking = setInterval(() => this.check(), CHECK).unref();
+    this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.topics.remote = this;
+    void this.start(RETRY);
+  }
+
+  /** @param {number} delay */
+  async start(delay) {
+    const node = {
+      id: this.id,
+      deliver: (/** @type {string} */ topic, /** @type {Uint8Array} */ bytes, /** @type {Position | undefined} */ position) => this.deliver(topic, bytes, position),
+      lost: (/** @type {string | undefined} */ topic) => this.lost(topic),
+      report: (/** @type {'connected' | 'away'} */ state, /** @type {Error | undefined} */ error) => this.changed(state, error),
+    };
+    try {
+      await attempt(() => this.adapter.start(node));
+    } catch (error) {
+      if (this.isClosed) return;
+      this.failed(error);
+      this.retrying = setTimeout(() => this.start(Math.min(2 * delay, LONGEST_RETRY)), delay).unref();
+      return;
+    }
+    if (this.isClosed) return void attempt(() => this.adapter.close()).catch(() => {});
+    this.hasStarted = true;
+    if (this.state === 'starting') this.changed('connected');
+    this.interest.open();
+    for (const send of this.held.splice(0)) send();
+  }
+
+  /** Whether all nodes share the histories. */
+  get hasHistory() {
+    return typeof this.adapter.history === 'function';
+  }
+
+  /** @param {AnyTopic} topic */
+  share(topic) {
+    return new Shared(topic, this);
+  }
+
+  /** The topic has its first subscriber. @param {AnyTopic} topic */
+  woke(topic) {
+    this.interest.want(topic.name);
+  }
+
+  /** It has lost its last one. @param {AnyTopic} topic */
+  emptied(topic) {
+    this.interest.release(topic.name);
+  }
+
+  /** Whether messages of other nodes come. @param {AnyTopic} topic */
+  isOn(topic) {
+    return topic.shared !== null || this.isClosed || this.interest.isOn(topic.name);
+  }
+
+  /** Calls back when they come, or the broker does not answer. @type {(topic: AnyTopic, callback: () => void) => void} */
+  whenOn(topic, callback) {
+    const bound = AsyncResource.bind(callback);
+    let isCalled = false;
+    const call = () => {
+      if (isCalled) return;
+      isCalled = true;
+      clearTimeout(patience);
+      process.nextTick(bound);
+    };
+    const patience = setTimeout(call, PATIENCE).unref();
+    this.interest.whenOn(topic.name, call);
+  }
+
+  nextNumber() {
+    return ++this.last;
+  }
+
+  /** @type {(number: number, message: Message, key: string) => Buffer} */
+  pack(number, message, key) {
+    return encode(this.number, number, message, key);
+  }
+
+  /** To local subscribers at once, then to other nodes. @type {(name: string, topic: AnyTopic | undefined, message: Message, target: Target) => number | Promise<Receipt>} */
+  publish(name, topic, message, target) {
+    if (this.isClosed) return publishLocally(topic, message, target);
+    try {
+      if (topic !== undefined && topic.shared !== null) return topic.shared.publish(message, target);
+      const bytes = this.pack(this.nextNumber(), message, target.key);
+      const isAdmitted = this.admit(bytes.length);
+      const result = publishLocally(topic, message, target);
+      if (isAdmitted) this.send(name, bytes, {});
+      return result;
+    } catch (error) {
+      if (target.receipt && error instanceof Overflow) return Promise.reject(error);
+      throw error;
+    }
+  }
+
+  /** Whether there is room for a message. @param {number} length @throws {Overflow} */
+  admit(length) {
+    if (this.bytesWaiting + length <= this.limit || this.bytesWaiting === 0) {
+      this.bytesWaiting += length;
+      return true;
+    }
+    if (this.rejects) throw new Overflow(this.limit);
+    this.counts.dropped++;
+    this.reportLater('dropped', { type: 'dropped', count: 1 });
+    return false;
+  }
+
+  /** An admitted message. @type {(name: string, bytes: Buffer, settings: PublishSettings, published?: OnPublished) => void} */
+  send(name, bytes, settings, published) {
+    const one = { at: Date.now() };
+    this.unconfirmed.add(one);
+    /** @type {OnPublished} */
+    const settle = (error, position) => {
+      this.unconfirmed.delete(one);
+      this.bytesWaiting -= bytes.length;
+      if (error !== null) this.failed(error);
+      published?.(error, position);
+    };
+    const send = () => {
+      this.counts.sent++;
+      this.counts.bytesSent += bytes.length;
+      attempt(() => this.adapter.publish(name, bytes, settings)).then(
+        (position) => settle(null, position ?? undefined),
+        (error) => settle(error instanceof Error ? error : new Error(String(error))),
+      );
+    };
+    if (this.hasStarted) send();
+    else this.held.push(send);
+  }
+
+  /** A message of some node. @type {(name: string, bytes: Uint8Array, position?: Position) => void} */
+  deliver(name, bytes, position) {
+    if (this.isClosed) return;
+    this.counts.received++;
+    this.counts.bytesReceived += bytes.length;
+    const topic = this.topics.all.get(name);
+    if (topic === undefined) return;
+    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (topic.shared !== null && position !== undefined) return topic.shared.take(buffer, position);
+    const envelope = decode(buffer);
+    if (envelope === null) return this.ignored();
+    const { key, message, node, number } = envelope;
+    if (node === this.number || isRepeated(topic, node, number)) return;
+    publishTo(topic, message, { except: NO_CONNECTION, key, receipt: false });
+  }
+
+  /** Of another version. */
+  ignored() {
+    this.counts.ignored++;
+    warn('REACTOR_WS_FOREIGN_MESSAGE', 'Another version of this package publishes through the same broker; its messages are ignored');
+  }
+
+  /** Messages of a topic, or of all, may be missing. @param {string} [name] */
+  lost(name) {
+    if (this.isClosed) return;
+    const topics = name === undefined ? [...this.topics.all.values()] : [this.topics.all.get(name)];
+    for (const topic of topics) {
+      if (topic === undefined || !this.interest.isOn(topic.name)) continue;
+      if (topic.shared !== null) topic.shared.read();
+      else if (topic.size !== 0) {
+        this.counts.gaps++;
+        records.restart(topic, topic.offset, topic.epoch !== null);
+      }
+    }
+  }
+
+  /** Compares positions with the broker's. */
+  check() {
+    for (const { shared } of this.topics.all.values()) if (shared?.isLive && this.state === 'connected') shared.read();
+  }
+
+  /** @param {string} name */
+  onInterest(name) {
+    const shared = this.topics.all.get(name)?.shared;
+    if (shared?.isCold) shared.read();
+  }
+
+  /** @param {string} name */
+  onLostInterest(name) {
+    const topic = this.topics.all.get(name);
+    if (topic === undefined || topic.shared === null) return;
+    topic.shared.cool();
+    if (topic.size === 0) this.topics.forget(topic);
+  }
+
+  /** @type {(state: 'connected' | 'away', error?: Error) => void} */
+  changed(state, error) {
+    if (this.isClosed || state === this.state) return;
+    if (this.state === 'away') this.counts.reconnects++;
+    this.state = state;
+    this.emit(error === undefined ? { type: state } : { type: state, error });
+  }
+
+  /** The broker, or the adapter, has refused something. @param {unknown} error */
+  failed(error) {
+    if (this.isClosed) return;
+    this.counts.failed++;
+    this.reportLater('failed', { type: 'failed', count: 1, error: error instanceof Error ? error : new Error(String(error)) });
+  }
+
+  /** @type {(kind: string, event: AdapterEvent & { count: number }) => void} */
+  reportLater(kind, event) {
+    const waiting = /** @type {{ count: number } | undefined} */ (this.reports.get(kind));
+    if (waiting !== undefined) return void (waiting.count += event.count);
+    this.reports.set(kind, event);
+    setTimeout(() => {
+      this.reports.delete(kind);
+      this.emit(event);
+    }, REPORT).unref();
+  }
+
+  /** In a tick of its own: no listener runs inside a call of a client. @param {AdapterEvent} event */
+  emit(event) {
+    process.nextTick(() => this.server.emit('adapter', event));
+  }
+
+  /** A page of a history. @type {(name: string, since: Position | 'oldest' | 'latest', limit: number, settings: HistorySettings) => Promise<AdapterPage>} */
+  async page(name, since, limit, settings) {
+    const page = await this.adapter.history?.(name, since, limit, settings);
+    if (page === undefined) throw new TypeError('The history() of the adapter has returned undefined');
+    return page;
+  }
+
+  /** For `server.history()`, of a topic that this node does not follow. @type {(name: string, since: Position | 'oldest', limit: number, settings: HistorySettings) => Promise<History>} */
+  async history(name, since, limit, settings) {
+    /** @type {History['messages']} */
+    const messages = [];
+    let top = /** @type {Position | null} */ (null);
+    for (let from = since; messages.length < limit; ) {
+      const page = await this.page(name, from, Math.min(limit - messages.length, MOST_PAGE), settings);
+      if (!page.recovered) return { recovered: false, position: page.position, messages: [] };
+      top ??= page.position;
+      for (const { bytes, position } of page.messages) {
+        const envelope = decode(bytes);
+        if (envelope === null || position.offset > top.offset) continue;
+        messages.push({ data: Buffer.from(/** @type {Uint8Array} */ (envelope.message.data)), isBinary: !isText(envelope.message), position });
+      }
+      const last = page.messages.at(-1);
+      if (last === undefined || last.position.offset >= top.offset) break;
+      from = last.position;
+    }
+    return { recovered: true, position: top, messages };
+  }
+
+  /** For `metrics()`. */
+  metrics() {
+    const [oldest] = this.unconfirmed;
+    const lag = oldest === undefined ? 0 : (Date.now() - oldest.at) / 1000;
+    return { state: this.state, lag, bytesWaiting: this.bytesWaiting, topics: this.interest.all.size, ...this.counts };
+  }
+
+  close() {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.state = 'closed';
+    clearInterval(this.checking);
+    clearTimeout(this.retrying);
+    this.interest.close();
+    if (this.hasStarted) attempt(() => this.adapter.close()).catch(() => {});
+  }
+}
+
+/** More waits for the broker than may. */
+class Overflow extends Error {
+  code = 'REACTOR_WS_ADAPTER_FULL';
+
+  /** @param {number} limit */
+  constructor(limit) {
+    super(`The broker has not confirmed ${limit} bytes of messages: options.adapterLimit`);
+  }
+}
+
+/** Runs at most so many at a time. */
+class Lanes {
+  /** @param {number} most */
+  constructor(most) {
+    this.left = most;
+    /** @type {Array<() => void>} */
+    this.queue = [];
+  }
+
+  /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+  async run(work) {
+    if (this.left === 0) await new Promise((resolve) => this.queue.push(() => resolve(undefined)));
+    else this.left--;
+    try {
+      return await work();
+    } finally {
+      const next = this.queue.shift();
+      if (next !== undefined) next();
+      else this.left++;
+    }
+  }
+}
+
+/** @type {(topic: AnyTopic | undefined, message: Message, target: Target) => number | Promise<Receipt>} */
+function publishLocally(topic, message, target) {
+  if (topic === undefined) return target.receipt ? receiptOf(null, 0, null) : 0;
+  return publishTo(topic, message, target);
+}
+
+/** Clients may send a message again that the broker had already. @type {(topic: AnyTopic, node: number, number: number) => boolean} */
+function isRepeated(topic, node, number) {
+  const latest = (topic.latest ??= new Map());
+  const known = latest.get(node) ?? 0;
+  if (number <= known) return true;
+  if (known === 0 && latest.size >= MOST_NODES) latest.delete(latest.keys().next().value ?? 0);
+  latest.set(node, number);
+  return false;
+}
+
+/** @param {Message} message */
+function isText({ tag }) {
+  return (tag & KIND_MASK) === OUT_TEXT;
+}
+
+/** Null without an adapter. @type {(options: any) => Adapter | null} */
+function adapterOf({ adapter }) {
+  if (adapter === undefined || adapter === null) return null;
+  if (typeof adapter !== 'object') throw wrongType('options.adapter', 'an adapter', adapter);
+  for (const name of METHODS) {
+    if (typeof adapter[name] !== 'function') throw wrongType(`options.adapter.${name}`, 'a function', adapter[name]);
+  }
+  if (adapter.history !== undefined && typeof adapter.history !== 'function') throw wrongType('options.adapter.history', 'a function', adapter.history);
+  return adapter;
+}
+
+/** @typedef {Node} Remote */
+
+module.exports = { Node, adapterOf };

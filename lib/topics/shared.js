@@ -1,0 +1,307 @@
+'use strict';
+
+// The history of a topic that all nodes share. The broker has it and gives the positions; this node keeps the same
+// messages in its reactors while it has subscribers, so it reads each of them once, however many subscribers come back.
+
+const { decode } = require('./envelope');
+const { checkStamp, membersAmong, publishTo, receiptOf } = require('./publish');
+const records = require('./records');
+
+/** @import { AdapterPage, HistorySettings } from '../../types/adapter' */
+/** @import { Position, Receipt, Subscribed } from '../../types/topics' */
+/** @import { Message, Target } from './publish' */
+/** @import { AnyTopic } from './topic' */
+
+/** Messages of one reading. */
+const PAGE = 256;
+
+/** Readings that begin again, because the history had lost messages meanwhile, before its end is taken. */
+const MOST_RESTARTS = 8;
+
+/** Bytes of messages that may come while the history is read; more are read again afterwards. */
+const MOST_BYTES = 4 * 2 ** 20;
+
+/** Milliseconds for which callbacks wait for a broker that does not answer. */
+const PATIENCE = 10_000;
+
+/** Milliseconds until a reading that has failed is tried again, the first time and at most. */
+const RETRY = 250;
+const LONGEST_RETRY = 10_000;
+
+/** @type {Set<import('../connection/state').WebSocket>} */
+const NO_CONNECTION = new Set();
+
+/**
+ * A subscriber that comes before the history. `told`: its callback was called without it.
+ *
+ * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, told: boolean }} Waiting
+ */
+
+/** @typedef {{ ws: object, waits: Set<Shared> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
+
+/** A message of this node that has not come back. @typedef {{ target: Target, matched: number, settle: ((receipt: Receipt | Promise<Receipt>) => void) | null, position: Position | null }} Sent */
+
+/** `COLD`: this node does not follow the topic; `READING` its history; `LIVE`: all is here. */
+const COLD = 0;
+const READING = 1;
+const LIVE = 2;
+
+class Shared {
+  /** @param {AnyTopic} topic @param {import('./remote').Remote} remote */
+  constructor(topic, remote) {
+    this.topic = topic;
+    this.remote = remote;
+    this.state = COLD;
+    /** Readings that have begun: an earlier one stops. */
+    this.reading = 0;
+    /** @type {Set<Waiting>} */
+    this.waiting = new Set();
+    /** Messages of this node for subscribers that wait. @type {Array<() => void>} */
+    this.held = [];
+    /** Messages that came while the history was read. @type {Array<{ bytes: Buffer, position: Position }>} */
+    this.arrived = [];
+    this.arrivedBytes = 0;
+    /** Messages up to here may come once more: they were read while they were on their way. */
+    this.overlap = 0;
+    /** By their number. @type {Map<number, Sent>} */
+    this.sent = new Map();
+    this.delay = RETRY;
+    this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.patience = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  }
+
+  get isLive() {
+    return this.state === LIVE;
+  }
+
+  get isCold() {
+    return this.state === COLD;
+  }
+
+  /** What the broker is to keep. @returns {HistorySettings} */
+  get settings() {
+    const { history, positionTtl, ttl } = this.topic.settings;
+    return { size: history, ttl, positionTtl };
+  }
+
+  /** @type {(subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback?: (result: Subscribed) => void) => void} */
+  wait(subscriptions, since, callback) {
+    this.waiting.add({ subscriptions, since, callback, told: false });
+    (subscriptions.waits ??= new Set()).add(this);
+    this.patience ??= setTimeout(() => this.tell(), PATIENCE).unref();
+  }
+
+  /** The subscriber has left. @param {Subscriber} subscriptions */
+  giveUp(subscriptions) {
+    if (!subscriptions.waits?.delete(this)) return;
+    for (const one of this.waiting) {
+      if (one.subscriptions !== subscriptions) continue;
+      this.waiting.delete(one);
+      if (!one.told && one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
+    }
+  }
+
+  /** Nobody knows when the history will be here. */
+  tell() {
+    this.patience = undefined;
+    for (const one of this.waiting) {
+      if (one.told) continue;
+      one.told = true;
+      if (one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
+    }
+  }
+
+  /** Messages of the topic come from now on, or some may be missing. */
+  read() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.state = READING;
+    const reading = ++this.reading;
+    this.remote.readings.run(() => (reading === this.reading ? this.readAll(reading) : Promise.resolve())).then(
+      () => {
+        if (reading === this.reading) this.goLive();
+      },
+      (error) => {
+        if (reading !== this.reading || this.remote.isClosed) return;
+        this.remote.failed(error);
+        this.timer = setTimeout(() => this.read(), this.delay).unref();
+        this.delay = Math.min(2 * this.delay, LONGEST_RETRY);
+      },
+    );
+  }
+
+  /** Messages of the topic do not come any more. */
+  cool() {
+    clearTimeout(this.timer);
+    this.state = COLD;
+    this.reading++;
+    this.arrived = [];
+    this.arrivedBytes = 0;
+    for (const release of this.held.splice(0)) release();
+    for (const [number, one] of this.sent) if (one.position !== null) this.settle(number, one, null);
+  }
+
+  /** @param {number} reading */
+  async readAll(reading) {
+    const { topic } = this;
+    let restarts = 0;
+    /** @type {Position | 'oldest' | 'latest'} */
+    let since = topic.position ?? 'oldest';
+    for (;;) {
+      const page = await this.remote.page(topic.name, since, PAGE, this.settings);
+      if (reading !== this.reading) return;
+      const { messages, position, recovered } = page;
+      const [first] = messages;
+      const isEnd = since === 'latest';
+      if (typeof since === 'string') {
+        this.restart(isEnd || first === undefined ? position : { epoch: position.epoch, offset: first.position.offset - 1 });
+      }
+      if (!isEnd && !recovered) {
+        since = ++restarts > MOST_RESTARTS ? 'latest' : 'oldest';
+        continue;
+      }
+      if (isEnd) return;
+      const before = topic.offset;
+      for (const one of messages) this.apply(one.bytes, one.position);
+      if (topic.offset >= position.offset || first === undefined) return;
+      // A page without the next message would be the same again.
+      since = topic.offset === before ? 'latest' : { epoch: position.epoch, offset: topic.offset };
+    }
+  }
+
+  /** The history begins after this position here; members are told what they have missed. @param {Position} position */
+  restart({ epoch, offset }) {
+    const { topic } = this;
+    const isSame = topic.epoch === epoch;
+    if (isSame && offset <= topic.offset) return;
+    const isNew = topic.epoch === '';
+    topic.epoch = epoch;
+    topic.offset = offset;
+    records.restart(topic, offset, isSame);
+    if (!isNew) this.remote.counts.gaps++;
+    this.sweep();
+  }
+
+  goLive() {
+    this.delay = RETRY;
+    this.state = LIVE;
+    this.overlap = this.topic.offset;
+    const { arrived } = this;
+    this.arrived = [];
+    const isWhole = this.arrivedBytes <= MOST_BYTES;
+    this.arrivedBytes = 0;
+    for (const { bytes, position } of arrived) this.take(bytes, position);
+    if (!isWhole && this.state === LIVE) this.read();
+    if (this.state !== LIVE) return;
+    this.sweep();
+    this.admit();
+    for (const release of this.held.splice(0)) release();
+  }
+
+  /** Those that have waited become members. */
+  admit() {
+    clearTimeout(this.patience);
+    this.patience = undefined;
+    const { topic, waiting } = this;
+    this.waiting = new Set();
+    for (const { callback, since, subscriptions, told } of waiting) {
+      subscriptions.waits?.delete(this);
+      if (!told) subscriptions.ask(topic, since, callback);
+      else {
+        subscriptions.ask(topic);
+        subscriptions.passed(topic, 0, topic.offset);
+      }
+    }
+  }
+
+  /** A message from the broker. @type {(bytes: Buffer, position: Position) => void} */
+  take(bytes, position) {
+    const { topic } = this;
+    if (this.state === READING) {
+      this.arrivedBytes += bytes.length;
+      // Those that do not fit are read again.
+      if (this.arrivedBytes <= MOST_BYTES) this.arrived.push({ bytes, position });
+      return;
+    }
+    if (this.state !== LIVE) return;
+    const { epoch, offset } = position;
+    if (epoch === topic.epoch && offset === topic.offset + 1) {
+      this.overlap = 0;
+      return this.apply(bytes, position);
+    }
+    if (epoch === topic.epoch && offset <= this.overlap) return;
+    // Something is missing; or the broker has lost messages that were here, and has given their positions away again.
+    this.remote.counts.gaps++;
+    this.read();
+  }
+
+  /** The message after the last one. @type {(bytes: Buffer, position: Position) => void} */
+  apply(bytes, position) {
+    const { topic } = this;
+    const envelope = decode(bytes);
+    if (position.epoch !== topic.epoch || position.offset !== topic.offset + 1) return;
+    if (envelope === null) {
+      // Its position must not be missing.
+      this.remote.ignored();
+      topic.offset++;
+      records.restart(topic, topic.offset, true);
+      return;
+    }
+    const { key, message, node, number } = envelope;
+    const own = node === this.remote.number ? this.sent.get(number) : undefined;
+    const target = { except: own?.target.except ?? NO_CONNECTION, key, receipt: own?.target.receipt ?? false };
+    const result = publishTo(topic, message, target);
+    if (own !== undefined) this.settle(number, own, /** @type {Promise<Receipt> | number} */ (result));
+  }
+
+  /** To all nodes, by way of the broker. @type {(message: Message, target: Target) => number | Promise<Receipt>} */
+  publish(message, target) {
+    const { topic, remote } = this;
+    checkStamp(message, topic);
+    const number = remote.nextNumber();
+    const bytes = remote.pack(number, message, target.key);
+    const matched = topic.size - membersAmong(topic, target.except).length;
+    const isAdmitted = remote.admit(bytes.length);
+    if (!isAdmitted) return target.receipt ? receiptOf(null, 0, null) : 0;
+    const sent = /** @type {Sent} */ ({ target, matched, settle: null, position: null });
+    const isAwaited = target.receipt || target.except.size !== 0;
+    if (isAwaited) this.sent.set(number, sent);
+    const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : null;
+    const send = () => {
+      remote.send(topic.name, bytes, { history: this.settings }, (error, position) => {
+        if (!isAwaited || this.sent.get(number) !== sent) return;
+        if (error !== null) {
+          this.sent.delete(number);
+          sent.settle?.(Promise.reject(error));
+          return;
+        }
+        sent.position = position ?? null;
+        // It does not come back to a node that does not follow the topic, or it has come among messages that were lost.
+        if (this.isCold || position === undefined) this.settle(number, sent, null);
+        else if (this.isLive) this.sweep();
+      });
+    };
+    // A subscriber that came before the message gets it, so its place in the history is found first.
+    if (this.waiting.size !== 0) this.held.push(send);
+    else send();
+    return /** @type {Promise<Receipt> | null} */ (result) ?? matched;
+  }
+
+  /** Messages of this node that were passed over will not come back. */
+  sweep() {
+    const { epoch, offset } = this.topic;
+    for (const [number, one] of this.sent) {
+      if (one.position !== null && (one.position.epoch !== epoch || one.position.offset <= offset)) this.settle(number, one, null);
+    }
+  }
+
+  /** @type {(number: number, sent: Sent, result: Promise<Receipt> | number | null) => void} */
+  settle(number, { position, settle }, result) {
+    this.sent.delete(number);
+    settle?.(typeof result === 'object' && result !== null ? result : receiptOf(null, 0, position));
+  }
+}
+
+/** @typedef {Shared} SharedHistory */
+
+module.exports = { Shared };

@@ -1,0 +1,56 @@
+//! Messages that this process never had: other processes have published them, and nobody can have
+//! them again.
+
+use crate::bridge::layout::{IN_GAP, RESTART_WORDS};
+
+use super::receipt::{encode, halves};
+use super::records::whole;
+use super::slow::Behind;
+use crate::reactor::connection::Following;
+use crate::reactor::{ConnectionId, Consumer, Reactor};
+
+impl<C: Consumer> Reactor<C> {
+    /// The history, if there is one, goes on after `top`. Each member is told what it lacks.
+    pub(super) fn on_restart(&mut self, number: u32, [low, high, is_same]: [u32; RESTART_WORDS]) {
+        let top = whole(low, high);
+        let next = self.topics.ring(number).map_or(0, |ring| ring.top() + 1);
+        // Nobody joins or leaves meanwhile.
+        let members = self.topics.members_mut(number).map(std::mem::take).unwrap_or_default();
+        for &id in &members {
+            let first = self.forget_cursor(id, number).unwrap_or(next);
+            let from = if is_same == 0 { 0 } else { first };
+            if from <= top {
+                self.report_gap(id, number, from, top);
+            }
+        }
+        self.writer.spend(size_of_val(members.as_slice()));
+        if let Some(place) = self.topics.members_mut(number) {
+            *place = members;
+        }
+        self.topics.restart(number, top);
+    }
+
+    /// The offset of the message with which a member would have gone on, if it was behind.
+    fn forget_cursor(&mut self, id: ConnectionId, number: u32) -> Option<u64> {
+        let behind = &mut self.topics.joined.get_mut(&id)?.behind;
+        let behinds = behind.as_mut()?;
+        let Some(&Behind::CatchUp(cursor)) = behinds.get(&number) else { return None };
+        behinds.remove(&number);
+        if behinds.is_empty() {
+            *behind = None;
+            if let Some(connection) = self.connections.get(id)
+                && connection.following == Following::Behind
+            {
+                connection.following = Following::Live;
+            }
+        }
+        Some(cursor.next)
+    }
+
+    pub(super) fn report_gap(&mut self, id: ConnectionId, topic: u32, from: u64, to: u64) {
+        let ([from, from_high], [to, to_high]) = (halves(from), halves(to));
+        if self.connections.get(id).is_some() {
+            self.consumer.on_topic(id.slot, IN_GAP, encode(&[topic, from, from_high, to, to_high]));
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import { Adapter } from './adapter';
+
+/** What the adapter can do. */
+export interface AdapterTestOptions {
+  /** Whether it has `history()`. Default: false */
+  history?: boolean;
+}
+
+/** A test for any runner. */
+export interface AdapterCase {
+  name: string;
+  /** Rejects with an AssertionError. Takes some seconds at most, with a broker on the same machine. */
+  run(): Promise<void>;
+}
+
+/**
+ * What every adapter must do. Each case makes some adapters, starts them, and closes them.
+ *
+ * @param make Makes an adapter; all of them have the same broker
+ */
+export function adapterTests(make: () => Adapter | Promise<Adapter>, options?: AdapterTestOptions): AdapterCase[];
