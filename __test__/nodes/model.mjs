@@ -91,6 +91,8 @@ export class Member {
   ask(topic, state) {
     state.isAsked = false;
     state.first = null;
+    // Another node may get a message later than the one before: only positions would say that it is the same.
+    state.numbers = new Map();
     const since = this.world.isShared && state.last !== null ? state.last : undefined;
     if (since !== undefined) this.world.replays++;
     this.send({ do: 'subscribe', topic, since });
