@@ -20,7 +20,8 @@ export function trusting(Client) {
     constructor(address, protocols, options) {
       const isNamed = typeof protocols === 'string' || Array.isArray(protocols);
       const [names, rest] = isNamed ? [protocols, options] : [[], protocols ?? options];
-      const { hostname, pathname, port, search } = new URL(String(address));
+      // null: the program gives it a stream.
+      const { hostname, pathname, port, search } = address === null ? {} : new URL(String(address));
       if (!ports.has(Number(port))) super(...[address, protocols, options].slice(0, options === undefined ? (protocols === undefined ? 1 : 2) : 3));
       else super(`wss://${hostname}:${port}${pathname}${search}`, names, { ca: cert, ...rest });
     }
