@@ -67,7 +67,7 @@ for (const [wrong, right] of [
 
 test('what frameworks and programs hand on does not throw', (t) => {
   // The options of a gateway of NestJS, of Colyseus, and of Node's servers.
-  const names = ['namespace', 'transports', 'cors', 'cookie', 'serveClient', 'parser', 'connectTimeout', 'pingTimeout', 'upgradeTimeout', 'maxHttpBufferSize', 'allowRequest', 'httpCompression', 'wsEngine', 'adapter'];
+  const names = ['namespace', 'transports', 'cors', 'cookie', 'serveClient', 'parser', 'connectTimeout', 'pingTimeout', 'upgradeTimeout', 'maxHttpBufferSize', 'allowRequest', 'httpCompression', 'wsEngine'];
   names.push('pingMaxRetries', 'beforeListen', 'tracker', 'timeout', 'headersTimeout', 'requestTimeout', 'maxHeaderSize', 'keepAliveTimeout', 'key', 'cert', 'logger', 'routes', 'options', 'name');
   // Other words than `host` and `spin`.
   names.push('hot', 'pin');

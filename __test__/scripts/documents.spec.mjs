@@ -26,11 +26,16 @@ const CHECKED = {
 };
 
 /** Blocks that cannot run, and the reason. */
-const PARSED_ONLY = [[/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency']];
+const PARSED_ONLY = [
+  [/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency'],
+  [/redisAdapter\(\{ client \}\)/, 'it needs Redis: adapters/'],
+  [/adapterTests\(/, 'tests of an adapter that the reader writes: adapters/'],
+];
 
 /** The results of the fragments of a document, in their order; see fixtures/blocks.mjs. */
 const EVENTS = {
   'README.md': [{ reader: ['data'] }, {}],
+  'docs/adapters.md': [{}],
   'docs/api.md': [{}],
   'docs/broadcast.md': [{ reader: ['data'] }, { reader: ['data'] }],
   'docs/compression.md': [{}],
