@@ -25,11 +25,14 @@ const PARSED_ONLY = [
   [/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency'],
   [/\.handleConnect\(/, 'it needs a certificate; handshake/http2.spec.mjs does the same'],
   [/^emitUpgrades\(/m, 'it needs socket.io; ecosystem/socket-io.test.mjs does the same'],
+  [/redisAdapter\(\{ client \}\)/, 'it needs Redis: adapters/'],
+  [/adapterTests\(/, 'tests of an adapter that the reader writes: adapters/'],
 ];
 
 /** The results of the fragments of a document, in their order; see fixtures/blocks.mjs. */
 const EVENTS = {
   'README.md': [{ reader: ['data'] }, {}],
+  'docs/adapters.md': [{}],
   'docs/api.md': [{}],
   'docs/broadcast.md': [{ reader: ['data'] }, { reader: ['data'] }],
   'docs/compression.md': [{}],

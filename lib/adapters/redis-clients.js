@@ -81,7 +81,9 @@ class IoredisSubscriber {
     });
     client.on('ready', () => void this.ready());
     // In a cluster a single node may come back.
-    if (isCluster) client.on('+node', () => void this.ready());
+    if (!isCluster) return;
+    client.on('-node', () => events.away());
+    client.on('+node', () => void this.ready());
   }
 
   async ready() {
@@ -168,11 +170,15 @@ class NodeRedisSubscriber {
     };
     client.on('error', away);
     if (isCluster) {
-      client.on('node-error', away);
+      for (const event of ['node-error', 'node-reconnecting', 'node-disconnect']) client.on(event, away);
       client.on('node-ready', ready);
     } else if (typeof client.getMasterNode === 'function') {
       client.on('client-error', away);
-      client.on('topology-change', ready);
+      client.on('topology-change', (/** @type {{ type?: string } | undefined} */ event) => {
+        if (event?.type !== 'MASTER_CHANGE') return;
+        away(undefined);
+        ready();
+      });
     } else {
       client.on('reconnecting', () => away(undefined));
       client.on('ready', ready);

@@ -66,16 +66,20 @@ class RedisAdapter {
 
   /** A connection with all subscriptions. */
   async connect() {
+    let isAway = false;
     const isCurrent = () => this.subscriber === null || this.subscriber === subscriber;
     /** @type {Events} */
     const events = {
       message: (channel, bytes) => this.take(channel, bytes),
       ready: () => {
-        if (!isCurrent()) return;
+        // In a cluster, connections to further nodes get ready at any time.
+        if (!isAway || !isCurrent()) return;
+        isAway = false;
         this.node?.report('connected');
         this.node?.lost();
       },
       away: (error) => {
+        isAway = true;
         if (isCurrent()) this.node?.report('away', error);
       },
     };
