@@ -2,7 +2,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import http2 from 'node:http2';
 import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -193,34 +192,6 @@ test('secureConnection is told of connections that are given, and its socket clo
   socket.write(`GET /page HTTP/1.1\r\nHost: a\r\n${CLOSE}\r\n`);
   t.regex(await closed, /GET \/page$/);
   await gone;
-});
-
-test('ALPN h2 goes to node:http2, http/1.1 beside it, and WebSockets', async (t) => {
-  const server = http2.createSecureServer({ allowHTTP1: true }, (request, response) => {
-    const { alpnProtocol, encrypted, remoteAddress } = request.socket;
-    t.deepEqual({ encrypted, remoteAddress }, { encrypted: true, remoteAddress: '127.0.0.1' });
-    t.is(request.socket.getProtocol(), 'TLSv1.3');
-    if (request.stream) t.deepEqual([request.stream.session.encrypted, request.stream.session.alpnProtocol], [true, 'h2']);
-    response.end(`${request.httpVersion} ${request.url} ${alpnProtocol}`);
-  });
-  t.teardown(() => server.close());
-  const { port, wss } = await start(t, home, { http: server, path: '/ws' });
-  const session = http2.connect(`https://localhost:${port}`, { ca: authority });
-  t.teardown(() => session.destroy());
-  const get = async (path) => {
-    const stream = session.request({ ':path': path });
-    return Buffer.concat(await stream.toArray()).toString();
-  };
-  t.deepEqual(await Promise.all(['/1', '/2', '/3'].map(get)), ['2.0 /1 h2', '2.0 /2 h2', '2.0 /3 h2']);
-  t.is(session.alpnProtocol, 'h2');
-  t.is(String((await ask(port, '/old', { ALPNProtocols: ['http/1.1'] })).body), '1.1 /old http/1.1');
-  const client = new wsClient(`wss://localhost:${port}/ws`, { ca: authority });
-  t.teardown(() => client.terminate());
-  await once(client, 'open');
-  t.is(wss.clients.size, 1);
-  const posted = session.request({ ':method': 'POST', ':path': '/big' });
-  posted.end(randomBytes(3 * MEGABYTE));
-  t.is(Buffer.concat(await posted.toArray()).toString(), '2.0 /big h2');
 });
 
 test('where a server of Node listens, it gives its connections', async (t) => {

@@ -24,10 +24,17 @@ function give(wss, slot, tag, bytes, start) {
   const peer = /** @type {Peer} */ ({ _tlsText: '', _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 });
   readPeer(peer, slot, bytes, start);
   const read = headOf(bytes, start);
-  // Its handshake, if JavaScript was asked.
-  /** @type {{ _onGiven?(): void } | undefined} */ (connectionOf(slot))?._onGiven?.();
+  const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
+  // Before anything that may throw: the next connection of the slot would get it.
+  const fd = isRelayed ? -1 : takeSocket(slot);
+  try {
+    // Its handshake, if JavaScript was asked.
+    /** @type {{ _onGiven?(): void } | undefined} */ (connectionOf(slot))?._onGiven?.();
+  } catch (error) {
+    process.nextTick(fail, error);
+  }
   const highWaterMark = /** @type {{ highWaterMark?: number }} */ (http).highWaterMark;
-  const socket = (tag & IN_FLAG_SOCKET) === 0 ? relayed(wss, peer, highWaterMark) : socketOf(slot, highWaterMark);
+  const socket = isRelayed ? relayed(wss, peer, highWaterMark) : socketOf(fd, highWaterMark);
   if (socket === null) return;
   if (wss.options.proxyProtocol) showPeer(socket, peer);
   socket.unshift(read);
@@ -46,9 +53,13 @@ function relayed(wss, peer, highWaterMark) {
   return relay.socket;
 }
 
-/** Null if it has died on the way. @type {(slot: number, highWaterMark: number | undefined) => net.Socket | null} */
-function socketOf(slot, highWaterMark) {
-  const fd = takeSocket(slot);
+/** @param {unknown} error */
+function fail(error) {
+  throw error;
+}
+
+/** Null if it has died on the way. @type {(fd: number, highWaterMark: number | undefined) => net.Socket | null} */
+function socketOf(fd, highWaterMark) {
   if (fd === -1) return null;
   try {
     return new net.Socket(/** @type {net.SocketConstructorOpts} */ ({ fd, allowHalfOpen: true, highWaterMark, readable: true, writable: true }));

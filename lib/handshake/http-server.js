@@ -39,6 +39,7 @@ function takeOver(wss, server) {
 
 /** @type {(wss: Server, server: EventEmitter) => () => void} */
 function takeUpgrades(wss, server) {
+  if (isHttp2(server)) emitUpgrades(server);
   const emitConnection = wss.emit.bind(wss, 'connection');
   return onUpgrades(wss, server, (request, socket, head, siblings) => {
     if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
@@ -65,7 +66,6 @@ function takeOthersUpgrades(wss, server) {
 
 /** @type {(wss: Server, server: EventEmitter, onUpgrade: OnUpgrade) => () => void} */
 function onUpgrades(wss, server, onUpgrade) {
-  if (isHttp2(server)) emitUpgrades(server);
   const siblings = attached.get(server) || new Set();
   attached.set(server, siblings.add(wss));
   const listener = (/** @type {IncomingMessage} */ request, /** @type {Duplex} */ socket, /** @type {Buffer} */ head) =>
@@ -89,9 +89,22 @@ function isWebSocket({ headers, method }) {
  * @type {(server: EventEmitter, request: IncomingMessage, socket: Duplex) => void}
  */
 function answer(server, request, socket) {
+  // Node has taken its own listeners away.
+  socket.on('error', () => {});
+  socket.once('end', () => /** @type {{ httpAllowHalfOpen?: boolean }} */ (server).httpAllowHalfOpen || socket.end());
+  socket.resume();
+  answerNext(server, request, socket);
+}
+
+/** After the answers to the requests before it. @type {typeof answer} */
+function answerNext(server, request, socket) {
+  const { _httpMessage: before } = /** @type {{ _httpMessage?: EventEmitter | null }} */ (socket);
+  if (before) return void before.once('close', () => answerNext(server, request, socket));
+  if (!socket.writable) return;
   const { headers } = request;
   if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0) {
-    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    socket.write('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    /** @type {net.Socket} */ (socket).destroySoon();
     return;
   }
   const response = new http.ServerResponse(request);

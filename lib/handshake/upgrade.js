@@ -179,6 +179,8 @@ class Upgrade {
     this.answered = true;
     this.socket._ended = true;
     outbox.pushEmpty(this._slot, this._generation, OUT_GIVE);
+    // Before `close()`, which the program may call in this turn.
+    outbox.handOver();
   }
 
   /** @type {(tag: number, text: string) => void} */
@@ -198,7 +200,7 @@ class ReactorHandshake extends Handshake {
   handle() {
     const { server, upgrade } = this;
     // What is none of ours is not judged either.
-    if (server.options.http && server === upgrade.server && upgrade.late === null && !this.isOurs()) upgrade.give();
+    if (server.options.http && server === upgrade.server && upgrade.late === null && server._isRunning() && !this.isOurs()) upgrade.give();
     else super.handle();
   }
 

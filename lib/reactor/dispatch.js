@@ -19,6 +19,7 @@ const {
   IN_FAILURE,
   IN_FENCE,
   IN_FLAG_OWNED,
+  IN_FLAG_SOCKET,
   IN_GIVEN,
   IN_LISTENER_CLOSED,
   IN_OPEN,
@@ -282,7 +283,7 @@ function lose(slot, tag, offset, length) {
   const isOfPayload = kind <= IN_CLOSE || kind === IN_DATA || kind === IN_REQUEST || kind === IN_GIVEN;
   const isHere = length === 0 || (tag & IN_FLAG_OWNED) !== 0;
   if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
-  else if (kind === IN_GIVEN) discard(slot, tag);
+  else if (kind === IN_GIVEN) abandon(slot, tag);
   else connectionOf(slot)?.terminate();
 }
 
@@ -317,6 +318,14 @@ function deliverOther(slot, tag, offset, length) {
   } else {
     connectionOf(slot)?._onRecord(tag, offset, length);
   }
+}
+
+/** The server of a given connection is gone. @type {(slot: number, tag: number) => void} */
+function abandon(slot, tag) {
+  discard(slot, tag);
+  const asked = /** @type {{ terminate(): void, _onGiven?(): void } | undefined} */ (/** @type {unknown} */ (connectionOf(slot)));
+  if ((tag & IN_FLAG_SOCKET) === 0) asked?.terminate();
+  else asked?._onGiven?.();
 }
 
 /** -1 outside of a delivery. */

@@ -12,6 +12,9 @@ const INTERNAL_ERROR = 80;
 const UNRECOGNIZED_NAME = 112;
 const NO_APPLICATION_PROTOCOL = 120;
 
+/** In place of the result of a callback that has thrown. */
+const FAILED = Symbol('failed');
+
 /** @typedef {import('../native/binding').SecureContext} Context */
 
 /** A handshake whose ClientHello has come. It goes on when `answer` is called, or ends by its timeout. */
@@ -20,7 +23,10 @@ class Hello {
   #generation;
   #settings;
   #fail;
+  /** SNICallback has answered, or failed. */
   #isDecided = false;
+  /** The handshake has been told. */
+  #isOver = false;
 
   /**
    * @param {{ slot: number, generation: number, servername: string, protocols: string[] }} hello
@@ -41,13 +47,23 @@ class Hello {
     const { SNICallback } = this.#settings;
     // As in Node, only about names.
     if (SNICallback === null || this.servername === '') return this.#askProtocol(thisArgument, null);
-    const done = (/** @type {unknown} */ error, /** @type {unknown} */ given) => this.#named(thisArgument, error, given);
-    this.#guard(() => Reflect.apply(SNICallback, thisArgument, [this.servername, done]));
+    // What it answers counts when it has returned: it may still throw.
+    let isRunning = true;
+    let answer = /** @type {[error: unknown, given: unknown] | null} */ (null);
+    const done = (/** @type {unknown} */ error, /** @type {unknown} */ given) => {
+      if (isRunning && answer === null) answer = [error, given];
+      else this.#named(thisArgument, error, given);
+    };
+    const isFine = this.#guard(() => Reflect.apply(SNICallback, thisArgument, [this.servername, done])) !== FAILED;
+    isRunning = false;
+    if (isFine && answer !== null) this.#named(thisArgument, ...answer);
   }
 
   /** The callback of SNICallback. @type {(thisArgument: unknown, error: unknown, given: unknown) => void} */
   #named(thisArgument, error, given) {
-    if (this.#isDecided) throw Object.assign(new Error('Callback called multiple times'), { code: 'ERR_MULTIPLE_CALLBACK' });
+    if (this.#isDecided) {
+      return this.#refuse(INTERNAL_ERROR, Object.assign(new Error('Callback called multiple times'), { code: 'ERR_MULTIPLE_CALLBACK' }));
+    }
     this.#isDecided = true;
     if (error) return this.#refuse(UNRECOGNIZED_NAME, /** @type {Error} */ (error));
     let context = /** @type {Context | null} */ (null);
@@ -64,38 +80,40 @@ class Hello {
     const { ALPNCallback } = this.#settings;
     const { protocols, servername } = this;
     if (ALPNCallback === null || protocols.length === 0) return this.#answer(context, null, 0);
-    this.#guard(() => {
-      const chosen = Reflect.apply(ALPNCallback, thisArgument, [{ servername, protocols }]);
-      if (chosen === undefined) {
-        const error = Object.assign(new Error('ALPNCallback has chosen no protocol'), { code: 'ERR_SSL_NO_APPLICATION_PROTOCOL' });
-        return this.#refuse(NO_APPLICATION_PROTOCOL, error);
-      }
-      if (!protocols.includes(chosen)) {
-        const error = new TypeError(`ALPN callback returned a value (${chosen}) that did not match any of the client's offered protocols (${protocols.join(', ')})`);
-        throw Object.assign(error, { code: 'ERR_TLS_ALPN_CALLBACK_INVALID_RESULT' });
-      }
-      this.#answer(context, chosen, 0);
-    });
+    const chosen = this.#guard(() => Reflect.apply(ALPNCallback, thisArgument, [{ servername, protocols }]));
+    if (chosen === FAILED) return;
+    if (chosen === undefined) {
+      const error = Object.assign(new Error('ALPNCallback has chosen no protocol'), { code: 'ERR_SSL_NO_APPLICATION_PROTOCOL' });
+      return this.#refuse(NO_APPLICATION_PROTOCOL, error);
+    }
+    if (!protocols.includes(/** @type {string} */ (chosen))) {
+      const error = new TypeError(`ALPN callback returned a value (${chosen}) that did not match any of the client's offered protocols (${protocols.join(', ')})`);
+      return this.#refuse(INTERNAL_ERROR, Object.assign(error, { code: 'ERR_TLS_ALPN_CALLBACK_INVALID_RESULT' }));
+    }
+    this.#answer(context, /** @type {string} */ (chosen), 0);
   }
 
-  /** What a callback throws is the program's, and ends the handshake. @param {() => void} act */
+  /** What a callback throws ends the handshake, as in Node, and no more: a client may have chosen the name. @param {() => unknown} act */
   #guard(act) {
     try {
-      act();
+      return act();
     } catch (error) {
-      this.#answer(null, null, INTERNAL_ERROR);
-      throw error;
+      this.#isDecided = true;
+      this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (error));
+      return FAILED;
     }
   }
 
   /** @type {(alert: number, error: Error) => void} */
   #refuse(alert, error) {
+    if (this.#isOver) return;
     this.#answer(null, null, alert);
     this.#fail(error);
   }
 
   /** @type {(context: Context | null, protocol: string | null, alert: number) => void} */
   #answer(context, protocol, alert) {
+    this.#isOver = true;
     state.native.secure(this.#slot, this.#generation, context, protocol, alert);
   }
 }

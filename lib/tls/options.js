@@ -123,8 +123,13 @@ function settingsOf(given, label, handshakeTimeout) {
   };
 }
 
-/** What a program may see of its options: no key, and nothing that leads to one. @param {Given} given */
-function shownOf({ key: _key, passphrase: _passphrase, ticketKeys: _ticketKeys, ...shown }) {
+/**
+ * What a program may see of its options: no key, nothing that leads to one, and no file that may have one beside a
+ * certificate.
+ *
+ * @param {Given} given
+ */
+function shownOf({ ca: _ca, cert: _cert, key: _key, passphrase: _passphrase, ticketKeys: _ticketKeys, ...shown }) {
   return shown;
 }
 

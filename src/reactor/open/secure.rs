@@ -60,7 +60,8 @@ impl<C: Consumer> Reactor<C> {
         match choice {
             Choice::Go { context, alpn } => {
                 tls.choose(context.as_deref(), alpn);
-                session.want_read();
+                // The ClientHello may have come with a proxy's header: then what follows has no edge of its own.
+                session.read_again();
             }
             Choice::Refuse(alert) => {
                 tls.refuse(alert);

@@ -201,6 +201,7 @@ impl<C: Consumer> Reactor<C> {
                     connection.pinged = false;
                     // A read of less than was asked for has mostly brought everything.
                     let has_all = !is_kept && connection.transport.is_dry(len < asked);
+                    let spent = if is_kept { 0 } else { connection.transport.spent() };
                     if !is_kept {
                         self.count(slot, len);
                     }
@@ -208,6 +209,7 @@ impl<C: Consumer> Reactor<C> {
                     begun = self.on_bytes(slot, begun.len, len, more);
                     self.notice_density(slot, had, len);
                     let work = if compressed { len.max(self.unpacked(slot, held)) } else { len };
+                    let work = work.max(spent);
                     // A system call costs as much as that many bytes, however few it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);

@@ -108,6 +108,15 @@ impl Transport {
         }
     }
 
+    /// Bytes that the last read took from the socket, if those are not what it brought; else 0.
+    #[inline]
+    pub(super) fn spent(&self) -> usize {
+        match self {
+            Self::Tcp(_) | Self::Pipe(_) => 0,
+            Self::Tls(stream) => stream.spent(),
+        }
+    }
+
     /// Writes as many bytes as are taken.
     ///
     /// # Errors

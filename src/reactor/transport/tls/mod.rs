@@ -50,6 +50,8 @@ pub struct TlsStream {
     /// What comes after the plaintext.
     end: Option<PeerEnd>,
     ours: Ours,
+    /// Ciphertext that the last read or look has taken.
+    spent: usize,
     /// The last read has brought all that the socket had.
     is_dry: bool,
     /// The session's buffer may be larger than it needs to be.
@@ -104,6 +106,7 @@ impl TlsStream {
             offered: 0,
             end: None,
             ours: Ours::Open,
+            spent: 0,
             is_dry: false,
             is_wide: false,
         }
@@ -139,7 +142,14 @@ impl TlsStream {
         self.is_dry
     }
 
+    /// Ciphertext that the last read has taken: a record may have no plaintext.
+    #[inline]
+    pub(super) fn spent(&self) -> usize {
+        self.spent
+    }
+
     pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
+        self.spent = 0;
         match self.stage {
             Stage::Open(_) => with_scratch(|scratch| self.receive_plaintext(room, scratch)),
             Stage::Shaking(_) => Received::Empty,
@@ -152,9 +162,10 @@ impl TlsStream {
         let mut filled = 0;
         loop {
             filled += self.take_plaintext(room.get_mut(filled..).unwrap_or_default());
-            if filled == room.len() {
+            if filled == room.len() || (filled > 0 && self.spent >= SCRATCH_BYTES) {
                 return Received::Bytes(filled);
             }
+            self.judge_emptiness();
             if !self.unfed.is_empty() {
                 self.feed_unfed(room, &mut filled);
                 continue;
@@ -218,6 +229,7 @@ impl TlsStream {
             *filled += take_plaintext(connection, room.get_mut(*filled..).unwrap_or_default());
         }
         let fed = bytes.len() - rest.len();
+        self.spent += fed;
         // A key update, or the alert that says what was wrong.
         if self.flush().is_err_and(|error| !is_transient(&error)) {
             self.end.get_or_insert(PeerEnd::Dead);
@@ -229,6 +241,15 @@ impl TlsStream {
         match &mut self.stage {
             Stage::Open(session) => take_plaintext(&mut session.connection, room),
             _ => 0,
+        }
+    }
+
+    /// Ends a peer that sends nothing but key updates and empty records, of which rustls counts only as many
+    /// as come in a row.
+    fn judge_emptiness(&mut self) {
+        if self.spent > SCRATCH_BYTES {
+            self.unfed = Vec::new();
+            self.end.get_or_insert(PeerEnd::Dead);
         }
     }
 
@@ -264,11 +285,13 @@ impl TlsStream {
     }
 
     fn look_into(&mut self, scratch: &mut [u8]) -> Ahead {
+        self.spent = 0;
         self.is_dry = false;
         loop {
             if self.has_plaintext() {
                 return Ahead::Bytes;
             }
+            self.judge_emptiness();
             if !self.unfed.is_empty() {
                 self.feed_unfed(&mut [], &mut 0);
                 continue;
