@@ -84,9 +84,9 @@ const STEPS = [
   { name: 'alone', runs: 'all', kind: 'ava', args: [ALONE] },
   // The same with the reactor on the JavaScript thread, and with several.
   { name: 'inline', runs: 'short', kind: 'ava', args: MODE_SPECS, env: INLINE },
-  { name: 'inline', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: { ...INLINE, ...LONG } },
+  { name: 'inline', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: INLINE },
   { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
-  { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: { ...SEVERAL, ...LONG } },
+  { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: SEVERAL },
   { name: 'soak', runs: 'all', kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
   { name: 'nodes', runs: 'all', kind: 'program', args: ['__test__/nodes/run.mjs'] },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },

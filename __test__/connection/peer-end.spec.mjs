@@ -2,7 +2,7 @@
 // is still done before 'close'.
 import { once } from 'node:events';
 
-import { askRaw, allWays as everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { askRaw, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const PUT_OFF = {
   'a microtask': (act) => queueMicrotask(act),

@@ -47,23 +47,24 @@ class Hello {
     const { SNICallback } = this.#settings;
     // As in Node, only about names.
     if (SNICallback === null || this.servername === '') return this.#askProtocol(thisArgument, null);
-    // What it answers counts when it has returned: it may still throw.
+    // What it answers counts when it has returned: it may still throw, or answer again.
+    const answers = /** @type {Array<[error: unknown, given: unknown]>} */ ([]);
     let isRunning = true;
-    let answer = /** @type {[error: unknown, given: unknown] | null} */ (null);
     const done = (/** @type {unknown} */ error, /** @type {unknown} */ given) => {
-      if (isRunning && answer === null) answer = [error, given];
+      if (isRunning) answers.push([error, given]);
       else this.#named(thisArgument, error, given);
     };
     const isFine = this.#guard(() => Reflect.apply(SNICallback, thisArgument, [this.servername, done])) !== FAILED;
     isRunning = false;
-    if (isFine && answer !== null) this.#named(thisArgument, ...answer);
+    if (!isFine || answers.length === 0) return;
+    if (answers.length === 1) return this.#named(thisArgument, ...answers[0]);
+    this.#isDecided = true;
+    this.#refuse(INTERNAL_ERROR, answeredTwice());
   }
 
   /** The callback of SNICallback. @type {(thisArgument: unknown, error: unknown, given: unknown) => void} */
   #named(thisArgument, error, given) {
-    if (this.#isDecided) {
-      return this.#refuse(INTERNAL_ERROR, Object.assign(new Error('Callback called multiple times'), { code: 'ERR_MULTIPLE_CALLBACK' }));
-    }
+    if (this.#isDecided) return this.#refuse(INTERNAL_ERROR, answeredTwice());
     this.#isDecided = true;
     if (error) return this.#refuse(UNRECOGNIZED_NAME, /** @type {Error} */ (error));
     let context = /** @type {Context | null} */ (null);
@@ -116,6 +117,10 @@ class Hello {
     this.#isOver = true;
     state.native.secure(this.#slot, this.#generation, context, protocol, alert);
   }
+}
+
+function answeredTwice() {
+  return Object.assign(new Error('Callback called multiple times'), { code: 'ERR_MULTIPLE_CALLBACK' });
 }
 
 module.exports = { Hello };
