@@ -200,7 +200,7 @@ class ReactorHandshake extends Handshake {
   handle() {
     const { server, upgrade } = this;
     // What is none of ours is not judged either.
-    if (server.options.http && server === upgrade.server && upgrade.late === null && server._isRunning() && !this.isOurs()) upgrade.give();
+    if (server.options.http && server === upgrade.server && upgrade.late === null && !this.isOurs() && server._isRunning()) upgrade.give();
     else super.handle();
   }
 
