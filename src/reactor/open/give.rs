@@ -67,8 +67,8 @@ impl Session<'_> {
 /// A relayed connection is a WebSocket now. Bytes that were read for the consumer are on their way to
 /// it, or were when it accepted: nothing is read before it has handed back all of them.
 pub(super) fn reclaim<C: Consumer>(consumer: &mut C, session: &mut Session<'_>) {
+    session.connection.returning = consumer.on_reclaim(session.id);
     let read = &mut session.connection.read;
-    read.returning = consumer.on_reclaim(session.id);
     // Its end is read again, after the bytes before it.
     if read.peer == PeerSide::Ended {
         read.peer = PeerSide::HungUp;
@@ -82,6 +82,6 @@ pub(super) fn take_back(session: &mut Session<'_>, bytes: &[u8]) {
     if !bytes.is_empty() {
         return session.reader.keep(session.id.slot, bytes);
     }
-    session.connection.read.returning = false;
+    session.connection.returning = false;
     session.read_again();
 }

@@ -71,7 +71,7 @@ pub(super) fn accept<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, r
 pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
     match &mut session.connection.life {
         Life::Asked(question) => question.behind.extend_from_slice(bytes),
-        _ if session.connection.read.returning => give::take_back(session, bytes),
+        _ if session.connection.returning => give::take_back(session, bytes),
         _ => {}
     }
 }

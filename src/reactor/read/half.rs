@@ -13,8 +13,6 @@ pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) peer: PeerSide,
     pub(in crate::reactor) pace: Pace,
     pub(in crate::reactor) paused: bool,
-    /// The consumer hands back bytes, which come before the transport's.
-    pub(in crate::reactor) returning: bool,
     /// Why the connection is not read.
     pub(super) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.

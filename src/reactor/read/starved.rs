@@ -238,9 +238,9 @@ impl Session<'_> {
 }
 
 /// Whether the connection is to be read, apart from the others.
-fn is_read(Connection { read, life, .. }: &Connection) -> bool {
+fn is_read(Connection { read, life, returning, .. }: &Connection) -> bool {
     !read.paused
-        && !read.returning
+        && !returning
         && read.peer != PeerSide::Ended
         && !matches!(life, Life::Gone(_) | Life::Asked(_))
 }
