@@ -47,8 +47,6 @@ pub(super) struct Connection {
     pub(super) dense: bool,
     /// Here for the same reason.
     pub(super) following: Following,
-    /// The consumer hands back bytes, which come before the transport's. Here for the same reason.
-    pub(super) returning: bool,
     /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(super) end_asked: bool,
 }
@@ -77,7 +75,6 @@ impl Connection {
             pinged: false,
             dense: false,
             following: Following::Live,
-            returning: false,
             end_asked: false,
         }
     }

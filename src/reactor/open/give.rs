@@ -11,7 +11,7 @@
 //! ```
 
 use crate::reactor::connection::life::Life;
-use crate::reactor::read::half::PeerSide;
+use crate::reactor::read::half::{Pace, PeerSide};
 use crate::reactor::{ConnectionId, Consumer, Opening, Reactor, Session};
 
 impl<C: Consumer> Reactor<C> {
@@ -67,7 +67,9 @@ impl Session<'_> {
 /// A relayed connection is a WebSocket now. Bytes that were read for the consumer are on their way to
 /// it, or were when it accepted: nothing is read before it has handed back all of them.
 pub(super) fn reclaim<C: Consumer>(consumer: &mut C, session: &mut Session<'_>) {
-    session.connection.returning = consumer.on_reclaim(session.id);
+    if consumer.on_reclaim(session.id) {
+        session.connection.read.pace = Pace::Returning;
+    }
     let read = &mut session.connection.read;
     // Its end is read again, after the bytes before it.
     if read.peer == PeerSide::Ended {
@@ -82,6 +84,6 @@ pub(super) fn take_back(session: &mut Session<'_>, bytes: &[u8]) {
     if !bytes.is_empty() {
         return session.reader.keep(session.id.slot, bytes);
     }
-    session.connection.returning = false;
+    session.connection.read.pace = Pace::Modest;
     session.read_again();
 }

@@ -15,6 +15,7 @@ use super::give;
 use super::head::{Head, ListenerState, Question};
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::connection::life::Life;
+use crate::reactor::read::half::Pace;
 use crate::reactor::{Consumer, ListenerConfig, Opening, Session};
 
 pub(in crate::reactor) enum Step {
@@ -71,7 +72,7 @@ pub(super) fn accept<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, r
 pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
     match &mut session.connection.life {
         Life::Asked(question) => question.behind.extend_from_slice(bytes),
-        _ if session.connection.returning => give::take_back(session, bytes),
+        _ if session.connection.read.pace == Pace::Returning => give::take_back(session, bytes),
         _ => {}
     }
 }

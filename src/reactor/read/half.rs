@@ -54,6 +54,8 @@ pub(in crate::reactor) enum Pace {
     Greedy,
     /// The handshake of its transport is under way, which is work whatever it brings.
     Shaking,
+    /// None: the consumer hands back bytes, which come before the transport's.
+    Returning,
 }
 
 impl Pace {

@@ -8,8 +8,7 @@
 use crate::bridge::batch::Credit;
 use crate::bridge::tally::Pause;
 
-use super::half::Lack;
-use super::half::PeerSide;
+use super::half::{Lack, Pace, PeerSide};
 use crate::reactor::config::{
     BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
     SMALLEST_READ,
@@ -238,9 +237,9 @@ impl Session<'_> {
 }
 
 /// Whether the connection is to be read, apart from the others.
-fn is_read(Connection { read, life, returning, .. }: &Connection) -> bool {
+fn is_read(Connection { read, life, .. }: &Connection) -> bool {
     !read.paused
-        && !returning
+        && read.pace != Pace::Returning
         && read.peer != PeerSide::Ended
         && !matches!(life, Life::Gone(_) | Life::Asked(_))
 }
