@@ -61,7 +61,7 @@ export function parseCargo(output) {
 export function parseAva(output) {
   // A cross without brackets stands for a whole file: it crashed, or has no tests.
   const failures = [
-    ...titles(output, /^\s*[✘×] (?:\[fail\]: )?(.+)/gm),
+    ...titles(output, /^\s*[✘×] (?:\[fail\]: )?(.+)/gm).map((title) => withReason(title, output)),
     ...titles(output, /^\s*((?:Uncaught exception|Unhandled rejection) in .+)/gm),
   ];
   const pending = titles(output, /^\s*(?:◌|\( \)) (.+)/gm);
@@ -72,6 +72,16 @@ export function parseAva(output) {
   };
   if (counts.passed + counts.failed + counts.skipped === 0) return null;
   return { ...counts, failures: [...failures, ...pending.map((title) => `${title} (did not end)`)] };
+}
+
+const REJECTED = /(.+) Rejected promise returned by test$/;
+
+/** Why a promise was rejected, from the part of the report about that test: its title does not tell. */
+function withReason(title, output) {
+  const [, name] = REJECTED.exec(title) ?? [];
+  const part = name && output.split(`\n  ${name}\n`)[1];
+  const [reason] = titles(part ?? '', /^ {2}(\w*Error\b.*: .+)/gm);
+  return reason === undefined ? title : `${name}: ${reason}`;
 }
 
 /** The summary of `node --test` with its reporter `spec`. */

@@ -9,6 +9,7 @@ const AVA = `
   ✔ echo › a message (1.2s)
   - [skip] echo › not here
   ✘ [fail]: echo › a close Error thrown in test
+  ✘ [fail]: echo › two: words Rejected promise returned by test
   ✘ [unexpected pass]: echo › a bug
   ✘ killed.spec.mjs exited due to SIGKILL
 
@@ -29,7 +30,18 @@ const AVA = `
   - 1
   + 2
 
-  2 tests failed
+  echo › two: words
+
+  Rejected promise returned by test. Reason:
+
+  TypeError {
+    message: 'bang',
+  }
+
+  TypeError: bang
+      at file:///echo.spec.mjs:2:39
+
+  3 tests failed
   1 tests remained pending after a timeout
 `;
 
@@ -71,10 +83,11 @@ test at g.test.mjs:2:92
 test('ava: failed tests, crashed files, what never ended', (t) => {
   t.deepEqual(parseAva(AVA), {
     passed: 1,
-    failed: 6,
+    failed: 7,
     skipped: 1,
     failures: [
       'echo › a close Error thrown in test',
+      'echo › two: words: TypeError: bang',
       '[unexpected pass]: echo › a bug',
       'killed.spec.mjs exited due to SIGKILL',
       'Timed out while running tests',
