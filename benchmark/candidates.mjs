@@ -74,7 +74,7 @@ export function candidates() {
     uws: {
       text: 'uWebSockets.js',
       command: server('uws'),
-      tasks: ['echo', 'deflate', 'timeouts', 'ingest', 'push', 'burst', 'fanout', 'json', 'busy'],
+      tasks: ['echo', 'deflate', 'timeouts', 'ingest', 'push', 'burst', 'fanout', 'json', 'busy', 'tls'],
       missing: process.env.UWS_PATH ? undefined : 'set UWS_PATH to the directory of uWebSockets.js',
     },
     reactor_echo: { text: 'reactor without JavaScript', ...example('reactor_echo') },

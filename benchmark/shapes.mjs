@@ -102,6 +102,7 @@ export const shapes = {
   'tls-100x20x32': tls(echo(100, 20, 32)),
   'tls-10x16384': tls(echo(10, 16384)),
   'tls-200x16384': tls(echo(200, 16384)),
+  'tls-rate': tls({ ...rate(), text: 'handshakes, 20 at a time' }),
   'tls-idle-10000': tls(idle(10_000)),
   'json-100x1024': {
     ...full(echo(100, 1024, 1, 'text'), NODE),
@@ -310,7 +311,7 @@ function deflated({ text, load: { binary: _, ...load }, task, ...shape }) {
  * @returns {Shape}
  */
 function tls(shape) {
-  const candidates = ['ws', 'reactor', 'reactor_tls'];
+  const candidates = ['ws', 'reactor', 'reactor_tls', 'uws'];
   return { ...full(shape, candidates), text: `${shape.text}, TLS`, load: { ...shape.load, tls: true }, task: 'tls' };
 }
 

@@ -1,5 +1,10 @@
 // uWebSockets.js, from the directory or addon that UWS_PATH names: it is not on npm.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cert, key } from '../../__test__/helpers/certificate.mjs';
+import { freePort } from '../server-process.mjs';
 import { asked, deflate, listening, silence } from './contract.mjs';
 import { tasks } from './tasks.mjs';
 
@@ -43,12 +48,26 @@ function others() {
 const compression = deflate ? uWS.SHARED_COMPRESSOR | uWS.SHARED_DECOMPRESSOR : uWS.DISABLED;
 const idleTimeout = silence / 1000;
 const limits = { maxPayloadLength: 100 * 1024 * 1024, maxBackpressure: 0, idleTimeout, compression };
-const behavior = ['echo', 'deflate', 'timeouts'].includes(task) ? echo : others();
+const behavior = ['echo', 'deflate', 'timeouts', 'tls'].includes(task) ? echo : others();
 
-uWS.App()
+/** It takes files only. */
+function secure() {
+  const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-uws-'));
+  const files = { key_file_name: join(folder, 'key.pem'), cert_file_name: join(folder, 'cert.pem') };
+  writeFileSync(files.key_file_name, key);
+  writeFileSync(files.cert_file_name, cert);
+  const app = uWS.SSLApp(files);
+  rmSync(folder, { recursive: true });
+  return app;
+}
+
+// Not every version tells the port that it has chosen.
+const port = await freePort();
+const app = task === 'tls' ? secure() : uWS.App();
+app
   .ws('/*', { ...limits, ...behavior })
-  .listen('127.0.0.1', 0, (/** @type {unknown} */ socket) => {
+  .listen('127.0.0.1', port, (/** @type {unknown} */ socket) => {
     if (!socket) throw new Error('cannot listen');
-    listening(uWS.us_socket_local_port(socket));
+    listening(port);
   });
 process.on('SIGTERM', () => process.exit(0));

@@ -31,6 +31,7 @@ const INITIAL = {
   server: null,
   timeout: 0,
   _host: null,
+  _parent: null,
 
   /** Bytes that JavaScript has written up to the end of a 101; null if the reactor wrote it, or nobody yet. */
   _answered: null,
@@ -480,4 +481,4 @@ function refer(socket, does) {
   return socket;
 }
 
-module.exports = { STATES, Socket, addressOf, keepAliveTag, noDelayTag };
+module.exports = { Socket, addressOf, keepAliveTag, noDelayTag };
