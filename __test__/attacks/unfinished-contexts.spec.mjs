@@ -6,8 +6,8 @@ import { MEASURED, isReference, test } from '../helpers/index.mjs';
 const MIB = 2 ** 20;
 const CONNECTIONS = 2000;
 const BUDGET = MIB;
-/** Bytes of a connection beside a context: its objects, and the beginning of its message. */
-const EACH = 5 * 1024;
+/** Bytes of a connection beside a context: its objects, the beginning of its message, and TLS. */
+const EACH = (process.env.ATTACK_TLS === '1' ? 5 + 12 : 5) * 1024;
 const PATIENCE = 180_000;
 
 for (const plain of [21, 20_000]) {

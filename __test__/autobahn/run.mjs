@@ -2,9 +2,9 @@
 // on anything but the best verdicts.
 //
 //   npm run test:autobahn                        sections 1-7, 9 and 10: all but compression
-//   npm run test:autobahn -- --all               all sections, on a port and over streams
+//   npm run test:autobahn -- --all               all sections, on a port, over TLS and over streams
 //   npm run test:autobahn -- --cases 1.*,6.12.*  some of them
-//   npm run test:autobahn -- --way stream        instead of a port: server (node:http) or stream
+//   npm run test:autobahn -- --way stream        instead of a port: tls, server (node:http) or stream
 //   npm run test:autobahn -- --impl ws           the same cases against the ws package
 //   npm run test:autobahn -- --server ./file.mjs against any module that exports WebSocketServer
 
@@ -18,6 +18,7 @@ import { parseArgs } from 'node:util';
 
 import { setup } from '../../scripts/setup.mjs';
 import { findWstest, WSTEST_HINT } from '../../scripts/wstest.mjs';
+import { cert, key } from '../helpers/certificate.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -28,7 +29,7 @@ const COUNTS = new Map([
   [CORE, 301],
   [ALL, 517],
 ]);
-const WAYS = ['port', 'server', 'stream'];
+const WAYS = ['port', 'tls', 'server', 'stream'];
 // Section 9 sends messages of up to 16 MiB, and fragments of 64 bytes: both are above the limits.
 const LIMITS = { maxPayload: 32 * 1024 * 1024, maxFragments: 0 };
 const GOOD = new Set(['OK', 'INFORMATIONAL']);
@@ -56,7 +57,7 @@ async function main() {
     process.exitCode = options.all ? 1 : 0;
     return;
   }
-  const ways = options.way ? [options.way] : options.all ? ['port', 'stream'] : ['port'];
+  const ways = options.way ? [options.way] : options.all ? ['port', 'tls', 'stream'] : ['port'];
   const unknown = ways.find((way) => !WAYS.includes(way));
   if (unknown !== undefined) {
     console.error(`--way: ${unknown} is none of ${WAYS.join(', ')}`);
@@ -83,7 +84,7 @@ async function testWay(wstest, way) {
 
   const server = await startServer(way);
   const started = Date.now();
-  const code = await runClient(wstest, reports, agent, server.address().port, cases);
+  const code = await runClient(wstest, reports, agent, `${way === 'tls' ? 'wss' : 'ws'}://127.0.0.1:${server.address().port}`, cases);
   const verdicts = readVerdicts(join(reports, 'index.json'), agent);
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
 
@@ -100,7 +101,8 @@ async function testWay(wstest, way) {
 
 async function startServer(way) {
   const { WebSocketServer } = await import(moduleOf());
-  const where = way === 'port' ? { port: 0, host: '127.0.0.1' } : { server: createServer().listen(0, '127.0.0.1') };
+  const port = { port: 0, host: '127.0.0.1' };
+  const where = { port, tls: { ...port, tls: { cert, key } } }[way] ?? { server: createServer().listen(0, '127.0.0.1') };
   const server = new WebSocketServer({ ...where, ...LIMITS, perMessageDeflate: true });
   if (way === 'stream') wrapUpgrades(server);
   server.on('connection', (socket) => {
@@ -118,10 +120,10 @@ function moduleOf() {
   return options.impl;
 }
 
-async function runClient(wstest, reports, agent, port, cases) {
+async function runClient(wstest, reports, agent, url, cases) {
   const spec = {
     outdir: reports,
-    servers: [{ agent, url: `ws://127.0.0.1:${port}` }],
+    servers: [{ agent, url }],
     cases,
     'exclude-cases': [],
     'exclude-agent-cases': {},

@@ -2,7 +2,7 @@
 // is still done before 'close'.
 import { once } from 'node:events';
 
-import { askRaw, everyWay, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { allWays, askRaw, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const PUT_OFF = {
   'a microtask': (act) => queueMicrotask(act),
@@ -38,7 +38,7 @@ async function answers(t, server, frames = '') {
 }
 
 for (const [when, putOff] of Object.entries(PUT_OFF)) {
-  everyWay(test, `answered after ${when}, a request, a message and a ping have their answers`, async (t, start) => {
+  allWays(test, `answered after ${when}, a request, a message and a ping have their answers`, async (t, start) => {
     const verifyClient = (info, done) => putOff(() => done(true));
     const server = await start(t, { verifyClient });
     t.true((await answers(t, server)).startsWith(SWITCHED));

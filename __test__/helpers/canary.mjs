@@ -45,7 +45,7 @@ export async function attack(t, port, ...args) {
 }
 
 async function open(port) {
-  const ws = new wsClient(`ws://127.0.0.1:${port}/ask`, { perMessageDeflate: false });
+  const ws = new wsClient(`${process.env.ATTACK_TLS === '1' ? 'wss' : 'ws'}://127.0.0.1:${port}/ask`, { perMessageDeflate: false, rejectUnauthorized: false });
   ws.on('error', () => {});
   await Promise.race([once(ws, 'open'), once(ws, 'close').then(() => Promise.reject(new Error('closed')))]);
   return ws;

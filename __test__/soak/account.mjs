@@ -1,4 +1,5 @@
 // Compares the reports of both sides of a connection.
+import { isSecure } from './messages.mjs';
 
 /** Codes of 'close' at the server, by the last action of the client. */
 const CODES = { bye: [1000], close: [4000], terminate: [1006], reset: [1006], cut: [1006], end: [1006], broken: [1006] };
@@ -21,7 +22,7 @@ export function compare(server, load) {
   same('up', server, load, ALL_UP.includes(ending) && !isSlow);
   same('down', load, server, ALL_DOWN.includes(ending) && !isSlow);
   // Over TLS the sockets count what is encrypted, each its own layer.
-  if (ALL_UP.includes(ending) && !isSlow && load.way !== 'secure') {
+  if (ALL_UP.includes(ending) && !isSlow && !isSecure(load.way)) {
     expect(server.read === load.written, `bytes of the socket: ${server.read} of ${load.written}`);
   }
   for (const [topic, seen] of Object.entries(load.topics)) heard(topic, seen);

@@ -3,7 +3,7 @@
 //   load.mjs <ports as JSON> <connections>      until the parent says stop
 import { createRequire } from 'node:module';
 
-import { BURST, DOWN, PATIENCE_MS, UP, burstOf, hash, messageOf, partsOf, planOf, publishedIn, throws } from './messages.mjs';
+import { BURST, DOWN, PATIENCE_MS, UP, burstOf, hash, isSecure, messageOf, partsOf, planOf, publishedIn, throws } from './messages.mjs';
 
 const { WebSocket } = createRequire(import.meta.url)('ws');
 const ports = JSON.parse(process.argv[2]);
@@ -19,7 +19,7 @@ let [next, open, isOver] = [0, 0, false];
 function client(id) {
   const plan = planOf(id);
   const report = { id, ending: plan.ending, way: plan.way, up: 0, upBytes: 0, down: 0, downBytes: 0, faults: [], topics: {}, thrown: 0 };
-  const url = `${plan.way === 'secure' ? 'wss' : 'ws'}://127.0.0.1:${ports[plan.way]}/${id}`;
+  const url = `${isSecure(plan.way) ? 'wss' : 'ws'}://127.0.0.1:${ports[plan.way]}/${id}`;
   const ws = new WebSocket(url, { perMessageDeflate: plan.compression, rejectUnauthorized: false, maxPayload: 0, closeTimeout: PATIENCE_MS });
   const state = { ws, id, plan, report, step: 0, timer: null, burstFrom: -1, stalled: false, socket: null, pings: 0, pongs: 0 };
   open++;
@@ -88,7 +88,7 @@ const UNFINISHED = Buffer.from([0x82, 0xfe, 1, 0, 0, 0, 0, 0, 1, 2, 3]);
 function end({ ws, plan, socket }) {
   const { ending } = plan;
   // A socket of TLS cannot be reset.
-  if (ending === 'reset' && plan.way === 'secure') socket.destroy();
+  if (ending === 'reset' && isSecure(plan.way)) socket.destroy();
   else if (ending === 'reset') socket.resetAndDestroy();
   else if (ending === 'broken' || ending === 'cut' || ending === 'end') {
     // Behind messages that are being compressed.

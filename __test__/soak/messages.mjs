@@ -72,18 +72,21 @@ export function planOf(id) {
   return {
     ending: endings[mixed % endings.length],
     steps: 1 + (hash(mixed, 1) % 20),
-    way: ['port', 'port', 'port', 'server', 'secure'][weighted(hash(mixed, 2) % 100)],
+    way: wayOf(hash(mixed, 2) % 100),
     compression: [false, false, true, { serverNoContextTakeover: true, clientNoContextTakeover: true }][hash(mixed, 3) % 4],
     topics: topicsOf(hash(mixed, 4)),
     stalls: hash(mixed, 5) % 20 === 0,
   };
 }
 
-/** 7 of 10 by the port, a quarter behind an HTTP server, 5 % over TLS. */
-function weighted(percent) {
-  if (percent < 70) return 0;
-  return percent < 95 ? 3 : 4;
+/** Half by the port, a quarter by a port with TLS, a fifth behind an HTTP server, 5 % behind one with TLS. */
+function wayOf(percent) {
+  if (percent < 50) return 'port';
+  if (percent < 75) return 'tls';
+  return percent < 95 ? 'server' : 'secure';
 }
+
+export const isSecure = (way) => way === 'secure' || way === 'tls';
 
 export const TOPICS = ['queue', 'drop', 'latest', 'catch-up', 'close'];
 

@@ -1,5 +1,5 @@
-// The server of the soak, a child of run.mjs: connections on a port, behind an HTTP server and over
-// TLS. It reports each connection that has ended, and samples of its resources.
+// The server of the soak, a child of run.mjs: connections on a port, on one with TLS, behind an HTTP
+// server and behind one with TLS. It reports each connection that has ended, and samples of its resources.
 import http from 'node:http';
 import https from 'node:https';
 import { once } from 'node:events';
@@ -32,8 +32,9 @@ const options = {
   topicOptions: (topic) => ({ slow: topic.startsWith('room') ? 'queue' : topic, limit: LIMIT, history: topic === 'catch-up' ? 50 : 0 }),
 };
 const servers = { server: http.createServer(), secure: https.createServer({ cert, key }) };
-const ways = { port: new WebSocketServer({ ...options, port: 0, host: '127.0.0.1' }) };
-await once(ways.port, 'listening');
+const here = { port: 0, host: '127.0.0.1' };
+const ways = { port: new WebSocketServer({ ...options, ...here }), tls: new WebSocketServer({ ...options, ...here, tls: { cert, key } }) };
+await Promise.all(Object.values(ways).map((wss) => once(wss, 'listening')));
 for (const [name, server] of Object.entries(servers)) {
   ways[name] = new WebSocketServer({ ...options, server });
   server.listen(0, '127.0.0.1');

@@ -79,6 +79,17 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3']) {
       }
     });
 
+    test(`${name}, ${maxVersion}: what came before a truncation is answered, also late`, async (t) => {
+      const server = await start(t);
+      const { client, raw, ws, text } = await openBare(t, server, maxVersion);
+      ws.on('message', () => setImmediate(() => ws.send('late')));
+      const closed = once(ws, 'close');
+      client.write(frame(1, 'last'), () => raw.end());
+      t.is((await closed)[0], 1006);
+      while (!text().startsWith('\x81\x04late')) await once(client, 'data');
+      t.pass();
+    });
+
     test(`${name}, ${maxVersion}: the server sends close_notify at the end`, async (t) => {
       const server = await start(t);
       const { client, ws, text } = await openBare(t, server, maxVersion);

@@ -199,7 +199,7 @@ function deliver(ws, tag, data) {
   else if (kind === IN_BINARY) emitMessage(ws, convert(binaryTypeOf(ws), data, (ws._bits & BORROWED) !== 0), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
-  else if (kind === IN_END) peerEnded(ws);
+  else if (kind === IN_END) peerEnded(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> AUX_SHIFT, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK, tag >>> AUX_SHIFT);
 }
@@ -252,9 +252,11 @@ function peerDone(ws) {
  * The peer ended its side without a close frame. Frames that handlers send up to the end of this turn still leave; then
  * our side ends too.
  *
- * @param {WebSocket} ws
+ * @type {(ws: WebSocket, cause: number) => void}
  */
-function peerEnded(ws) {
+function peerEnded(ws, cause) {
+  // What it is otherwise, the end of our side decides.
+  if (cause === CAUSE.RESET) endsBy(ws, cause);
   // This is the second report, which the reactor was asked for.
   const isAsked = (ws._bits & END_WAITS) !== 0;
   ws._bits |= END_WAITS;

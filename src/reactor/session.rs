@@ -120,6 +120,11 @@ impl Session<'_> {
         self.ends.doom(self.id, self.connection, cause);
     }
 
+    /// Why the connection ends, if our side ends now after the peer's.
+    pub(super) fn cause_of_end(&self) -> Cause {
+        self.connection.cause_of_end(Cause::Fin)
+    }
+
     /// If the peer has ended its side, reports that once more, after what can be written.
     pub(super) fn ask_end(&mut self) {
         self.connection.end_asked = self.connection.read.peer == PeerSide::Ended;

@@ -151,7 +151,8 @@ layout! {
     IN_LISTENER_CLOSED: u8 = 12;
     /// The reactor died. slot: PIPE_SLOTS if it has streams, else 0. Payload: why.
     IN_FAILURE: u8 = 13;
-    /// The peer ended its side without a close frame; JavaScript answers with [`OUT_END`]. Length:
+    /// The peer ended its side without a close frame; JavaScript answers with [`OUT_END`]. Flags: a
+    /// [`Cause`], should nothing else end the connection. Length:
     /// 1 while JavaScript decides about the handshake, else 0. If it accepts, the end comes once
     /// more, after everything before it.
     IN_END: u8 = 14;

@@ -124,6 +124,9 @@ impl Connection {
         match (first, last) {
             (Some(first), _) => first,
             (None, _) if self.engine.close_received() => Cause::Closed,
+            (None, Cause::Fin | Cause::Reset | Cause::CloseTimeout) if ended && self.transport.is_cut() => {
+                Cause::Reset
+            }
             (None, Cause::Reset | Cause::CloseTimeout) if ended => Cause::Fin,
             (None, last) => last,
         }

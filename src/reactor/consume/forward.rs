@@ -337,7 +337,9 @@ impl Events for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        self.report(session.id().slot, IN_END, u32::from(!session.is_open()));
+        self.make_room();
+        let (slot, cause) = (session.id().slot, session.cause_of_end() as u8);
+        self.batch.push(Record::new(slot, IN_END, cause, 0, 0, u32::from(!session.is_open())));
     }
 
     fn on_closed(&mut self, id: ConnectionId, cause: Cause) {

@@ -220,11 +220,7 @@ impl<C: Consumer> Reactor<C> {
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
-                // Nobody can have cut off what both sides know to be the end.
-                // Nor does HTTP need that word: a request says how long it is.
-                Received::Cut if !connection.engine.close_received() && !connection.life.is_relayed() => {
-                    return self.doom(slot, Cause::Reset);
-                }
+                // What came before is whole, and its answers still go out: `cause_of_end` tells the two apart.
                 Received::Eof | Received::Cut => {
                     connection.read.unread = false;
                     self.assemble(slot, begun);

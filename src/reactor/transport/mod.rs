@@ -108,6 +108,11 @@ impl Transport {
         }
     }
 
+    /// Whether the peer's end came without the word of TLS that it is one.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.is_cut())
+    }
+
     /// Bytes that the last read took from the socket, if those are not what it brought; else 0.
     #[inline]
     pub(super) fn spent(&self) -> usize {

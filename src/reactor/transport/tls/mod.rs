@@ -142,6 +142,10 @@ impl TlsStream {
         self.is_dry
     }
 
+    pub(super) fn is_cut(&self) -> bool {
+        self.end == Some(PeerEnd::Cut)
+    }
+
     /// Ciphertext that the last read has taken: a record may have no plaintext.
     #[inline]
     pub(super) fn spent(&self) -> usize {
