@@ -76,6 +76,11 @@ class Interest {
     this.sweepLater(LINGER);
   }
 
+  /** Whether somebody wants it, or did until a moment ago. @param {string} name */
+  has(name) {
+    return this.all.has(name);
+  }
+
   /** Whether its messages come. @param {string} name */
   isOn(name) {
     return this.all.get(name)?.state === ON;

@@ -166,6 +166,11 @@ function checkStamp({ data, tag }, { settings }) {
   if (settings.stamp !== null && (tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
 }
 
+/** Whether it may have the message of another node. @type {(topic: AnyTopic, message: Message) => boolean} */
+function takes({ settings }, { tag }) {
+  return settings.stamp === null || (tag & KIND_MASK) === OUT_TEXT;
+}
+
 /** @typedef {Everyone} Anyone */
 
 /** All open connections of a server. */
@@ -198,4 +203,4 @@ function everyoneOf(server) {
   return topics.everyone;
 }
 
-module.exports = { broadcast, checkStamp, membersAmong, publish, publishTo, receiptOf };
+module.exports = { broadcast, checkStamp, membersAmong, publish, publishTo, receiptOf, takes };

@@ -10,7 +10,7 @@ const { KIND_MASK, OUT_TEXT } = require('../base/layout');
 const { warn } = require('../base/log');
 const { NODE_BYTES, decode, encode } = require('./envelope');
 const { Interest, attempt } = require('./interest');
-const { publishTo, receiptOf } = require('./publish');
+const { checkStamp, publishTo, receiptOf, takes } = require('./publish');
 const records = require('./records');
 const { topicsOf } = require('./server-topics');
 const { Shared } = require('./shared');
@@ -90,8 +90,8 @@ class Node {
   async start(delay) {
     const node = {
       id: this.id,
-      deliver: (/** @type {string} */ topic, /** @type {Uint8Array} */ bytes, /** @type {Position | undefined} */ position) => this.deliver(topic, bytes, position),
-      lost: (/** @type {string | undefined} */ topic) => this.lost(topic),
+      deliver: this.guarded((/** @type {string} */ topic, /** @type {Uint8Array} */ bytes, /** @type {Position | undefined} */ position) => this.deliver(topic, bytes, position)),
+      lost: this.guarded((/** @type {string | undefined} */ topic) => this.lost(topic)),
       report: (/** @type {'connected' | 'away'} */ state, /** @type {Error | undefined} */ error) => this.changed(state, error),
     };
     try {
@@ -109,6 +109,17 @@ class Node {
     for (const send of this.held.splice(0)) send();
   }
 
+  /** An adapter calls it from a callback of a client, which is no place to throw. @template {unknown[]} T @param {(...args: T) => void} act */
+  guarded(act) {
+    return (/** @type {T} */ ...args) => {
+      try {
+        act(...args);
+      } catch (error) {
+        this.failed(error);
+      }
+    };
+  }
+
   /** Whether all nodes share the histories. */
   get hasHistory() {
     return typeof this.adapter.history === 'function';
@@ -117,6 +128,12 @@ class Node {
   /** @param {AnyTopic} topic */
   share(topic) {
     return new Shared(topic, this);
+  }
+
+  /** The topic is about to have its first subscriber. @param {AnyTopic} topic */
+  wakes(topic) {
+    // What other nodes have published until now is not in its own history.
+    if (topic.shared === null && topic.offset !== 0 && !this.interest.has(topic.name)) renew(topic);
   }
 
   /** The topic has its first subscriber. @param {AnyTopic} topic */
@@ -163,6 +180,7 @@ class Node {
     try {
       if (topic !== undefined && topic.shared !== null) return topic.shared.publish(message, target);
       const bytes = this.pack(this.nextNumber(), message, target.key);
+      if (topic !== undefined) checkStamp(message, topic);
       const isAdmitted = this.admit(bytes.length);
       const result = publishLocally(topic, message, target);
       if (isAdmitted) this.send(name, bytes, {});
@@ -221,6 +239,7 @@ class Node {
     if (envelope === null) return this.ignored();
     const { key, message, node, number } = envelope;
     if (node === this.number || isRepeated(topic, node, number)) return;
+    if (!takes(topic, message)) return this.refused(topic);
     publishTo(topic, message, { except: NO_CONNECTION, key, receipt: false });
   }
 
@@ -230,6 +249,19 @@ class Node {
     warn('REACTOR_WS_FOREIGN_MESSAGE', 'Another version of this package publishes through the same broker; its messages are ignored');
   }
 
+  /** Of a node whose `topicOptions` are others. @param {AnyTopic} topic */
+  refused(topic) {
+    this.counts.ignored++;
+    warn('REACTOR_WS_UNSTAMPED_MESSAGE', 'Another node publishes bytes in a topic that has a stamp here; they are ignored. Return the same topicOptions on all nodes');
+    if (topic.shared === null) this.miss(topic);
+  }
+
+  /** Subscribers of a topic may lack messages. @param {AnyTopic} topic */
+  miss(topic) {
+    if (topic.size !== 0) this.counts.gaps++;
+    renew(topic);
+  }
+
   /** Messages of a topic, or of all, may be missing. @param {string} [name] */
   lost(name) {
     if (this.isClosed) return;
@@ -237,10 +269,7 @@ class Node {
     for (const topic of topics) {
       if (topic === undefined || !this.interest.isOn(topic.name)) continue;
       if (topic.shared !== null) topic.shared.read();
-      else if (topic.size !== 0) {
-        this.counts.gaps++;
-        records.restart(topic, topic.offset, topic.epoch !== null);
-      }
+      else this.miss(topic);
     }
   }
 
@@ -377,6 +406,12 @@ class Lanes {
 function publishLocally(topic, message, target) {
   if (topic === undefined) return target.receipt ? receiptOf(null, 0, null) : 0;
   return publishTo(topic, message, target);
+}
+
+/** It has a history of its own, or none, that lacks messages of other nodes. @param {AnyTopic} topic */
+function renew(topic) {
+  topic.renew();
+  records.restart(topic, topic.offset, false);
 }
 
 /** Clients may send a message again that the broker had already. @type {(topic: AnyTopic, node: number, number: number) => boolean} */

@@ -4,7 +4,7 @@
 // messages in its reactors while it has subscribers, so it reads each of them once, however many subscribers come back.
 
 const { decode } = require('./envelope');
-const { checkStamp, membersAmong, publishTo, receiptOf } = require('./publish');
+const { checkStamp, membersAmong, publishTo, receiptOf, takes } = require('./publish');
 const records = require('./records');
 
 /** @import { AdapterPage, HistorySettings } from '../../types/adapter' */
@@ -243,15 +243,24 @@ class Shared {
     if (envelope === null) {
       // Its position must not be missing.
       this.remote.ignored();
-      topic.offset++;
-      records.restart(topic, topic.offset, true);
-      return;
+      return this.skip();
     }
     const { key, message, node, number } = envelope;
+    if (!takes(topic, message)) {
+      this.remote.refused(topic);
+      return this.skip();
+    }
     const own = node === this.remote.number ? this.sent.get(number) : undefined;
     const target = { except: own?.target.except ?? NO_CONNECTION, key, receipt: own?.target.receipt ?? false };
     const result = publishTo(topic, message, target);
     if (own !== undefined) this.settle(number, own, /** @type {Promise<Receipt> | number} */ (result));
+  }
+
+  /** There is no message at the next position. */
+  skip() {
+    const { topic } = this;
+    topic.offset++;
+    records.restart(topic, topic.offset, true);
   }
 
   /** To all nodes, by way of the broker. @type {(message: Message, target: Target) => number | Promise<Receipt>} */

@@ -28,7 +28,7 @@ class Topic {
     /** Subscribers. */
     this.size = 0;
     /** Of its history, if any. A new one each time: a position in a lost history recovers nothing. */
-    this.epoch = settings.history === 0 ? null : randomBytes(EPOCH_BYTES).toString('base64url');
+    this.epoch = settings.history === 0 ? null : newEpoch();
     /** Whether other nodes publish in it, too. */
     this.isRemote = remote !== null;
     /** The history that all nodes share, if there is one: its positions are the broker's. */
@@ -49,6 +49,11 @@ class Topic {
     this.missed = 0;
   }
 
+  /** Messages are missing that have no positions here. Earlier positions recover nothing from now on. */
+  renew() {
+    if (this.epoch !== null) this.epoch = newEpoch();
+  }
+
   /** Of the last message; null without a history, and before the broker has said it. @returns {import('../../types/topics').Position | null} */
   get position() {
     return this.epoch ? { epoch: this.epoch, offset: this.offset } : null;
@@ -58,6 +63,10 @@ class Topic {
   get reports() {
     return this.isRemote || this.settings.slow !== SLOW.queue;
   }
+}
+
+function newEpoch() {
+  return randomBytes(EPOCH_BYTES).toString('base64url');
 }
 
 module.exports = { Topic };
