@@ -67,6 +67,57 @@ test('own histories: messages from before the first subscriber are not all', asy
   t.false(recovered);
 });
 
+test('a client that comes from a node which is ahead recovers, and hears nothing twice', async (t) => {
+  const broker = new Broker();
+  const a = await openNode(t, broker.adapter(), 1, KEPT);
+  const b = await openNode(t, broker.adapter(), 3, KEPT);
+  const [ahead] = a.members;
+  const [stays, comes, forged] = b.members;
+  await subscribe(ahead.ws, 'topic');
+  const { position } = await subscribe(stays.ws, 'topic');
+  const [, late] = broker.adapters;
+  const { node } = late;
+  const held = [];
+  late.node = { ...node, deliver: (...message) => held.push(message) };
+  a.server.publish('topic', '1');
+  a.server.publish('topic', '2');
+  await hears(ahead, '2');
+  t.like(await subscribe(comes.ws, 'topic', { since: { ...position, offset: 2 } }), { recovered: true, replayed: 0 });
+  // A position that no node has given holds nobody up.
+  t.like(await subscribe(forged.ws, 'topic', { since: { ...position, offset: 99 } }), { recovered: false });
+  t.like(await b.server.history('topic', { since: { ...position, offset: 1 } }), { recovered: true });
+  late.node = node;
+  for (const message of held) node.deliver(...message);
+  a.server.publish('topic', '3');
+  for (const member of [stays, comes]) await hears(member, '3');
+  t.deepEqual([stays.heard, comes.heard], [['1', '2', '3'], ['3']]);
+});
+
+test('a client that is ahead comes while the history is read: it is read once more', async (t) => {
+  const broker = new Broker();
+  const a = await openNode(t, broker.adapter(), 1, KEPT);
+  const b = await openNode(t, broker.adapter(), 2, KEPT);
+  const [ahead] = a.members;
+  const [first, comes] = b.members;
+  const { position } = await subscribe(ahead.ws, 'topic');
+  const [, late] = broker.adapters;
+  const { node } = late;
+  late.node = { ...node, deliver() {} };
+  const read = late.history;
+  let recovers;
+  late.history = async (...args) => {
+    const page = await read.apply(late, args);
+    if (recovers === undefined) {
+      a.server.publish('topic', '1');
+      await hears(ahead, '1');
+      recovers = subscribe(comes.ws, 'topic', { since: { ...position, offset: 1 } });
+    }
+    return page;
+  };
+  await subscribe(first.ws, 'topic');
+  t.like(await recovers, { recovered: true, replayed: 0 });
+});
+
 test('an adapter that calls with nonsense is told by events, and nothing is thrown', async (t) => {
   const broker = new Broker();
   const { server, members } = await openNode(t, broker.adapter(), 1, KEPT);

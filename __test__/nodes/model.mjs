@@ -49,16 +49,21 @@ export class Member {
     this.socket = null;
     this.port = 0;
     this.connections = 0;
+    /** Its name on this connection: order is that of a node. */
+    this.publisher = '';
     this.count = 0;
   }
 
   async connect(port) {
     this.port = port;
-    this.connections++;
+    const publisher = `${this.name}.${++this.connections}`;
     const socket = new WebSocket(`ws://127.0.0.1:${port}`);
     socket.on('error', () => {});
     await once(socket, 'open');
+    // It may have connected twice at once.
+    this.socket?.terminate();
     this.socket = socket;
+    this.publisher = publisher;
     socket.on('message', (data) => {
       if (socket !== this.socket) return;
       try {
@@ -105,8 +110,7 @@ export class Member {
   }
 
   publish(topic) {
-    // Order is that of a node.
-    const text = `${this.name}.${this.connections} ${++this.count}`;
+    const text = `${this.publisher} ${++this.count}`;
     this.sent.set(text, topic);
     this.send({ do: 'publish', topic, text });
     return text;

@@ -28,7 +28,7 @@ function history(server, name, options) {
   const limit = limitOf(options);
   const topic = server._topics?.all.get(name);
   const remote = server._topics?.remote;
-  if (!remote?.hasHistory || topic?.shared?.isLive) return collect(topic, since, limit);
+  if (!remote?.hasHistory || topic?.shared?.has(since)) return collect(topic, since, limit);
   const { history: size, positionTtl, ttl } = topic?.settings ?? topicsOf(server).settings(name);
   return size === 0 ? collect(topic, since, limit) : remote.history(name, since, limit, { size, ttl, positionTtl });
 }

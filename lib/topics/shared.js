@@ -32,9 +32,10 @@ const LONGEST_RETRY = 10_000;
 const NO_CONNECTION = new Set();
 
 /**
- * A subscriber that comes before the history. `told`: its callback was called without it.
+ * A subscriber that comes before the history. `told`: its callback was called without it. `reading`: the number of
+ * readings when it came.
  *
- * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, told: boolean }} Waiting
+ * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, told: boolean, reading: number }} Waiting
  */
 
 /** @typedef {{ ws: object, waits: Set<Shared> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
@@ -84,11 +85,27 @@ class Shared {
     return { size: history, ttl, positionTtl };
   }
 
+  /** Whether a subscriber with this position can be a member now. @param {Position | 'oldest' | undefined} since */
+  has(since) {
+    return this.isLive && !this.isAhead(since);
+  }
+
+  /**
+   * Whether a node that is faster than this one may have given the position, e.g. 3 while message 3 is on its way here.
+   *
+   * @param {Position | 'oldest' | undefined} since
+   */
+  isAhead(since) {
+    const { epoch, offset } = this.topic;
+    return typeof since === 'object' && (since.epoch !== epoch || since.offset > offset);
+  }
+
   /** @type {(subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback?: (result: Subscribed) => void) => void} */
   wait(subscriptions, since, callback) {
-    this.waiting.add({ subscriptions, since, callback, told: false });
+    this.waiting.add({ subscriptions, since, callback, told: false, reading: this.reading });
     (subscriptions.waits ??= new Set()).add(this);
     this.patience ??= setTimeout(() => this.tell(), PATIENCE).unref();
+    if (this.isLive) this.read();
   }
 
   /** The subscriber has left. @param {Subscriber} subscriptions */
@@ -195,16 +212,17 @@ class Shared {
     if (this.state !== LIVE) return;
     this.sweep();
     this.admit();
-    for (const release of this.held.splice(0)) release();
+    if (this.state === LIVE) for (const release of this.held.splice(0)) release();
   }
 
   /** Those that have waited become members. */
   admit() {
-    clearTimeout(this.patience);
-    this.patience = undefined;
     const { topic, waiting } = this;
-    this.waiting = new Set();
-    for (const { callback, since, subscriptions, told } of waiting) {
+    for (const one of waiting) {
+      const { callback, reading, since, subscriptions, told } = one;
+      // It came during this reading, perhaps after the broker's answer.
+      if (reading === this.reading && this.isAhead(since)) continue;
+      waiting.delete(one);
       subscriptions.waits?.delete(this);
       if (!told) subscriptions.ask(topic, since, callback);
       else {
@@ -212,6 +230,9 @@ class Shared {
         subscriptions.passed(topic, 0, topic.offset);
       }
     }
+    if (waiting.size !== 0) return this.read();
+    clearTimeout(this.patience);
+    this.patience = undefined;
   }
 
   /** A message from the broker. @type {(bytes: Buffer, position: Position) => void} */

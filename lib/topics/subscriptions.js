@@ -52,7 +52,7 @@ class Subscriptions {
     this.topics.register(topic);
     if (isNew) topic.size++;
     if (topic.isRemote && topic.size === 1) this.topics.remote?.wakes(topic);
-    if (topic.shared !== null && !topic.shared.isLive) topic.shared.wait(this, since, callback);
+    if (topic.shared !== null && !topic.shared.has(since)) topic.shared.wait(this, since, callback);
     else this.ask(topic, since, callback);
     if (!isNew) return;
     this.joined.add(topic);

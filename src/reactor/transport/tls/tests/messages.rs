@@ -154,7 +154,7 @@ fn reporting() -> (Server, std::sync::mpsc::Receiver<Cause>) {
 }
 
 #[test]
-fn close_notify_is_an_end_and_a_fin_alone_is_none() {
+fn close_notify_and_a_fin_alone_are_both_ends_and_only_the_cause_differs() {
     let (server, causes) = reporting();
     let mut client = Secured::open(server.address);
     server.opened();
@@ -167,7 +167,7 @@ fn close_notify_is_an_end_and_a_fin_alone_is_none() {
     let client = Secured::open(server.address);
     server.opened();
     client.socket.end();
-    server.expect(&[Seen::Closed]);
+    server.expect(&[Seen::End, Seen::Closed]);
     assert_eq!(causes.recv(), Ok(Cause::Reset));
 
     // After the closing handshake of WebSocket nothing is missing.
