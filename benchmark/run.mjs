@@ -12,6 +12,11 @@ import { canPin, raiseFileLimit } from './server-process.mjs';
 import { defaultShapes, shapes as messageShapes } from './shapes.mjs';
 import { topicShapes } from './topic-shapes.mjs';
 
+if (process.argv.some((word) => word.startsWith('--crowd'))) {
+  await import('./crowd.mjs');
+  process.exit();
+}
+
 const isTopics = process.argv.includes('--topics');
 const known = isTopics ? topicCandidates : candidates;
 const shapes = isTopics ? topicShapes : messageShapes;
@@ -28,6 +33,7 @@ const USAGE = `usage: node benchmark/run.mjs [options]
   --full              also the shapes and candidates that are not part of the promises, and the engine by itself; with --shapes all
                       candidates of those
   --topics            topics instead of messages: other shapes, other candidates, a record of its own
+  --crowd N           another benchmark: N connections at once, e.g. a million; crowd.mjs has its options
   --micro             the engine by itself; without --shapes and --full only that
   --no-pin            leave all CPUs to everyone
   --record            record also a partial run (fewer rounds, shapes or candidates than the default); with chosen shapes or

@@ -5,8 +5,10 @@ import { cert } from './certificate.mjs';
 
 const ports = new Set();
 
-export function expectTls(port) {
+/** Until the end of the test: a later server may get the port, and speak plain text. */
+export function expectTls(t, port) {
   ports.add(port);
+  t.teardown(() => ports.delete(port));
 }
 
 /** `ws:` or `wss:`. */

@@ -30,7 +30,7 @@ export async function startServerBehind(t, options, where = {}) {
 /** With TLS on its port; the clients of these helpers know that. */
 async function startSecure(t, options) {
   const server = await startServer(t, { tls: { cert, key }, ...options });
-  expectTls(server.address().port);
+  expectTls(t, server.address().port);
   return server;
 }
 

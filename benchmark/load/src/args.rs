@@ -27,6 +27,8 @@ pub(crate) enum Mode {
     Topics,
     /// All members of all rooms come back at once, to a server that was started again.
     Avalanche,
+    /// As many connections as one machine has memory for: open, pinged, told one message, closed.
+    Crowd,
 }
 
 /// The form of a server's messages to the members of a room.
@@ -53,6 +55,7 @@ impl Mode {
             Self::Blocked => "blocked",
             Self::Topics => "topics",
             Self::Avalanche => "avalanche",
+            Self::Crowd => "crowd",
         }
     }
 }
@@ -89,7 +92,7 @@ pub(crate) struct Args {
     pub(crate) pace: Duration,
     /// The CPU to run on.
     pub(crate) pin: Option<usize>,
-    /// For how long idle mode holds its connections, and blocked mode blocks the server.
+    /// For how long idle mode holds its connections, blocked mode blocks the server, and crowd mode answers pings.
     pub(crate) hold: Duration,
     /// Idle mode: each connection first echoes this many messages.
     pub(crate) touch: u64,
@@ -106,6 +109,8 @@ pub(crate) struct Args {
     pub(crate) rooms: usize,
     /// Topics: members of each room that send messages.
     pub(crate) speakers: usize,
+    /// Topics: the port to which speakers connect, if it is another.
+    pub(crate) speaker_port: Option<u16>,
     /// Topics: messages per second of all speakers; zero = the next message when all members have
     /// the one before.
     pub(crate) rate: f64,
@@ -123,7 +128,7 @@ pub(crate) struct Args {
 pub(crate) const USAGE: &str = "\
 usage: load --port N [options]
 
-  --mode echo|ingest|push|fanout|idle|rate|blocked|topics|avalanche|latency
+  --mode echo|ingest|push|fanout|idle|rate|blocked|topics|avalanche|crowd|latency
                         default echo; latency = echo with 1 connection, 1 in flight
   --host ADDRESS        IP address, default 127.0.0.1
   --path PATH           request target of the handshake, default /
@@ -141,7 +146,7 @@ usage: load --port N [options]
   --warmup S            before the window, default 0.3
   --pace-ms MS          least time between requests (ingest: between writes), default 0
   --pin CPU             run on this CPU
-  --hold S              idle: how long to hold, blocked: how long the server is to block, default 2
+  --hold S              idle: how long to hold, blocked: how long the server is to block, crowd: how long to answer pings, default 2
   --touch N             idle: messages each connection echoes first, default 0
   --quiet S             check afterwards that the idle server uses no CPU, over S seconds, default 0 = off
   --timeout S           fail after S seconds without progress, default 10
@@ -149,6 +154,7 @@ usage: load --port N [options]
   --spin                poll without blocking
   --rooms N             topics: rooms that the connections are members of, default 1
   --speakers N          topics: members of each room that say something, default 1
+  --speaker-port N      topics: speakers connect there, to another server
   --rate N              topics: messages per second of all, default 0 = each when all have the one before
   --stalled N           topics: members that do not read, default 0
   --cut-every S         topics: each member but the speakers is cut off this often, default 0 = never
@@ -206,6 +212,7 @@ impl Args {
             "--timeout" => self.timeout = seconds(value)?,
             "--rooms" => self.rooms = value.parse()?,
             "--speakers" => self.speakers = value.parse()?,
+            "--speaker-port" => self.speaker_port = Some(value.parse()?),
             "--rate" => self.rate = value.parse()?,
             "--stalled" => self.stalled = value.parse()?,
             "--cut-every" => self.cut_every = seconds(value)?,
@@ -240,6 +247,7 @@ impl Args {
             "blocked" => Mode::Blocked,
             "topics" => Mode::Topics,
             "avalanche" => Mode::Avalanche,
+            "crowd" => Mode::Crowd,
             _ => return Err("unknown mode".into()),
         };
         Ok(())
@@ -260,6 +268,9 @@ impl Args {
         }
         if self.rooms == 0 || self.speakers == 0 || self.connections < self.rooms * self.speakers {
             return Err("--rooms and --speakers must be at least 1, and every speaker a connection".into());
+        }
+        if self.mode == Mode::Crowd && (self.tls || self.payload > 125) {
+            return Err("crowd mode is without TLS, and its message has at most 125 bytes".into());
         }
         if self.json && (self.binary || self.deflate || self.payload < MIN_JSON) {
             return Err(format!("--json is text, not compressed, of at least {MIN_JSON} bytes").into());
@@ -297,6 +308,7 @@ impl Default for Args {
             spin: false,
             rooms: 1,
             speakers: 1,
+            speaker_port: None,
             rate: 0.0,
             stalled: 0,
             cut_every: Duration::ZERO,

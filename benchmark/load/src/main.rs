@@ -7,6 +7,7 @@
 mod args;
 mod blocked;
 mod connection;
+mod crowd;
 mod echo;
 mod fanout;
 mod handshake;
@@ -55,6 +56,7 @@ fn run(args: &Args) -> Result<String, Box<dyn Error>> {
         Mode::Blocked => blocked::run(args),
         Mode::Topics => topics::run(args),
         Mode::Avalanche => topics::avalanche::run(args),
+        Mode::Crowd => crowd::run(args),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Token};
 
-use crate::args::Args;
+use crate::args::{Args, Mode};
 use crate::handshake::Handshake;
 use crate::messages::Random;
 use crate::socket::{Connector, Socket};
@@ -51,9 +51,10 @@ struct Opening {
 impl<'a> Opener<'a> {
     /// An opener of `at_once` connections at a time.
     pub(crate) fn new(args: &'a Args, at_once: usize) -> Result<Self, Box<dyn Error>> {
+        let connector = Connector::new(SocketAddr::new(args.host.parse()?, args.port), args.tls)?;
         Ok(Self {
             args,
-            connector: Connector::new(SocketAddr::new(args.host.parse()?, args.port), args.tls)?,
+            connector: if args.mode == Mode::Crowd { connector.spread_over_sources() } else { connector },
             poll: Poll::new()?,
             random: Random::new(args.seed ^ 0x6f70_656e),
             slots: (0..at_once).map(|_| None).collect(),

@@ -79,6 +79,13 @@ pub(crate) fn resident_kib(pid: u32) -> Result<u64, Box<dyn Error>> {
     Ok(line.trim().trim_end_matches("kB").trim_end().parse()?)
 }
 
+/// Memory of the kernel's objects in KiB: sockets, files, entries of epoll.
+pub(crate) fn kernel_kib() -> Result<u64, Box<dyn Error>> {
+    let info = fs::read_to_string("/proc/meminfo")?;
+    let line = info.lines().find_map(|line| line.strip_prefix("Slab:")).ok_or("no Slab in meminfo")?;
+    Ok(line.trim().trim_end_matches("kB").trim_end().parse()?)
+}
+
 /// CPU time that a server spends while nothing happens: waits until it is quiet (at most
 /// 5 s), then watches for `length`.
 pub(crate) fn idle_use(pid: u32, length: Duration) -> io::Result<CpuUse> {

@@ -1,5 +1,6 @@
 //! A connection's bytes: TCP, or TLS over it.
 
+use std::cell::Cell;
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -13,7 +14,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Type};
 
 /// A socket that does not block.
 pub(crate) enum Socket {
@@ -25,21 +26,58 @@ pub(crate) enum Socket {
 pub(crate) struct Connector {
     address: SocketAddr,
     tls: Option<Arc<ClientConfig>>,
+    /// The next connection's place among the sources, if they are many.
+    next: Option<Cell<u32>>,
 }
+
+/// Addresses that many connections come from: 127.0.0.1 to 127.0.0.40. One address has 64,000 ports.
+const SOURCES: u32 = 40;
+const FIRST_PORT: u32 = 10_000;
 
 impl Connector {
     /// A connector to `address`; with `tls`, every certificate of the server is accepted.
     pub(crate) fn new(address: SocketAddr, tls: bool) -> Result<Self, Box<dyn Error>> {
         let tls = if tls { Some(Arc::new(config()?)) } else { None };
-        Ok(Self { address, tls })
+        Ok(Self { address, tls, next: None })
+    }
+
+    /// Lets connections come from many addresses of this machine.
+    pub(crate) fn spread_over_sources(self) -> Self {
+        Self { next: Some(Cell::new(0)), ..self }
     }
 
     /// Begins to connect.
     pub(crate) fn connect(&self) -> Result<Socket, Box<dyn Error>> {
-        let stream = TcpStream::connect(self.address)?;
+        let stream = match &self.next {
+            None => TcpStream::connect(self.address)?,
+            Some(next) => self.connect_from(next)?,
+        };
         let Some(tls) = &self.tls else { return Ok(Socket::Plain(stream)) };
         let session = ClientConnection::new(tls.clone(), ServerName::from(self.address.ip()))?;
         Ok(Socket::Tls(Box::new(StreamOwned::new(session, stream))))
+    }
+}
+
+impl Connector {
+    fn connect_from(&self, next: &Cell<u32>) -> Result<TcpStream, Box<dyn Error>> {
+        let socket = socket2::Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        // Ports of an earlier run.
+        socket.set_reuse_address(true)?;
+        loop {
+            let number = next.replace(next.get() + 1);
+            let port = u16::try_from(FIRST_PORT + number / SOURCES).map_err(|_| "no port is left")?;
+            let source = SocketAddr::from(([127, 0, 0, 1 + (number % SOURCES) as u8], port));
+            match socket.bind(&source.into()) {
+                // Of another program.
+                Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+                bound => break bound?,
+            }
+        }
+        match socket.connect(&self.address.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error.into()),
+            _ => Ok(TcpStream::from_std(socket.into())),
+        }
     }
 }
 

@@ -2,12 +2,21 @@
 // with `drop` slow ones miss messages.
 import { WebSocketServer } from '../../../lib/index.mjs';
 import { listening } from '../contract.mjs';
-import { LIMIT, remember, wanted, words } from './room.mjs';
+import { LIMIT, redisPath, remember, wanted, words } from './room.mjs';
 
 const isMemory = words.has('memory');
 const stamp = { before: '{"id":"$epoch:$offset","data":"', after: '"}' };
 
+async function adapter() {
+  const { Redis } = await import('ioredis');
+  const { redisAdapter } = await import('../../../lib/adapters/redis.js');
+  const client = new Redis({ path: redisPath, retryStrategy: () => 50, maxRetriesPerRequest: null });
+  client.on('error', () => {});
+  return redisAdapter({ client });
+}
+
 const server = new WebSocketServer({
+  ...(redisPath && { adapter: await adapter() }),
   host: '127.0.0.1',
   port: 0,
   topicOptions: () => ({

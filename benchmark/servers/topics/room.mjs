@@ -4,11 +4,14 @@ import { URLSearchParams } from 'node:url';
 
 import { asked } from '../contract.mjs';
 
-/** Further duties of the server: `history`, `drop`, `recovery`, `memory`. */
+/** Further duties of the server: `history`, `drop`, `recovery`, `memory`, `streams`, and `redis=` with the path of a socket of Redis. */
 export const words = new Set([asked.task, ...process.argv.slice(3)]);
 
 /** The most bytes that may wait for a slow member, where there is a limit. */
 export const LIMIT = 65_536;
+
+/** Redis's socket, if the server is one of several nodes. */
+export const redisPath = [...words].find((word) => word.startsWith('redis='))?.slice('redis='.length);
 
 /**
  * @param {string | undefined} url

@@ -1,16 +1,27 @@
-// Rooms of Socket.IO, which is installed by hand: npm install --no-save socket.io. With
-// `recovery` its connection state recovery.
+// Rooms of Socket.IO, which is installed by hand: npm install --no-save socket.io, or in the folder that PEERS_PATH names. With
+// `recovery` its connection state recovery; over Redis with its adapter for publish and subscribe, with `streams` the other one.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { listening } from '../contract.mjs';
-import { words } from './room.mjs';
+import { redisPath, words } from './room.mjs';
 
-const { Server } = createRequire(import.meta.url)('socket.io');
+const require = createRequire(process.env.PEERS_PATH ? `${process.env.PEERS_PATH}/` : import.meta.url);
+const { Server } = require('socket.io');
+
+function adapter() {
+  const { Redis } = require('ioredis');
+  const client = new Redis({ path: redisPath, retryStrategy: () => 50, maxRetriesPerRequest: null });
+  const second = client.duplicate();
+  for (const one of [client, second]) one.on('error', () => {});
+  if (words.has('streams')) return require('@socket.io/redis-streams-adapter').createAdapter(client);
+  return require('@socket.io/redis-adapter').createAdapter(client, second);
+}
 
 const http = createServer();
 const io = new Server(http, {
   transports: ['websocket'],
   serveClient: false,
+  ...(redisPath && { adapter: adapter() }),
   ...(words.has('recovery') && { connectionStateRecovery: { maxDisconnectionDuration: 120_000, skipMiddlewares: true } }),
 });
 io.on('connection', (/** @type {any} */ socket) => {

@@ -24,6 +24,7 @@ pub(crate) struct Crowd<'a> {
     poll: Poll,
     events: Events,
     connector: Connector,
+    to_speakers: Option<Connector>,
     members: Vec<Member>,
     pub(crate) shared: Shared,
     /// The member that is cut off or comes back next.
@@ -45,7 +46,8 @@ impl<'a> Crowd<'a> {
             args,
             poll: Poll::new()?,
             events: Events::with_capacity(1024),
-            connector: Connector::new(SocketAddr::new(args.host.parse()?, args.port), args.tls)?,
+            connector: connector(args, args.port)?,
+            to_speakers: args.speaker_port.map(|port| connector(args, port)).transpose()?,
             members: (0..total).map(|number| Member::new(number, args)).collect(),
             shared: Shared::new(args)?,
             changes: BinaryHeap::new(),
@@ -173,7 +175,7 @@ impl<'a> Crowd<'a> {
 
     /// Connects to another port from now on.
     pub(crate) fn go_to(&mut self, port: u16) -> Result<(), Box<dyn Error>> {
-        self.connector = Connector::new(SocketAddr::new(self.args.host.parse()?, port), self.args.tls)?;
+        self.connector = connector(self.args, port)?;
         Ok(())
     }
 
@@ -190,7 +192,11 @@ impl<'a> Crowd<'a> {
     }
 
     fn begin(&mut self, number: usize) -> Result<(), Box<dyn Error>> {
-        self.members[number].open(&self.connector, self.poll.registry(), &mut self.shared)
+        let connector = match &self.to_speakers {
+            Some(other) if number < self.shared.said.len() => other,
+            _ => &self.connector,
+        };
+        self.members[number].open(connector, self.poll.registry(), &mut self.shared)
     }
 
     fn advance(&mut self, number: usize) -> Result<(), Box<dyn Error>> {
@@ -260,6 +266,10 @@ impl<'a> Crowd<'a> {
         }
         Ok(())
     }
+}
+
+fn connector(args: &Args, port: u16) -> Result<Connector, Box<dyn Error>> {
+    Connector::new(SocketAddr::new(args.host.parse()?, port), args.tls)
 }
 
 fn is_reset(error: &(dyn Error + 'static)) -> bool {

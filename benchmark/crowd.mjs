@@ -1,0 +1,91 @@
+// Very many connections on one machine: what they take, and what pings, a message to all and their end cost.
+//
+//   npm run bench -- --crowd 1000000 [--hold 60] [--candidates reactor,ws,uws] [--record]
+//
+// Every candidate has 200,000 connections, so that they can be compared; reactor-ws then has as many as were asked for, so that
+// what grows faster than the number shows. Limits of open files are raised where that is allowed, and memory bounds the number.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildServers } from './build.mjs';
+import { writeOther } from './others/record.mjs';
+import { benchmarkDir } from './paths.mjs';
+import { canPin, raiseFileLimit, runLoad, startServer } from './server-process.mjs';
+
+const COMPARED = 200_000;
+const PAYLOAD = 20;
+/** Bytes of the kernel, of the servers and of the load for a connection: more than was ever measured with reactor-ws. */
+const MOST_EACH = 16_000;
+
+const { values } = parseArgs({
+  options: {
+    crowd: { type: 'string' },
+    hold: { type: 'string', default: '60' },
+    candidates: { type: 'string', default: 'ws,uws,reactor' },
+    record: { type: 'boolean' },
+  },
+});
+
+await buildServers(true);
+const pin = canPin();
+const wanted = Number(values.crowd);
+const most = Math.min(wanted, raiseFileLimit(wanted + 1000) - 1000, Math.floor(memory() / MOST_EACH));
+if (most < wanted) console.error(`${most.toLocaleString('en')} connections: the limit of open files, or memory, allows no more`);
+
+const runs = [];
+for (const kind of values.candidates.split(',')) {
+  if (kind === 'uws' && !existsSync(process.env.UWS_PATH ?? '')) {
+    console.error('Without uws: set UWS_PATH to the directory of uWebSockets.js');
+    continue;
+  }
+  await measure(kind, Math.min(most, COMPARED));
+  if (kind === 'reactor' && most > COMPARED) await measure(kind, most);
+}
+print();
+if (values.record) writeOther('crowd', { pinned: pin, hold: Number(values.hold), runs });
+
+/** @param {string} kind @param {number} connections */
+async function measure(kind, connections) {
+  const server = await startServer([process.execPath, join(benchmarkDir, 'servers', 'crowd.mjs'), kind, `${PAYLOAD}`], pin ? 0 : undefined);
+  try {
+    const load = { mode: 'crowd', connections, payload: PAYLOAD, hold: Number(values.hold), timeout: 120, ...(pin && { pin: 1 }) };
+    runs.push({ candidate: kind, ...(await runLoad(server, load)) });
+    console.error(`${kind}: ${connections.toLocaleString('en')} connections were there`);
+  } catch (error) {
+    console.error(`${kind}, ${connections.toLocaleString('en')} connections: ${error.message}`);
+    process.exitCode = 1;
+  } finally {
+    await server.stop();
+  }
+}
+
+function print() {
+  const rows = {
+    'Connections': (run) => run.connections.toLocaleString('en'),
+    'Bytes of the process for each': (run) => Math.round(run.rss_per_connection_bytes).toLocaleString('en'),
+    'Bytes of the kernel for each, both ends': (run) => Math.round(run.kernel_per_connection_bytes).toLocaleString('en'),
+    'Opened within': (run) => `${run.open_s.toFixed(1)} s`,
+    'CPU for an opening (JavaScript)': (run) => pair(run, 'open'),
+    'Pings answered': (run) => run.pings.toLocaleString('en'),
+    'CPU for a ping and its pong (JavaScript)': (run) => pair(run, 'ping'),
+    'A message to all: 99 % after': (run) => `${run.publish_p99_s.toFixed(2)} s`,
+    'to everybody after': (run) => `${run.publish_p100_s.toFixed(2)} s`,
+    'CPU for a delivery (JavaScript)': (run) => pair(run, 'publish'),
+    'All closed within': (run) => `${run.end_s.toFixed(1)} s`,
+    'CPU for an end (JavaScript)': (run) => pair(run, 'end'),
+  };
+  console.log(`| | ${runs.map((run) => run.candidate).join(' | ')} |\n| --- | ${runs.map(() => '---:').join(' | ')} |`);
+  for (const [name, cell] of Object.entries(rows)) console.log(`| ${name} | ${runs.map(cell).join(' | ')} |`);
+}
+
+/** @param {Record<string, number>} run @param {string} phase */
+function pair(run, phase) {
+  const us = (/** @type {string} */ key) => (run[`${key}_${phase}`] / 1000).toFixed(2);
+  return `${us('cpu_ns_per')} us (${us('js_cpu_ns_per')})`;
+}
+
+/** Bytes that are available. */
+function memory() {
+  const line = /^MemAvailable:\s+(\d+) kB/m.exec(existsSync('/proc/meminfo') ? readFileSync('/proc/meminfo', 'latin1') : '');
+  return line ? Number(line[1]) * 1024 : Infinity;
+}
