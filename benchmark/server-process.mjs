@@ -160,7 +160,7 @@ export async function runAvalanche(start, options) {
  * @param {Server} server
  * @param {Record<string, string | number | boolean>} options
  */
-function startLoad(server, options) {
+export function startLoad(server, options) {
   const all = { ...options, port: server.port, pid: server.pid };
   const words = Object.entries(all).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}`, `${value}`],

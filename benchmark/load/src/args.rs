@@ -121,6 +121,8 @@ pub(crate) struct Args {
     /// Topics: the time for which a member stays cut off.
     pub(crate) cut_for: Duration,
     pub(crate) protocol: Protocol,
+    /// Crowd: says how far it is, and waits for a line before it goes on.
+    pub(crate) in_step: bool,
     pub(crate) seed: u64,
 }
 
@@ -160,6 +162,7 @@ usage: load --port N [options]
   --cut-every S         topics: each member but the speakers is cut off this often, default 0 = never
   --cut-for S           topics: for so long, default 0
   --protocol plain|stamped|socketio   topics, avalanche: what the server speaks, default plain
+  --in-step             crowd: wait for a line of standard input before each part
   --seed N              of payloads and masks, default 1
 
 Prints one line of JSON. Exit status: 0 = all responses arrived, in order and equal; 1 = not; 2 = bad usage.";
@@ -180,6 +183,7 @@ impl Args {
                 "--tls" => args.tls = true,
                 "--no-close" => args.no_close = true,
                 "--spin" => args.spin = true,
+                "--in-step" => args.in_step = true,
                 _ => {
                     let value = words.next().ok_or_else(|| format!("{flag} needs a value"))?;
                     args.set(&flag, &value).map_err(|error| format!("{flag} {value}: {error}"))?;
@@ -314,6 +318,7 @@ impl Default for Args {
             cut_every: Duration::ZERO,
             cut_for: Duration::ZERO,
             protocol: Protocol::Plain,
+            in_step: false,
             seed: 1,
         }
     }

@@ -46,12 +46,14 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     crowd.turn_for(Duration::from_secs(2))?;
     Memory::read(pid)?.report(&mut report, &before, count);
 
+    crowd.wait_for_word("opened")?;
     let phase = Phase::begin(pid)?;
     let pings = crowd.pings;
     crowd.turn_for(args.hold)?;
     report.integer("pings", crowd.pings - pings);
     phase.end(&mut report, "ping", crowd.pings - pings)?;
 
+    crowd.wait_for_word("held")?;
     let phase = Phase::begin(pid)?;
     crowd.ask(PUBLISH)?;
     let start = Instant::now();
@@ -61,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     }
     phase.end(&mut report, "publish", count)?;
 
+    crowd.wait_for_word("told")?;
     let phase = Phase::begin(pid)?;
     crowd.ask(END)?;
     crowd.turn_until(|crowd| crowd.ended == crowd.members.len())?;
@@ -167,6 +170,20 @@ impl<'a> Crowd<'a> {
         // A key of zeros masks nothing.
         let head = [TEXT, 0x80 | text.len() as u8, 0, 0, 0, 0];
         Ok(first.write_all(&[&head[..], text.as_bytes()].concat())?)
+    }
+
+    /// Says how far it is, and answers pings until a line comes: so that many of these programs go on together.
+    fn wait_for_word(&mut self, reached: &str) -> Result<(), Box<dyn Error>> {
+        if !self.args.in_step {
+            return Ok(());
+        }
+        writeln!(std::io::stdout(), "{reached}")?;
+        let line = std::thread::spawn(|| std::io::stdin().read_line(&mut String::new()));
+        while !line.is_finished() {
+            self.turn_for(Duration::from_millis(10))?;
+        }
+        let length = line.join().map_err(|_| "standard input cannot be read")??;
+        if length == 0 { Err("standard input has ended".into()) } else { Ok(()) }
     }
 
     fn turn_for(&mut self, length: Duration) -> Result<(), Box<dyn Error>> {
