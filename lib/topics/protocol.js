@@ -6,7 +6,7 @@ const { createHash } = require('node:crypto');
 
 const { checkNames, checkValue } = require('../base/checks');
 const { OPEN } = require('../base/constants');
-const { warn } = require('../base/log');
+const { log, warn } = require('../base/log');
 const { publishFrom } = require('./publish');
 const { topicsOf } = require('./server-topics');
 
@@ -30,6 +30,9 @@ const AUTHOR_LENGTH = 16;
 const UNSUPPORTED = 1003;
 const POLICY = 1008;
 const TOO_BIG = 1009;
+
+/** Whether there was a warning of what the program has thrown. */
+let hasFailed = false;
 
 /** @typedef {typeof DEFAULTS & Pick<TopicsProtocolOptions, 'authorize'>} Settings */
 
@@ -70,6 +73,8 @@ class Session {
     this.unanswered = 0;
     /** Why the connection is not read. @type {Set<string>} */
     this.reasons = new Set();
+    /** Messages of the batch in which that began. @type {string[]} */
+    this.queue = [];
     this.client = '';
     this.author = '';
     ws.on('message', (data, isBinary) => this.take(data, isBinary));
@@ -82,11 +87,17 @@ class Session {
 
   /** @type {(data: any, isBinary: boolean) => void} */
   take(data, isBinary) {
-    const { maxBytes, maxTopicLength } = this.settings;
-    if (this.ws.readyState !== OPEN) return;
+    const { maxBytes } = this.settings;
     if (isBinary) return this.ws.close(UNSUPPORTED, 'Text is wanted');
     if (data.length > maxBytes) return this.ws.close(TOO_BIG, `At most ${maxBytes} bytes`);
-    const command = commandOf(String(data));
+    if (this.reasons.size === 0) this.handle(String(data));
+    else this.queue.push(String(data));
+  }
+
+  /** @param {string} text */
+  handle(text) {
+    if (this.ws.readyState !== OPEN) return;
+    const command = commandOf(text);
     if (command === null) return this.ws.close(POLICY, `No message of ${NAME}`);
     const { ping, publish, subscribe, unsubscribe } = command;
     if (ping) return this.send({ pong: true });
@@ -95,7 +106,7 @@ class Session {
     const action = subscribe === undefined ? 'publish' : 'subscribe';
     const refused = action === 'publish' ? command.number : topic;
     const refuse = (/** @type {string} */ reason) => this.send({ refused, reason });
-    if (topic.length > maxTopicLength) return refuse('too long');
+    if (topic.length > this.settings.maxTopicLength) return refuse('too long');
     this.authorize(action, topic, (isAllowed) => {
       if (!isAllowed) refuse('forbidden');
       else if (action === 'publish') this.publish(topic, command, refuse);
@@ -105,7 +116,7 @@ class Session {
 
   /** Nothing is read until it has been decided, so that the order stays. @type {(action: 'publish' | 'subscribe', topic: string, then: (isAllowed: boolean) => void) => void} */
   authorize(action, topic, then) {
-    const answer = attempt(false, () => this.settings.authorize(this.ws, action, topic));
+    const answer = attempt(false, () => this.settings.authorize(/** @type {any} */ (this.ws), action, topic));
     if (typeof answer === 'boolean') return then(answer);
     this.wait('authorize');
     Promise.resolve(answer).catch(failed).then((isAllowed) => {
@@ -187,7 +198,9 @@ class Session {
 
   /** @param {string} reason */
   goOn(reason) {
-    if (this.reasons.delete(reason) && this.reasons.size === 0) this.ws.resume();
+    if (!this.reasons.delete(reason)) return;
+    while (this.reasons.size === 0 && this.queue.length !== 0) this.handle(/** @type {string} */ (this.queue.shift()));
+    if (this.reasons.size === 0) this.ws.resume();
   }
 }
 
@@ -203,7 +216,11 @@ function attempt(otherwise, act) {
 
 /** @param {any} error */
 function failed(error) {
-  warn('REACTOR_WS_TOPICS_PROTOCOL', `The program has thrown, and the client of topicsProtocol() was refused: ${error?.stack ?? error}`);
+  const text = String(error?.stack ?? error);
+  // Warnings are remembered, and peers may have a say in the text of an error.
+  if (!hasFailed) warn('REACTOR_WS_TOPICS_PROTOCOL', `A client of topicsProtocol() was refused, because the program or its broker has thrown: ${text}`);
+  hasFailed = true;
+  log('topicsProtocol(): %s', text);
   return false;
 }
 

@@ -57,7 +57,7 @@ function publish(server, name, data, options, publisher) {
  */
 async function publishFrom(server, name, text, author) {
   const message = authored({ tag: TEXT, data: text, prepared: null }, author);
-  return send(server, name, message, { except: NO_CONNECTION, key: '', receipt: true });
+  return /** @type {Promise<Receipt>} */ (send(server, name, message, { except: NO_CONNECTION, key: '', receipt: true }));
 }
 
 /** @type {(server: Server, name: string, message: Message, target: Target) => number | Promise<Receipt>} */
