@@ -1,10 +1,10 @@
-// Topics over connections that come back: a module for browsers. A page of docs/ has its protocol.
+// Topics over connections that come back, for browsers. A page of docs/ has the protocol.
 
 const PROTOCOL = 'topics.reactor-ws.v1';
-/** Publishers of a topic that are remembered, to know a copy. */
+/** Publishers that are remembered, to know a copy. */
 const MOST_AUTHORS = 1000;
-/** Seconds. */
-const LONGEST = 86_400;
+const DAY = 864e5;
+const FINAL = /^(100[0237-9]|1010|4...)$/;
 
 /** @typedef {{ epoch: string, offset: number }} Position */
 /** @typedef {{ name: string, listener: Function, since: any, last: Position | null, isIn: boolean, seen: Map<string, number> }} Topic */
@@ -15,14 +15,14 @@ export class TopicsClient extends EventTarget {
   #socket = /** @type {any} */ (null);
   #isOver = false;
   #topics = /** @type {Map<string, Topic>} */ (new Map());
-  /** Answers to come, by topic: messages before them are of an earlier subscription. @type {Map<string, number>} */
+  /** Answers to come: messages before them are of an earlier subscription. @type {Map<string, number>} */
   #leaving = new Map();
   /** By number. @type {Map<number, { text: string, resolve: Function, reject: Function }>} */
   #unanswered = new Map();
   #number = 0;
   #name = crypto.getRandomValues(new Uint32Array(4)).join('.');
   #tries = 0;
-  #openedAt = 0;
+  #openedAt = Infinity;
   /** Seconds that the server has asked for. */
   #after = -1;
   #timer = /** @type {any} */ (0);
@@ -120,10 +120,10 @@ export class TopicsClient extends EventTarget {
     if (socket !== this.#socket) return;
     this.#socket = null;
     clearInterval(this.#timer);
-    // The end of one that does not answer is reported much later.
+    // Its end may be reported much later.
     socket.onopen = socket.onmessage = socket.onclose = null;
     if (code === 1006) socket.close?.();
-    this.#isOver = code === 1000 || code === 1002 || code === 1003 || (code > 1006 && code < 1011) || code >= 4000;
+    this.#isOver = FINAL.test(`${code}`);
     const delay = this.#isOver ? null : this.#delay(code, reason);
     if (delay !== null) this.#timer = setTimeout(() => this.connect(), delay);
     else for (const number of this.#unanswered.keys()) this.#answer(number, 'reject', new Error(`The connection is closed: ${code} ${reason}`));
@@ -134,10 +134,13 @@ export class TopicsClient extends EventTarget {
   #delay(code, reason) {
     const { minDelay, maxDelay } = this.#settings;
     const random = Math.random();
-    if (performance.now() - this.#openedAt > maxDelay) this.#tries = 0;
-    const delay = random * Math.min(maxDelay, minDelay * 2 ** this.#tries++);
+    const longest = () => Math.min(maxDelay, minDelay * 2 ** this.#tries);
+    if (performance.now() - this.#openedAt > longest()) this.#tries = 0;
+    this.#openedAt = Infinity;
+    const delay = random * longest();
+    this.#tries++;
     const seconds = this.#after < 0 ? /retry-after\W*(\d+)/i.exec(reason)?.[1] : this.#after;
-    if (seconds !== undefined) return Math.min(Number(seconds), LONGEST) * 1000 * (1 + random / 4) + delay;
+    if (seconds !== undefined) return Math.min(1000 * Number(seconds), DAY) * (1 + random / 4) + delay;
     if (code === 1012) return (maxDelay * (1 + 5 * random)) / 6;
     return code === 1013 ? maxDelay * (1 + random) : delay;
   }

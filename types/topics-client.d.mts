@@ -11,7 +11,8 @@ export interface Position {
 export interface TopicsClientOptions {
   /**
    * Milliseconds that an attempt to connect again waits at most, the first time. Each further one may wait twice as long;
-   * how long it does is random. Default: 500
+   * how long it does is random. A connection that lasts
+   * longer than this wait makes it short again. Default: 500
    */
   minDelay?: number;
   /**

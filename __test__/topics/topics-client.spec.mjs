@@ -316,6 +316,27 @@ test('the wait grows while connections do not last', async (t) => {
     client.connect();
   }
   for (const [index, delay] of delays.entries()) t.true(delay <= 2 ** index, `${delays}`);
+  t.true(Math.max(...delays) > 1, `${delays}`);
+});
+
+test('an attempt that fails makes the wait longer, however long ago the last connection was', async (t) => {
+  const { next, url } = await puppet(t);
+  let address = url;
+  const connected = next();
+  const client = openClient(t, () => address, { minDelay: 0.001, maxDelay: 1e6 });
+  const { socket } = await connected;
+  while (!client.isOpen) await turn();
+  await sleep(20);
+  address = 'ws://127.0.0.1:1';
+  socket.terminate();
+  const delays = [];
+  // Each time with one more doubling, at most so many milliseconds; a connection that has lasted counts from anew.
+  for (let count = 0; count < 20; count++) {
+    delays.push((await event(client, 'close')).delay);
+    client.connect();
+  }
+  for (const [index, delay] of delays.entries()) t.true(delay <= 0.001 * 2 ** index, `${delays}`);
+  t.true(Math.max(...delays.slice(10)) > 0.001 * 2 ** 6, `${delays}`);
 });
 
 test('an address may be a function, which may fail', async (t) => {
