@@ -61,6 +61,7 @@ export import TlsOptions = WebSocket.TlsOptions;
 export import TopicCounts = WebSocket.TopicCounts;
 export import TopicLosses = WebSocket.TopicLosses;
 export import TopicOptions = WebSocket.TopicOptions;
+export import TopicsProtocolOptions = WebSocket.TopicsProtocolOptions;
 export import TrafficOptions = WebSocket.TrafficOptions;
 export import VerifyClientCallbackAsync = WebSocket.VerifyClientCallbackAsync;
 export import VerifyClientCallbackSync = WebSocket.VerifyClientCallbackSync;

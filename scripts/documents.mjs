@@ -27,6 +27,8 @@ const OPTIONS = [
   ['types/redis.d.ts', 'RedisAdapterOptions', 'docs/adapters.md'],
   ['types/nats.d.ts', 'NatsAdapterOptions', 'docs/adapters.md'],
   ['types/cluster.d.ts', 'ClusterAdapterOptions', 'docs/adapters.md'],
+  ['types/topics.d.ts', 'TopicsProtocolOptions', 'docs/client.md'],
+  ['types/topics-client.d.mts', 'TopicsClientOptions', 'docs/client.md'],
   ['types/deflate.d.ts', 'Options', 'docs/compression.md'],
   ['types/deflate.d.ts', 'ServerOptions', 'docs/compression.md'],
 ];

@@ -10,7 +10,7 @@ import { Adapter, AdapterEvent } from './adapter';
 import * as deflate from './deflate';
 import * as running from './running';
 import { SecureContext, SecureContextOptions, TlsOptions } from './tls';
-import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions } from './topics';
+import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions, TopicsProtocolOptions } from './topics';
 import { VerifyClientCallbackAsync } from './verify';
 import { WebSocket } from './websocket';
 
@@ -447,6 +447,16 @@ export class WebSocketServer<
   topics(): IterableIterator<[string, number]>;
   /** The messages that a topic has kept. Not in ws. */
   history(topic: string, options?: HistoryOptions | null): Promise<History>;
+  /**
+   * Answers `reactor-ws/client`, and other clients of its protocol: connections with the subprotocol
+   * `topics.reactor-ws.v1`. All messages of all topics are text from now on, and have a line with topic and position before
+   * them. With an adapter, call it on all nodes. Not in ws.
+   *
+   * @throws {TypeError} For a wrong option, or without `authorize`
+   * @throws {RangeError} For a limit out of its range
+   * @throws {Error} When it was called before, or the server has topics
+   */
+  topicsProtocol(options: TopicsProtocolOptions): void;
 
   /**
    * A topic has its first subscriber ('created'), or has lost its last one ('empty'). Emitted in

@@ -136,5 +136,21 @@ export interface TopicOptions {
   stamp?: Stamp | null;
 }
 
+/** Options of `topicsProtocol()`. */
+export interface TopicsProtocolOptions {
+  /**
+   * Whether a connection may subscribe to a topic, or publish in it. Until a promise is settled, nothing more
+   * is read from the connection. What throws, or rejects, is a no, with one warning. `action` 'subscribe' comes
+   * again with each connection of a client.
+   */
+  authorize(socket: WebSocket, action: 'subscribe' | 'publish', topic: string): boolean | Promise<boolean>;
+  /** Most topics of a connection; more are refused. Default: 100 */
+  maxTopics?: number;
+  /** Most UTF-16 code units of the name of a topic; longer ones are refused. Default: 256 */
+  maxTopicLength?: number;
+  /** Most bytes of a message of a client; a longer one closes with 1009. Default: 65536 */
+  maxBytes?: number;
+}
+
 /** Data that can be published. */
 export type Published = Exclude<BufferLike, Blob> | PreparedMessage;

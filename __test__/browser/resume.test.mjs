@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 
 import WebSocket from 'ws';
 
+import { TopicsClient } from '../../lib/client.mjs';
+
 import { launch, openPage } from './helpers/page.mjs';
 
 const SERVER = fileURLToPath(new URL('../../examples/resume.mjs', import.meta.url));
@@ -33,12 +35,11 @@ test('resume: a page that is cut off comes back, and has all messages once, in o
   t.after(() => between.close());
 
   const page = await openPage(t, await launch(t), `http://127.0.0.1:${between.address().port}/`);
-  const speaker = new WebSocket(`ws://127.0.0.1:${port}/`);
-  t.after(() => speaker.terminate());
-  await once(speaker, 'open');
+  const speaker = new TopicsClient(`ws://127.0.0.1:${port}/`, { WebSocket });
+  t.after(() => speaker.close());
   let said = 0;
   const say = (count) => {
-    for (let n = 0; n < count; n++) speaker.send(`m${++said}`);
+    for (let n = 0; n < count; n++) speaker.publish('chat', `m${++said}`);
   };
   const shown = () => page.locator('li').allTextContents();
   const arrive = (text) => page.locator('li', { hasText: new RegExp(`^${text}$`) }).waitFor();
@@ -48,7 +49,7 @@ test('resume: a page that is cut off comes back, and has all messages once, in o
     say(1);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 4; round++) {
     for (const socket of sockets) socket.destroy();
     say(20);
     await arrive(`m${said}`);

@@ -15,6 +15,7 @@ import { promisify } from 'node:util';
 import { Child, cert, key, openVisitor, otherCert, otherKey, startServer, test, visitor, wsClient } from '../helpers/index.mjs';
 import { open as openStream } from '../helpers/http2.mjs';
 import { authority, pair } from '../helpers/secure.mjs';
+import { openClient } from '../helpers/topics-clients.mjs';
 
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
@@ -76,38 +77,30 @@ const STARTED = {
     t.deepEqual(JSON.parse(await ask(first, JSON.stringify(message))), message);
   },
   async 'resume.mjs'(t, { port }) {
-    t.regex(await (await fetch(`http://127.0.0.1:${port}/`)).text(), /since=/);
-    const visit = async (path) => {
-      const client = visitor(t, `ws://127.0.0.1:${port}${path}`);
+    t.regex(await (await fetch(`http://127.0.0.1:${port}/`)).text(), /import { TopicsClient } from '.\/client.mjs'/);
+    t.regex(await (await fetch(`http://127.0.0.1:${port}/client.mjs`)).text(), /export class TopicsClient/);
+    const visit = (since) => {
+      const client = openClient(t, `ws://127.0.0.1:${port}`);
       const heard = [];
-      client.on('message', (data) => heard.push(JSON.parse(data)));
-      await once(client, 'open');
+      client.addEventListener('gap', () => heard.push('gap'));
+      client.subscribe('chat', (text) => heard.push(text), { since });
       return { client, heard };
     };
-    const until = async ({ client, heard }, count) => {
-      while (heard.length < count) await once(client, 'message');
-      return heard;
+    const [one, other] = [visit(), visit()];
+    for (const { client } of [one, other]) await once(client, 'subscribed');
+    const hears = async ({ client, heard }, text) => {
+      while (!heard.includes(text)) await client.publish('chat', 'again');
+      return heard.filter((line) => line !== 'again');
     };
-    const first = await visit('/');
-    const [{ id, missed }] = await until(first, 1);
-    t.regex(id, /^[\w-]{8}:0$/);
-    t.false(missed);
-    const other = await visit('/');
-    await until(other, 1);
-    const epoch = id.slice(0, 8);
-    const said = (from, to) => Array.from({ length: to - from + 1 }, (_, n) => ({ id: `${epoch}:${from + n}`, data: `m${from + n}` }));
-    for (const n of [1, 2]) other.client.send(`m${n}`);
-    t.deepEqual((await until(first, 3)).slice(1), said(1, 2));
-    first.client.terminate();
-    for (const n of [3, 4, 5]) other.client.send(`m${n}`);
-    await until(other, 6);
-    const again = await visit(`/?since=${epoch}:2`);
-    other.client.send('m6');
-    t.deepEqual(await until(again, 4), said(3, 6));
-    for (const since of ['nonsense', `${epoch}:99`, 'abcdefgh:2']) {
-      const lost = await visit(`/?since=${since}`);
-      t.deepEqual(await until(lost, 1), [{ id: `${epoch}:6`, missed: true }], since);
-    }
+    for (const text of ['m1', 'm2']) await other.client.publish('chat', text);
+    t.deepEqual(await hears(one, 'm2'), ['m1', 'm2']);
+    const since = one.client.position('chat');
+    one.client.close();
+    for (const text of ['m3', 'm4']) await other.client.publish('chat', text);
+    t.deepEqual(await hears(visit(since), 'm4'), ['m3', 'm4']);
+    t.deepEqual(await hears(visit({ epoch: 'another', offset: 2 }), 'gap'), ['gap']);
+    await t.throwsAsync(one.client.publish('chat', 'x'), { message: 'The client is closed' });
+    await t.throwsAsync(other.client.publish('elsewhere', 'x'), { message: 'Refused: forbidden' });
   },
   async 'paths.mjs'(t, { port }) {
     const client = await open(t, port, {}, '/echo?x=1');

@@ -29,8 +29,8 @@ function history(server, name, options) {
   const topic = server._topics?.all.get(name);
   const remote = server._topics?.remote;
   if (!remote?.hasHistory || topic?.shared?.has(since)) return collect(topic, since, limit);
-  const { history: size, positionTtl, ttl } = topic?.settings ?? topicsOf(server).settings(name);
-  return size === 0 ? collect(topic, since, limit) : remote.history(name, since, limit, { size, ttl, positionTtl });
+  const settings = topic?.settings ?? topicsOf(server).settings(name);
+  return settings.history === 0 ? collect(topic, since, limit) : remote.history(name, since, limit, settings);
 }
 
 /** A long answer comes in pieces. @type {(topic: AnyTopic | undefined, since: Position | 'oldest', limit: number) => Promise<History>} */

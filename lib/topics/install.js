@@ -22,6 +22,7 @@ const {
 } = require('../base/layout');
 const { checkCallback, checkOptions, checkTopic, sinceOf } = require('./arguments');
 const { history } = require('./history');
+const { topicsProtocol } = require('./protocol');
 const { broadcast, publish } = require('./publish');
 const { longOf, reportingTopic, wordOf } = require('./records');
 const { isOpen, subscriptionsOf } = require('./subscriptions');
@@ -104,7 +105,7 @@ const ofConnection = {
   },
 };
 
-/** @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'history'> & ThisType<Server>} */
+/** @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'topicsProtocol' | 'history'> & ThisType<Server>} */
 const ofServer = {
   publish(topic, data, options) {
     return publish(this, topic, data, options, null);
@@ -133,6 +134,10 @@ const ofServer = {
 
   history(topic, options) {
     return history(this, topic, options);
+  },
+
+  topicsProtocol(options) {
+    topicsProtocol(this, options);
   },
 };
 

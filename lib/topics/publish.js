@@ -47,6 +47,21 @@ function publish(server, name, data, options, publisher) {
   checkTopic(name);
   const target = targetOf(options, publisher);
   const message = messageOf(data, options);
+  return send(server, name, topicsOf(server).hasProtocol ? authored(message, '') : message, target);
+}
+
+/**
+ * Text of a client of the protocol. `author` is in the header for others: JSON with a comma before it.
+ *
+ * @type {(server: Server, name: string, text: string, author: string) => Promise<Receipt>}
+ */
+async function publishFrom(server, name, text, author) {
+  const message = authored({ tag: TEXT, data: text, prepared: null }, author);
+  return /** @type {Promise<Receipt>} */ (send(server, name, message, { except: NO_CONNECTION, key: '', receipt: true }));
+}
+
+/** @type {(server: Server, name: string, message: Message, target: Target) => number | Promise<Receipt>} */
+function send(server, name, message, target) {
   const topics = topicsOf(server);
   const topic = topics.forPublish(name);
   if (topics.remote !== null) return topics.remote.publish(name, topic, message, target);
@@ -67,7 +82,9 @@ function broadcast(server, data, options) {
 
 /** @type {(topic: AnyTopic, given: Message, target: Target) => number | Promise<Receipt>} */
 function publishTo(topic, given, target) {
-  const message = topic.settings.stamp === null ? given : stamped(given, topic, topic.settings.stamp);
+  const { settings } = topic;
+  checkStamp(given, topic);
+  const message = stamped(given, settings, topic.epoch, topic.offset + 1);
   const excepted = membersAmong(topic, target.except);
   const matched = topic.size - excepted.length;
   const sum = toReactors(topic, message, excepted, target);
@@ -152,23 +169,44 @@ function messageOf(data, options) {
   return { tag, data: isText ? content : toBytes(content), prepared: null };
 }
 
-/** With the position around it. @type {(message: Message, topic: AnyTopic, stamp: { before: string, after: string }) => Message} */
-function stamped(message, topic, { before, after }) {
-  checkStamp(message, topic);
+/**
+ * With the author in a line of its own, until the header has it.
+ *
+ * @type {(message: Message, author: string) => Message}
+ */
+function authored({ data, tag }, author) {
+  if ((tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text on a server with topicsProtocol()', data);
+  const line = `${author}\n`;
+  return { tag, data: typeof data === 'string' ? line + data : Buffer.concat([Buffer.from(line), data]), prepared: null };
+}
+
+/** With its header, and its position around it. @type {(message: Message, settings: AnyTopic['settings'], epoch: string | null, offset: number) => Message} */
+function stamped(message, { header, stamp }, epoch, offset) {
+  if (header === null && stamp === null) return message;
+  const fill = (/** @type {string} */ text) => text.replaceAll('$epoch', String(epoch)).replaceAll('$offset', String(offset));
+  const [before, after] = stamp === null ? ['', ''] : [fill(stamp.before), fill(stamp.after)];
   const { data, tag } = message;
-  const [start, end] = [before, after].map((text) => text.replaceAll('$epoch', String(topic.epoch)).replaceAll('$offset', String(topic.offset + 1)));
   const isText = typeof data === 'string';
-  return { tag, data: isText ? start + data + end : Buffer.concat([Buffer.from(start), data, Buffer.from(end)]), prepared: null };
+  const bytes = isText ? data : Buffer.from(data.buffer, data.byteOffset, data.length);
+  const start = header === null ? 0 : bytes.indexOf('\n') + 1;
+  const head = header === null ? before : `[${header},${JSON.stringify(epoch)},${epoch === null ? 0 : offset}${bytes.slice(0, start).toString().trimEnd()}]\n${before}`;
+  const rest = bytes.slice(start);
+  return { tag, data: isText ? head + rest + after : Buffer.concat([Buffer.from(head), /** @type {Buffer} */ (rest), Buffer.from(after)]), prepared: null };
 }
 
 /** @type {(message: Message, topic: AnyTopic) => void} @throws {TypeError} For data that takes no stamp */
 function checkStamp({ data, tag }, { settings }) {
-  if (settings.stamp !== null && (tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
+  if (needsText(settings) && (tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
 }
 
 /** Whether it may have the message of another node. @type {(topic: AnyTopic, message: Message) => boolean} */
 function takes({ settings }, { tag }) {
-  return settings.stamp === null || (tag & KIND_MASK) === OUT_TEXT;
+  return !needsText(settings) || (tag & KIND_MASK) === OUT_TEXT;
+}
+
+/** @param {AnyTopic['settings']} settings */
+function needsText({ header, stamp }) {
+  return header !== null || stamp !== null;
 }
 
 /** @typedef {Everyone} Anyone */
@@ -203,4 +241,4 @@ function everyoneOf(server) {
   return topics.everyone;
 }
 
-module.exports = { broadcast, checkStamp, membersAmong, publish, publishTo, receiptOf, takes };
+module.exports = { broadcast, checkStamp, membersAmong, publish, publishFrom, publishTo, receiptOf, stamped, takes };

@@ -10,7 +10,7 @@ const { KIND_MASK, OUT_TEXT } = require('../base/layout');
 const { warn } = require('../base/log');
 const { NODE_BYTES, decode, encode } = require('./envelope');
 const { Interest, attempt } = require('./interest');
-const { checkStamp, publishTo, receiptOf, takes } = require('./publish');
+const { checkStamp, publishTo, receiptOf, stamped, takes } = require('./publish');
 const records = require('./records');
 const { topicsOf } = require('./server-topics');
 const { Shared } = require('./shared');
@@ -330,19 +330,21 @@ class Node {
     return page;
   }
 
-  /** For `server.history()`, of a topic that this node does not follow. @type {(name: string, since: Position | 'oldest', limit: number, settings: HistorySettings) => Promise<History>} */
+  /** For `server.history()`, of a topic that this node does not follow. @type {(name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>} */
   async history(name, since, limit, settings) {
+    const { history: size, positionTtl, ttl } = settings;
     /** @type {History['messages']} */
     const messages = [];
     let top = /** @type {Position | null} */ (null);
     for (let from = since; messages.length < limit; ) {
-      const page = await this.page(name, from, Math.min(limit - messages.length, MOST_PAGE), settings);
+      const page = await this.page(name, from, Math.min(limit - messages.length, MOST_PAGE), { size, ttl, positionTtl });
       if (!page.recovered) return { recovered: false, position: page.position, messages: [] };
       top ??= page.position;
       for (const { bytes, position } of page.messages) {
         const envelope = decode(bytes);
         if (envelope === null || position.offset > top.offset) continue;
-        messages.push({ data: Buffer.from(/** @type {Uint8Array} */ (envelope.message.data)), isBinary: !isText(envelope.message), position });
+        const { data } = stamped(envelope.message, settings, position.epoch, position.offset);
+        messages.push({ data: Buffer.from(/** @type {Uint8Array} */ (data)), isBinary: !isText(envelope.message), position });
       }
       const last = page.messages.at(-1);
       if (last === undefined || last.position.offset >= top.offset) break;

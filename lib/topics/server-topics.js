@@ -39,6 +39,8 @@ class ServerTopics {
     /** Null without an adapter. @type {import('./remote').Remote | null} */
     this.remote = null;
     this.isOver = false;
+    /** Whether messages have a header, for clients of the protocol. */
+    this.hasProtocol = false;
   }
 
   /** Undefined if the message would never reach a subscriber. @type {(name: string) => AnyTopic | undefined} */
@@ -57,7 +59,8 @@ class ServerTopics {
   /** @param {string} name */
   settings(name) {
     const { topicOptions } = this.options;
-    return settingsOf(topicOptions === null ? undefined : topicOptions(name));
+    const settings = settingsOf(topicOptions === null ? undefined : topicOptions(name));
+    return this.hasProtocol ? { ...settings, header: JSON.stringify(name) } : settings;
   }
 
   /** @type {(name: string, settings: AnyTopic['settings'], isOnReactors: boolean) => AnyTopic} */

@@ -26,9 +26,10 @@ const RANGES = [
 /**
  * `slow`: one of SLOW. `limit`: bytes that may wait before a connection is slow. `history`: messages kept (0: no
  * positions), for `ttl` milliseconds (0: without end), up to `maxBytes` (0: no limit). `positionTtl`: milliseconds
- * since the last message for which a topic without subscribers keeps its position.
+ * since the last message for which a topic without subscribers keeps its position. `header`: the topic in JSON, if a line
+ * with it and the position stands before each message.
  *
- * @typedef {Record<'slow' | 'limit' | 'history' | 'ttl' | 'maxBytes' | 'positionTtl', number> & { stamp: { before: string, after: string } | null }} Settings
+ * @typedef {Record<'slow' | 'limit' | 'history' | 'ttl' | 'maxBytes' | 'positionTtl', number> & { stamp: { before: string, after: string } | null, header: string | null }} Settings
  */
 
 /** @type {Readonly<Settings>} */
@@ -40,7 +41,11 @@ const DEFAULTS = Object.freeze({
   maxBytes: 0,
   positionTtl: DAY,
   stamp: null,
+  header: null,
 });
+
+/** `header` is not for programs. */
+const NAMES = Object.keys(DEFAULTS).filter((name) => name !== 'header');
 
 /** @type {(given: unknown) => Readonly<Settings>} */
 function settingsOf(given) {
@@ -48,7 +53,7 @@ function settingsOf(given) {
   const options = /** @type {TopicOptions & { then?: unknown }} */ (given);
   // The topic is made before a Promise resolves.
   if (typeof options.then === 'function') throw wrongType('topicOptions()', 'an object, not a Promise', given);
-  checkOptions(given, Object.keys(DEFAULTS), 'topicOptions()');
+  checkOptions(given, NAMES, 'topicOptions()');
   const settings = /** @type {Settings} */ ({ ...DEFAULTS, stamp: stampOf(options.stamp) });
   for (const [name, range] of RANGES) {
     const value = options[name];

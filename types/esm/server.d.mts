@@ -11,7 +11,7 @@ import { Adapter, AdapterEvent } from './adapter.mjs';
 import * as deflate from './deflate.mjs';
 import * as running from './running.mjs';
 import { SecureContext, SecureContextOptions, TlsOptions } from './tls.mjs';
-import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions } from './topics.mjs';
+import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions, TopicsProtocolOptions } from './topics.mjs';
 import { VerifyClientCallbackAsync } from './verify.mjs';
 import { WebSocket } from './websocket.mjs';
 
@@ -448,6 +448,16 @@ export class WebSocketServer<
   topics(): IterableIterator<[string, number]>;
   /** The messages that a topic has kept. Not in ws. */
   history(topic: string, options?: HistoryOptions | null): Promise<History>;
+  /**
+   * Answers `reactor-ws/client`, and other clients of its protocol: connections with the subprotocol
+   * `topics.reactor-ws.v1`. All messages of all topics are text from now on, and have a line with topic and position before
+   * them. With an adapter, call it on all nodes. Not in ws.
+   *
+   * @throws {TypeError} For a wrong option, or without `authorize`
+   * @throws {RangeError} For a limit out of its range
+   * @throws {Error} When it was called before, or the server has topics
+   */
+  topicsProtocol(options: TopicsProtocolOptions): void;
 
   /**
    * A topic has its first subscriber ('created'), or has lost its last one ('empty'). Emitted in

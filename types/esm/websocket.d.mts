@@ -349,6 +349,7 @@ export namespace WebSocket {
   export import TopicCounts = topics.TopicCounts;
   export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
+  export import TopicsProtocolOptions = topics.TopicsProtocolOptions;
   export import TrafficOptions = running.TrafficOptions;
   export import VerifyClientCallbackAsync = verify.VerifyClientCallbackAsync;
   export import VerifyClientCallbackSync = verify.VerifyClientCallbackSync;

@@ -1,0 +1,259 @@
+'use strict';
+
+// The server's side of the protocol of `reactor-ws/client`: a page of docs/ describes it.
+
+const { createHash } = require('node:crypto');
+
+const { checkNames, checkValue } = require('../base/checks');
+const { OPEN } = require('../base/constants');
+const { log, warn } = require('../base/log');
+const { publishFrom } = require('./publish');
+const { topicsOf } = require('./server-topics');
+
+/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { Position, TopicsProtocolOptions } from '../../types/topics' */
+
+/** The name of the subprotocol. */
+const NAME = 'topics.reactor-ws.v1';
+
+const DEFAULTS = { maxTopics: 100, maxTopicLength: 256, maxBytes: 64 * 1024 };
+
+const COUNT = { type: /** @type {const} */ ('number'), least: 1, most: 2 ** 31 - 1 };
+
+/** Publishes of a connection that are not answered, above which it is not read. */
+const MOST_UNANSWERED = 64;
+
+/** Characters of the name that a client gives itself, and of the hash that others see. */
+const NAME_LENGTH = 64;
+const AUTHOR_LENGTH = 16;
+
+const UNSUPPORTED = 1003;
+const POLICY = 1008;
+const TOO_BIG = 1009;
+
+/** Whether there was a warning of what the program has thrown. */
+let hasFailed = false;
+
+/** @typedef {typeof DEFAULTS & Pick<TopicsProtocolOptions, 'authorize'>} Settings */
+
+/** A message of a client. @typedef {{ subscribe?: string, since?: Position | 'oldest', unsubscribe?: string, publish?: string, data?: string, client?: string, number?: number, ping?: boolean }} Command */
+
+/** @type {(server: Server, options: TopicsProtocolOptions) => void} */
+function topicsProtocol(server, options) {
+  const settings = settingsOf(options);
+  const topics = topicsOf(server);
+  if (topics.hasProtocol || topics.all.size !== 0) throw new Error('topicsProtocol() must be called once, before the server has topics');
+  topics.hasProtocol = true;
+  server.on('connection', (/** @type {WebSocket} */ ws) => {
+    if (ws.protocol === NAME) new Session(server, ws, settings);
+  });
+}
+
+/** @type {(options: TopicsProtocolOptions) => Settings} */
+function settingsOf(options) {
+  checkNames(options, ['authorize', ...Object.keys(DEFAULTS)], 'options');
+  checkValue({ type: 'function' }, options?.authorize, 'options.authorize');
+  const settings = { ...DEFAULTS, authorize: options.authorize };
+  for (const name of /** @type {Array<keyof typeof DEFAULTS>} */ (Object.keys(DEFAULTS))) {
+    const value = options[name];
+    if (value !== undefined) settings[name] = /** @type {number} */ (checkValue(COUNT, value, `options.${name}`));
+  }
+  return settings;
+}
+
+/** A connection that speaks the protocol. */
+class Session {
+  /** @param {Server} server @param {WebSocket} ws @param {Settings} settings */
+  constructor(server, ws, settings) {
+    this.server = server;
+    this.ws = ws;
+    this.settings = settings;
+    /** By topic: whether 'dropped' is on its way. @type {Map<string, { isTold: boolean }>} */
+    this.topics = new Map();
+    this.unanswered = 0;
+    /** Why the connection is not read. @type {Set<string>} */
+    this.reasons = new Set();
+    /** Messages of the batch in which that began. @type {string[]} */
+    this.queue = [];
+    this.client = '';
+    this.author = '';
+    ws.on('message', (data, isBinary) => this.take(data, isBinary));
+    ws.on('gap', (topic, from, to) => this.topics.has(topic) && this.send({ gap: topic, from, to }));
+    ws.on('dropped', (topic) => this.tellDropped(topic));
+    ws.on('drain', () => this.goOn('room'));
+    // The peer's mistakes close its connection, and are nobody else's.
+    ws.on('error', () => {});
+  }
+
+  /** @type {(data: any, isBinary: boolean) => void} */
+  take(data, isBinary) {
+    const { maxBytes } = this.settings;
+    if (isBinary) return this.ws.close(UNSUPPORTED, 'Text is wanted');
+    if (data.length > maxBytes) return this.ws.close(TOO_BIG, `At most ${maxBytes} bytes`);
+    if (this.reasons.size === 0) this.handle(String(data));
+    else this.queue.push(String(data));
+  }
+
+  /** @param {string} text */
+  handle(text) {
+    if (this.ws.readyState !== OPEN) return;
+    const command = commandOf(text);
+    if (command === null) return this.ws.close(POLICY, `No message of ${NAME}`);
+    const { ping, publish, subscribe, unsubscribe } = command;
+    if (ping) return this.send({ pong: true });
+    if (unsubscribe !== undefined) return this.unsubscribe(unsubscribe);
+    const topic = /** @type {string} */ (subscribe ?? publish);
+    const action = subscribe === undefined ? 'publish' : 'subscribe';
+    const refused = action === 'publish' ? command.number : topic;
+    const refuse = (/** @type {string} */ reason) => this.send({ refused, reason });
+    if (topic.length > this.settings.maxTopicLength) return refuse('too long');
+    this.authorize(action, topic, (isAllowed) => {
+      if (!isAllowed) refuse('forbidden');
+      else if (action === 'publish') this.publish(topic, command, refuse);
+      else this.subscribe(topic, command.since, refuse);
+    });
+  }
+
+  /** Nothing is read until it has been decided, so that the order stays. @type {(action: 'publish' | 'subscribe', topic: string, then: (isAllowed: boolean) => void) => void} */
+  authorize(action, topic, then) {
+    const answer = attempt(false, () => this.settings.authorize(/** @type {any} */ (this.ws), action, topic));
+    if (typeof answer === 'boolean') return then(answer);
+    this.wait('authorize');
+    Promise.resolve(answer).catch(failed).then((isAllowed) => {
+      if (this.ws.readyState === OPEN) then(isAllowed === true);
+      this.goOn('authorize');
+    });
+  }
+
+  /** @type {(topic: string, since: Position | 'oldest' | undefined, refuse: (reason: string) => void) => void} */
+  subscribe(topic, since, refuse) {
+    if (this.topics.size >= this.settings.maxTopics && !this.topics.has(topic)) return refuse('too many topics');
+    const state = { isTold: false };
+    this.topics.set(topic, state);
+    const isMember = attempt(false, () =>
+      this.ws.subscribe(topic, { since }, ({ position, recovered }) => {
+        if (this.topics.get(topic) === state) this.send({ subscribed: topic, position, recovered });
+      }),
+    );
+    if (isMember) return;
+    this.topics.delete(topic);
+    refuse('failed');
+  }
+
+  /** @param {string} topic */
+  unsubscribe(topic) {
+    if (this.topics.delete(topic)) this.ws.unsubscribe(topic);
+    this.send({ unsubscribed: topic });
+  }
+
+  /** @type {(topic: string, command: Command, refuse: (reason: string) => void) => void} */
+  publish(topic, { client = '', data = '', number }, refuse) {
+    if (++this.unanswered >= MOST_UNANSWERED) this.wait('unanswered');
+    publishFrom(this.server, topic, data, `,"${this.authorOf(client)}",${number}`)
+      .then(
+        ({ position }) => (position === null && this.keeps(topic) ? refuse('busy') : this.send({ published: number, position })),
+        (error) => {
+          if (error.code !== 'REACTOR_WS_ADAPTER_FULL') failed(error);
+          refuse(error.code === 'REACTOR_WS_ADAPTER_FULL' ? 'busy' : 'failed');
+        },
+      )
+      .finally(() => {
+        if (--this.unanswered < MOST_UNANSWERED) this.goOn('unanswered');
+      });
+  }
+
+  /** Whether messages of the topic have positions. @param {string} topic */
+  keeps(topic) {
+    const settings = this.server._topics?.all.get(topic)?.settings;
+    return settings !== undefined && settings.history !== 0;
+  }
+
+  /** What others see of the client's name: knowing it, they could make messages that pass for copies of its own. @param {string} client */
+  authorOf(client) {
+    if (client !== this.client) {
+      this.client = client;
+      this.author = createHash('sha256').update(client).digest('base64url').slice(0, AUTHOR_LENGTH);
+    }
+    return this.author;
+  }
+
+  /** Of a topic without positions nobody could see it. One report waits at most. @param {string} topic */
+  tellDropped(topic) {
+    const state = this.topics.get(topic);
+    if (state === undefined || state.isTold || this.keeps(topic)) return;
+    state.isTold = true;
+    this.ws.send(JSON.stringify({ gap: topic, from: null, to: null }), () => (state.isTold = false));
+  }
+
+  /** @param {object} message */
+  send(message) {
+    if (this.ws.readyState === OPEN && this.ws.send(JSON.stringify(message)) === false) this.wait('room');
+  }
+
+  /** @param {string} reason */
+  wait(reason) {
+    this.reasons.add(reason);
+    this.ws.pause();
+  }
+
+  /** @param {string} reason */
+  goOn(reason) {
+    if (!this.reasons.delete(reason)) return;
+    while (this.reasons.size === 0 && this.queue.length !== 0) this.handle(/** @type {string} */ (this.queue.shift()));
+    if (this.reasons.size === 0) this.ws.resume();
+  }
+}
+
+/** What a peer asks for must not end the process, whatever the program does with it. @template T @param {T} otherwise @param {() => T} act */
+function attempt(otherwise, act) {
+  try {
+    return act();
+  } catch (error) {
+    failed(error);
+    return otherwise;
+  }
+}
+
+/** @param {any} error */
+function failed(error) {
+  const text = String(error?.stack ?? error);
+  // Warnings are remembered, and peers may have a say in the text of an error.
+  if (!hasFailed) warn('REACTOR_WS_TOPICS_PROTOCOL', `A client of topicsProtocol() was refused, because the program or its broker has thrown: ${text}`);
+  hasFailed = true;
+  log('topicsProtocol(): %s', text);
+  return false;
+}
+
+/** Null for anything that is no message of a client. @type {(text: string) => Command | null} */
+function commandOf(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const { client, data, number, ping, publish, since, subscribe, unsubscribe } = value;
+  if (ping === true) return { ping };
+  if (typeof unsubscribe === 'string') return { unsubscribe };
+  if (typeof subscribe === 'string') return isPosition(since ?? 'oldest') ? { subscribe, since: since ?? undefined } : null;
+  const isPublish = typeof publish === 'string' && typeof data === 'string' && isCount(number) && isShort(client);
+  return isPublish ? { client, data, number, publish } : null;
+}
+
+/** @param {any} since */
+function isPosition(since) {
+  return since === 'oldest' || (typeof since === 'object' && isShort(since.epoch) && isCount(since.offset));
+}
+
+/** @param {unknown} value */
+function isShort(value) {
+  return typeof value === 'string' && value.length <= NAME_LENGTH;
+}
+
+/** @param {unknown} value */
+function isCount(value) {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+module.exports = { topicsProtocol };
