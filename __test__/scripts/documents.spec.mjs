@@ -26,6 +26,7 @@ const PARSED_ONLY = [
   [/\.handleConnect\(/, 'it needs a certificate; handshake/http2.spec.mjs does the same'],
   [/^emitUpgrades\(/m, 'it needs socket.io; ecosystem/socket-io.test.mjs does the same'],
   [/redisAdapter\(\{ client \}\)/, 'it needs Redis: adapters/'],
+  [/new TopicsClient\(/, 'it is a page: topics/topics-client.spec.mjs and browser/resume.test.mjs do the same'],
   [/adapterTests\(/, 'tests of an adapter that the reader writes: adapters/'],
 ];
 
@@ -35,6 +36,7 @@ const EVENTS = {
   'docs/adapters.md': [{}],
   'docs/api.md': [{}],
   'docs/broadcast.md': [{ reader: ['data'] }, { reader: ['data'] }],
+  'docs/client.md': [{}],
   'docs/compression.md': [{}],
   'docs/migrating-from-uwebsockets.md': [{ first: ['welcome', 'hello'], second: ['welcome'], prints: ['1005', '1005'] }],
   'docs/migrating-from-ws.md': [{}],
