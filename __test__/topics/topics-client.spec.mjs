@@ -63,9 +63,12 @@ async function enter(t, options) {
   await event(client, 'subscribed');
   events.length = 0;
   /** The client has heard all that it was told. */
+  let settled = 0;
   const settle = async (one = peer) => {
-    const answered = client.publish('settle', '');
-    while (one.heard.at(-1)?.publish !== 'settle') await once(one.socket, 'message');
+    const data = `${++settled}`;
+    const answered = client.publish('settle', data);
+    const isAsked = (said) => said?.publish === 'settle' && said.data === data;
+    while (!isAsked(one.heard.at(-1))) await once(one.socket, 'message');
     one.tell({ published: one.heard.at(-1).number, position: null });
     await answered;
   };
