@@ -4,6 +4,7 @@ import * as adapter from './types/adapter';
 import * as client from './types/client';
 import * as deflate from './types/deflate';
 import * as events from './types/events';
+import * as presence from './types/presence';
 import * as running from './types/running';
 import * as sending from './types/sending';
 import * as server from './types/server';
@@ -40,6 +41,7 @@ declare namespace WebSocket {
   export import DrainOptions = running.DrainOptions;
   export import DrainProgress = running.DrainProgress;
   export import EncryptedKey = tls.EncryptedKey;
+  export import EnterOptions = presence.EnterOptions;
   export import ErrorEvent = events.ErrorEvent;
   export import Event = events.Event;
   export import EventListenerOptions = events.EventListenerOptions;
@@ -59,6 +61,10 @@ declare namespace WebSocket {
   export import Position = topics.Position;
   export import PreparedMessage = sending.PreparedMessage;
   export import PrepareOptions = sending.PrepareOptions;
+  export import Presence = presence.Presence;
+  export import PresenceChange = presence.PresenceChange;
+  export import PresenceEntry = presence.PresenceEntry;
+  export import PresenceMessage = presence.PresenceMessage;
   export import ProxyProtocol = running.ProxyProtocol;
   export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;

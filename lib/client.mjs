@@ -1,4 +1,4 @@
-// Topics over connections that come back, for browsers. A page of docs/ has the protocol.
+// Topics over connections that come back. docs/ has the protocol.
 
 const PROTOCOL = 'topics.reactor-ws.v1';
 /** Publishers that are remembered, to know a copy. */
@@ -15,7 +15,7 @@ export class TopicsClient extends EventTarget {
   #socket = /** @type {any} */ (null);
   #isOver = false;
   #topics = /** @type {Map<string, Topic>} */ (new Map());
-  /** Answers to come: messages before them are of an earlier subscription. @type {Map<string, number>} */
+  /** Answers to come, after messages of an earlier subscription. @type {Map<string, number>} */
   #leaving = new Map();
   /** By number. @type {Map<number, { text: string, resolve: Function, reject: Function }>} */
   #unanswered = new Map();
@@ -23,7 +23,7 @@ export class TopicsClient extends EventTarget {
   #name = crypto.getRandomValues(new Uint32Array(4)).join('.');
   #tries = 0;
   #openedAt = Infinity;
-  /** Seconds that the server has asked for. */
+  /** Seconds that the server asks for. */
   #after = -1;
   #timer = /** @type {any} */ (0);
   #isSilent = false;
@@ -120,7 +120,7 @@ export class TopicsClient extends EventTarget {
     if (socket !== this.#socket) return;
     this.#socket = null;
     clearInterval(this.#timer);
-    // Its end may be reported much later.
+    // Its end may come late.
     socket.onopen = socket.onmessage = socket.onclose = null;
     if (code === 1006) socket.close?.();
     this.#isOver = FINAL.test(`${code}`);
@@ -130,7 +130,7 @@ export class TopicsClient extends EventTarget {
     this.#tell('close', { code, reason, delay });
   }
 
-  /** Milliseconds. @param {number} code @param {string} reason */
+  /** @param {number} code @param {string} reason */
   #delay(code, reason) {
     const { minDelay, maxDelay } = this.#settings;
     const random = Math.random();
@@ -165,7 +165,8 @@ export class TopicsClient extends EventTarget {
       return;
     }
     if (Array.isArray(message)) return this.#hear(message, text.slice(line.length + 1));
-    const { gap, position, published, reason, recovered, refused, retryAfter, subscribed, to, unsubscribed } = message;
+    const { gap, position, presence, published, reason, recovered, refused, retryAfter, subscribed, to, unsubscribed } = message;
+    if (presence !== undefined) return this.#tell('presence', { ...message, topic: presence });
     if (retryAfter >= 0) this.#after = retryAfter;
     this.#answer(published, 'resolve', position);
     this.#answer(refused, 'reject', new Error(`Refused: ${reason}`));
@@ -221,7 +222,7 @@ export class TopicsClient extends EventTarget {
     listener(data, { topic: name, position });
   }
 
-  /** What is missing up to a position does not come any more. @param {Topic} topic @param {Position | null} to */
+  /** What is missing does not come. @param {Topic} topic @param {Position | null} to */
   #pass(topic, to) {
     const { last, name } = topic;
     if (last && to && isAt(last, to)) return;

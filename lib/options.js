@@ -90,6 +90,9 @@ const OWN = {
   historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
   topicOptions: { type: 'function', initial: null },
   adapterLimit: { type: 'number', initial: 64 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
+  presenceGrace: { type: 'number', initial: 15_000, least: 0, most: LONGEST_DELAY },
+  presenceInterval: { type: 'number', initial: 1000, least: 0, most: LONGEST_DELAY },
+  presenceLimit: { type: 'number', initial: 1000, least: 0, most: MOST_COUNT },
   adapterOverflow: { type: 'string', initial: 'drop', values: ['drop', 'reject'] },
   // Default: the environment variable; see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
@@ -315,10 +318,11 @@ function reactorOptions(options) {
 /**
  * `historyBudget`: bytes; null: the default.
  *
- * @type {(options: ServerOptions) => { historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}
+ * @type {(options: ServerOptions) => { historyBudget: number | null, presence: { grace: number, interval: number, limit: number }, topicOptions: ((topic: string) => unknown) | null }}
  */
 function topicOptions(options) {
-  return { historyBudget: own(options, 'historyBudget'), topicOptions: own(options, 'topicOptions') };
+  const presence = { grace: own(options, 'presenceGrace'), interval: own(options, 'presenceInterval'), limit: own(options, 'presenceLimit') };
+  return { historyBudget: own(options, 'historyBudget'), presence, topicOptions: own(options, 'topicOptions') };
 }
 
 /** Null without an adapter. @param {ServerOptions} options */

@@ -47,6 +47,11 @@ export interface TopicsClientEvents {
    * if the history was lost; both are null in a topic without positions, after each time without a connection.
    */
   gap: { topic: string; from: Position | null; to: Position | null };
+  /**
+   * Others are present in a topic that the server watches for this client, by `server.presence()`: all of it first and after each
+   * reconnect (`state`), then what changes.
+   */
+  presence: { topic: string; count: number; state?: Record<string, unknown[]>; joins?: Record<string, unknown[]>; leaves?: string[] };
   /** The server does not allow the subscription, which is over. */
   refused: { topic: string; reason: string };
 }

@@ -6,6 +6,7 @@ import * as adapter from './adapter';
 import * as client from './client';
 import * as deflate from './deflate';
 import * as events from './events';
+import * as presence from './presence';
 import * as running from './running';
 import * as sending from './sending';
 import * as server from './server';
@@ -18,6 +19,7 @@ import { ClientOptions } from './client';
 import { BinaryType, CloseCause, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events';
 import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
+import { EnterOptions } from './presence';
 import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicLosses } from './topics';
 
 /**
@@ -172,6 +174,16 @@ export class WebSocket extends EventEmitter {
   /** The topics that the connection has subscribed to; none after it left OPEN. Not in ws. */
   readonly subscriptions: string[];
   /**
+   * Makes the connection present in a topic, which it need not subscribe to: `presence()` of the server. Once more: with
+   * another key or meta. It leaves when it ends. Returns whether the connection is open. Not in ws.
+   *
+   * @throws {TypeError} For a topic or key that is not a string, and a meta that JSON cannot have
+   * @throws {RangeError} For a key without or with more than 256 characters, and a meta with more than 1024 in JSON
+   */
+  enter(topic: string, options: EnterOptions): boolean;
+  /** Undoes `enter()`. Without other connections, the key leaves at once. Returns whether the connection was present. Not in ws. */
+  leave(topic: string): boolean;
+  /**
    * How many messages of a topic the connection did not get, even of a
    * topic that it has left. Not in ws.
    */
@@ -309,6 +321,7 @@ export namespace WebSocket {
   export import DrainOptions = running.DrainOptions;
   export import DrainProgress = running.DrainProgress;
   export import EncryptedKey = tls.EncryptedKey;
+  export import EnterOptions = presence.EnterOptions;
   export import ErrorEvent = events.ErrorEvent;
   export import Event = events.Event;
   export import EventListenerOptions = events.EventListenerOptions;
@@ -328,6 +341,10 @@ export namespace WebSocket {
   export import Position = topics.Position;
   export import PreparedMessage = sending.PreparedMessage;
   export import PrepareOptions = sending.PrepareOptions;
+  export import Presence = presence.Presence;
+  export import PresenceChange = presence.PresenceChange;
+  export import PresenceEntry = presence.PresenceEntry;
+  export import PresenceMessage = presence.PresenceMessage;
   export import ProxyProtocol = running.ProxyProtocol;
   export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;

@@ -120,6 +120,22 @@ for (const [name, WebSocket] of Object.entries(SOCKETS)) {
   });
 }
 
+ownOnly('presence: all that is there first, also after a reconnect, then what changes', async (t) => {
+  const server = await serve(t, {}, { presenceInterval: 0, presenceGrace: 0 });
+  server.on('connection', (ws) => {
+    server.presence('room').watch(ws);
+    ws.enter('room', { key: 'page', meta: 1 });
+  });
+  const client = openClient(t, addressOf(server));
+  const told = [];
+  client.addEventListener('presence', ({ count, joins, leaves, state, topic }) => told.push([topic, state ?? joins, leaves, count]));
+  for (let n = 0; n < 3; n++) {
+    while (told.length < 2) await turn();
+    t.deepEqual(told.splice(0), [['room', {}, undefined, 0], ['room', { page: [1] }, [], 1]]);
+    for (const ws of server.clients) ws.terminate();
+  }
+});
+
 ownOnly('from a position, or from the oldest message', async (t) => {
   const server = await serve(t, {}, { topicOptions: () => ({ history: 100, slow: 'catch-up', limit: 4096 }) });
   for (let n = 1; n <= 50; n++) server.publish('a', `${n}`);

@@ -22,6 +22,7 @@ const {
 } = require('../base/layout');
 const { checkCallback, checkOptions, checkTopic, sinceOf } = require('./arguments');
 const { history } = require('./history');
+const { Presence, enter, leave } = require('./presence');
 const { topicsProtocol } = require('./protocol');
 const { broadcast, publish } = require('./publish');
 const { longOf, reportingTopic, wordOf } = require('./records');
@@ -44,7 +45,7 @@ const { isOpen, subscriptionsOf } = require('./subscriptions');
 /**
  * Members that `install` adds to a WebSocket.
  *
- * @typedef {Publishing & Subscribing & Pick<Public.WebSocket, 'isSubscribed' | 'subscriptions' | 'topicCounts' | 'unsubscribe'>} Fields
+ * @typedef {Publishing & Subscribing & Pick<Public.WebSocket, 'enter' | 'isSubscribed' | 'leave' | 'subscriptions' | 'topicCounts' | 'unsubscribe'>} Fields
  */
 
 /** For a topic that does not exist. */
@@ -91,8 +92,7 @@ const ofConnection = {
 
   get subscriptions() {
     if (!this._extra?.topics) return [];
-    const everyone = ownerOf(this)._topics?.everyone;
-    return [...subscriptionsOf(this).joined].filter((topic) => topic !== everyone).map(({ name }) => name);
+    return [...subscriptionsOf(this).joined].filter(({ inner }) => inner === null).map(({ name }) => name);
   },
 
   // Programs give connections a field of this name.
@@ -103,9 +103,19 @@ const ofConnection = {
   publish(topic, data, options) {
     return publish(ownerOf(this), topic, data, options, this);
   },
+
+  enter(topic, options) {
+    checkTopic(topic);
+    return enter(this, ownerOf(this), topic, options);
+  },
+
+  leave(topic) {
+    checkTopic(topic);
+    return leave(this, ownerOf(this), topic);
+  },
 };
 
-/** @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'topicsProtocol' | 'history'> & ThisType<Server>} */
+/** @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'topicsProtocol' | 'history' | 'presence'> & ThisType<Server>} */
 const ofServer = {
   publish(topic, data, options) {
     return publish(this, topic, data, options, null);
@@ -138,6 +148,11 @@ const ofServer = {
 
   topicsProtocol(options) {
     topicsProtocol(this, options);
+  },
+
+  presence(topic) {
+    checkTopic(topic);
+    return /** @type {any} */ (new Presence(this, topic));
   },
 };
 

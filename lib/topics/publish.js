@@ -217,6 +217,7 @@ class Everyone extends Topic {
   constructor(topics) {
     super('', DEFAULTS);
     this.topics = topics;
+    this.inner = { emptied: () => void (topics.everyone = null) };
   }
 
   /** It gets all broadcasts from now on. @param {WebSocket} ws */
@@ -241,4 +242,4 @@ function everyoneOf(server) {
   return topics.everyone;
 }
 
-module.exports = { broadcast, checkStamp, membersAmong, publish, publishFrom, publishTo, receiptOf, stamped, takes };
+module.exports = { broadcast, checkStamp, isWebSocket, membersAmong, publish, publishFrom, publishTo, receiptOf, stamped, takes };

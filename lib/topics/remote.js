@@ -10,6 +10,7 @@ const { KIND_MASK, OUT_TEXT } = require('../base/layout');
 const { warn } = require('../base/log');
 const { NODE_BYTES, decode, encode } = require('./envelope');
 const { Interest, attempt } = require('./interest');
+const { PRESENCE } = require('./presence-peers');
 const { checkStamp, publishTo, receiptOf, stamped, takes } = require('./publish');
 const records = require('./records');
 const { topicsOf } = require('./server-topics');
@@ -120,6 +121,10 @@ class Node {
     };
   }
 
+  get isConnected() {
+    return this.state === 'connected';
+  }
+
   /** Whether all nodes share the histories. */
   get hasHistory() {
     return typeof this.adapter.history === 'function';
@@ -226,14 +231,22 @@ class Node {
     else this.held.push(send);
   }
 
+  /** For other nodes only. Without room for it, or a broker that takes it, `onFailed` is called. @type {(name: string, bytes: Buffer, onFailed: () => void) => void} */
+  tell(name, bytes, onFailed) {
+    if (this.bytesWaiting + bytes.length > this.limit) return onFailed();
+    this.bytesWaiting += bytes.length;
+    this.send(name, bytes, {}, (error) => error !== null && onFailed());
+  }
+
   /** A message of some node. @type {(name: string, bytes: Uint8Array, position?: Position) => void} */
   deliver(name, bytes, position) {
     if (this.isClosed) return;
     this.counts.received++;
     this.counts.bytesReceived += bytes.length;
+    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (buffer[0] === PRESENCE) return this.topics.presence?.take(name, buffer);
     const topic = this.topics.all.get(name);
     if (topic === undefined) return;
-    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (topic.shared !== null && position !== undefined) return topic.shared.take(buffer, position);
     const envelope = decode(buffer);
     if (envelope === null) return this.ignored();
@@ -265,6 +278,7 @@ class Node {
   /** Messages of a topic, or of all, may be missing. @param {string} [name] */
   lost(name) {
     if (this.isClosed) return;
+    this.topics.presence?.resync(name);
     const topics = name === undefined ? [...this.topics.all.values()] : [this.topics.all.get(name)];
     for (const topic of topics) {
       if (topic === undefined || !this.interest.isOn(topic.name)) continue;
@@ -280,6 +294,7 @@ class Node {
 
   /** @param {string} name */
   onInterest(name) {
+    this.topics.presence?.resync(name);
     const shared = this.topics.all.get(name)?.shared;
     if (shared?.isCold) shared.read();
   }
@@ -297,6 +312,7 @@ class Node {
     if (this.isClosed || state === this.state) return;
     if (this.state === 'away') this.counts.reconnects++;
     this.state = state;
+    if (state === 'connected') this.topics.presence?.connected();
     this.emit(error === undefined ? { type: state } : { type: state, error });
   }
 

@@ -29,8 +29,10 @@ class ServerTopics {
     this.options = server._forTopics();
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
-    /** All open connections, without a name: from the first broadcast on, until all have gone. @type {import('./publish').Anyone | null} */
+    /** All open connections: from the first broadcast on, until all have gone. @type {import('./publish').Anyone | null} */
     this.everyone = null;
+    /** From the first question for somebody's presence on. @type {import('./presence').AllPresence | null} */
+    this.presence = null;
     /** Kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -118,7 +120,7 @@ class ServerTopics {
 
   /** It has no members, and no history to keep. @param {AnyTopic} topic */
   forget(topic) {
-    if (topic === this.everyone) this.everyone = null;
+    if (topic.inner !== null) topic.inner.emptied();
     else this.all.delete(topic.name);
     this.idle.delete(topic);
     if (topic.number !== 0) endTopic(topic);
@@ -146,6 +148,7 @@ class ServerTopics {
 
   end() {
     this.isOver = true;
+    this.presence?.end();
     this.remote?.close();
     for (const topic of this.idle) this.forget(topic);
     clearTimeout(this.sweeping);
@@ -153,7 +156,7 @@ class ServerTopics {
 
   /** In a tick of their own: no listener runs inside a call that subscribes or closes. @type {(topic: AnyTopic, event: string) => void} */
   report(topic, event) {
-    if (topic === this.everyone || this.server.listenerCount('topic') === 0) return;
+    if (topic.inner !== null || this.server.listenerCount('topic') === 0) return;
     if (this.news.push([topic.name, event]) === 1) process.nextTick(emitNews, this);
   }
 }

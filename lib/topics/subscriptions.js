@@ -31,6 +31,8 @@ class Subscriptions {
     this.losses = null;
     /** Histories that it waits for. @type {Set<import('./shared').SharedHistory> | null} */
     this.waits = null;
+    /** Its entries, by topic. @type {Map<{ part(number: number, isCut: boolean): void }, number> | null} */
+    this.present = null;
   }
 
   /**
@@ -73,7 +75,12 @@ class Subscriptions {
   /** @param {string} name */
   quit(name) {
     const topic = this.topics.all.get(name);
-    if (topic === undefined || !this.joined.delete(topic)) return false;
+    return topic !== undefined && this.part(topic);
+  }
+
+  /** @param {AnyTopic} topic */
+  part(topic) {
+    if (!this.joined.delete(topic)) return false;
     topic.shared?.giveUp(this);
     unsubscribe(this.ws, topic.number);
     if (--topic.size === 0) this.topics.emptied(topic);
@@ -90,6 +97,8 @@ class Subscriptions {
       }
     }
     for (const shared of this.waits ?? []) shared.giveUp(this);
+    for (const [room, number] of this.present ?? []) room.part(number, true);
+    this.present = null;
     if (joined.size === 0) return;
     this.joined = new Set();
     if ((ws._bits & GONE) === 0) unsubscribe(ws, 0);

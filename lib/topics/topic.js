@@ -23,6 +23,8 @@ class Topic {
   constructor(name, settings, remote = null) {
     this.name = name;
     this.settings = settings;
+    /** Of a topic without a name, which is in no list. @type {{ emptied(): void } | null} */
+    this.inner = null;
     /** In the reactors; 0 until they know it. */
     this.number = 0;
     /** Subscribers. */

@@ -11,6 +11,7 @@ import { Adapter, AdapterEvent } from './adapter.mjs';
 import * as deflate from './deflate.mjs';
 import * as running from './running.mjs';
 import { SecureContext, SecureContextOptions, TlsOptions } from './tls.mjs';
+import { Presence, PresenceChange } from './presence.mjs';
 import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions, TopicsProtocolOptions } from './topics.mjs';
 import { VerifyClientCallbackAsync } from './verify.mjs';
 import { WebSocket } from './websocket.mjs';
@@ -185,6 +186,19 @@ export interface ServerOptions<
    * ws. Default: 'drop'
    */
   adapterOverflow?: 'drop' | 'reject' | undefined;
+  /**
+   * Milliseconds for which a key is still present in a topic after its last connection there has ended, up to 2147483647.
+   * Not in ws. Default: 15000
+   */
+  presenceGrace?: number | undefined;
+  /**
+   * Least milliseconds between two reports of who is present in a topic, up to 2147483647. Not in ws. Default: 1000
+   */
+  presenceInterval?: number | undefined;
+  /**
+   * Keys in a topic, up to 2^31 - 1, above which only their number is reported. Not in ws. Default: 1000
+   */
+  presenceLimit?: number | undefined;
   /**
    * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit.
    * Above it, the topic with the oldest last message loses its oldest messages. The value of the
@@ -458,12 +472,21 @@ export class WebSocketServer<
    * @throws {Error} When it was called before, or the server has topics
    */
   topicsProtocol(options: TopicsProtocolOptions): void;
+  /**
+   * Who is present in a topic. With an adapter, this node follows the topic from now on, and for a minute after the last
+   * use: what other nodes have comes a moment later, with event 'presence'. Not in ws.
+   */
+  presence(topic: string): Presence;
 
   /**
    * A topic has its first subscriber ('created'), or has lost its last one ('empty'). Emitted in
    * the order of these changes, in the next tick. Not in ws.
    */
   on(event: 'topic', listener: (this: this, topic: string, event: 'created' | 'empty') => void): this;
+  /**
+   * Others are present in a topic: at most once per `presenceInterval`. Not in ws.
+   */
+  on(event: 'presence', listener: (this: this, topic: string, change: PresenceChange) => void): this;
   /**
    * The broker of `adapter` has come or gone, or messages did not get to it. Not in ws.
    */

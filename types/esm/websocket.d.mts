@@ -7,6 +7,7 @@ import * as adapter from './adapter.mjs';
 import * as client from './client.mjs';
 import * as deflate from './deflate.mjs';
 import * as events from './events.mjs';
+import * as presence from './presence.mjs';
 import * as running from './running.mjs';
 import * as sending from './sending.mjs';
 import * as server from './server.mjs';
@@ -19,6 +20,7 @@ import { ClientOptions } from './client.mjs';
 import { BinaryType, CloseCause, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events.mjs';
 import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending.mjs';
 import { ServerOptions } from './server.mjs';
+import { EnterOptions } from './presence.mjs';
 import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicLosses } from './topics.mjs';
 
 /**
@@ -173,6 +175,16 @@ export class WebSocket extends EventEmitter {
   /** The topics that the connection has subscribed to; none after it left OPEN. Not in ws. */
   readonly subscriptions: string[];
   /**
+   * Makes the connection present in a topic, which it need not subscribe to: `presence()` of the server. Once more: with
+   * another key or meta. It leaves when it ends. Returns whether the connection is open. Not in ws.
+   *
+   * @throws {TypeError} For a topic or key that is not a string, and a meta that JSON cannot have
+   * @throws {RangeError} For a key without or with more than 256 characters, and a meta with more than 1024 in JSON
+   */
+  enter(topic: string, options: EnterOptions): boolean;
+  /** Undoes `enter()`. Without other connections, the key leaves at once. Returns whether the connection was present. Not in ws. */
+  leave(topic: string): boolean;
+  /**
    * How many messages of a topic the connection did not get, even of a
    * topic that it has left. Not in ws.
    */
@@ -310,6 +322,7 @@ export namespace WebSocket {
   export import DrainOptions = running.DrainOptions;
   export import DrainProgress = running.DrainProgress;
   export import EncryptedKey = tls.EncryptedKey;
+  export import EnterOptions = presence.EnterOptions;
   export import ErrorEvent = events.ErrorEvent;
   export import Event = events.Event;
   export import EventListenerOptions = events.EventListenerOptions;
@@ -329,6 +342,10 @@ export namespace WebSocket {
   export import Position = topics.Position;
   export import PreparedMessage = sending.PreparedMessage;
   export import PrepareOptions = sending.PrepareOptions;
+  export import Presence = presence.Presence;
+  export import PresenceChange = presence.PresenceChange;
+  export import PresenceEntry = presence.PresenceEntry;
+  export import PresenceMessage = presence.PresenceMessage;
   export import ProxyProtocol = running.ProxyProtocol;
   export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;

@@ -1,0 +1,66 @@
+'use strict';
+
+/** A key with its metas by entry. `last`: the metas that it had, while it has no entries. @typedef {{ entries: Map<string, unknown>, last: unknown[] }} Present */
+
+/** Who is present in a topic. A key is present while it has entries, and for a grace time after its last connection has ended. */
+class Roster {
+  /** @param {number} grace Milliseconds */
+  constructor(grace) {
+    this.grace = grace;
+    /** @type {Map<string, Present>} */
+    this.keys = new Map();
+    /** Keys that somebody has yet to hear of. @type {Set<string>} */
+    this.changed = new Set();
+    /** When keys without entries go, the next one first. @type {Map<string, number>} */
+    this.leaving = new Map();
+  }
+
+  /** Adds an entry, or changes its meta. `id`: another one for each entry of all nodes. @type {(key: string, id: string, meta: unknown) => void} */
+  put(key, id, meta) {
+    let present = this.keys.get(key);
+    if (present === undefined) this.keys.set(key, (present = { entries: new Map(), last: [] }));
+    present.entries.set(id, meta);
+    this.leaving.delete(key);
+    this.changed.add(key);
+  }
+
+  /** `isCut`: the connection has ended, and may come back. @type {(key: string, id: string, isCut: boolean) => void} */
+  remove(key, id, isCut) {
+    const present = this.keys.get(key);
+    if (present === undefined) return;
+    const meta = present.entries.get(id);
+    if (!present.entries.delete(id)) return;
+    if (present.entries.size !== 0) this.changed.add(key);
+    else if (!isCut || this.grace === 0) this.forget(key);
+    else {
+      present.last = [meta];
+      this.leaving.set(key, Date.now() + this.grace);
+    }
+  }
+
+  /** Forgets the keys whose grace time is over. Returns the milliseconds until the next one goes, or null. */
+  expire() {
+    const now = Date.now();
+    for (const [key, at] of this.leaving) {
+      if (at > now) return at - now;
+      this.forget(key);
+    }
+    return null;
+  }
+
+  /** @param {string} key */
+  forget(key) {
+    this.leaving.delete(key);
+    this.keys.delete(key);
+    this.changed.add(key);
+  }
+
+  /** @param {string} key */
+  metasOf(key) {
+    const present = this.keys.get(key);
+    if (present === undefined) return undefined;
+    return present.entries.size === 0 ? present.last : [...present.entries.values()];
+  }
+}
+
+module.exports = { Roster };
