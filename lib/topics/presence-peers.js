@@ -3,7 +3,7 @@
 // What nodes tell each other of a topic's presence. Each has entries of its own, counts their versions up, and says what has changed;
 // whoever misses a version asks for the whole.
 
-/** @import { OneRoom } from './presence' */
+/** @import { OneRoom } from './presence-room' */
 /** @import { Remote } from './remote' */
 
 /** The first byte; a published message has another one. JSON follows. */
