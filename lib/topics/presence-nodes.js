@@ -1,0 +1,163 @@
+'use strict';
+
+// The presence of all topics of a server, and the other nodes.
+
+const { packed, unpacked } = require('./presence-peers');
+const { Room } = require('./presence-room');
+const { topicsOf } = require('./server-topics');
+
+/** @import { Server } from '../connection/state' */
+/** @import { OneRoom } from './presence-room' */
+
+/** Where nodes say that they are alive. A topic's name after another NUL is where they tell of it. */
+const CHANNEL = '\0presence';
+
+/** Milliseconds between looks at other nodes; every second time a node says that it is alive. */
+const BEAT = 5000;
+
+/** Milliseconds of silence after which another node is gone. Its entries stay for at most a beat more. */
+const SILENCE = 22_000;
+
+/** Milliseconds for which a node hears of a topic in which nobody of its own is, after the last question. */
+const KEPT = 60_000;
+
+/** Nodes that were silent, and may come back. */
+const MOST_SILENT = 1024;
+
+class Presences {
+  /** @param {import('./server-topics').Topics} topics */
+  constructor(topics) {
+    this.topics = topics;
+    this.settings = topics.options.presence;
+    /** By topic. @type {Map<string, OneRoom>} */
+    this.rooms = new Map();
+    /** When other nodes were last heard of. @type {Map<string, number>} */
+    this.seen = new Map();
+    /** Those that were silent for too long. @type {Set<string>} */
+    this.silent = new Set();
+    this.beats = 0;
+    this.beatAt = 0;
+    this.beating = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  }
+
+  /** With an adapter, it is followed from now on. @param {string} name */
+  room(name) {
+    const known = this.rooms.get(name);
+    if (known !== undefined) known.usedAt = Date.now();
+    return known ?? this.create(name);
+  }
+
+  /** @param {string} name */
+  create(name) {
+    const room = new Room(this, name, `${CHANNEL}\0${name}`);
+    if (this.topics.isOver) return room;
+    this.rooms.set(name, room);
+    this.follow(room);
+    // Perhaps it was only looked at. With an adapter, others may be in it.
+    process.nextTick(() => this.forgetIdle(room));
+    return room;
+  }
+
+  /** @param {OneRoom} room */
+  follow({ channel }) {
+    const { remote } = this.topics;
+    if (remote === null) return;
+    if (this.beating === undefined) {
+      this.beatAt = Date.now();
+      this.beating = setInterval(() => this.beat(), BEAT).unref();
+      remote.interest.want(CHANNEL);
+    }
+    remote.interest.want(channel);
+  }
+
+  /** A topic in which nobody is, and of which nobody wants to hear. @param {OneRoom} room */
+  forgetIdle(room) {
+    const { own, peers, roster, telling, watchers } = room;
+    if (own.size !== 0 || watchers !== null || telling !== undefined) return;
+    if (peers === null ? roster.keys.size !== 0 : Date.now() - room.usedAt < KEPT) return;
+    room.end();
+    this.rooms.delete(room.name);
+    const { remote } = this.topics;
+    remote?.interest.release(room.channel);
+    if (this.rooms.size !== 0 || this.beating === undefined) return;
+    clearInterval(this.beating);
+    this.beating = undefined;
+    this.seen.clear();
+    remote?.interest.release(CHANNEL);
+  }
+
+  /** Says that this node is alive, and forgets those that are not. */
+  beat() {
+    const { remote } = this.topics;
+    const now = Date.now();
+    // This process has stood still, or cannot hear the others.
+    const isDeaf = now - this.beatAt > 2 * BEAT || !remote?.isConnected;
+    this.beatAt = now;
+    for (const [node, at] of this.seen) {
+      if (isDeaf) this.seen.set(node, now);
+      else if (now - at > SILENCE) this.lose(node);
+    }
+    if (++this.beats % 2 === 0) this.say({ alive: 1 });
+    for (const room of this.rooms.values()) this.forgetIdle(room);
+  }
+
+  /** @param {string} node */
+  lose(node) {
+    this.seen.delete(node);
+    if (this.silent.size >= MOST_SILENT) this.silent.delete(this.silent.values().next().value ?? '');
+    this.silent.add(node);
+    for (const { peers } of this.rooms.values()) peers?.gone(node, false);
+  }
+
+  /** @param {{ alive?: number, bye?: number }} message */
+  say(message) {
+    const { remote } = this.topics;
+    const hasSaid = ![...this.rooms.values()].every(({ peers }) => peers === null || peers.version === 0);
+    if (hasSaid && remote?.isConnected) remote.tell(CHANNEL, packed({ n: remote.id, ...message }), () => {});
+  }
+
+  /** A message of a node. @type {(name: string, bytes: Buffer) => void} */
+  take(name, bytes) {
+    const { remote } = this.topics;
+    const message = unpacked(bytes);
+    if (message === null) return remote?.ignored();
+    const { bye, n: node } = message;
+    if (node === remote?.id) return;
+    if (bye) {
+      this.seen.delete(node);
+      for (const { peers } of this.rooms.values()) peers?.gone(node, true);
+      return;
+    }
+    this.seen.set(node, Date.now());
+    // It was away, and what it had was forgotten.
+    if (this.silent.delete(node)) for (const { peers } of this.rooms.values()) peers?.say({ q: 1, to: node });
+    if (name !== CHANNEL) this.rooms.get(name.slice(CHANNEL.length + 1))?.peers?.take(message);
+  }
+
+  /** Messages may be missing: of a channel, or of all. @param {string} [name] */
+  resync(name) {
+    if (name === undefined) for (const { peers } of this.rooms.values()) peers?.resync();
+    else if (name.startsWith(CHANNEL)) this.rooms.get(name.slice(CHANNEL.length + 1))?.peers?.resync();
+  }
+
+  /** The broker can be reached again. */
+  connected() {
+    for (const { peers } of this.rooms.values()) if (peers?.isStale) peers.resync();
+  }
+
+  end() {
+    this.say({ bye: 1 });
+    clearInterval(this.beating);
+    for (const room of this.rooms.values()) room.end();
+  }
+}
+
+/** @param {Server} server */
+function presencesOf(server) {
+  const topics = topicsOf(server);
+  return (topics.presence ??= new Presences(topics));
+}
+
+/** @typedef {Presences} AllPresence */
+
+module.exports = { presencesOf };

@@ -1,0 +1,188 @@
+'use strict';
+
+const { TEXT } = require('../connection/arguments');
+const { Peers } = require('./presence-peers');
+const { publishTo } = require('./publish');
+const { Roster } = require('./roster');
+const { DEFAULTS } = require('./settings');
+const { subscriptionsOf } = require('./subscriptions');
+const { Topic } = require('./topic');
+
+/** @import { WebSocket } from '../connection/state' */
+/** @import { PresenceChange } from '../../types/presence' */
+/** @import { AllPresence } from './presence-nodes' */
+/** @import { AnyTopic } from './topic' */
+
+/** Share of `presenceLimit` below which keys are told again, not only their number. */
+const BACK = 0.9;
+
+const NOBODY = { except: new Set(), key: '', receipt: false };
+
+/** Who is present in a topic, and who hears of it here. */
+class Room {
+  /** `channel`: where nodes tell each other. @param {AllPresence} all @param {string} name @param {string} channel */
+  constructor(all, name, channel) {
+    const { remote } = all.topics;
+    this.all = all;
+    this.name = name;
+    this.channel = channel;
+    this.roster = new Roster(all.settings.grace);
+    /** Entries of connections of this server, by number. @type {Map<number, { key: string, meta: unknown }>} */
+    this.own = new Map();
+    this.last = 0;
+    /** Connections that hear of it. @type {AnyTopic | null} */
+    this.watchers = null;
+    /** Metas in JSON, by key, as watchers know them. Empty when they only know a number. @type {Map<string, string>} */
+    this.told = new Map();
+    /** That number. @type {number | null} */
+    this.toldCount = null;
+    /** The message that tells all of it. @type {string | null} */
+    this.text = null;
+    /** Null without an adapter. */
+    this.peers = remote === null ? null : new Peers(this, remote);
+    this.usedAt = Date.now();
+    this.toldAt = 0;
+    this.telling = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.leaving = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  }
+
+  /** @type {(number: number, key: string, meta: unknown) => void} */
+  enter(number, key, meta) {
+    this.own.set(number, { key, meta });
+    this.put(key, `${number}`, meta);
+    this.peers?.joined(number, key, meta);
+  }
+
+  /** `isCut`: the connection has ended. @type {(number: number, isCut: boolean) => void} */
+  part(number, isCut) {
+    const entry = this.own.get(number);
+    if (entry === undefined) return;
+    this.own.delete(number);
+    this.remove(entry.key, `${number}`, isCut);
+    this.peers?.parted(number, isCut);
+  }
+
+  /** An entry of any node. @type {(key: string, id: string, meta: unknown) => void} */
+  put(key, id, meta) {
+    this.roster.put(key, id, meta);
+    this.tellLater();
+  }
+
+  /** @type {(key: string, id: string, isCut: boolean) => void} */
+  remove(key, id, isCut) {
+    this.roster.remove(key, id, isCut);
+    if (this.roster.leaving.size !== 0) this.expireLater(this.all.settings.grace);
+    this.tellLater();
+  }
+
+  /** @param {number} milliseconds */
+  expireLater(milliseconds) {
+    this.leaving ??= setTimeout(() => {
+      this.leaving = undefined;
+      const next = this.roster.expire();
+      if (next !== null) this.expireLater(next);
+      this.tellLater();
+    }, milliseconds).unref();
+  }
+
+  /** At once, but so often only. */
+  tellLater() {
+    if (this.roster.changed.size !== 0) this.telling ??= setTimeout(() => this.tell(), this.wait).unref();
+  }
+
+  /** Milliseconds until it may tell again. */
+  get wait() {
+    return Math.max(this.toldAt + this.all.settings.interval - Date.now(), 0);
+  }
+
+  /** Tells what has changed. */
+  tell() {
+    clearTimeout(this.telling);
+    this.telling = undefined;
+    this.toldAt = Date.now();
+    const change = this.change();
+    this.all.forgetIdle(this);
+    if (change === null) return;
+    this.text = null;
+    const { all, name, watchers } = this;
+    if (watchers !== null) publishTo(watchers, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }), prepared: null }, NOBODY);
+    // No listener runs inside a call that watches.
+    process.nextTick(() => all.topics.server.emit('presence', name, change));
+  }
+
+  /** What watchers do not know yet; null: nothing. @returns {PresenceChange | null} */
+  change() {
+    const { roster, told, toldCount } = this;
+    const { changed } = roster;
+    roster.changed = new Set();
+    const count = roster.keys.size;
+    const { limit } = this.all.settings;
+    if (count > (toldCount === null ? limit : limit * BACK)) {
+      told.clear();
+      this.toldCount = count;
+      return count === toldCount ? null : { count };
+    }
+    this.toldCount = null;
+    /** @type {Array<[string, unknown[]]>} */
+    const joins = [];
+    const leaves = [];
+    for (const key of toldCount === null ? changed : roster.keys.keys()) {
+      const metas = roster.metasOf(key);
+      const text = JSON.stringify(metas);
+      if (metas === undefined) {
+        if (told.delete(key)) leaves.push(key);
+      } else if (told.get(key) !== text) {
+        told.set(key, text);
+        joins.push([key, metas]);
+      }
+    }
+    if (toldCount !== null) return { state: Object.fromEntries(joins), count };
+    return joins.length + leaves.length === 0 ? null : { joins: Object.fromEntries(joins), leaves, count };
+  }
+
+  /** All that watchers know. */
+  state() {
+    const name = JSON.stringify(this.name);
+    if (this.toldCount !== null) return `{"presence":${name},"count":${this.toldCount}}`;
+    const state = Array.from(this.told, ([key, metas]) => `${JSON.stringify(key)}:${metas}`).join();
+    return `{"presence":${name},"state":{${state}},"count":${this.told.size}}`;
+  }
+
+  /** @param {WebSocket} ws */
+  watch(ws) {
+    this.watchers ??= new Watchers(this);
+    if (this.telling !== undefined && this.wait === 0) this.tell();
+    const subscriptions = subscriptionsOf(ws);
+    if (subscriptions.joined.has(this.watchers)) return;
+    subscriptions.enter(this.watchers);
+    ws.send((this.text ??= this.state()));
+  }
+
+  /** @param {WebSocket} ws */
+  unwatch(ws) {
+    return this.watchers !== null && subscriptionsOf(ws).part(this.watchers);
+  }
+
+  end() {
+    this.peers?.end();
+    clearTimeout(this.telling);
+    clearTimeout(this.leaving);
+  }
+}
+
+class Watchers extends Topic {
+  /** @param {Room} room */
+  constructor(room) {
+    super('', DEFAULTS);
+    this.inner = {
+      emptied() {
+        room.watchers = null;
+        room.all.forgetIdle(room);
+      },
+    };
+  }
+}
+
+/** @typedef {Room} OneRoom */
+
+module.exports = { Room };
