@@ -64,6 +64,32 @@ ownOnly('pause: a reset after something unread is learnt by sending', async (t) 
   t.true(ws.isPaused);
 });
 
+for (const [name, start] of Object.entries(WAYS)) {
+  ownOnly(`pause until 'drain', ${name}: 'close' comes when the peer goes instead, after what was read`, async (t) => {
+    for (let round = 0; round < 5; round++) {
+      const server = await start(t);
+      const { client, ws } = await connect(t, server);
+      client._socket.pause();
+      const log = [];
+      const closed = once(ws, 'close');
+      ws.on('drain', () => ws.resume());
+      ws.once('message', () => {
+        while (ws.send(Buffer.alloc(100_000)));
+        // Meanwhile a reactor on another thread reads messages that wait for `resume()`.
+        const until = performance.now() + 10 * round;
+        while (performance.now() < until);
+        ws.pause();
+      });
+      ws.on('message', (data) => log.push(Number(data)));
+      for (let n = 0; n < 3000; n++) client.send(`${n}`.padEnd(200));
+      while (log.length === 0) await once(ws, 'message');
+      client.terminate();
+      t.is((await closed)[0], 1006);
+      t.deepEqual(log, [...log.keys()]);
+    }
+  });
+}
+
 test('allowSynchronousEvents: false loses nothing, with pauses between', async (t) => {
   const { ws, client } = await openPair(t, { allowSynchronousEvents: false });
   // More than wait in JavaScript at a time.

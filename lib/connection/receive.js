@@ -318,7 +318,7 @@ function closing(ws) {
 
 /**
  * The socket has closed. 'close' follows the held records: after resume(), if the program has paused the WebSocket
- * without closing it.
+ * without closing it, or 'drain' being due.
  *
  * @type {(ws: WebSocket, tag: number) => void}
  */
@@ -344,7 +344,8 @@ function onClosed(ws, tag) {
   ws._bits |= GONE;
   leaveTopics(ws);
   if (mayWait && (ws._bits & HOLDING) !== 0) {
-    if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
+    // A program that waits for 'drain' would wait for ever.
+    if (ws._readyState !== OPEN || ws._extra?.isDrainDue) ws._bits &= ~PAUSED;
     ws._extra?.held?.records.push({ tag, data: EMPTY_BUFFER });
     if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
     abandonSends(ws);
