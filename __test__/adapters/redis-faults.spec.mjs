@@ -7,7 +7,7 @@ import test from 'ava';
 import redis from '../../lib/adapters/redis.js';
 import { Child } from '../helpers/child.mjs';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
-import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
+import { CLIENTS, Network, RedisServer, hasRedis } from '../helpers/redis.mjs';
 
 // One after the other: each has a server of its own.
 const when = hasRedis ? test.serial : test.skip;
@@ -181,6 +181,37 @@ for (const name of Object.keys(CLIENTS)) {
     for (const { heard } of members) t.is(heard.length, count + 1);
     t.true(a.server.metrics().adapter.failed >= 1);
   });
+
+  for (const isSoon of [true, false]) {
+    when(`${name}: a node that the network cuts off catches up, ${isSoon ? 'soon' : 'after its connection was given up'}`, async (t) => {
+      const server = await RedisServer.start(t, PERSISTENT);
+      const network = await Network.start(t, server);
+      const nodes = [];
+      for (const place of [network, server]) {
+        const client = await CLIENTS[name](t, place);
+        nodes.push(await openNode(t, redis.redisAdapter({ client }), 2, KEPT));
+      }
+      const [cutOff, other] = nodes;
+      const members = nodes.flatMap(({ members: some }) => some);
+      const gaps = [];
+      for (const { ws } of members) {
+        ws.on('gap', (...gap) => gaps.push(gap));
+        await subscribe(ws, 'topic');
+      }
+      const { confirmed, stop } = publishing(nodes);
+      await until(() => confirmed.length > 50);
+      network.cut();
+      const before = other.members[0].heard.length;
+      await until(() => other.members[0].heard.length > before + 50);
+      if (!isSoon) await until(() => cutOff.server.metrics().adapter.state === 'away');
+      t.is(other.server.metrics().adapter.state, 'connected');
+      network.mend();
+      const result = await stop();
+      t.deepEqual(result.failures, []);
+      await expectOneRow(t, nodes, members, result.confirmed);
+      t.deepEqual(gaps, []);
+    });
+  }
 
   when(`${name}: local subscribers get all while Redis is away, and the rest waits`, async (t) => {
     const { members, nodes: [a, b], server } = await open(t, name, {}, {});

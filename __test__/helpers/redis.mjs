@@ -77,6 +77,46 @@ export class RedisServer {
   }
 }
 
+/** A way to a server on which nothing is lost, and nothing arrives between `cut()` and `mend()`. */
+export class Network {
+  static async start(t, { folder, path: target }) {
+    const network = new Network();
+    network.path = path.join(folder, 'network');
+    network.sockets = new Set();
+    network.isCut = false;
+    const server = net.createServer((near) => {
+      const far = net.connect(target);
+      for (const [from, to] of [[near, far], [far, near]]) {
+        network.sockets.add(from);
+        from.on('error', () => {});
+        from.on('data', (bytes) => to.write(bytes));
+        from.on('close', () => {
+          network.sockets.delete(from);
+          to.destroy();
+        });
+        if (network.isCut) from.pause();
+      }
+    });
+    server.listen(network.path);
+    await once(server, 'listening');
+    t.teardown(() => {
+      for (const socket of network.sockets) socket.destroy();
+      server.close();
+    });
+    return network;
+  }
+
+  cut() {
+    this.isCut = true;
+    for (const socket of this.sockets) socket.pause();
+  }
+
+  mend() {
+    this.isCut = false;
+    for (const socket of this.sockets) socket.resume();
+  }
+}
+
 /** How to make a client of each package, by its name. `options`: of the package. */
 export const CLIENTS = {
   async redis(t, { path: socket }, options = {}) {
