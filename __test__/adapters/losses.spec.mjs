@@ -1,5 +1,6 @@
 // What subscribers are told when a broker loses messages, and what is made good. The broker is the test's.
 import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
@@ -44,6 +45,44 @@ for (const how of ['at once', 'with the next message', 'when positions are compa
     t.is(a.server.topicCounts('topic').missed, 0);
   });
 }
+
+test('what comes while histories are read has a bound for each topic and for all, and nothing is missing', async (t) => {
+  const broker = new Broker();
+  const nodes = [await openNode(t, broker.adapter(), 1, kept(100)), await openNode(t, broker.adapter(), 0, kept(100))];
+  const [{ server, members: [member] }, other] = nodes;
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  const limits = [];
+  broker.beforeRead = () => held;
+  const { history } = [...broker.adapters][0];
+  for (const adapter of broker.adapters) adapter.history = (name, since, limit, settings) => (limits.push(limit), history.call(adapter, name, since, limit, settings));
+  const topics = Array.from({ length: 20 }, (_, n) => `topic ${n}`);
+  const joined = topics.map((topic) => subscribe(member.ws, topic));
+  const { remote } = server._topics;
+  while (!topics.every((topic) => remote.interest.isOn(topic))) await turn();
+  const text = 'x'.repeat(2 ** 20 - 100);
+  let most = 0;
+  for (let n = 0; n < 5; n++) {
+    for (const topic of topics) {
+      await other.server.publish(topic, `${topic} ${n} ${text}`, { receipt: true });
+      most = Math.max(most, remote.arrivedBytes);
+      t.true(server._topics.all.get(topic).shared.arrivedBytes <= 4 * 2 ** 20);
+    }
+  }
+  t.true(most > 60 * 2 ** 20 && most <= 64 * 2 ** 20, `${most}`);
+  release();
+  await Promise.all(joined);
+  for (const topic of topics) other.server.publish(topic, `${topic} end`);
+  for (const topic of topics) await hears(member, `${topic} end`);
+  for (const topic of topics) {
+    const own = member.heard.filter((one) => one.startsWith(`${topic} `)).map((one) => one.split(' ')[2]);
+    t.deepEqual(own.slice(-1), ['end']);
+    t.is(new Set(own).size, own.length, 'nothing twice');
+    t.deepEqual(own.slice(0, -1), ['0', '1', '2', '3', '4'].slice(-own.length + 1 || 5), 'no hole');
+  }
+  t.is(remote.arrivedBytes, 0);
+  t.true(Math.max(...limits) <= 32, `${limits}`);
+});
 
 test('messages that the history has lost, too, are a gap, and later ones come', async (t) => {
   const { broker, a, b, member, position: { epoch } } = await open(t, kept(3));

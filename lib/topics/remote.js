@@ -74,6 +74,8 @@ class Node {
     /** Before the start. @type {Array<() => void>} */
     this.held = [];
     this.readings = new Lanes(MOST_READINGS);
+    /** Bytes of messages that have come while the histories of their topics are read. */
+    this.arrivedBytes = 0;
     this.interest = new Interest(adapter, {
       on: (name) => this.onInterest(name),
       off: (name) => this.onLostInterest(name),

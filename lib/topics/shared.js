@@ -12,14 +12,17 @@ const records = require('./records');
 /** @import { Message, Target } from './publish' */
 /** @import { AnyTopic } from './topic' */
 
-/** Messages of one reading. */
-const PAGE = 256;
+/** Messages of a page of a reading, the first one and at most, and bytes that a further page should have. */
+const FIRST_PAGE = 16;
+const MOST_PAGE = 256;
+const PAGE_BYTES = 2 ** 20;
 
 /** Readings that begin again, because the history had lost messages meanwhile, before its end is taken. */
 const MOST_RESTARTS = 8;
 
-/** Bytes of messages that may come while the history is read; more are read again afterwards. */
+/** Bytes of messages that may come while the history is read, of this topic and of all; more are read again afterwards. */
 const MOST_BYTES = 4 * 2 ** 20;
+const MOST_BYTES_OF_ALL = 64 * 2 ** 20;
 
 /** Milliseconds for which callbacks wait for a broker that does not answer. */
 const PATIENCE = 10_000;
@@ -62,6 +65,8 @@ class Shared {
     /** Messages that came while the history was read. @type {Array<{ bytes: Buffer, position: Position }>} */
     this.arrived = [];
     this.arrivedBytes = 0;
+    /** Whether there was room for all of them. */
+    this.isWhole = true;
     /** Messages up to here may come once more: they were read while they were on their way. */
     this.overlap = 0;
     /** By their number. @type {Map<number, Sent>} */
@@ -152,8 +157,7 @@ class Shared {
     clearTimeout(this.timer);
     this.state = COLD;
     this.reading++;
-    this.arrived = [];
-    this.arrivedBytes = 0;
+    this.takeArrived();
     for (const release of this.held.splice(0)) release();
     for (const [number, one] of this.sent) if (one.position !== null) this.settle(number, one, null);
   }
@@ -162,10 +166,11 @@ class Shared {
   async readAll(reading) {
     const { topic } = this;
     let restarts = 0;
+    let limit = FIRST_PAGE;
     /** @type {Position | 'oldest' | 'latest'} */
     let since = topic.position ?? 'oldest';
     for (;;) {
-      const page = await this.remote.page(topic.name, since, PAGE, this.settings);
+      const page = await this.remote.page(topic.name, since, limit, this.settings);
       if (reading !== this.reading) return;
       const { messages, position, recovered } = page;
       const [first] = messages;
@@ -179,7 +184,12 @@ class Shared {
       }
       if (isEnd) return;
       const before = topic.offset;
-      for (const one of messages) this.apply(one.bytes, one.position);
+      let length = 0;
+      for (const { bytes, position: at } of messages) {
+        length += bytes.length;
+        this.apply(bytes, at);
+      }
+      limit = Math.min(Math.max(Math.floor((PAGE_BYTES * messages.length) / length), 1), 2 * limit, MOST_PAGE);
       if (topic.offset >= position.offset || first === undefined) return;
       // A page without the next message would be the same again.
       since = topic.offset === before ? 'latest' : { epoch: position.epoch, offset: topic.offset };
@@ -203,16 +213,34 @@ class Shared {
     this.delay = RETRY;
     this.state = LIVE;
     this.overlap = this.topic.offset;
-    const { arrived } = this;
-    this.arrived = [];
-    const isWhole = this.arrivedBytes <= MOST_BYTES;
-    this.arrivedBytes = 0;
-    for (const { bytes, position } of arrived) this.take(bytes, position);
+    const { isWhole } = this;
+    for (const { bytes, position } of this.takeArrived()) this.take(bytes, position);
     if (!isWhole && this.state === LIVE) this.read();
     if (this.state !== LIVE) return;
     this.sweep();
     this.admit();
     if (this.state === LIVE) for (const release of this.held.splice(0)) release();
+  }
+
+  /** What has come while the history was read. */
+  takeArrived() {
+    const { arrived } = this;
+    this.remote.arrivedBytes -= this.arrivedBytes;
+    this.arrived = [];
+    this.arrivedBytes = 0;
+    this.isWhole = true;
+    return arrived;
+  }
+
+  /** @type {(bytes: Buffer, position: Position) => void} */
+  keep(bytes, position) {
+    const { remote } = this;
+    if (this.arrivedBytes + bytes.length > MOST_BYTES || remote.arrivedBytes + bytes.length > MOST_BYTES_OF_ALL) this.isWhole = false;
+    // A later one would be read again with those that are missing.
+    if (!this.isWhole) return;
+    this.arrivedBytes += bytes.length;
+    remote.arrivedBytes += bytes.length;
+    this.arrived.push({ bytes, position });
   }
 
   /** Those that have waited become members. */
@@ -238,12 +266,7 @@ class Shared {
   /** A message from the broker. @type {(bytes: Buffer, position: Position) => void} */
   take(bytes, position) {
     const { topic } = this;
-    if (this.state === READING) {
-      this.arrivedBytes += bytes.length;
-      // Those that do not fit are read again.
-      if (this.arrivedBytes <= MOST_BYTES) this.arrived.push({ bytes, position });
-      return;
-    }
+    if (this.state === READING) return this.keep(bytes, position);
     if (this.state !== LIVE) return;
     const { epoch, offset } = position;
     if (epoch === topic.epoch && offset === topic.offset + 1) {
