@@ -10,7 +10,7 @@ const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { upgradeOf } = require('./handshake/connect');
 const { give } = require('./handshake/give');
-const { startChecks } = require('./handshake/http-option');
+const { startChecks, withProtocols } = require('./handshake/http-option');
 const { createListener, isShared, takeOthersUpgrades, takeOver } = require('./handshake/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
@@ -400,7 +400,8 @@ function handshake(server, request, socket, head, callback) {
 function tlsOf(server, given) {
   if (given === null) return null;
   const { handshakeTimeout } = sharedListenOptions(server.options);
-  return server._listens ? new ReactorTls(server, given, handshakeTimeout) : new NodeTls(given, handshakeTimeout);
+  const settings = withProtocols(given, server.options.http);
+  return server._listens ? new ReactorTls(server, settings, handshakeTimeout) : new NodeTls(settings, handshakeTimeout);
 }
 
 /** @param {WebSocketServer} server */

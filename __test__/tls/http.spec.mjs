@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
+import http2 from 'node:http2';
 import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -208,4 +209,85 @@ test('plain HTTP on this port reaches no HTTP server', async (t) => {
   const raw = http.get({ host: '127.0.0.1', port });
   await once(raw, 'error');
   t.is(server.sockets.size, 0);
+});
+
+const isSafe = Number.parseInt(process.versions.node, 10) >= 22;
+
+test('an HTTP/2 server is refused where Node is not safe', (t) => {
+  const message = /^options.http must not be an HTTP\/2 server with Node 20,/;
+  const make = () => new WebSocketServer({ port: 0, host: '127.0.0.1', http: http2.createServer() });
+  if (!isSafe) t.throws(make, { instanceOf: TypeError, message });
+  else t.notThrows(() => make().close());
+});
+
+(isSafe ? test : test.skip)('ALPN h2 goes to node:http2, http/1.1 beside it, and WebSockets', async (t) => {
+  const server = http2.createSecureServer({ allowHTTP1: true }, (request, response) => {
+    const { alpnProtocol, encrypted, remoteAddress } = request.socket;
+    t.deepEqual({ encrypted, remoteAddress }, { encrypted: true, remoteAddress: '127.0.0.1' });
+    t.is(request.socket.getProtocol(), 'TLSv1.3');
+    if (request.stream) t.deepEqual([request.stream.session.encrypted, request.stream.session.alpnProtocol], [true, 'h2']);
+    response.end(`${request.httpVersion} ${request.url} ${alpnProtocol}`);
+  });
+  t.teardown(() => server.close());
+  const { port, wss } = await start(t, home, { http: server, path: '/ws' });
+  const session = http2.connect(`https://localhost:${port}`, { ca: authority });
+  t.teardown(() => session.destroy());
+  const get = async (path) => {
+    const stream = session.request({ ':path': path });
+    return Buffer.concat(await stream.toArray()).toString();
+  };
+  t.deepEqual(await Promise.all(['/1', '/2', '/3'].map(get)), ['2.0 /1 h2', '2.0 /2 h2', '2.0 /3 h2']);
+  t.is(session.alpnProtocol, 'h2');
+  t.is(String((await ask(port, '/old', { ALPNProtocols: ['http/1.1'] })).body), '1.1 /old http/1.1');
+  const client = new wsClient(`wss://localhost:${port}/ws`, { ca: authority });
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  t.is(wss.clients.size, 1);
+  const posted = session.request({ ':method': 'POST', ':path': '/big' });
+  posted.end(randomBytes(3 * MEGABYTE));
+  t.is(Buffer.concat(await posted.toArray()).toString(), '2.0 /big h2');
+});
+
+(isSafe ? test : test.skip)('clients of HTTP/2 that leave in the middle, and those that send nonsense, end their session only', async (t) => {
+  const server = http2.createSecureServer();
+  server.on('sessionError', () => {});
+  server.on('stream', (stream) => {
+    stream.on('error', () => {});
+    if (stream.destroyed) return;
+    stream.respond({ ':status': 200 });
+    stream.end(Buffer.alloc(100_000));
+  });
+  t.teardown(() => server.close());
+  const { port } = await start(t, home, { http: server });
+  const open = async () => {
+    const raw = net.connect(port, '127.0.0.1');
+    raw.on('error', () => {});
+    const { socket } = await connect(t, port, { ALPNProtocols: ['h2'], socket: raw });
+    socket.reset = () => raw.resetAndDestroy();
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+    return socket;
+  };
+  /** GET / of https, in literals without Huffman codes. */
+  const fields = Buffer.from([0x82, 0x84, 0x87, 0x41, 0x01, 0x61]);
+  const request = (stream) => Buffer.concat([Buffer.from([0, 0, fields.length, 1, 5, 0, 0, 0, stream]), fields]);
+  const ends = [
+    (socket) => socket.end(),
+    (socket) => socket.destroy(),
+    (socket) => socket.reset(),
+    (socket) => socket.write(Buffer.concat([Buffer.from([0, 0, 100, 3, 0, 0, 0, 0, 1]), randomBytes(100)])),
+    (socket) => socket.end(Buffer.concat([Buffer.from([0, 1, 0, 7, 0, 0, 0, 0, 0]), randomBytes(256)])),
+  ];
+  for (let round = 0; round < 40; round++) {
+    const sockets = await Promise.all(Array.from({ length: 10 }, open));
+    for (const [index, socket] of sockets.entries()) {
+      for (let stream = 1; stream < 20; stream += 2) socket.write(request(stream));
+      if (round % 3 > 0) await new Promise((resolve) => setTimeout(resolve, round % 3));
+      ends[(round + index) % ends.length](socket);
+    }
+    for (const socket of sockets) setTimeout(() => socket.destroy(), 20);
+  }
+  const session = http2.connect(`https://localhost:${port}`, { ca: authority });
+  t.teardown(() => session.destroy());
+  t.is(Buffer.concat(await session.request({ ':path': '/' }).toArray()).length, 100_000);
 });

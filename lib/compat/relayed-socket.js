@@ -64,6 +64,8 @@ class Relay {
     this.isPaused = false;
     /** The peer has ended its side. */
     this.hasEnded = false;
+    /** Whether its bytes are those of a session of HTTP/2, which ends whole. */
+    this.isSession = false;
     this.isUnreferenced = false;
     /** As seen at the last timeout. */
     this.settled = 0;
@@ -107,9 +109,18 @@ class Relay {
     const { socket } = this;
     if (this.hasEnded || socket.destroyed) return;
     this.hasEnded = true;
+    if (this.isSession) return this.endSession();
     socket.push(null);
     // As Node does: nothing else would notice the end of a stream without bytes.
     socket.read(0);
+  }
+
+  /** An end would have Node shut down a stream to which its session still writes, which ends the process. */
+  endSession() {
+    const { socket } = this;
+    const destroy = () => socket.readableLength === 0 && socket.destroy();
+    socket.on('data', destroy);
+    destroy();
   }
 
   /** @param {number} cause */

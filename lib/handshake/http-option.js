@@ -13,6 +13,27 @@ const { wrongType } = require('../base/checks');
 /** Key, of an option: the HTTP server gets all connections, and answers upgrades too. */
 const kAll = Symbol('all');
 
+const MAJOR = Number.parseInt(process.versions.node, 10);
+
+/** In Node 20, clients that leave corrupt the memory of the process, if their session is on a stream of JavaScript. */
+const HTTP2_SINCE = 22;
+
+/** A kind of server, by the event that gives it a connection. @typedef {'connection' | 'secureConnection' | null} Kind */
+
+/** Null if it is none that can be given connections. @type {(server: unknown) => Kind} */
+function kindOf(server) {
+  if (server instanceof Server) return 'connection';
+  const constructor = Object(server).constructor;
+  // Loaded only for a server that is none of node:http.
+  const { createSecureServer, createServer } = require('node:http2');
+  if (constructor === createServer().constructor) return 'connection';
+  // Its 'connection' would begin with TLS. By ALPN, it also serves HTTP/1 if the program allows that.
+  return constructor === createSecureServer().constructor ? 'secureConnection' : null;
+}
+
+/** Of servers that were checked. @type {WeakMap<object, string>} */
+const kinds = new WeakMap();
+
 /** @type {(server: unknown, label: string) => void} @throws {TypeError} */
 function checkHttp(server, label) {
   if (server instanceof require('node:https').Server) {
@@ -20,8 +41,13 @@ function checkHttp(server, label) {
       `${label} must not be an https.Server, whose TLS would not be used: give 'tls' to the WebSocketServer and here an http.Server`,
     );
   }
-  if (!(server instanceof Server)) throw wrongType(label, 'an http.Server', server);
-  if (server.listening) {
+  const kind = kindOf(server);
+  if (kind === null) throw wrongType(label, 'an http.Server or a server of node:http2', server);
+  if (!(server instanceof Server) && MAJOR < HTTP2_SINCE) {
+    throw new TypeError(`${label} must not be an HTTP/2 server with Node ${MAJOR}, whose HTTP/2 is safe on sockets of its own only: give it as 'server', or take Node ${HTTP2_SINCE}`);
+  }
+  kinds.set(/** @type {object} */ (server), kind);
+  if (/** @type {Server} */ (server).listening) {
     throw new TypeError(`${label} must not listen by itself: it gets connections of options.port. It listens on ${place(server)}`);
   }
 }
@@ -34,7 +60,35 @@ function place(server) {
 /** The server gets a connection, as if it had accepted it. @type {(server: EventEmitter, socket: AnySocket) => void} */
 function connect(server, socket) {
   socket.server = server;
-  server.emit('connection', socket);
+  const event = /** @type {string} */ (kinds.get(server));
+  // An http.Server, or a server of node:http2 that reads the socket itself.
+  if (server instanceof Server || socket._handle) return void server.emit(event, socket);
+  const onSession = (/** @type {Session} */ session) => {
+    socket._relay.isSession = true;
+    show(session, socket);
+  };
+  server.prependOnceListener('session', onSession);
+  try {
+    server.emit(event, socket);
+  } finally {
+    server.removeListener('session', onSession);
+  }
+}
+
+/** @typedef {import('node:http2').ServerHttp2Session & { socket: AnySocket }} Session */
+
+/** What a socket of Node tells beside its bytes. */
+const OF_TLS = ['encrypted', 'authorized', 'authorizationError', 'servername', 'alpnProtocol'];
+const METHODS = ['exportKeyingMaterial', 'getCertificate', 'getCipher', 'getPeerCertificate', 'getPeerX509Certificate', 'getProtocol', 'isSessionReused'];
+
+/** Node wraps a stream without a handle, for a session, in a socket that hides everything else. @type {(session: Session, socket: AnySocket) => void} */
+function show(session, socket) {
+  const { socket: wrapper } = session;
+  wrapper._peername = { address: socket.remoteAddress, family: socket.remoteFamily, port: socket.remotePort };
+  if (!socket.encrypted) return;
+  for (const name of OF_TLS) wrapper[name] = socket[name];
+  for (const name of METHODS) wrapper[name] = socket[name].bind(socket);
+  for (const name of ['alpnProtocol', 'encrypted']) Object.defineProperty(session, name, { configurable: true, value: socket[name] });
 }
 
 /** Node looks for slow requests from 'listening' on, which this server does not emit. @param {EventEmitter} server */
@@ -44,4 +98,14 @@ function startChecks(server) {
   }
 }
 
-module.exports = { checkHttp, connect, kAll, startChecks };
+/**
+ * The option `tls`, for a server of node:http2 with the protocols that it expects.
+ *
+ * @type {(tls: any, server: unknown) => any}
+ */
+function withProtocols(tls, server) {
+  const isGiven = tls.ALPNProtocols !== undefined || tls.ALPNCallback !== undefined;
+  return !server || server instanceof Server || isGiven ? tls : { ...tls, ALPNProtocols: ['h2', 'http/1.1'] };
+}
+
+module.exports = { checkHttp, connect, kAll, startChecks, withProtocols };
