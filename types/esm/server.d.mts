@@ -63,7 +63,7 @@ export interface ServerOptions<
    * timeouts count. An upgrade for this server that comes later on such a connection is taken.
    * Not in ws. Default: such requests are answered with 426
    */
-  http?: HttpServer<Request> | null | undefined;
+  http?: HttpServer<Request> | Http2Server | Http2SecureServer | null | undefined;
   /**
    * An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may
    * share one, each with its `path`. Or one of `node:http2`, which is made to `emitUpgrades()`:
@@ -273,7 +273,7 @@ export interface Listener extends EventEmitter {
  *   option that is none of these
  */
 export function listen(
-  server: HttpServer<any, any>,
+  server: HttpServer<any, any> | Http2Server | Http2SecureServer,
   options: PortOptions,
   callback?: () => void,
 ): Listener;
