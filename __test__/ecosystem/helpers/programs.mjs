@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
 import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { cert as ca } from '../../helpers/certificate.mjs';
 
 const { WebSocket } = createRequire(pathToFileURL(process.argv[1]))('ws-real');
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -37,7 +41,7 @@ export async function build(cwd, command, ...args) {
   assert.equal(code, 0, Buffer.concat(output).toString());
 }
 
-/** Starts a server, and returns its origin, which it prints. The end of the test ends it with all of its children. */
+/** Starts a server, and returns its origin without `http`, which it prints: `s://…` over TLS. The end of the test ends it with all of its children. */
 export async function start(t, cwd, command, ...args) {
   const child = spawn(process.execPath, [command, ...args], { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: environment() });
   t.after(async () => {
@@ -50,7 +54,7 @@ export async function start(t, cwd, command, ...args) {
     const look = (chunk) => {
       output += chunk;
       // eslint-disable-next-line no-control-regex
-      const [, origin] = /http:\/\/((?:127\.0\.0\.1|localhost):\d+)/.exec(output.replaceAll(/\x1b\[[\d;]*m/g, '')) ?? [];
+      const [, origin] = /http(s?:\/\/(?:127\.0\.0\.1|localhost):\d+)/.exec(output.replaceAll(/\x1b\[[\d;]*m/g, '')) ?? [];
       if (origin !== undefined) resolve(origin);
     };
     child.stdout.on('data', look);
@@ -71,11 +75,11 @@ export async function exercise(t, origin) {
   // A development server may build first.
   let page = '';
   for (let tries = 0; tries < 600 && !page.includes('page'); tries++) {
-    page = await fetch(`http://${origin}/page`).then((response) => response.text(), () => '');
+    page = await get(`http${origin}/page`).catch(() => '');
     if (!page.includes('page')) await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.match(page, /page/);
-  const [first, second] = await Promise.all([1, 2].map(() => open(t, `ws://${origin}/live`)));
+  const [first, second] = await Promise.all([1, 2].map(() => open(t, `ws${origin}/live`)));
   for (const client of [first, second]) assert.equal(await ask(client, 'which'), 'reactor-ws');
   const heard = once(second, 'message');
   assert.equal(await ask(first, 'hello'), 'you: hello');
@@ -87,8 +91,14 @@ export async function exercise(t, origin) {
   assert.equal((await closed)[0], 4000);
 }
 
+async function get(url) {
+  const { get: send } = url.startsWith('https:') ? https : http;
+  const response = await new Promise((resolve, reject) => send(url, { ca, servername: 'localhost' }, resolve).on('error', reject));
+  return Buffer.concat(await response.toArray()).toString();
+}
+
 async function open(t, url) {
-  const client = new WebSocket(url);
+  const client = new WebSocket(url, { ca, servername: 'localhost' });
   t.after(() => client.terminate());
   await once(client, 'open');
   return client;

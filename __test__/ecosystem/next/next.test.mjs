@@ -16,6 +16,10 @@ test('Next.js: a custom server in production', async (t) => {
   await exercise(t, await start(t, HERE, join(HERE, 'server.mjs')));
 });
 
+test('Next.js: a custom server behind a port of the reactor, with TLS', async (t) => {
+  await exercise(t, await start(t, HERE, join(HERE, 'server.mjs'), '--tls'));
+});
+
 test('Next.js: a custom server in development', async (t) => {
   await exercise(t, await start(t, HERE, join(HERE, 'server.mjs'), '--dev'));
 });

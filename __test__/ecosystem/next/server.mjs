@@ -1,8 +1,10 @@
-// A custom server of Next.js, with a chat on its port.
+// A custom server of Next.js, with a chat on its port. With --tls the port is the reactor's.
 import { createServer } from 'node:http';
 
 import next from 'next';
-import { WebSocketServer } from 'reactor-ws';
+import { WebSocketServer, listen } from 'reactor-ws';
+
+import { cert, key } from '../../helpers/certificate.mjs';
 
 const app = next({ dev: process.argv.includes('--dev'), dir: import.meta.dirname });
 await app.prepare();
@@ -27,4 +29,9 @@ chat.on('connection', (socket) => {
   });
 });
 
-server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));
+const place = { port: 0, host: '127.0.0.1' };
+if (process.argv.includes('--tls')) {
+  const listener = listen(server, { ...place, tls: { cert, key } }, () => console.log(`https://127.0.0.1:${listener.address().port}`));
+} else {
+  server.listen(place, () => console.log(`http://127.0.0.1:${server.address().port}`));
+}
