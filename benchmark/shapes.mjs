@@ -103,6 +103,9 @@ export const shapes = {
   'tls-10x16384': tls(echo(10, 16384)),
   'tls-200x16384': tls(echo(200, 16384)),
   'tls-rate': tls({ ...rate(), text: 'handshakes, 20 at a time' }),
+  'tls-rate-resumed': resumed(tls({ ...rate(), text: 'resumed handshakes, 20 at a time' })),
+  'tls-rate-rsa': rsa(tls({ ...rate(), text: 'handshakes, 20 at a time, RSA 2048' })),
+  'tls-rate-rsa-resumed': resumed(rsa(tls({ ...rate(), text: 'resumed handshakes, 20 at a time, RSA 2048' }))),
   'tls-idle-10000': tls(idle(10_000)),
   'json-100x1024': {
     ...full(echo(100, 1024, 1, 'text'), NODE),
@@ -313,6 +316,16 @@ function deflated({ text, load: { binary: _, ...load }, task, ...shape }) {
 function tls(shape) {
   const candidates = ['ws', 'reactor', 'reactor_tls', 'uws'];
   return { ...full(shape, candidates), text: `${shape.text}, TLS`, load: { ...shape.load, tls: true }, task: 'tls' };
+}
+
+/** @type {(shape: Shape) => Shape} */
+function resumed(shape) {
+  return { ...shape, load: { ...shape.load, resume: true } };
+}
+
+/** @type {(shape: Shape) => Shape} */
+function rsa(shape) {
+  return { ...shape, task: `${shape.task} rsa` };
 }
 
 /**

@@ -76,10 +76,18 @@ export const targets = [
     .filter((shape) => shapes[shape].view === 'throughput')
     .map((shape) => ({ shape, ...RATE, against: 'ws', limit: 1.5 })),
   ...Object.keys(shapes)
-    .filter((shape) => shapes[shape].task === 'tls')
+    .filter((shape) => shapes[shape].task?.startsWith('tls'))
     .map((shape) => ({ shape, ...CPU, against: 'ws', limit: 1 })),
   ...['tls-100x20', 'tls-100x20x32'].map((shape) => ({ shape, ...CPU, candidate: 'reactor_tls', against: 'ws', limit: 0.5 })),
   ...['tls-10x1024', 'tls-10x16384', 'tls-200x16384'].map((shape) => ({ shape, ...CPU, candidate: 'reactor_tls', against: 'ws', limit: 0.4 })),
+  ...['tls-rate', 'tls-rate-resumed', 'tls-rate-rsa', 'tls-rate-rsa-resumed'].map((shape) => ({
+    shape,
+    metric: 'cpu_ns_per_handshake',
+    text: 'CPU per handshake',
+    candidate: 'reactor_tls',
+    against: 'ws',
+    limit: 0.6,
+  })),
   { shape: 'blocked-unpinned', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
   { shape: 'blocked', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
   // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets, the reserves of

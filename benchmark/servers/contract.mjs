@@ -5,7 +5,7 @@
 // shapes.mjs have the purpose of each.
 import { createServer } from 'node:https';
 
-import { cert, key } from '../../__test__/helpers/certificate.mjs';
+import { cert, key, rsaCert, rsaKey } from '../../__test__/helpers/certificate.mjs';
 import { tasks } from './tasks.mjs';
 
 /** Options that the runner wants; JSON. */
@@ -21,6 +21,9 @@ export const deflate = process.argv.includes('deflate');
 
 /** Milliseconds of silence that every connection is watched for; 0 = no watch. */
 export const silence = task === 'timeouts' ? 30_000 : 0;
+
+/** The certificate of TLS, of ECDSA without a word. */
+export const identity = process.argv.includes('rsa') ? { cert: rsaCert, key: rsaKey } : { cert, key };
 
 /**
  * Reports to the runner, which reads the first line of standard output, that the server listens.
@@ -43,7 +46,7 @@ export function listening(port) {
 export function serve(WebSocketServer, { http, own, prepare } = {}) {
   const alone = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };
   const needsTls = task === 'tls' && own?.tls === undefined;
-  const behind = http ?? (needsTls ? createServer({ cert, key }).listen(0, '127.0.0.1') : undefined);
+  const behind = http ?? (needsTls ? createServer(identity).listen(0, '127.0.0.1') : undefined);
   const wayIn = behind ? { server: behind } : { host: '127.0.0.1', port: 0 };
   const server = new WebSocketServer({ perMessageDeflate: deflate && alone, ...wayIn, ...own, ...options });
   server.on('listening', () => {

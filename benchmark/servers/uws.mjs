@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cert, key } from '../../__test__/helpers/certificate.mjs';
 import { freePort } from '../server-process.mjs';
-import { asked, deflate, listening, silence } from './contract.mjs';
+import { asked, deflate, identity, listening, silence } from './contract.mjs';
 import { tasks } from './tasks.mjs';
 
 if (!process.env.UWS_PATH) throw new Error('UWS_PATH must name the directory of uWebSockets.js');
@@ -54,8 +53,8 @@ const behavior = ['echo', 'deflate', 'timeouts', 'tls'].includes(task) ? echo : 
 function secure() {
   const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-uws-'));
   const files = { key_file_name: join(folder, 'key.pem'), cert_file_name: join(folder, 'cert.pem') };
-  writeFileSync(files.key_file_name, key);
-  writeFileSync(files.cert_file_name, cert);
+  writeFileSync(files.key_file_name, identity.key);
+  writeFileSync(files.cert_file_name, identity.cert);
   const app = uWS.SSLApp(files);
   rmSync(folder, { recursive: true });
   return app;

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use crate::messages::MIN_JSON;
+use crate::socket::Resume;
 
 /// The mode of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub(crate) struct Args {
     pub(crate) json: bool,
     /// TLS, with whatever certificate the server has.
     pub(crate) tls: bool,
+    /// TLS: handshakes go on from an earlier session.
+    pub(crate) resume: bool,
     /// Ingest: messages per write; zero = as many as 64 KiB hold.
     pub(crate) batch: usize,
     /// Length of the measured window.
@@ -142,6 +145,7 @@ usage: load --port N [options]
   --deflate             JSON through permessage-deflate without context takeover
   --json                text that is JSON
   --tls                 over TLS, with whatever certificate the server has
+  --resume              TLS: each handshake goes on from an earlier session, once there is one
   --batch N             ingest: messages of one write, default as many as 64 KiB hold
   --seconds S           measured window, default 1.5
   --messages N          end the window after N messages instead
@@ -181,6 +185,7 @@ impl Args {
                 "--deflate" => args.deflate = true,
                 "--json" => args.json = true,
                 "--tls" => args.tls = true,
+                "--resume" => args.resume = true,
                 "--no-close" => args.no_close = true,
                 "--spin" => args.spin = true,
                 "--in-step" => args.in_step = true,
@@ -192,6 +197,11 @@ impl Args {
         }
         args.check()?;
         Ok(args)
+    }
+
+    /// How connections use TLS, if they do.
+    pub(crate) fn tls(&self) -> Option<Resume> {
+        self.tls.then_some(Resume(self.resume))
     }
 
     fn set(&mut self, flag: &str, value: &str) -> Result<(), Box<dyn Error>> {
@@ -298,6 +308,7 @@ impl Default for Args {
             deflate: false,
             json: false,
             tls: false,
+            resume: false,
             batch: 0,
             seconds: Duration::from_millis(1500),
             messages: None,

@@ -51,7 +51,7 @@ struct Opening {
 impl<'a> Opener<'a> {
     /// An opener of `at_once` connections at a time.
     pub(crate) fn new(args: &'a Args, at_once: usize) -> Result<Self, Box<dyn Error>> {
-        let connector = Connector::new(SocketAddr::new(args.host.parse()?, args.port), args.tls)?;
+        let connector = Connector::new(SocketAddr::new(args.host.parse()?, args.port), args.tls())?;
         Ok(Self {
             args,
             connector: if args.mode == Mode::Crowd { connector.spread_over_sources() } else { connector },

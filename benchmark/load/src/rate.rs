@@ -17,9 +17,10 @@ use crate::report::{self, Report};
 pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     let mut opener = Opener::new(args, args.connections)?;
     let mut histogram = report::histogram();
-    let mut turn = |length: Duration, goal: u64| -> Result<u64, Box<dyn Error>> {
+    let mut turn = |length: Duration, goal: u64| -> Result<(u64, u64), Box<dyn Error>> {
         let end = Instant::now() + length;
         let mut opened = 0;
+        let mut resumed = 0;
         let mut started = 0;
         histogram.clear();
         opener.run(
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
             },
             |stream, took| {
                 opened += 1;
+                resumed += u64::from(stream.is_resumed());
                 histogram.saturating_record(took.as_nanos() as u64);
                 // A reset leaves no port in TIME_WAIT: there are fewer
                 // ports than handshakes in a minute.
@@ -36,12 +38,12 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
                 Ok(())
             },
         )?;
-        Ok(opened)
+        Ok((opened, resumed))
     };
     turn(args.warmup, u64::MAX)?;
     let (server, own) = (cpu(args.pid)?, CpuTime::read(std::process::id())?);
     let start = Instant::now();
-    let opened = turn(
+    let (opened, resumed) = turn(
         args.messages.map_or(args.seconds, |_| Duration::from_secs(3600)),
         args.messages.unwrap_or(u64::MAX),
     )?;
@@ -50,6 +52,9 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
 
     let mut report = Report::new(args);
     report.integer("handshakes", opened);
+    if args.resume {
+        report.integer("resumed", resumed);
+    }
     report.number("seconds", seconds);
     report.number("handshakes_per_s", opened as f64 / seconds);
     report.costs("handshake", opened, seconds, args.pid.map(|_| &server), &own);

@@ -77,7 +77,8 @@ impl Report {
 
     /// Adds mean and quantiles of `histogram` (nanoseconds) in microseconds.
     pub(crate) fn latencies(&mut self, histogram: &Histogram<u64>) {
-        let quantiles = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
+        let quantiles =
+            [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
         self.number("mean_us", histogram.mean() / 1e3);
         for (name, quantile) in quantiles {
             self.number(&format!("{name}_us"), histogram.value_at_quantile(quantile) as f64 / 1e3);

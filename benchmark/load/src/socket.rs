@@ -4,16 +4,20 @@ use std::cell::Cell;
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mio::event::Source;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, NamedGroup, SignatureScheme,
+    StreamOwned,
+};
 use socket2::{Domain, SockRef, Type};
 
 /// A socket that does not block.
@@ -21,6 +25,10 @@ pub(crate) enum Socket {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
+
+/// Whether handshakes of TLS go on from an earlier session.
+#[derive(Clone, Copy)]
+pub(crate) struct Resume(pub(crate) bool);
 
 /// Makes sockets to one address.
 pub(crate) struct Connector {
@@ -35,9 +43,9 @@ const SOURCES: u32 = 40;
 const FIRST_PORT: u32 = 10_000;
 
 impl Connector {
-    /// A connector to `address`; with `tls`, every certificate of the server is accepted.
-    pub(crate) fn new(address: SocketAddr, tls: bool) -> Result<Self, Box<dyn Error>> {
-        let tls = if tls { Some(Arc::new(config()?)) } else { None };
+    /// A connector to `address`. Over TLS, every certificate of the server is accepted.
+    pub(crate) fn new(address: SocketAddr, tls: Option<Resume>) -> Result<Self, Box<dyn Error>> {
+        let tls = tls.map(config).transpose()?.map(Arc::new);
         Ok(Self { address, tls, next: None })
     }
 
@@ -85,6 +93,11 @@ impl Socket {
     /// The error of connecting, if it failed.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.tcp().take_error()
+    }
+
+    /// Whether TLS has gone on from an earlier session.
+    pub(crate) fn is_resumed(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.conn.handshake_kind() == Some(HandshakeKind::Resumed))
     }
 
     /// Sends small writes at once.
@@ -169,12 +182,54 @@ impl Source for Socket {
     }
 }
 
-fn config() -> Result<ClientConfig, Box<dyn Error>> {
+fn config(resume: Resume) -> Result<ClientConfig, Box<dyn Error>> {
     let provider = Arc::new(ring::default_provider());
     let config =
         ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     let verifier = Arc::new(AnyCertificate(provider));
-    Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+    let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    config.resumption =
+        if resume.0 { Resumption::store(Arc::new(Tickets::default())) } else { Resumption::disabled() };
+    Ok(config)
+}
+
+/// Tickets of all connections: as many clients of their own would have. rustls keeps eight of a server.
+#[derive(Debug, Default)]
+struct Tickets {
+    all: Mutex<Vec<Tls13ClientSessionValue>>,
+    group: Mutex<Option<NamedGroup>>,
+}
+
+/// Most that are kept.
+const MOST_TICKETS: usize = 100_000;
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _server_name: ServerName<'static>, group: NamedGroup) {
+        *self.group.lock().unwrap_or_else(PoisonError::into_inner) = Some(group);
+    }
+
+    fn kx_hint(&self, _server_name: &ServerName<'_>) -> Option<NamedGroup> {
+        *self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_tls12_session(&self, _server_name: ServerName<'static>, _value: Tls12ClientSessionValue) {}
+
+    fn tls12_session(&self, _server_name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        None
+    }
+
+    fn remove_tls12_session(&self, _server_name: &ServerName<'static>) {}
+
+    fn insert_tls13_ticket(&self, _server_name: ServerName<'static>, value: Tls13ClientSessionValue) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST_TICKETS {
+            all.push(value);
+        }
+    }
+
+    fn take_tls13_ticket(&self, _server_name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
 }
 
 /// Accepts every certificate: the server was just started by the benchmark, with a self-signed one.

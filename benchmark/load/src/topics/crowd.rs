@@ -269,7 +269,7 @@ impl<'a> Crowd<'a> {
 }
 
 fn connector(args: &Args, port: u16) -> Result<Connector, Box<dyn Error>> {
-    Connector::new(SocketAddr::new(args.host.parse()?, port), args.tls)
+    Connector::new(SocketAddr::new(args.host.parse()?, port), args.tls())
 }
 
 fn is_reset(error: &(dyn Error + 'static)) -> bool {
