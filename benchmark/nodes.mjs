@@ -3,7 +3,12 @@
 //   node benchmark/nodes.mjs [--peers <folder with socket.io, its adapters, crossws and ioredis>] [--rounds 3] [--shapes a,b] [--record]
 //
 // One client of the first node publishes; all subscribers are clients of the second, whose CPU counts. With `losses` Redis is
-// restarted in the middle, and each client is cut off every 15 s for a second.
+// restarted in the middle, and each client is cut off every 15 s for a second. In the shapes of AnyCable's benchmark, `jitter`, `rooms` and
+// `avalanche`, the clients come by HAProxy, each time to any node.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -11,7 +16,7 @@ import { RedisServer, hasRedis } from '../__test__/helpers/redis.mjs';
 import { buildServers } from './build.mjs';
 import { writeOther } from './others/record.mjs';
 import { benchmarkDir } from './paths.mjs';
-import { canPin, raiseFileLimit, runLoad, startServer } from './server-process.mjs';
+import { canPin, freePort, raiseFileLimit, runLoad, startLoad, startServer, waitForPort } from './server-process.mjs';
 import { median } from './stats.mjs';
 
 const { values } = parseArgs({
@@ -42,12 +47,18 @@ const CANDIDATES = {
 
 const SHAPES = Object.fromEntries(
   // One core has to read all deliveries: 50,000 a second, and 20,000 of those with 4 KiB.
-  [100, 1000, 10_000].flatMap((connections) =>
+  [10, 100, 1000, 10_000].flatMap((connections) =>
     [100, 4096].map((payload) => [`${connections}x${payload}`, { connections, payload, rate: (payload === 100 ? 50_000 : 20_000) / connections }]),
   ),
 );
 /** Who promises to deliver what was sent while a client, or the broker, was away. */
 const LOSSES = { connections: 300, payload: 100, rate: 20, seconds: 60, 'cut-every': 15, 'cut-for': 1 };
+
+const BEHIND = {
+  jitter: { mode: 'topics', connections: 1000, payload: 100, rate: 20, seconds: 15, 'cut-every': 3, 'cut-for': 0.4 },
+  rooms: { mode: 'topics', connections: 1000, payload: 100, rate: 1000, rooms: 10, speakers: 100, seconds: 5 },
+  avalanche: { mode: 'avalanche', connections: 5000, payload: 100 },
+};
 
 const teardowns = [];
 const t = { teardown: (undo) => teardowns.push(undo) };
@@ -56,8 +67,13 @@ await buildServers(true);
 raiseFileLimit(12_000);
 const pin = canPin();
 const results = {};
-const chosen = values.shapes?.split(',') ?? [...Object.keys(SHAPES), 'losses'];
-for (const shape of chosen.filter((shape) => shape !== 'losses')) {
+const chosen = values.shapes?.split(',') ?? [...Object.keys(SHAPES), ...Object.keys(BEHIND), 'losses'];
+for (const shape of chosen.filter((shape) => shape in BEHIND)) {
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const name of Object.keys(CANDIDATES)) await measure(shape, name, BEHIND[shape]);
+  }
+}
+for (const shape of chosen.filter((shape) => shape in SHAPES)) {
   const load = SHAPES[shape];
   for (let round = 0; round < Number(values.rounds); round++) {
     for (const name of Object.keys(CANDIDATES)) await measure(shape, name, { seconds: Number(values.seconds), ...load });
@@ -77,9 +93,14 @@ async function measure(shape, name, load) {
     for (let n = 0; n < 2; n++) nodes.push(await startServer(command, pin ? 0 : undefined));
     await sleep(500);
     const [first, second] = nodes;
-    const all = { mode: 'topics', warmup: 1, timeout: 30, ...load, ...own, 'speaker-port': first.port, ...(pin && { pin: 1 }) };
+    const all = { mode: 'topics', warmup: 1, timeout: 30, ...load, ...own, ...(pin && { pin: 1 }) };
+    if (shape in BEHIND) {
+      const run = await behind(nodes, all);
+      ((results[shape] ??= {})[name] ??= []).push(run);
+      return void console.error(`${shape}, ${name}: ${JSON.stringify(run)}`);
+    }
     const before = written(redis);
-    const running = runLoad(second, all);
+    const running = runLoad(second, { ...all, 'speaker-port': first.port });
     if (shape === 'losses') {
       await sleep(30_000);
       await redis.kill('SIGTERM');
@@ -99,6 +120,31 @@ async function measure(shape, name, load) {
   }
 }
 
+/** The load goes to HAProxy, and the CPU time is that of the second node. @param {Array<import('./server-process.mjs').Server>} nodes @param {Record<string, any>} load */
+async function behind(nodes, load) {
+  const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-haproxy-'));
+  const port = await freePort();
+  const servers = nodes.map((node, n) => `  server node${n} 127.0.0.1:${node.port}`);
+  const timeouts = ['connect 10s', 'client 60s', 'server 60s', 'tunnel 1h'].map((one) => `  timeout ${one}`);
+  const lines = ['global', '  maxconn 8000', 'defaults', '  mode http', ...timeouts, 'listen all', `  bind 127.0.0.1:${port}`, '  balance roundrobin', ...servers];
+  writeFileSync(join(folder, 'haproxy.cfg'), `${lines.join('\n')}\n`);
+  const proxy = spawn('haproxy', ['-f', join(folder, 'haproxy.cfg')], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const ended = once(proxy, 'exit');
+  try {
+    await waitForPort(port);
+    const { child, ended: report } = startLoad({ ...nodes[1], port }, load);
+    if (load.mode === 'avalanche') {
+      await Promise.race([once(child.stdout, 'data'), report]);
+      child.stdin.write(`${port} ${nodes[1].pid}\n`);
+    }
+    return await report;
+  } finally {
+    proxy.kill();
+    await ended;
+    rmSync(folder, { recursive: true });
+  }
+}
+
 /** Bytes that Redis has written and read. @param {RedisServer} redis */
 function written(redis) {
   const info = redis.command('INFO', 'stats');
@@ -107,6 +153,10 @@ function written(redis) {
 
 function print() {
   for (const [shape, byName] of Object.entries(results)) {
+    if (shape in BEHIND) {
+      printBehind(shape, byName);
+      continue;
+    }
     console.log(`\n${shape}\n\n| | CPU of JavaScript for a remote message | p50 | p99 | delivered | bytes at Redis for a message |\n| --- | ---: | ---: | ---: | ---: | ---: |`);
     for (const [name, runs] of Object.entries(byName)) {
       const good = runs.filter((run) => run.error === undefined);
@@ -120,5 +170,20 @@ function print() {
       const bytes = shape === 'losses' ? '' : Math.round(of('wire_bytes_per_publish'));
       console.log(`| ${name} | ${(of('js_cpu_ns_per_publish') / 1000).toFixed(1)} us | ${ms('p50_us')} | ${ms('p99_us')} | ${share} | ${bytes} |`);
     }
+  }
+}
+
+/** @param {string} shape @param {Record<string, any[]>} byName */
+function printBehind(shape, byName) {
+  console.log(`\n${shape}, behind HAProxy\n\n| | delivered | p50 | p99 | back, 95 % | all back |\n| --- | ---: | ---: | ---: | ---: | ---: |`);
+  for (const [name, runs] of Object.entries(byName)) {
+    const good = runs.filter((run) => run.error === undefined);
+    if (good.length === 0) {
+      console.log(`| ${name} | ${runs[0].error} |`);
+      continue;
+    }
+    const show = (key, unit, divisor = 1) => (good[0][key] === undefined ? '' : `${(median(good.map((run) => run[key])) / divisor).toFixed(1)} ${unit}`);
+    const cells = [show('delivered_percent', '%'), show('p50_us', 'ms', 1000), show('p99_us', 'ms', 1000), show('back_95_ms', 'ms'), show('back_100_ms', 'ms')];
+    console.log(`| ${name} | ${cells.join(' | ')} |`);
   }
 }

@@ -101,7 +101,7 @@ async function firstLine(child) {
  * @param {number} port
  * @returns {Promise<{ port: number, pid?: number }>}
  */
-async function waitForPort(port) {
+export async function waitForPort(port) {
   for (;;) {
     const socket = connect(port, '127.0.0.1');
     try {
