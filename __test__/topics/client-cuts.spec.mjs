@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import { ownOnly, randomNumbers, startServer } from '../helpers/index.mjs';
+import { Broker } from '../helpers/memory-broker.mjs';
 import { hasRedis } from '../helpers/redis.mjs';
 import { BROKERS } from '../helpers/nodes.mjs';
-import { SOCKETS, Truth, openClient } from '../helpers/topics-clients.mjs';
+import { SOCKETS, Truth, addressOf, event, openClient } from '../helpers/topics-clients.mjs';
 
 const CLIENTS = 8;
 const CUTS = process.env.BYTES === 'all' ? 20_000 : 2500;
@@ -91,3 +92,41 @@ for (const [way, make] of Object.entries(WAYS)) {
     t.log(`messages: ${JSON.stringify(counts)}; gaps in brief: ${members.map(({ ears }) => ears.get('brief').gaps)}`);
   });
 }
+
+ownOnly('a client that goes to another node, which is slower, hears no message again', async (t) => {
+  const broker = new Broker({ history: false });
+  const servers = [];
+  for (let count = 3; count > 0; count--) {
+    const server = await startServer(t, { adapter: broker.adapter() });
+    server.topicsProtocol({ authorize: () => true });
+    while (server.metrics().adapter.state !== 'connected') await once(server, 'adapter');
+    servers.push(server);
+  }
+  const [fast, slow, speaker] = servers;
+  const late = [];
+  const { id } = slow._topics.remote;
+  broker.deliver = (name, bytes) => {
+    for (const { node, wanted } of broker.adapters) {
+      if (!wanted.has(name)) continue;
+      if (node.id === id) late.push(() => node.deliver(name, bytes));
+      else node.deliver(name, bytes);
+    }
+  };
+  const other = openClient(t, addressOf(slow));
+  other.subscribe('plain', () => {});
+  await event(other, 'subscribed');
+  const places = [fast, slow];
+  const client = openClient(t, () => addressOf(places.shift()));
+  const heard = [];
+  client.subscribe('plain', (data) => heard.push(data));
+  await event(client, 'subscribed');
+  for (const text of ['1', '2', '3']) speaker.publish('plain', text);
+  while (heard.length < 3) await turn();
+  for (const ws of fast.clients) ws.terminate();
+  await event(client, 'subscribed');
+  speaker.publish('plain', '4');
+  while (late.length < 4) await turn();
+  for (const deliver of late) deliver();
+  while (heard.at(-1) !== '4') await turn();
+  t.deepEqual(heard, ['1', '2', '3', '4']);
+});

@@ -42,7 +42,7 @@ function checkHttp(server, label) {
     );
   }
   const kind = kindOf(server);
-  if (kind === null) throw wrongType(label, 'an http.Server or a server of node:http2', server);
+  if (kind === null) throw wrongType(label, 'an http.Server', server);
   if (!(server instanceof Server) && MAJOR < HTTP2_SINCE) {
     throw new TypeError(`${label} must not be an HTTP/2 server with Node ${MAJOR}, whose HTTP/2 is safe on sockets of its own only: give it as 'server', or take Node ${HTTP2_SINCE}`);
   }

@@ -47,7 +47,18 @@ function publish(server, name, data, options, publisher) {
   checkTopic(name);
   const target = targetOf(options, publisher);
   const message = messageOf(data, options);
-  return send(server, name, topicsOf(server).hasProtocol ? authored(message, '') : message, target);
+  const topics = topicsOf(server);
+  return send(server, name, topics.hasProtocol ? authored(message, nodeOf(topics, name)) : message, target);
+}
+
+/**
+ * As the author of a message that has no position: a client that comes to another node may get it there once more.
+ *
+ * @type {(topics: import('./server-topics').Topics, name: string) => string}
+ */
+function nodeOf({ all, remote }, name) {
+  const epoch = all.get(name)?.epoch ?? null;
+  return remote === null || epoch !== null ? '' : `,"${remote.id}",${remote.nextNumber()}`;
 }
 
 /**
