@@ -52,8 +52,9 @@ export class TopicsClient extends EventTarget {
   close(code = 1000, reason = '') {
     if (this.#isOver) return;
     const socket = (this.#socket ??= {});
-    this.#lost(socket, 1000, reason);
+    // It may throw.
     socket.close?.(code, reason);
+    this.#lost(socket, 1000, reason);
   }
 
   /** @param {string} name @param {Function} listener @param {any} [options] */
@@ -166,7 +167,7 @@ export class TopicsClient extends EventTarget {
     }
     if (Array.isArray(message)) return this.#hear(message, text.slice(line.length + 1));
     const { gap, position, presence, published, reason, recovered, refused, retryAfter, subscribed, to, unsubscribed } = message;
-    if (presence !== undefined) return this.#tell('presence', { ...message, topic: presence });
+    if (presence !== undefined) return this.#tell('presence', { topic: presence, detail: message });
     if (retryAfter >= 0) this.#after = retryAfter;
     this.#answer(published, 'resolve', position);
     this.#answer(refused, 'reject', new Error(`Refused: ${reason}`));
@@ -199,7 +200,7 @@ export class TopicsClient extends EventTarget {
     const { isIn, last, since } = topic;
     topic.isIn = true;
     // Messages after 'oldest' may still be on their way.
-    if (!last && position) topic.last = since === 'oldest' ? null : position;
+    if (!last && position) topic.last = since === 'oldest' && position.offset ? null : position;
     else if (last ? position && !recovered : isIn) this.#pass(topic, position);
     this.#tell('subscribed', { topic: topic.name, position, recovered });
   }

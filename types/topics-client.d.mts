@@ -51,7 +51,10 @@ export interface TopicsClientEvents {
    * Others are present in a topic that the server watches for this client, by `server.presence()`: all of it first and after each
    * reconnect (`state`), then what changes.
    */
-  presence: { topic: string; count: number; state?: Record<string, unknown[]>; joins?: Record<string, unknown[]>; leaves?: string[] };
+  presence: {
+    topic: string;
+    detail: { presence: string; count: number; state?: Record<string, unknown[]>; joins?: Record<string, unknown[]>; leaves?: string[] };
+  };
   /** The server does not allow the subscription, which is over. */
   refused: { topic: string; reason: string };
 }

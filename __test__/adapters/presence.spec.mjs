@@ -188,7 +188,7 @@ ownOnly('a node that ends without a word leaves at once when its silence is noti
   presence.beat();
   t.is(room.count, 2);
   const gone = once(server, 'presence');
-  presence.seen.set(id, Date.now() - 22_001);
+  presence.seen.set(id, performance.now() - 22_001);
   presence.beat();
   t.deepEqual((await gone)[1], { joins: {}, leaves: ['bob'], count: 1 });
   // It goes on.
@@ -205,7 +205,7 @@ ownOnly('nobody is taken for dead by a node that was away itself', async (t) => 
   const { nodes: [{ room, server }, other] } = await pair(t);
   const { presence, remote } = server._topics;
   const { id } = other.server._topics.remote;
-  const age = () => presence.seen.set(id, Date.now() - 100_000);
+  const age = () => presence.seen.set(id, performance.now() - 100_000);
   age();
   remote.state = 'away';
   presence.beat();
@@ -302,3 +302,76 @@ test('what no node says is ignored', async (t) => {
   t.is(server.metrics().adapter.ignored, before + 8);
   t.is(room.count, 2);
 });
+
+ownOnly('a topic that a node has forgotten, and enters again, is no news of long ago', async (t) => {
+  const { broker, nodes: [{ room, server }, other] } = await pair(t);
+  const third = await openNode(t, broker.adapter(), 1, OPTIONS);
+  third.members[0].ws.enter('room', { key: 'cy' });
+  third.members[0].ws.enter('other', { key: 'cy' });
+  while (room.count !== 3) await turn();
+  third.members[0].ws.leave('room');
+  while (room.count !== 2) await turn();
+  const { presence } = third.server._topics;
+  presence.rooms.get('room').usedAt -= 60_001;
+  for (; presence.rooms.has('room'); await turn()) presence.beat();
+  third.members[0].ws.enter('room', { key: 'cy', meta: 'again' });
+  while (room.count !== 3 || other.room.count !== 3) await sleep(1);
+  t.deepEqual(room.get('cy'), ['again']);
+  t.is(server._topics.remote.counts.ignored, 0);
+});
+
+ownOnly('a part that is lost, and an answer that is lost, are asked for again', async (t) => {
+  const broker = new Broker();
+  const options = { ...OPTIONS, presenceLimit: 2000 };
+  const { members } = await openNode(t, broker.adapter(), 200, options);
+  for (const [n, { ws }] of members.entries()) ws.enter('room', { key: `${n}`.padEnd(256, '€'), meta: '"'.repeat(510) });
+  await turn();
+  let lost = 0;
+  const { deliver } = broker;
+  broker.deliver = (name, bytes, position) => {
+    const { of, p } = bytes[0] === 2 ? JSON.parse(bytes.subarray(1)) : {};
+    // A part in the middle, then the whole, then the last part.
+    const isLost = (lost === 0 && p === 1) || (lost > 0 && lost <= of) || (lost === of + 1 && p === of - 1);
+    if (of > 1 && isLost) return void lost++;
+    return deliver.call(broker, name, bytes, position);
+  };
+  const late = (await openNode(t, broker.adapter(), 0, options)).server.presence('room');
+  const seen = new Set();
+  while (late.count !== 200) {
+    seen.add(late.count);
+    await sleep(1);
+  }
+  t.deepEqual([...seen], [0], 'nothing by half');
+  t.true(lost > 3, `${lost}`);
+});
+
+ownOnly('the grace time runs out although nobody asks any more', async (t) => {
+  const broker = new Broker();
+  const { server, members: [{ ws }] } = await openNode(t, broker.adapter(), 1, { ...OPTIONS, presenceGrace: 300 });
+  const joined = once(server, 'presence');
+  ws.enter('room', { key: 'ann' });
+  await joined;
+  const gone = once(server, 'presence');
+  ws.terminate();
+  const { presence } = server._topics;
+  while (presence.rooms.get('room').own.size !== 0) await turn();
+  presence.rooms.get('room').usedAt -= 60_001;
+  presence.beat();
+  t.deepEqual((await gone)[1].leaves, ['ann']);
+});
+
+for (const adapterLimit of [0, 1, 1000, 100_000]) {
+  ownOnly(`adapterLimit ${adapterLimit} bounds messages, not who is present`, async (t) => {
+    const broker = new Broker();
+    broker.beforePublish = () => turn();
+    const options = { ...OPTIONS, adapterLimit, presenceLimit: 2000 };
+    const { server, members } = await openNode(t, broker.adapter(), 300, options);
+    const other = (await openNode(t, broker.adapter(), 0, options)).server.presence('room');
+    for (const [n, { ws }] of members.entries()) {
+      ws.enter('room', { key: `${n}`, meta: 'x'.repeat(1000) });
+      if (n % 10 === 0) await turn();
+    }
+    while (other.count !== 300) await sleep(1);
+    t.is(server.presence('room').count, 300);
+  });
+}

@@ -324,3 +324,20 @@ ownOnly('connections without the subprotocol are the program\'s', async (t) => {
   t.deepEqual([...(await plain.until(1)), ...(await other.until(1))], ['["a",null,0]\nx', '["a",null,0]\nx']);
   t.is(server.broadcast('to all'), 2);
 });
+
+ownOnly('as many subscriptions wait for the broker as may, and the rest is not read', async (t) => {
+  const broker = new Broker();
+  broker.beforeRead = () => new Promise(() => {});
+  const { open, server } = await speak(t, {}, { adapter: broker.adapter(), topicOptions: () => ({ history: 1000 }) });
+  const { say, ws } = await open();
+  for (let n = 0; n < 1000; n++) say({ subscribe: 'a', since: 'oldest' });
+  while (!ws.isPaused) await turn();
+  for (let turns = 0; turns < 50; turns++) await turn();
+  const { shared } = server._topics.all.get('a');
+  t.is(shared.waiting.size, 64);
+  // Nobody knows when the broker will answer.
+  shared.tell();
+  while (!ws.isPaused || shared.waiting.size > 65) await turn();
+  for (let turns = 0; turns < 50; turns++) await turn();
+  t.true(shared.waiting.size <= 65, `${shared.waiting.size}`);
+});

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 import test from 'ava';
-import { WebSocketServer as Puppet } from 'ws';
+import { WebSocketServer as Puppet, WebSocket as Socket } from 'ws';
 
 import { TopicsClient } from '../../lib/client.mjs';
 import { ownOnly, startServer } from '../helpers/index.mjs';
@@ -128,7 +128,7 @@ ownOnly('presence: all that is there first, also after a reconnect, then what ch
   });
   const client = openClient(t, addressOf(server));
   const told = [];
-  client.addEventListener('presence', ({ count, joins, leaves, state, topic }) => told.push([topic, state ?? joins, leaves, count]));
+  client.addEventListener('presence', ({ detail: { count, joins, leaves, state }, topic }) => told.push([topic, state ?? joins, leaves, count]));
   for (let n = 0; n < 3; n++) {
     while (told.length < 2) await turn();
     t.deepEqual(told.splice(0), [['room', {}, undefined, 0], ['room', { page: [1] }, [], 1]]);
@@ -433,4 +433,32 @@ const BUN = process.env.BUN_PATH ?? '';
   t.deepEqual(texts, Array.from({ length: texts.length }, (_, n) => `m${first + n}`));
   t.is(texts.at(-1), `m${cuts + 1}`);
   t.false(output.includes('gap'));
+});
+
+test('what a server says of presence is a detail, whatever it is', async (t) => {
+  const { client, heard, peer, settle } = await enter(t);
+  const details = [];
+  client.addEventListener('presence', ({ detail, topic, type }) => details.push([type, topic, detail]));
+  const odd = { presence: 'a', type: 1, target: 2, isTrusted: 3, bubbles: 4, __proto__: { count: 5 } };
+  peer.tell(odd, { presence: 'a', count: 1 });
+  await settle();
+  t.deepEqual(details.map(([type, topic]) => [type, topic]), [['presence', 'a'], ['presence', 'a']]);
+  t.deepEqual(details.map(([, , detail]) => detail.type ?? detail.count), [1, 1]);
+  t.deepEqual(heard, []);
+});
+
+test('close() with a code that the socket refuses throws, and nothing has changed', async (t) => {
+  // As that of browsers.
+  class Strict extends Socket {
+    close(code, reason) {
+      if (code === 1001) throw new RangeError('1000, or 3000 to 4999');
+      super.close(code, reason);
+    }
+  }
+  const { client, heard, peer } = await enter(t, { WebSocket: Strict });
+  t.throws(() => client.close(1001), { instanceOf: RangeError });
+  t.true(client.isOpen);
+  peer.tell(framed('a', at(6), 'still here'));
+  while (heard.length === 0) await turn();
+  t.deepEqual(heard, [['still here', 6]]);
 });

@@ -35,6 +35,8 @@ class Presences {
     this.seen = new Map();
     /** Those that were silent for too long. @type {Set<string>} */
     this.silent = new Set();
+    /** The highest of rooms that were forgotten: other nodes ignore what they have heard of. */
+    this.lastVersion = 0;
     this.beats = 0;
     this.beatAt = 0;
     this.beating = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -43,7 +45,7 @@ class Presences {
   /** With an adapter, it is followed from now on. @param {string} name */
   room(name) {
     const known = this.rooms.get(name);
-    if (known !== undefined) known.usedAt = Date.now();
+    if (known !== undefined) known.usedAt = performance.now();
     return known ?? this.create(name);
   }
 
@@ -63,7 +65,7 @@ class Presences {
     const { remote } = this.topics;
     if (remote === null) return;
     if (this.beating === undefined) {
-      this.beatAt = Date.now();
+      this.beatAt = performance.now();
       this.beating = setInterval(() => this.beat(), BEAT).unref();
       remote.interest.want(CHANNEL);
     }
@@ -74,7 +76,8 @@ class Presences {
   forgetIdle(room) {
     const { own, peers, roster, telling, watchers } = room;
     if (own.size !== 0 || watchers !== null || telling !== undefined) return;
-    if (peers === null ? roster.keys.size !== 0 : Date.now() - room.usedAt < KEPT) return;
+    if (peers === null ? roster.keys.size !== 0 : roster.leaving.size !== 0 || performance.now() - room.usedAt < KEPT) return;
+    this.lastVersion = Math.max(this.lastVersion, peers?.version ?? 0);
     room.end();
     this.rooms.delete(room.name);
     const { remote } = this.topics;
@@ -89,7 +92,7 @@ class Presences {
   /** Says that this node is alive, and forgets those that are not. */
   beat() {
     const { remote } = this.topics;
-    const now = Date.now();
+    const now = performance.now();
     // This process has stood still, or cannot hear the others.
     const isDeaf = now - this.beatAt > 2 * BEAT || !remote?.isConnected;
     this.beatAt = now;
@@ -112,8 +115,8 @@ class Presences {
   /** @param {{ alive?: number, bye?: number }} message */
   say(message) {
     const { remote } = this.topics;
-    const hasSaid = ![...this.rooms.values()].every(({ peers }) => peers === null || peers.version === 0);
-    if (hasSaid && remote?.isConnected) remote.tell(CHANNEL, packed({ n: remote.id, ...message }), () => {});
+    const hasSaid = ![...this.rooms.values()].every(({ peers }) => peers === null || !peers.hasSaid);
+    if (hasSaid && remote?.isConnected) remote.tell(CHANNEL, packed({ n: remote.id, ...message }), true, () => {});
   }
 
   /** A message of a node. @type {(name: string, bytes: Buffer) => void} */
@@ -128,7 +131,7 @@ class Presences {
       for (const { peers } of this.rooms.values()) peers?.gone(node, true);
       return;
     }
-    this.seen.set(node, Date.now());
+    this.seen.set(node, performance.now());
     // It was away, and what it had was forgotten.
     if (this.silent.delete(node)) for (const { peers } of this.rooms.values()) peers?.say({ q: 1, to: node });
     if (name !== CHANNEL) this.rooms.get(name.slice(CHANNEL.length + 1))?.peers?.take(message);

@@ -18,6 +18,9 @@ const ANSWER = 20;
 /** Milliseconds between questions to a node, and after a message that the adapter has refused. */
 const AGAIN = 1000;
 
+/** Questions after which a node has nothing to say any more. */
+const MOST_QUESTIONS = 30;
+
 /** @typedef {[number, string, unknown]} Entry A number, key and meta */
 
 /**
@@ -27,7 +30,11 @@ const AGAIN = 1000;
  * @typedef {{ n: string, v?: number, j?: Entry[], l?: number[], d?: number[], s?: Entry[], p?: number, of?: number, q?: number, to?: string, alive?: number, bye?: number }} Said
  */
 
-/** @typedef {{ version: number, entries: Map<number, { key: string, meta: unknown }>, isKnown: boolean, askedAt: number, coming: { version: number, entries: Peer['entries'] } | null }} Peer */
+/**
+ * `isBehind`: something is missing. `questions`: for what is missing, without an answer. `coming`: the parts until now.
+ *
+ * @typedef {{ version: number, entries: Map<number, { key: string, meta: unknown }>, isKnown: boolean, isBehind: boolean, questions: number, asking: NodeJS.Timeout | undefined, coming: { version: number, parts: number, entries: Peer['entries'] } | null }} Peer
+ */
 
 class Peers {
   /** @param {OneRoom} room @param {Remote} remote */
@@ -36,7 +43,8 @@ class Peers {
     this.remote = remote;
     /** @type {Map<string, Peer>} */
     this.nodes = new Map();
-    this.version = 0;
+    /** Of what this node has last said. It goes on where an earlier room of the topic has ended. */
+    this.version = room.all.lastVersion;
     /** Of this tick. */
     this.joins = /** @type {Entry[]} */ ([]);
     this.left = /** @type {number[]} */ ([]);
@@ -84,15 +92,22 @@ class Peers {
   sayAll() {
     clearTimeout(this.answering);
     this.answering = undefined;
-    if (this.version === 0) return;
+    if (!this.hasSaid) return;
     const parts = partsOf([...this.room.own].map(([number, { key, meta }]) => /** @type {Entry} */ ([number, key, meta])));
     parts.forEach((part, index) => this.say({ v: this.version, s: part, p: index, of: parts.length }));
   }
 
+  /** Whether other nodes may have something of this one. */
+  get hasSaid() {
+    return this.version !== 0;
+  }
+
   /** @param {Omit<Said, 'n'>} message */
   say(message) {
+    // All of it may be more than what may wait, and must get there at some time.
+    const isWhole = message.s !== undefined;
     if (!this.remote.isConnected) this.isStale = true;
-    else this.remote.tell(this.room.channel, packed({ n: this.remote.id, ...message }), () => this.again());
+    else this.remote.tell(this.room.channel, packed({ n: this.remote.id, ...message }), isWhole, () => this.again());
   }
 
   /** A message did not go. */
@@ -112,7 +127,8 @@ class Peers {
     }
     let peer = this.nodes.get(node);
     if (peer === undefined) {
-      this.nodes.set(node, (peer = { version: 0, entries: new Map(), isKnown: message.v === 1 && s === undefined, askedAt: 0, coming: null }));
+      const isKnown = message.v === 1 && s === undefined;
+      this.nodes.set(node, (peer = { version: 0, entries: new Map(), isKnown, isBehind: false, questions: 0, asking: undefined, coming: null }));
     }
     if (s !== undefined) this.takeAll(node, peer, message, s);
     else this.takeChanges(node, peer, message);
@@ -121,12 +137,13 @@ class Peers {
   /** @type {(node: string, peer: Peer, message: Said, part: Entry[]) => void} */
   takeAll(node, peer, { v = 0, p = 0, of = 1 }, part) {
     if (peer.isKnown && v <= peer.version) return;
-    if (p === 0) peer.coming = { version: v, entries: new Map() };
+    if (p === 0) peer.coming = { version: v, parts: 0, entries: new Map() };
     const { coming } = peer;
-    if (coming === null || coming.version !== v) return this.ask(node, peer);
+    if (coming === null || coming.version !== v || coming.parts !== p) return this.ask(node, peer);
+    coming.parts++;
     for (const [number, key, meta] of part) coming.entries.set(number, { key, meta });
     if (p + 1 !== of) return;
-    Object.assign(peer, { version: v, isKnown: true, coming: null });
+    Object.assign(peer, { version: v, isKnown: true, isBehind: false, questions: 0, coming: null });
     for (const number of [...peer.entries.keys()]) if (!coming.entries.has(number)) this.drop(node, peer, number, true);
     for (const [number, { key, meta }] of coming.entries) this.put(node, peer, number, key, meta);
   }
@@ -141,12 +158,15 @@ class Peers {
     for (const [number, key, meta] of j) this.put(node, peer, number, key, meta);
   }
 
-  /** @type {(node: string, peer: Peer) => void} */
+  /** Until it has answered. @type {(node: string, peer: Peer) => void} */
   ask(node, peer) {
-    const now = Date.now();
-    if (now - peer.askedAt < AGAIN) return;
-    peer.askedAt = now;
+    peer.isBehind = true;
+    if (peer.asking !== undefined || ++peer.questions > MOST_QUESTIONS) return;
     this.say({ q: 1, to: node });
+    peer.asking = setTimeout(() => {
+      peer.asking = undefined;
+      if (peer.isBehind) this.ask(node, peer);
+    }, AGAIN).unref();
   }
 
   /** @type {(node: string, peer: Peer, number: number, key: string, meta: unknown) => void} */
@@ -170,10 +190,12 @@ class Peers {
     const peer = this.nodes.get(node);
     if (peer === undefined) return;
     this.nodes.delete(node);
+    clearTimeout(peer.asking);
     for (const number of [...peer.entries.keys()]) this.drop(node, peer, number, isCut);
   }
 
   end() {
+    for (const { asking } of this.nodes.values()) clearTimeout(asking);
     clearTimeout(this.answering);
     clearTimeout(this.retrying);
   }

@@ -40,7 +40,7 @@ class Room {
     this.text = null;
     /** Null without an adapter. */
     this.peers = remote === null ? null : new Peers(this, remote);
-    this.usedAt = Date.now();
+    this.usedAt = performance.now();
     this.toldAt = 0;
     this.telling = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.leaving = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -92,14 +92,14 @@ class Room {
 
   /** Milliseconds until it may tell again. */
   get wait() {
-    return Math.max(this.toldAt + this.all.settings.interval - Date.now(), 0);
+    return Math.max(this.toldAt + this.all.settings.interval - performance.now(), 0);
   }
 
   /** Tells what has changed. */
   tell() {
     clearTimeout(this.telling);
     this.telling = undefined;
-    this.toldAt = Date.now();
+    this.toldAt = performance.now();
     const change = this.change();
     this.all.forgetIdle(this);
     if (change === null) return;

@@ -20,7 +20,7 @@ const DEFAULTS = { maxTopics: 100, maxTopicLength: 256, maxBytes: 64 * 1024 };
 
 const COUNT = { type: /** @type {const} */ ('number'), least: 1, most: 2 ** 31 - 1 };
 
-/** Publishes of a connection that are not answered, above which it is not read. */
+/** Publishes and subscriptions of a connection that are not answered, above which it is not read. */
 const MOST_UNANSWERED = 64;
 
 /** Characters of the name that a client gives itself, and of the hash that others see. */
@@ -130,12 +130,16 @@ class Session {
     if (this.topics.size >= this.settings.maxTopics && !this.topics.has(topic)) return refuse('too many topics');
     const state = { isTold: false };
     this.topics.set(topic, state);
-    const isMember = attempt(false, () =>
+    this.begun();
+    const isMember = attempt(null, () =>
       this.ws.subscribe(topic, { since }, ({ position, recovered }) => {
         if (this.topics.get(topic) === state) this.send({ subscribed: topic, position, recovered });
+        this.answered();
       }),
     );
     if (isMember) return;
+    // Otherwise its callback is called nevertheless.
+    if (isMember === null) this.answered();
     this.topics.delete(topic);
     refuse('failed');
   }
@@ -148,7 +152,7 @@ class Session {
 
   /** @type {(topic: string, command: Command, refuse: (reason: string) => void) => void} */
   publish(topic, { client = '', data = '', number }, refuse) {
-    if (++this.unanswered >= MOST_UNANSWERED) this.wait('unanswered');
+    this.begun();
     publishFrom(this.server, topic, data, `,"${this.authorOf(client)}",${number}`)
       .then(
         ({ position }) => (position === null && this.keeps(topic) ? refuse('busy') : this.send({ published: number, position })),
@@ -157,9 +161,16 @@ class Session {
           refuse(error.code === 'REACTOR_WS_ADAPTER_FULL' ? 'busy' : 'failed');
         },
       )
-      .finally(() => {
-        if (--this.unanswered < MOST_UNANSWERED) this.goOn('unanswered');
-      });
+      .finally(() => this.answered());
+  }
+
+  /** Something that will be answered. */
+  begun() {
+    if (++this.unanswered >= MOST_UNANSWERED) this.wait('unanswered');
+  }
+
+  answered() {
+    if (--this.unanswered < MOST_UNANSWERED) this.goOn('unanswered');
   }
 
   /** Whether messages of the topic have positions. @param {string} topic */

@@ -233,9 +233,9 @@ class Node {
     else this.held.push(send);
   }
 
-  /** For other nodes only. Without room for it, or a broker that takes it, `onFailed` is called. @type {(name: string, bytes: Buffer, onFailed: () => void) => void} */
-  tell(name, bytes, onFailed) {
-    if (this.bytesWaiting + bytes.length > this.limit) return onFailed();
+  /** For other nodes only. Without a broker that takes it, or room for what is not urgent, `onFailed` is called. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
+  tell(name, bytes, isUrgent, onFailed) {
+    if (!isUrgent && this.bytesWaiting !== 0 && this.bytesWaiting + bytes.length > this.limit) return onFailed();
     this.bytesWaiting += bytes.length;
     this.send(name, bytes, {}, (error) => error !== null && onFailed());
   }

@@ -34,13 +34,13 @@ class Roster {
     else if (!isCut || this.grace === 0) this.forget(key);
     else {
       present.last = [meta];
-      this.leaving.set(key, Date.now() + this.grace);
+      this.leaving.set(key, performance.now() + this.grace);
     }
   }
 
   /** Forgets the keys whose grace time is over. Returns the milliseconds until the next one goes, or null. */
   expire() {
-    const now = Date.now();
+    const now = performance.now();
     for (const [key, at] of this.leaving) {
       if (at > now) return at - now;
       this.forget(key);

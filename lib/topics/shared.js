@@ -107,6 +107,8 @@ class Shared {
 
   /** @type {(subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback?: (result: Subscribed) => void) => void} */
   wait(subscriptions, since, callback) {
+    // Those that were told are only to become members, which this one does too.
+    if (subscriptions.waits?.has(this)) for (const one of this.waiting) if (one.told && one.subscriptions === subscriptions) this.waiting.delete(one);
     this.waiting.add({ subscriptions, since, callback, told: false, reading: this.reading });
     (subscriptions.waits ??= new Set()).add(this);
     this.patience ??= setTimeout(() => this.tell(), PATIENCE).unref();
