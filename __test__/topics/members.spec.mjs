@@ -194,18 +194,17 @@ async function startPeers(t) {
   open.on('connection', (ws) => ws.on('error', nothing));
   await once(open, 'listening');
   t.teardown(() => open.close());
-  const nobody = net.createServer();
   const ports = {
     silent: await listen(t, silent),
     http: await listen(t, refusing),
     wrong: await listen(t, wrong),
     open: open.address().port,
   };
-  nobody.listen(0, '127.0.0.1');
-  await once(nobody, 'listening');
-  ports.nobody = nobody.address().port;
-  nobody.close();
-  await once(nobody, 'close');
+  // The own port of a connection: no server of another test can have it meanwhile.
+  const holder = net.connect(ports.silent, '127.0.0.1');
+  t.teardown(() => holder.destroy());
+  await once(holder, 'connect');
+  ports.nobody = holder.localPort;
   return ports;
 }
 
