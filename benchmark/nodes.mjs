@@ -120,7 +120,7 @@ async function measure(shape, name, load) {
   }
 }
 
-/** The load goes to HAProxy, and the CPU time is that of the second node. @param {Array<import('./server-process.mjs').Server>} nodes @param {Record<string, any>} load */
+/** HAProxy spreads the load over the nodes; the CPU time of the second node counts. @param {Array<import('./server-process.mjs').Server>} nodes @param {Record<string, any>} load */
 async function behind(nodes, load) {
   const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-haproxy-'));
   const port = await freePort();

@@ -1,4 +1,4 @@
-// Who is present in a topic. None of it is in ws.
+// Presence: the users of a topic. None of it is in ws.
 
 import { WebSocket } from './websocket';
 
@@ -10,7 +10,7 @@ export interface EnterOptions {
   meta?: unknown;
 }
 
-/** Who is present in a topic: on this server, and with an `adapter` on all nodes. */
+/** The presence of a topic: its users on this server and, with an `adapter`, on all nodes. */
 export interface Presence {
   /** How many keys are present. */
   readonly count: number;

@@ -375,3 +375,29 @@ for (const adapterLimit of [0, 1, 1000, 100_000]) {
     t.is(server.presence('room').count, 300);
   });
 }
+
+ownOnly('a node that does not answer is asked thirty times, and heard again when it speaks', async (t) => {
+  const { broker, nodes: [{ room, server }, other] } = await pair(t);
+  const { id } = other.server._topics.remote;
+  const { peers } = server._topics.presence.rooms.get('room');
+  const peer = peers.nodes.get(id);
+  let asked = 0;
+  const { deliver } = broker;
+  broker.deliver = (name, bytes) => {
+    const { q } = bytes[0] === 2 ? JSON.parse(bytes.subarray(1)) : {};
+    if (q === undefined) return deliver.call(broker, name, bytes);
+    return void asked++;
+  };
+  for (let n = 0; n < 40; n++) {
+    peers.ask(id, peer);
+    clearTimeout(peer.asking);
+    peer.asking = undefined;
+  }
+  while (asked < 30) await turn();
+  for (let turns = 0; turns < 10; turns++) await turn();
+  t.is(asked, 30);
+  other.member.ws.enter('room', { key: 'bob', meta: 'again' });
+  other.server._topics.presence.resync();
+  while (room.get('bob')[0] !== 'again') await turn();
+  t.is(peer.questions, 0);
+});

@@ -1,4 +1,4 @@
-// Who is present in a topic of one server: what watchers are told adds up to what is there.
+// Presence in a topic of one server: the messages to watchers add up to the list of the server.
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 

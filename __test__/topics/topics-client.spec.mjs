@@ -448,7 +448,7 @@ test('what a server says of presence is a detail, whatever it is', async (t) => 
 });
 
 test('close() with a code that the socket refuses throws, and nothing has changed', async (t) => {
-  // As that of browsers.
+  // A browser's socket refuses this code.
   class Strict extends Socket {
     close(code, reason) {
       if (code === 1001) throw new RangeError('1000, or 3000 to 4999');

@@ -136,7 +136,8 @@ class Peers {
 
   /** @type {(node: string, peer: Peer, message: Said, part: Entry[]) => void} */
   takeAll(node, peer, { v = 0, p = 0, of = 1 }, part) {
-    if (peer.isKnown && v <= peer.version) return;
+    // What it has is what is known: a question was for nothing.
+    if (peer.isKnown && v <= peer.version) return void Object.assign(peer, { isBehind: false, questions: 0 });
     if (p === 0) peer.coming = { version: v, parts: 0, entries: new Map() };
     const { coming } = peer;
     if (coming === null || coming.version !== v || coming.parts !== p) return this.ask(node, peer);
@@ -152,7 +153,7 @@ class Peers {
   takeChanges(node, peer, { v = 0, j = [], l = [], d = [] }) {
     if (peer.isKnown && v <= peer.version) return;
     if (!peer.isKnown || v !== peer.version + 1) return this.ask(node, peer);
-    peer.version = v;
+    Object.assign(peer, { version: v, isBehind: false, questions: 0 });
     for (const number of l) this.drop(node, peer, number, false);
     for (const number of d) this.drop(node, peer, number, true);
     for (const [number, key, meta] of j) this.put(node, peer, number, key, meta);

@@ -1,5 +1,5 @@
 // Made from types/presence.d.ts by scripts/types.mjs.
-// Who is present in a topic. None of it is in ws.
+// Presence: the users of a topic. None of it is in ws.
 
 import { WebSocket } from './websocket.mjs';
 
@@ -11,7 +11,7 @@ export interface EnterOptions {
   meta?: unknown;
 }
 
-/** Who is present in a topic: on this server, and with an `adapter` on all nodes. */
+/** The presence of a topic: its users on this server and, with an `adapter`, on all nodes. */
 export interface Presence {
   /** How many keys are present. */
   readonly count: number;

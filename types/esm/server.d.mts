@@ -192,7 +192,7 @@ export interface ServerOptions<
    */
   presenceGrace?: number | undefined;
   /**
-   * Least milliseconds between two reports of who is present in a topic, up to 2147483647. Not in ws. Default: 1000
+   * Least milliseconds between two reports of a topic's presence, up to 2147483647. Not in ws. Default: 1000
    */
   presenceInterval?: number | undefined;
   /**
@@ -473,8 +473,8 @@ export class WebSocketServer<
    */
   topicsProtocol(options: TopicsProtocolOptions): void;
   /**
-   * Who is present in a topic. With an adapter, this node follows the topic from now on, and for a minute after the last
-   * use: what other nodes have comes a moment later, with event 'presence'. Not in ws.
+   * The presence of a topic: its users on this server. With an adapter, the node follows the topic until a minute after the last
+   * call, and the users of other nodes come a moment later, with event 'presence'. Not in ws.
    */
   presence(topic: string): Presence;
 
@@ -484,7 +484,7 @@ export class WebSocketServer<
    */
   on(event: 'topic', listener: (this: this, topic: string, event: 'created' | 'empty') => void): this;
   /**
-   * Others are present in a topic: at most once per `presenceInterval`. Not in ws.
+   * The presence of a topic has changed. At most one event per `presenceInterval` and topic. Not in ws.
    */
   on(event: 'presence', listener: (this: this, topic: string, change: PresenceChange) => void): this;
   /**
