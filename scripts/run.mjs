@@ -1,6 +1,6 @@
 // Runs a command so that its output is seen at once and can still be read afterwards.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -9,6 +9,8 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** A command that works prints more often, even on a machine that is several times slower than others. */
 const SILENCE_MINUTES = 15;
+/** Milliseconds between SIGINT and SIGKILL. */
+const GRACE = 5000;
 const windows = process.platform === 'win32';
 
 /**
@@ -61,7 +63,10 @@ function collect(child, limits) {
   const endAfter = (minutes, fault) => setTimeout(() => {
     reason = `killed: it had ${fault} for ${minutes} minutes`;
     console.error(reason);
-    killGroup(child);
+    if (!windows) console.error(groupOf(child));
+    // ava names the tests that have not ended. Its own timeout is off for good after that of one test was longer.
+    child.kill('SIGINT');
+    setTimeout(killGroup, GRACE, child).unref();
   }, minutes * 60_000);
   const watchdog = limits && endAfter(limits.silence, 'printed nothing');
   const ending = limits?.most && endAfter(limits.most, 'run');
@@ -96,6 +101,12 @@ function collect(child, limits) {
       done(code ?? -1);
     });
   });
+}
+
+/** What is left of a command and its children, a line each: whoever reads the log has no other trace of them. */
+function groupOf(child) {
+  const { stdout } = spawnSync('ps', ['-eo', 'pgid,pid,ppid,stat,wchan:20,etime,args'], { encoding: 'utf8' });
+  return (stdout ?? '').split('\n').filter((line) => parseInt(line, 10) === child.pid).map((line) => line.slice(0, 300)).join('\n');
 }
 
 function killGroup(child) {

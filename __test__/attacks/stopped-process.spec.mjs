@@ -46,35 +46,36 @@ async function upgrade(t, raws) {
   return chatter;
 }
 
-async function areServed(t, raws, mode) {
+/** How many do not get an answer any more. */
+async function lost(raws) {
   const isServed = async (raw) => {
     await raw.send(frame(1, 'still there'));
     return (await raw.untilClosedOr((text) => text.includes('still there'))).includes('still there');
   };
-  const served = (await Promise.all(raws.map(isServed))).filter(Boolean);
-  t.is(served.length, raws.length, mode.join(' '));
+  return (await Promise.all(raws.map(isServed))).filter((served) => !served).length;
 }
 
+/** Each resolves with the number of connections that were lost, or did not end as they should. */
 const ACTS = {
   async 'idleTimeout, the process is stopped'(t, mode) {
     const { raws, stop } = await start(t, { idleTimeout: TIMEOUT }, mode);
     await upgrade(t, raws);
     await stop((raw) => raw.send(PONG));
-    await areServed(t, raws, mode);
+    return lost(raws);
   },
   async 'idleTimeout, JavaScript is busy'(t, mode) {
     const { raws } = await start(t, { idleTimeout: TIMEOUT }, mode);
     await upgrade(t, raws);
     await raws[0].send(frame(1, String(2 * TIMEOUT)));
     await delay(2 * TIMEOUT);
-    await areServed(t, raws, mode);
+    return lost(raws);
   },
   async 'pingInterval, the process is stopped before it has read the pongs'(t, mode) {
     const { raws, stop } = await start(t, { pingInterval: TIMEOUT }, mode);
     clearInterval(await upgrade(t, raws));
     await Promise.all(raws.map((raw) => raw.until((text) => text.includes('\r\n\r\n\x89\x00'))));
     await stop((raw) => raw.send(PONG));
-    await areServed(t, raws, mode);
+    return lost(raws);
   },
   async 'closeTimeout, the process is stopped before it has read the answers'(t, mode) {
     const { child, raws, stop } = await start(t, { closeTimeout: TIMEOUT }, mode);
@@ -84,25 +85,42 @@ const ACTS = {
     await stop((raw) => raw.send(frame(8, Buffer.from([0x0f, 0xa0]))));
     const codes = [];
     while (codes.length < raws.length) codes.push(await child.line(codes.length + 1));
-    t.true(codes.every((code) => code === '4000'), `${mode.join(' ')}: ${codes}`);
+    return codes.filter((code) => code !== '4000').length;
   },
   async 'handshakeTimeout, whole requests come while the process is stopped'(t, mode) {
     const { raws, stop } = await start(t, { handshakeTimeout: 2 * TIMEOUT }, mode);
     await stop((raw) => raw.send(upgradeRequest()));
     const answers = await Promise.all(raws.map((raw) => raw.untilClosedOr((text) => text.includes('\r\n\r\n'))));
-    t.is(answers.filter((text) => text.startsWith('HTTP/1.1 101')).length, raws.length, mode.join(' '));
+    return answers.filter((text) => !text.startsWith('HTTP/1.1 101')).length;
   },
 };
+
+/** The clients are silent, too, when this process does not run: what is lost then proves nothing. */
+async function noneIsLost(t, act, mode) {
+  for (let tries = 0; ; tries++) {
+    let longest = 0;
+    let last = performance.now();
+    const clock = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 10);
+    t.teardown(() => clearInterval(clock));
+    const count = await act(t, mode);
+    clearInterval(clock);
+    if (count > 0 && longest > TIMEOUT / 3 && tries < 5) t.log(`${mode.join(' ')}: again, ${longest.toFixed()} ms without a turn`);
+    else return t.is(count, 0, mode.join(' '));
+  }
+}
 
 for (const [title, act] of Object.entries(ACTS)) {
   // The HTTP server of Node has timers of its own.
   const few = title.startsWith('handshake') ? FEW.filter(([way]) => way === 'port') : FEW;
-  ownOnly(`${title}: 20 clients`, async (t) => void (await Promise.all(few.map((mode) => act(t, mode)))));
+  ownOnly(`${title}: 20 clients`, async (t) => void (await Promise.all(few.map((mode) => noneIsLost(t, act, mode)))));
   for (const mode of MANY) {
     const [, reactors, count] = mode;
     if (/^(ping|close)/.test(title) && count > 400) continue;
     if (title.startsWith('handshake') && (count === 400 || reactors === 3)) continue;
     if (title.endsWith('busy') && reactors !== 0) continue;
-    ownOnly(`${title}: ${count} clients, ${reactors} reactors`, act, mode);
+    ownOnly(`${title}: ${count} clients, ${reactors} reactors`, (t) => noneIsLost(t, act, mode));
   }
 }
