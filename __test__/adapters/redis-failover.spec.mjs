@@ -9,13 +9,15 @@ import { createCluster, createSentinel } from 'redis';
 
 import redis from '../../lib/adapters/redis.js';
 import { openNode, subscribe } from '../helpers/nodes.mjs';
+import { OWN_HOST } from '../helpers/own-host.mjs';
 import { hasRedis, isInstalled } from '../helpers/redis.mjs';
 import { RedisCluster, RedisSentinels } from '../helpers/redis-cluster.mjs';
 
 const when = hasRedis && isInstalled('redis-cli') ? test.serial : test.skip;
 const STAMPED = { topicOptions: (topic) => ({ history: 100_000, stamp: { before: `${topic} $epoch $offset ` } }) };
 const TOPICS = ['topic', 'other', 'third', 'fourth', 'fifth'];
-const host = '127.0.0.1';
+const host = OWN_HOST;
+const PATIENCE = 180_000;
 
 /** Each with the place in which clients find the nodes. */
 const CLIENTS = {
@@ -91,7 +93,18 @@ function expectNoHole(t, { faults, gaps, heard, position }) {
   }
 }
 
-async function run(t, makeClient, options, fault) {
+/** Rejects with what is waited for: a broker that does not come back says nothing. */
+async function inTime(act) {
+  const waiting = { for: 'the servers' };
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${PATIENCE} ms, still waiting for ${waiting.for}`)), PATIENCE);
+  });
+  await Promise.race([act(waiting), late]).finally(() => clearTimeout(timer));
+}
+
+async function run(t, waiting, makeClient, options, fault) {
+  waiting.for = 'the clients';
   const nodes = [];
   for (let n = 0; n < 2; n++) {
     const adapter = redis.redisAdapter({ client: await makeClient(), ...options });
@@ -113,12 +126,17 @@ async function run(t, makeClient, options, fault) {
     const before = confirmed;
     while (confirmed < before + 500) await sleep(5);
   };
+  waiting.for = '500 messages';
   await grows();
+  waiting.for = 'another master';
   await fault();
+  waiting.for = '500 more';
   await grows();
   isOver = true;
   await Promise.all(rows);
+  waiting.for = 'what is on its way';
   while (nodes.some(({ server }) => server.metrics().adapter.bytesWaiting !== 0)) await sleep(5);
+  waiting.for = 'the last messages';
   for (const topic of TOPICS) await nodes[0].server.publish(topic, 'end', { receipt: true });
   for (const one of subscribers) {
     while (!one.has('end')) await once(one.client, 'message');
@@ -131,25 +149,25 @@ async function run(t, makeClient, options, fault) {
 
 for (const [name, make] of Object.entries(CLIENTS.cluster)) {
   for (const sharded of [true, false]) {
-    when(`${name}, ${sharded ? 'sharded' : 'plain'}: nobody lacks more than he is told when a master of a cluster is killed`, async (t) => {
+    when(`${name}, ${sharded ? 'sharded' : 'plain'}: nobody lacks more than he is told when a master of a cluster is killed`, (t) => inTime(async (waiting) => {
       const cluster = await RedisCluster.start(t);
-      await run(t, () => make(t, cluster), { sharded }, async () => {
+      await run(t, waiting, () => make(t, cluster), { sharded }, async () => {
         const key = 'reactor-ws:{/topic}';
         const master = cluster.masterOf(key);
         await cluster.kill(master);
         while (cluster.masterOf(key) === master) await sleep(20);
         await cluster.runNode(cluster.nodes.indexOf(master));
       });
-    });
+    }));
   }
 }
 
 for (const [name, make] of Object.entries(CLIENTS.sentinels)) {
-  when(`${name}: nobody lacks more than he is told when the master of Sentinels is killed`, async (t) => {
+  when(`${name}: nobody lacks more than he is told when the master of Sentinels is killed`, (t) => inTime(async (waiting) => {
     const sentinels = await RedisSentinels.start(t);
-    await run(t, () => make(t, sentinels), {}, async () => {
+    await run(t, waiting, () => make(t, sentinels), {}, async () => {
       await sentinels.kill(sentinels.master);
       while (sentinels.masterNow() === sentinels.master) await sleep(20);
     });
-  });
+  }));
 }

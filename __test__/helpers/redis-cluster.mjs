@@ -1,14 +1,20 @@
 // A cluster of Redis, and a server with Sentinels, that belong to one test. Both need ports.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { OWN_HOST } from './own-host.mjs';
+
 /** Milliseconds without an answer after which a node is taken for dead. */
 const TIMEOUT = 1000;
+
+let port = 7400;
+
+/** So many ports of OWN_HOST: none that systems give to those who name no port, and killed servers find theirs free. */
+const newPorts = (count) => Array.from({ length: count }, () => port++);
 
 /** Processes of redis-server in a folder of the test. */
 class Redises {
@@ -31,12 +37,15 @@ class Redises {
   async run(port, settings, ...words) {
     const dir = path.join(this.folder, `${port}`);
     mkdirSync(dir, { recursive: true });
-    const lines = Object.entries({ port, bind: '127.0.0.1', dir, 'repl-diskless-sync-delay': 0, ...settings }).map(([name, value]) => `${name} ${value}\n`);
+    const lines = Object.entries({ port, bind: OWN_HOST, 'protected-mode': 'no', dir, 'repl-diskless-sync-delay': 0, ...settings }).map(([name, value]) => `${name} ${value}\n`);
     writeFileSync(path.join(dir, 'redis.conf'), lines.join(''));
     const child = spawn('redis-server', [path.join(dir, 'redis.conf'), ...words], { stdio: 'ignore' });
     this.running.set(port, child);
     child.on('exit', () => this.running.get(port) === child && this.running.delete(port));
-    while (!this.ask(port, 'PING').startsWith('PONG')) await sleep(20);
+    while (!this.ask(port, 'PING').startsWith('PONG')) {
+      if (child.exitCode !== null) throw new Error(`redis-server on port ${port} has ended with ${child.exitCode}`);
+      await sleep(20);
+    }
   }
 
   async kill(port) {
@@ -53,7 +62,7 @@ class Redises {
   /** The answer of redis-cli; empty if there is none. */
   ask(port, ...words) {
     try {
-      return execFileSync('redis-cli', ['-p', `${port}`, ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+      return execFileSync('redis-cli', ['-h', OWN_HOST, '-p', `${port}`, ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     } catch {
       return '';
     }
@@ -64,11 +73,11 @@ class Redises {
 export class RedisCluster extends Redises {
   static async start(t) {
     const cluster = new RedisCluster(t);
-    cluster.ports = await freePorts(12);
+    cluster.ports = newPorts(12);
     const nodes = cluster.ports.slice(0, 6);
     cluster.nodes = nodes;
     await Promise.all(nodes.map((_, index) => cluster.runNode(index)));
-    execFileSync('redis-cli', ['--cluster', 'create', ...nodes.map((port) => `127.0.0.1:${port}`), '--cluster-replicas', '1', '--cluster-yes'], { stdio: 'ignore' });
+    execFileSync('redis-cli', ['--cluster', 'create', ...nodes.map((port) => `${OWN_HOST}:${port}`), '--cluster-replicas', '1', '--cluster-yes'], { stdio: 'ignore', timeout: 120_000 });
     while (!nodes.every((port) => cluster.isWell(port))) await sleep(50);
     // Before that, none can take the place of its master.
     while (nodes.filter((port) => cluster.isSynchronous(port)).length !== 3) await sleep(50);
@@ -76,7 +85,7 @@ export class RedisCluster extends Redises {
   }
 
   runNode(index) {
-    const settings = { 'cluster-enabled': 'yes', 'cluster-node-timeout': TIMEOUT, 'cluster-port': this.ports[index + 6], appendonly: 'yes', appendfsync: 'always', save: '""' };
+    const settings = { 'cluster-enabled': 'yes', 'cluster-announce-ip': OWN_HOST, 'cluster-node-timeout': TIMEOUT, 'cluster-replica-validity-factor': 0, 'cluster-port': this.ports[index + 6], appendonly: 'yes', appendfsync: 'always', save: '""' };
     return this.run(this.nodes[index], settings);
   }
 
@@ -102,12 +111,12 @@ export class RedisCluster extends Redises {
 export class RedisSentinels extends Redises {
   static async start(t) {
     const all = new RedisSentinels(t);
-    const [master, replica, ...sentinels] = await freePorts(5);
-    const settings = { appendonly: 'yes', appendfsync: 'always', save: '""' };
+    const [master, replica, ...sentinels] = newPorts(5);
+    const settings = { 'replica-announce-ip': OWN_HOST, appendonly: 'yes', appendfsync: 'always', save: '""' };
     await all.run(master, settings);
-    await all.run(replica, { ...settings, replicaof: `127.0.0.1 ${master}` });
+    await all.run(replica, { ...settings, replicaof: `${OWN_HOST} ${master}` });
     while (!all.isSynchronous(replica)) await sleep(20);
-    const watch = { 'sentinel monitor': `main 127.0.0.1 ${master} 2`, 'sentinel down-after-milliseconds': `main ${TIMEOUT}`, 'sentinel failover-timeout': 'main 3000' };
+    const watch = { 'sentinel announce-ip': OWN_HOST, 'sentinel monitor': `main ${OWN_HOST} ${master} 2`, 'sentinel down-after-milliseconds': `main ${TIMEOUT}`, 'sentinel failover-timeout': 'main 3000' };
     for (const port of sentinels) await all.run(port, watch, '--sentinel');
     Object.assign(all, { master, sentinels });
     const knowsAll = (port) => /num-other-sentinels\n2\n/.test(all.ask(port, 'SENTINEL', 'MASTER', 'main')) && /num-slaves\n1\n/.test(all.ask(port, 'SENTINEL', 'MASTER', 'main'));
@@ -119,18 +128,4 @@ export class RedisSentinels extends Redises {
   masterNow() {
     return Number(this.ask(this.sentinels[0], 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main').split('\n')[1]);
   }
-}
-
-/** So many different ports that nobody has just now. */
-async function freePorts(count) {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = net.createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => server.address().port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
