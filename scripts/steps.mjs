@@ -61,6 +61,9 @@ const ALL_MODE_SPECS = [
 /** Without the attacks. */
 const OWN_SPECS = [...ALL_SPECS, '!__test__/attacks/**'];
 
+/** Attacks whose clients can speak TLS. */
+const SECURE_ATTACKS = ['floods', 'held-messages', 'held-uploads', 'inflated-messages', 'renewed-messages', 'unfinished-contexts'].map((name) => `__test__/attacks/${name}.spec.mjs`);
+
 /** Whatever takes long, too: __test__/helpers/thresholds.mjs. */
 const LONG = { BYTES: 'all' };
 const INLINE = { REACTOR_WS_REACTORS: '0' };
@@ -82,6 +85,7 @@ const STEPS = [
   { name: 'ava', runs: 'short', kind: 'ava', args: OWN_SPECS },
   { name: 'ava', runs: 'all', kind: 'ava', args: ALL_SPECS, env: LONG },
   { name: 'alone', runs: 'all', kind: 'ava', args: [ALONE] },
+  { name: 'secure', runs: 'all', kind: 'ava', args: SECURE_ATTACKS, env: { ATTACK_TLS: '1' } },
   // The same with the reactor on the JavaScript thread, and with several.
   { name: 'inline', runs: 'short', kind: 'ava', args: MODE_SPECS, env: INLINE },
   { name: 'inline', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: INLINE },
@@ -96,7 +100,7 @@ const STEPS = [
 ];
 
 /** The words of `npm test` for steps that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks (one of them alone), soak, nodes, ecosystem, packages, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
+export const LEFT_OUT = 'left out: loom, attacks (one of them alone, some over TLS: secure), soak, nodes, ecosystem, packages, browser, autobahn, most spec files of inline and reactors, most lengths and repetitions of some; `npm test -- --all` runs them';
 
 /**
  * @param {string[]} words Words of the command line: names of steps, `--all`

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Child } from './child.mjs';
 import { wsClient } from './clients.mjs';
+import { expectTls } from './secure-ports.mjs';
 
 /** The server of `attacked.mjs`, and what it reports. */
 export class Attacked {
@@ -15,6 +16,7 @@ export class Attacked {
     const attacked = new Attacked();
     attacked.#child = new Child(t, 'attacked.mjs', [work, JSON.stringify(options)], { ...child, stdio: ['pipe', 'pipe', 'pipe'] });
     attacked.port = Number(await attacked.#child.line(0));
+    if (process.env.ATTACK_TLS === '1') expectTls(t, attacked.port);
     return attacked;
   }
 
