@@ -49,6 +49,7 @@ export class Member {
     this.socket = null;
     this.port = 0;
     this.connections = 0;
+    this.asked = 0;
     /** Its name on this connection: order is that of a node. */
     this.publisher = '';
     this.count = 0;
@@ -88,19 +89,20 @@ export class Member {
 
   subscribe(topic) {
     if (this.topics.has(topic) || this.leaving.has(topic)) return;
-    const state = { last: null, first: null, isAsked: false, numbers: new Map() };
+    const state = { last: null, first: null, asked: 0, isAsked: false, numbers: new Map() };
     this.topics.set(topic, state);
     this.ask(topic, state);
   }
 
   ask(topic, state) {
     state.isAsked = false;
+    state.asked = ++this.asked;
     state.first = null;
     // Another node may get a message later than the one before: only positions would say that it is the same.
     state.numbers = new Map();
     const since = this.world.isShared && state.last !== null ? state.last : undefined;
     if (since !== undefined) this.world.replays++;
-    this.send({ do: 'subscribe', topic, since });
+    this.send({ do: 'subscribe', asked: state.asked, topic, since });
   }
 
   unsubscribe(topic) {
@@ -154,9 +156,10 @@ export class Member {
     numbers.set(publisher, Number(number));
   }
 
-  joined({ subscribed: topic, position, recovered }) {
+  joined({ asked, subscribed: topic, position, recovered }) {
     const state = this.topics.get(topic);
-    if (state === undefined) return;
+    // The answer to an earlier one may come after it has left again.
+    if (state?.asked !== asked) return;
     state.isAsked = true;
     if (!this.world.isShared || position === null) return;
     if (state.last === null) state.last = position;

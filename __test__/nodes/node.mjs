@@ -38,7 +38,7 @@ const server = new WebSocketServer({
 server.on('connection', (ws) => {
   const tell = (news) => ws.readyState === ws.OPEN && ws.send(JSON.stringify(news));
   const commands = {
-    subscribe: ({ topic, since }) => ws.subscribe(topic, { since }, ({ position, recovered }) => tell({ subscribed: topic, recovered, position })),
+    subscribe: ({ asked, topic, since }) => ws.subscribe(topic, { since }, ({ position, recovered }) => tell({ asked, subscribed: topic, recovered, position })),
     unsubscribe({ topic }) {
       ws.unsubscribe(topic);
       tell({ unsubscribed: topic });

@@ -92,6 +92,8 @@ async function run(kind, seed) {
     member.leave();
     await member.connect(pick(nodes.running).port);
   };
+  /** Members that come back. */
+  const coming = new Set();
   const faults = {
     async killNode() {
       const index = random(NODES);
@@ -131,7 +133,10 @@ async function run(kind, seed) {
       socket?.pause();
       setTimeout(() => socket?.resume(), random(100));
     }],
-    [2, () => void reconnect(pick(members)).catch(() => {})],
+    [2, () => {
+      const back = reconnect(pick(members)).catch(() => {}).finally(() => coming.delete(back));
+      coming.add(back);
+    }],
     [0.15, () => {
       // One fault at a time.
       if (isBusy) return;
@@ -150,6 +155,7 @@ async function run(kind, seed) {
     if (world.failure !== null) throw world.failure;
     if (step % ROUND === 0 || step === STEPS) {
       while (isBusy) await sleep(10);
+      await Promise.all(coming);
       await settle(world, members, nodes);
     }
   }
