@@ -77,6 +77,13 @@ export class Member {
     for (const [topic, state] of this.topics) this.ask(topic, state);
   }
 
+  /** For the report of a fault: what was last asked and answered. */
+  note(topic, ...words) {
+    const { last, story } = this.topics.get(topic) ?? {};
+    story?.push(`${Date.now()} ${JSON.stringify([...words, 'at', last?.offset])}`);
+    if (story?.length > 12) story.shift();
+  }
+
   get isOpen() {
     return this.socket?.readyState === WebSocket.OPEN;
   }
@@ -89,7 +96,7 @@ export class Member {
 
   subscribe(topic) {
     if (this.topics.has(topic) || this.leaving.has(topic)) return;
-    const state = { last: null, first: null, asked: 0, isAsked: false, numbers: new Map() };
+    const state = { last: null, first: null, asked: 0, isAsked: false, story: [], numbers: new Map() };
     this.topics.set(topic, state);
     this.ask(topic, state);
   }
@@ -102,6 +109,7 @@ export class Member {
     state.numbers = new Map();
     const since = this.world.isShared && state.last !== null ? state.last : undefined;
     if (since !== undefined) this.world.replays++;
+    this.note(topic, 'asks', this.port, since);
     this.send({ do: 'subscribe', asked: state.asked, topic, since });
   }
 
@@ -129,7 +137,10 @@ export class Member {
     else if (news.unsubscribed !== undefined) this.leaving.delete(news.unsubscribed);
     else if (news.published !== undefined) this.published(news);
     else if (news.refused !== undefined) this.world.refused++;
-    else if (news.gap !== undefined) this.world.gaps++;
+    else if (news.gap !== undefined) {
+      this.world.gaps++;
+      this.note(news.gap, 'gap', news.from, news.to);
+    }
   }
 
   hear({ topic, text }, id) {
@@ -142,7 +153,8 @@ export class Member {
     this.world.place(topic, position, text);
     const { last } = state;
     if (last !== null && last.epoch === position.epoch) {
-      assert.equal(position.offset, last.offset + 1, `${this.name} in ${topic}: ${text} at ${position.offset} after ${last.offset}`);
+      const isNext = position.offset === last.offset + 1;
+      assert(isNext, `${this.name} in ${topic}: ${text} at ${position.offset} after ${last.offset}, ${state.story.join('; ')}`);
     }
     state.first ??= position;
     state.last = position;
@@ -160,10 +172,11 @@ export class Member {
     const state = this.topics.get(topic);
     // The answer to an earlier one may come after it has left again.
     if (state?.asked !== asked) return;
+    this.note(topic, 'answer', recovered, position);
     state.isAsked = true;
     if (!this.world.isShared || position === null) return;
     if (state.last === null) state.last = position;
-    else if (state.last !== null && state.first === null && !recovered) assert.fail(`${this.name} in ${topic}: not recovered, ${JSON.stringify([state.last, position])}`);
+    else if (state.last !== null && state.first === null && !recovered) assert.fail(`${this.name} in ${topic}: not recovered, ${JSON.stringify([state.last, position])}, ${state.story.join('; ')}`);
   }
 
   published({ published: text, position }) {

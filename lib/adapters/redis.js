@@ -23,6 +23,10 @@ const PROBE = 5000;
 /** Milliseconds for which a new connection is waited for, until it is tried again. */
 const RETRY = 1000;
 
+/** Milliseconds within which Redis confirms subscriptions, and more for each channel. */
+const PATIENCE = 3000;
+const PATIENCE_PER_CHANNEL = 0.1;
+
 class RedisAdapter {
   /** @param {Client} client @param {string} prefix @param {boolean} isSharded */
   constructor(client, prefix, isSharded) {
@@ -85,8 +89,9 @@ class RedisAdapter {
     };
     /** @type {Subscriber} */
     const subscriber = await this.client.subscriber(this.isSharded, events);
+    const channels = [...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()];
     try {
-      await subscriber.subscribe([...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()]);
+      await inTime(subscriber.subscribe(channels), channels.length);
     } catch (error) {
       subscriber.close();
       throw error;
@@ -105,7 +110,7 @@ class RedisAdapter {
   /** @param {string[]} topics */
   subscribe(topics) {
     const channels = topics.map((topic) => this.channelOf(topic));
-    return this.change(async (subscriber) => {
+    return this.change(channels.length, async (subscriber) => {
       for (const [index, channel] of channels.entries()) this.topics.set(channel, topics[index]);
       await subscriber.subscribe(channels);
     });
@@ -114,7 +119,7 @@ class RedisAdapter {
   /** @param {string[]} topics */
   unsubscribe(topics) {
     const channels = topics.map((topic) => this.channelOf(topic));
-    return this.change(async (subscriber) => {
+    return this.change(channels.length, async (subscriber) => {
       for (const [index, channel] of channels.entries()) {
         this.topics.delete(channel);
         this.tops.delete(topics[index]);
@@ -123,11 +128,15 @@ class RedisAdapter {
     });
   }
 
-  /** @param {(subscriber: Subscriber) => Promise<void>} apply @returns {Promise<void>} */
-  change(apply) {
+  /** @type {(count: number, apply: (subscriber: Subscriber) => Promise<void>) => Promise<void>} */
+  change(count, apply) {
     const changed = this.changing.then(async () => {
-      if (this.subscriber === null) throw new Error('The adapter is closed');
-      await apply(this.subscriber);
+      const { subscriber } = this;
+      if (subscriber === null) throw new Error('The adapter is closed');
+      await inTime(apply(subscriber), count).catch((error) => {
+        if (error instanceof Late && subscriber === this.subscriber) void this.replace();
+        throw error;
+      });
     });
     this.changing = changed.catch(() => {});
     return changed;
@@ -220,11 +229,12 @@ class RedisAdapter {
 
   /** Another connection, in place of one on which nothing comes. */
   async replace() {
+    if (this.subscriber === null) return;
     const old = this.subscriber;
     this.subscriber = null;
     this.node?.report('away');
     // Changes that wait for the old connection fail now.
-    old?.close();
+    old.close();
     const replaced = this.changing.then(async () => {
       while (!this.isClosed) {
         try {
@@ -243,6 +253,26 @@ class RedisAdapter {
     this.unheard = 0;
     this.node?.report('connected');
     this.node?.lost();
+  }
+}
+
+class Late extends Error {}
+
+/**
+ * Rejects when Redis does not confirm subscriptions: a client whose connection breaks meanwhile may wait for the answer for ever.
+ *
+ * @type {(change: Promise<void>, count: number) => Promise<void>}
+ */
+async function inTime(change, count) {
+  const most = PATIENCE + Math.ceil(PATIENCE_PER_CHANNEL * count);
+  let timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Late(`Redis has not confirmed subscriptions for ${most} ms`)), most).unref();
+  });
+  try {
+    await Promise.race([change, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
