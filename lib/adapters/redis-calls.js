@@ -23,10 +23,10 @@ class Scripts {
   async run({ hash, text }, keys, words) {
     const rest = [String(keys.length), ...keys, ...words];
     try {
-      return await withinPatience(this.client.command(keys[0], ['EVALSHA', hash, ...rest]));
+      return await within(PATIENCE, this.client.command(keys[0], ['EVALSHA', hash, ...rest]));
     } catch (error) {
       if (!String(/** @type {Error} */ (error)?.message).startsWith('NOSCRIPT')) throw error;
-      return withinPatience(this.client.command(keys[0], ['EVAL', text, ...rest]));
+      return within(PATIENCE, this.client.command(keys[0], ['EVAL', text, ...rest]));
     }
   }
 }
@@ -37,18 +37,22 @@ function mayPass(error) {
   return PASSING.test(message) || !REPLY.test(message);
 }
 
-/** @template T @param {Promise<T>} answer @returns {Promise<T>} */
-async function withinPatience(answer) {
+/** There was no answer. */
+class Late extends Error {}
+
+/** @type {<T>(milliseconds: number, answer: Promise<T>) => Promise<T>} @throws {Late} */
+async function within(milliseconds, answer) {
+  /** @type {NodeJS.Timeout | undefined} */
   let timer;
+  /** @type {Promise<never>} */
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Redis has not answered for ${PATIENCE} ms`)), PATIENCE);
-    timer.unref();
+    timer = setTimeout(() => reject(new Late(`Redis has not answered for ${milliseconds} ms`)), milliseconds).unref();
   });
   try {
-    return /** @type {T} */ (await Promise.race([answer, late]));
+    return await Promise.race([answer, late]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-module.exports = { Scripts, mayPass };
+module.exports = { Late, Scripts, mayPass, within };

@@ -4,7 +4,7 @@
 
 const { checkNames, checkValue, wrongType } = require('../base/checks');
 const { encodeName } = require('./names');
-const { Scripts } = require('./redis-calls');
+const { Late, Scripts, within } = require('./redis-calls');
 const { clientOf } = require('./redis-clients');
 const { newEpoch } = require('./redis-epoch');
 const { Publishing } = require('./redis-publishing');
@@ -23,9 +23,13 @@ const PROBE = 5000;
 /** Milliseconds for which a new connection is waited for, until it is tried again. */
 const RETRY = 1000;
 
-/** Milliseconds within which Redis confirms subscriptions, and more for each channel. */
-const PATIENCE = 3000;
-const PATIENCE_PER_CHANNEL = 0.1;
+/**
+ * Milliseconds in which so many channels are subscribed to. A client whose connection breaks meanwhile may wait for the answer for ever,
+ * and subscribers with it.
+ *
+ * @param {number} channels
+ */
+const patienceFor = (channels) => 3000 + Math.ceil(channels / 10);
 
 class RedisAdapter {
   /** @param {Client} client @param {string} prefix @param {boolean} isSharded */
@@ -91,7 +95,7 @@ class RedisAdapter {
     const subscriber = await this.client.subscriber(this.isSharded, events);
     const channels = [...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()];
     try {
-      await inTime(subscriber.subscribe(channels), channels.length);
+      await within(patienceFor(channels.length), subscriber.subscribe(channels));
     } catch (error) {
       subscriber.close();
       throw error;
@@ -133,7 +137,7 @@ class RedisAdapter {
     const changed = this.changing.then(async () => {
       const { subscriber } = this;
       if (subscriber === null) throw new Error('The adapter is closed');
-      await inTime(apply(subscriber), count).catch((error) => {
+      await within(patienceFor(count), apply(subscriber)).catch((error) => {
         if (error instanceof Late && subscriber === this.subscriber) void this.replace();
         throw error;
       });
@@ -253,26 +257,6 @@ class RedisAdapter {
     this.unheard = 0;
     this.node?.report('connected');
     this.node?.lost();
-  }
-}
-
-class Late extends Error {}
-
-/**
- * Rejects when Redis does not confirm subscriptions: a client whose connection breaks meanwhile may wait for the answer for ever.
- *
- * @type {(change: Promise<void>, count: number) => Promise<void>}
- */
-async function inTime(change, count) {
-  const most = PATIENCE + Math.ceil(PATIENCE_PER_CHANNEL * count);
-  let timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Late(`Redis has not confirmed subscriptions for ${most} ms`)), most).unref();
-  });
-  try {
-    await Promise.race([change, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 
