@@ -16,6 +16,7 @@ export class World {
     this.replays = 0;
     this.gaps = 0;
     this.refused = 0;
+    this.unanswered = 0;
     this.failure = null;
   }
 
@@ -174,7 +175,13 @@ export class Member {
     if (state?.asked !== asked) return;
     this.note(topic, 'answer', recovered, position);
     state.isAsked = true;
-    if (!this.world.isShared || position === null) return;
+    if (!this.world.isShared) return;
+    // The broker has not answered for 10 s, such as while it loads its file, and the subscriber is told so.
+    if (position === null) {
+      this.world.unanswered++;
+      state.last = null;
+      return;
+    }
     if (state.last === null) state.last = position;
     else if (state.last !== null && state.first === null && !recovered) assert.fail(`${this.name} in ${topic}: not recovered, ${JSON.stringify([state.last, position])}, ${state.story.join('; ')}`);
   }

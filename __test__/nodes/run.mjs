@@ -38,7 +38,7 @@ const BROKERS = {
 };
 
 async function startRedis() {
-  const server = await RedisServer.start(t, { appendonly: 'yes', appendfsync: 'always' });
+  const server = await RedisServer.start(t, { appendonly: 'yes', appendfsync: 'always', 'auto-aof-rewrite-min-size': '8mb' });
   return { place: server.path, server, throwOut: (type) => server.command('CLIENT', 'KILL', 'TYPE', type) };
 }
 
@@ -162,7 +162,7 @@ async function run(kind, seed) {
   world.check();
   for (const member of members) member.leave();
   await Promise.all(nodes.all.map((_, index) => nodes.kill(index)));
-  return { seed, heard: world.heard, confirmed: world.confirmed.length, replays: world.replays, gaps: world.gaps, refused: world.refused, ...counts };
+  return { seed, heard: world.heard, confirmed: world.confirmed.length, replays: world.replays, gaps: world.gaps, refused: world.refused, unanswered: world.unanswered, ...counts };
 }
 
 /** Everybody has all that the broker has. */
