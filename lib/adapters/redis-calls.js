@@ -23,10 +23,10 @@ class Scripts {
   async run({ hash, text }, keys, words) {
     const rest = [String(keys.length), ...keys, ...words];
     try {
-      return await within(PATIENCE, this.client.command(keys[0], ['EVALSHA', hash, ...rest]));
+      return await withinPatience(this.client.command(keys[0], ['EVALSHA', hash, ...rest]));
     } catch (error) {
       if (!String(/** @type {Error} */ (error)?.message).startsWith('NOSCRIPT')) throw error;
-      return within(PATIENCE, this.client.command(keys[0], ['EVAL', text, ...rest]));
+      return withinPatience(this.client.command(keys[0], ['EVAL', text, ...rest]));
     }
   }
 }
@@ -37,22 +37,18 @@ function mayPass(error) {
   return PASSING.test(message) || !REPLY.test(message);
 }
 
-/** There was no answer. */
-class Late extends Error {}
-
-/** @type {<T>(milliseconds: number, answer: Promise<T>) => Promise<T>} @throws {Late} */
-async function within(milliseconds, answer) {
-  /** @type {NodeJS.Timeout | undefined} */
+/** @template T @param {Promise<T>} answer @returns {Promise<T>} */
+async function withinPatience(answer) {
   let timer;
-  /** @type {Promise<never>} */
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Late(`Redis has not answered for ${milliseconds} ms`)), milliseconds).unref();
+    timer = setTimeout(() => reject(new Error(`Redis has not answered for ${PATIENCE} ms`)), PATIENCE);
+    timer.unref();
   });
   try {
-    return await Promise.race([answer, late]);
+    return /** @type {T} */ (await Promise.race([answer, late]));
   } finally {
     clearTimeout(timer);
   }
 }
 
-module.exports = { Late, Scripts, mayPass, within };
+module.exports = { Scripts, mayPass };

@@ -17,10 +17,10 @@ const BLOB_STRING = 36;
  * `command`: strings of the reply are Buffers; `key` decides where it goes. `subscriber`: of its own connection, which
  * `close` ends.
  *
- * @typedef {{ isCluster: boolean, command(key: string, words: Array<string | Buffer>): Promise<any>, subscriber(isSharded: boolean, events: Events): Promise<Subscriber> }} Client
+ * @typedef {{ isCluster: boolean, command(key: string, words: Array<string | Buffer>): Promise<any>, subscriber(isSharded: boolean, events: Events): Subscriber }} Client
  */
 
-/** @typedef {{ subscribe(channels: string[]): Promise<void>, unsubscribe(channels: string[]): Promise<void>, close(): void }} Subscriber */
+/** @typedef {{ connect(): Promise<void>, subscribe(channels: string[]): Promise<void>, unsubscribe(channels: string[]): Promise<void>, close(): void }} Subscriber */
 
 /** @type {(client: any) => Client} @throws {TypeError} For anything that is no client */
 function clientOf(client) {
@@ -50,7 +50,7 @@ class Ioredis {
   }
 
   /** @type {Client['subscriber']} */
-  async subscriber(isSharded, events) {
+  subscriber(isSharded, events) {
     // Subscriptions are made again here, so that it is known when they are there.
     const own = { autoResubscribe: false, enableOfflineQueue: true, lazyConnect: false, maxRetriesPerRequest: null };
     const client = this.isCluster ? this.client.duplicate([], { shardedSubscribers: isSharded, redisOptions: { ...this.client.options.redisOptions } }) : this.client.duplicate(own);
@@ -85,6 +85,9 @@ class IoredisSubscriber {
     client.on('-node', () => events.away());
     client.on('+node', () => void this.ready());
   }
+
+  /** It connects by itself; commands wait. */
+  async connect() {}
 
   async ready() {
     if (!this.wasReady) {
@@ -144,12 +147,8 @@ class NodeRedis {
   }
 
   /** @type {Client['subscriber']} */
-  async subscriber(isSharded, events) {
-    const client = this.client.duplicate();
-    const subscriber = new NodeRedisSubscriber(client, isSharded, this.isCluster, events);
-    await client.connect();
-    subscriber.wasReady = true;
-    return subscriber;
+  subscriber(isSharded, events) {
+    return new NodeRedisSubscriber(this.client.duplicate(), isSharded, this.isCluster, events);
   }
 }
 
@@ -185,6 +184,11 @@ class NodeRedisSubscriber {
     }
   }
 
+  async connect() {
+    await this.client.connect();
+    this.wasReady = true;
+  }
+
   /** @param {string[]} channels */
   async subscribe(channels) {
     if (this.isSharded) await Promise.all(channels.map((channel) => this.client.sSubscribe(channel, this.listener, true)));
@@ -198,6 +202,7 @@ class NodeRedisSubscriber {
   }
 
   close() {
+    if (this.isClosed) return;
     this.isClosed = true;
     this.client.destroy();
   }

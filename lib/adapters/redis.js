@@ -4,7 +4,7 @@
 
 const { checkNames, checkValue, wrongType } = require('../base/checks');
 const { encodeName } = require('./names');
-const { Late, Scripts, within } = require('./redis-calls');
+const { Scripts } = require('./redis-calls');
 const { clientOf } = require('./redis-clients');
 const { newEpoch } = require('./redis-epoch');
 const { Publishing } = require('./redis-publishing');
@@ -23,14 +23,6 @@ const PROBE = 5000;
 /** Milliseconds for which a new connection is waited for, until it is tried again. */
 const RETRY = 1000;
 
-/**
- * Milliseconds in which so many channels are subscribed to. A client whose connection breaks meanwhile may wait for the answer for ever,
- * and subscribers with it.
- *
- * @param {number} channels
- */
-const patienceFor = (channels) => 3000 + Math.ceil(channels / 10);
-
 class RedisAdapter {
   /** @param {Client} client @param {string} prefix @param {boolean} isSharded */
   constructor(client, prefix, isSharded) {
@@ -44,6 +36,8 @@ class RedisAdapter {
     this.isClosed = false;
     /** @type {Subscriber | null} */
     this.subscriber = null;
+    /** A client tries for as long as it lives. @type {Subscriber | null} */
+    this.connecting = null;
     /** Topics by their channels. @type {Map<string, string>} */
     this.topics = new Map();
     /** Positions that this node has seen, of topics that it follows. @type {Map<string, Position>} */
@@ -92,13 +86,16 @@ class RedisAdapter {
       },
     };
     /** @type {Subscriber} */
-    const subscriber = await this.client.subscriber(this.isSharded, events);
-    const channels = [...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()];
+    const subscriber = this.client.subscriber(this.isSharded, events);
+    this.connecting = subscriber;
     try {
-      await within(patienceFor(channels.length), subscriber.subscribe(channels));
+      await subscriber.connect();
+      await subscriber.subscribe([...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()]);
     } catch (error) {
       subscriber.close();
       throw error;
+    } finally {
+      this.connecting = null;
     }
     return subscriber;
   }
@@ -114,7 +111,7 @@ class RedisAdapter {
   /** @param {string[]} topics */
   subscribe(topics) {
     const channels = topics.map((topic) => this.channelOf(topic));
-    return this.change(channels.length, async (subscriber) => {
+    return this.change(async (subscriber) => {
       for (const [index, channel] of channels.entries()) this.topics.set(channel, topics[index]);
       await subscriber.subscribe(channels);
     });
@@ -123,7 +120,7 @@ class RedisAdapter {
   /** @param {string[]} topics */
   unsubscribe(topics) {
     const channels = topics.map((topic) => this.channelOf(topic));
-    return this.change(channels.length, async (subscriber) => {
+    return this.change(async (subscriber) => {
       for (const [index, channel] of channels.entries()) {
         this.topics.delete(channel);
         this.tops.delete(topics[index]);
@@ -132,15 +129,11 @@ class RedisAdapter {
     });
   }
 
-  /** @type {(count: number, apply: (subscriber: Subscriber) => Promise<void>) => Promise<void>} */
-  change(count, apply) {
+  /** @param {(subscriber: Subscriber) => Promise<void>} apply @returns {Promise<void>} */
+  change(apply) {
     const changed = this.changing.then(async () => {
-      const { subscriber } = this;
-      if (subscriber === null) throw new Error('The adapter is closed');
-      await within(patienceFor(count), apply(subscriber)).catch((error) => {
-        if (error instanceof Late && subscriber === this.subscriber) void this.replace();
-        throw error;
-      });
+      if (this.subscriber === null) throw new Error('The adapter is closed');
+      await apply(this.subscriber);
     });
     this.changing = changed.catch(() => {});
     return changed;
@@ -170,6 +163,7 @@ class RedisAdapter {
     this.subscriber = null;
     this.node = null;
     subscriber?.close();
+    this.connecting?.close();
     await this.publishing.close();
   }
 
@@ -233,12 +227,11 @@ class RedisAdapter {
 
   /** Another connection, in place of one on which nothing comes. */
   async replace() {
-    if (this.subscriber === null) return;
     const old = this.subscriber;
     this.subscriber = null;
     this.node?.report('away');
     // Changes that wait for the old connection fail now.
-    old.close();
+    old?.close();
     const replaced = this.changing.then(async () => {
       while (!this.isClosed) {
         try {
