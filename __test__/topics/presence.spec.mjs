@@ -22,6 +22,14 @@ async function change(server) {
   return what;
 }
 
+ownOnly('what is told first does not wait, however young the process is', async (t) => {
+  const { server, members: [{ client, ws }] } = await open(t, { presenceInterval: 2 ** 31 - 1 });
+  const message = once(client, 'message');
+  ws.enter('room', { key: 'ann' });
+  server.presence('room').watch(ws);
+  t.is(String((await message)[0]), '{"presence":"room","state":{"ann":[null]},"count":1}');
+});
+
 ownOnly('a key with three connections is there once, until the last one has left', async (t) => {
   const { server, members } = await open(t, {}, 3);
   const metas = ['phone', { os: 'x' }, undefined];

@@ -41,7 +41,7 @@ class Room {
     /** Null without an adapter. */
     this.peers = remote === null ? null : new Peers(this, remote);
     this.usedAt = performance.now();
-    this.toldAt = 0;
+    this.toldAt = -Infinity;
     this.telling = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.leaving = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
