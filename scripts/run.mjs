@@ -64,7 +64,7 @@ function collect(child, limits) {
     reason = `killed: it had ${fault} for ${minutes} minutes`;
     console.error(reason);
     if (!windows) console.error(groupOf(child));
-    // ava names the tests that have not ended. Its own timeout is off for good after that of one test was longer.
+    // ava then names the tests that have not ended. Its own timeout may be off: a test that asks for a longer timeout switches it off.
     child.kill('SIGINT');
     setTimeout(killGroup, GRACE, child).unref();
   }, minutes * 60_000);

@@ -9,7 +9,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { canPin, freePort } from '../server-process.mjs';
@@ -80,7 +79,11 @@ async function measureJitter(engine) {
 /** @param {string} engine @returns {Promise<Figures>} */
 async function measureAvalanche(engine) {
   const text = await output(start(1, 'dist/bench/avalanche-socketio.js', engine, { ...common, PORT: `${await freePort()}` }));
-  const figure = (/** @type {string} */ name) => Number(new RegExp(`^${name}: +(\\d+)`, 'm').exec(text)?.[1]);
+  const figure = (/** @type {string} */ name) => {
+    const [, digits] = new RegExp(`^${name}: +(\\d+)`, 'm').exec(text) ?? [];
+    if (digits === undefined) throw new Error(`avalanche, ${engine}: no ${name} in ${text}`);
+    return Number(digits);
+  };
   return {
     'seen by all, ms': figure('Disconnect detection'),
     'back p50, ms': figure('Reconnect p50'),
@@ -113,7 +116,6 @@ async function output(child) {
 async function cpuOf(server) {
   server.send('cpu');
   const [microseconds] = await once(server, 'message');
-  await sleep(0);
   return round(microseconds / 1e6, 2);
 }
 

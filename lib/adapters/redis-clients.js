@@ -202,7 +202,6 @@ class NodeRedisSubscriber {
   }
 
   close() {
-    if (this.isClosed) return;
     this.isClosed = true;
     this.client.destroy();
   }
