@@ -57,20 +57,6 @@ export function candidates() {
       missing: reactor.missing ?? missingOption('reactors'),
       full: true,
     },
-    reactor_borrowed: {
-      ...reactor,
-      text: 'reactor-ws, borrowed',
-      options: { messages: 'borrowed' },
-      missing: reactor.missing ?? missingOption('messages'),
-      full: true,
-    },
-    reactor_inline_borrowed: {
-      ...reactor,
-      text: 'reactor-ws, no thread, borrowed',
-      options: { reactors: 0, messages: 'borrowed' },
-      missing: reactor.missing ?? missingOption('messages'),
-      full: true,
-    },
     uws: {
       text: 'uWebSockets.js',
       command: server('uws'),

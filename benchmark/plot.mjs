@@ -26,7 +26,7 @@ const marks = (/** @type {string} */ name) => [`<!-- ${name}:begin -->`, `<!-- $
 
 /** The candidates that are drawn: the others are in the tables. */
 const DRAWN = [
-  ...['ws', 'reactor', 'reactor_inline', 'reactor_borrowed', 'reactor_inline_borrowed', 'uws', 'reactor_echo', 'uws_cpp'],
+  ...['ws', 'reactor', 'reactor_inline', 'uws', 'reactor_echo', 'uws_cpp'],
   ...['socketio', 'reactor_drop', 'uws_drop'],
 ];
 const MAIN = defaultShapes(false);

@@ -26,9 +26,7 @@ const NODE_AND_FLOOR = [...NODE, 'reactor_echo'];
 const ON_ONE_CPU = [
   ...NODE_AND_FLOOR,
   'reactor_adopted',
-  'reactor_borrowed',
   'reactor_inline',
-  'reactor_inline_borrowed',
   'tokio_echo',
   'uws_cpp',
   'mio_echo',

@@ -71,7 +71,9 @@ function headText({ date, machine, options, versions }) {
  */
 function viewTable(record, view, shapes, everything) {
   const present = new Set(shapes.flatMap((shape) => Object.keys(record.results[shape])));
-  const names = [...present].filter((name) => everything || !candidates()[name]?.withoutJs);
+  const known = candidates();
+  // An old record has candidates that are gone.
+  const names = [...present].filter((name) => name in known && (everything || !known[name].withoutJs));
   const rows = shapes.map((shape) => {
     const byCandidate = record.results[shape];
     return [shapeText(shape), ...names.map((candidate) => cell(byCandidate, candidate, view === 'tail' ? 'distribution' : view))];

@@ -55,10 +55,6 @@ export const targets = [
     { shape, ...CPU, against: 'uws', limit: 1 },
     { shape, ...JS, against: 'ws', limit: 1 / 10 },
   ]),
-  ...['10x16384', '200x16384', '500x16384'].flatMap((shape) => [
-    { shape, ...CPU, candidate: 'reactor_borrowed', against: 'uws', limit: 1 },
-    { shape, ...CPU, candidate: 'reactor_inline_borrowed', against: 'reactor_echo', limit: 1.15 },
-  ]),
   ...['push-100x20', 'push-100x1024', 'push-100x16384'].map((shape) => ({ shape, ...CPU, against: 'uws', limit: 1 })),
   ...TAILS.map((shape) => ({ shape, metric: 'p999_us', text: 'round trip, p99.9', against: 'uws', limit: 1 })),
   { shape: 'ingest-100x1024', ...CPU, against: 'ws', limit: 0.4 },

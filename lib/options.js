@@ -13,7 +13,6 @@ const { checkGiven, shownOf } = require('./tls/options');
 const { adapterOf } = require('./topics/remote');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
-const { lendsMessages } = require('./reactor/batch');
 
 /**
  * Over the defaults, as given: like ws, we coerce options where they are used.
@@ -83,7 +82,6 @@ const OWN = {
   noDelay: { type: 'boolean', initial: true },
   keepAlive: { type: 'boolean', initial: false },
   keepAliveInitialDelay: { type: 'number', initial: 0, least: 0, most: LONGEST_PROBE_DELAY },
-  messages: { type: 'string', initial: 'owned', values: ['owned', 'borrowed'] },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
   unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
   sendBudget: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
@@ -141,7 +139,6 @@ function merge(given) {
   }
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
-  lendsMessages(options);
   return options;
 }
 

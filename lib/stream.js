@@ -2,7 +2,6 @@
 
 const { Duplex } = require('node:stream');
 
-const { BORROWED } = require('./base/bits');
 const { streamOf } = require('./connection/state');
 
 /** @import { DuplexOptions } from 'node:stream' */
@@ -27,7 +26,7 @@ class WebSocketStream extends Duplex {
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
     ws.on('message', (/** @type {Buffer} */ data, /** @type {boolean} */ isBinary) => {
-      const chunk = !isBinary && this.readableObjectMode ? data.toString() : kept(ws, data);
+      const chunk = !isBinary && this.readableObjectMode ? data.toString() : data;
       if (!this.push(chunk)) ws.pause();
     });
     ws.once('error', (/** @type {Error} */ error) => {
@@ -102,17 +101,6 @@ class WebSocketStream extends Duplex {
     });
     if (this._terminates) ws.terminate();
   }
-}
-
-/** Copies a borrowed message. @type {(ws: AnyWebSocket, data: unknown) => unknown} */
-function kept(ws, data) {
-  return (Number(ws._bits) & BORROWED) !== 0 ? copyOf(data) : data;
-}
-
-/** An ArrayBuffer or a Blob already has its own memory. @type {(data: unknown) => unknown} */
-function copyOf(data) {
-  if (Array.isArray(data)) return data.map(copyOf);
-  return Buffer.isBuffer(data) ? Buffer.from(data) : data;
 }
 
 /** @param {Duplex} stream */

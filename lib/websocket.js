@@ -2,7 +2,7 @@
 
 const EventEmitter = require('node:events');
 
-const { BORROWED, GONE, INDIRECT, ONE_BY_ONE, PAUSED, PEER_DONE, SENDS_WAIT, TERMINATED } = require('./base/bits');
+const { GONE, INDIRECT, ONE_BY_ONE, PAUSED, PEER_DONE, SENDS_WAIT, TERMINATED } = require('./base/bits');
 const { inContext } = require('./base/async-context');
 const {
   BINARY_TYPES,
@@ -18,7 +18,6 @@ const {
 const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
 const { log } = require('./base/log');
-const { lendsMessages } = require('./reactor/batch');
 const { currentBatch } = require('./reactor/dispatch');
 const { JUST_NOW } = require('./reactor/turns');
 const { Emitter, fixCapture } = require('./compat/emitter');
@@ -301,7 +300,6 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._remote = peer._remote;
     const { _local: local, _localPort: localPort, _tlsText: tls } = peer;
     this._common = this._common.opened({ extensions, local, localPort, owner, protocol, tls });
-    if (lendsMessages(owner.options)) this._bits |= BORROWED;
     open(this);
     table.place(peer._slot, this);
   }

@@ -103,15 +103,6 @@ export interface ServerOptions<
   /** Milliseconds that a closing handshake may take. Default: 30000 */
   closeTimeout?: number | undefined;
   /**
-   * Who owns the messages that handlers get. 'owned': the program, as in ws. 'borrowed': a message
-   * is valid until the listener returns, or until its first `await`. Its memory is then used for
-   * the next messages, and views of it that the program has kept have length 0. Copy what you keep:
-   * `Buffer.from(data)`. The same holds for pings and pongs. An ArrayBuffer or a Blob of
-   * `binaryType` is always yours, and so is a message over https or another Duplex. Not in ws.
-   * Default: 'owned'
-   */
-  messages?: 'owned' | 'borrowed' | undefined;
-  /**
    * With `port`: an upgrade that no hook decides is answered while JavaScript is
    * busy, before 'connection' is emitted. Otherwise it is answered after
    * 'connection', as in ws. Not in ws. Default: false

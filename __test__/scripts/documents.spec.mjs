@@ -40,7 +40,6 @@ const EVENTS = {
   'docs/compression.md': [{}],
   'docs/migrating-from-uwebsockets.md': [{ first: ['welcome', 'hello'], second: ['welcome'], prints: ['1005', '1005'] }],
   'docs/migrating-from-ws.md': [{}],
-  'docs/options.md': [{ first: ['hello'], prints: ['0 5'], warns: ['REACTOR_WS_BORROWED'] }],
   'docs/presence.md': [{ first: ['{"presence":"lobby","state":{"ann":[{"device":"phone"}]},"count":1}'], prints: ['1 phone', '1 phone'], second: ['{"presence":"lobby","state":{"ann":[{"device":"phone"}]},"count":1}'] }],
   'docs/running.md': [
     {},

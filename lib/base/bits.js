@@ -36,8 +36,6 @@ module.exports = {
   CLIENT: 0x800,
   /** The `pong()` of a subclass answers pings. */
   OWN_PONG: 0x1000,
-  /** Option `messages`: memory is taken back when the handler has returned. */
-  BORROWED: 0x2000,
 
   /** The cause of the end (one of CAUSES), once known. */
   CAUSE_SHIFT: 24,

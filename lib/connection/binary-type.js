@@ -25,13 +25,13 @@ function heedBinaryType(ws) {
 /**
  * As in ws, an unknown `binaryType` is 'fragments'.
  *
- * @type {(binaryType: string, data: Buffer, isBorrowed?: boolean) => Buffer | ArrayBufferLike | Buffer[] | Blob}
+ * @type {(binaryType: string, data: Buffer) => Buffer | ArrayBufferLike | Buffer[] | Blob}
  */
-function convert(binaryType, data, isBorrowed) {
+function convert(binaryType, data) {
   switch (binaryType) {
     case 'arraybuffer':
       // Its own memory: a view's ArrayBuffer also contains other messages.
-      return data.length === data.buffer.byteLength && !isBorrowed
+      return data.length === data.buffer.byteLength
         ? data.buffer
         : data.buffer.slice(data.byteOffset, data.byteOffset + data.length);
     case 'nodebuffer':

@@ -1,7 +1,6 @@
 'use strict';
 
 const {
-  BORROWED,
   CLOSE_SENT,
   END_WAITS,
   ERROR_EMITTED,
@@ -14,15 +13,13 @@ const {
   SENDS_WAIT,
   TERMINATED,
 } = require('../base/bits');
-const { copyOf } = require('./arguments');
 const { inContext } = require('../base/async-context');
 const { binaryTypeOf, convert } = require('./binary-type');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { limit } = require('../base/checks');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
-const { borrowedPayload, payload, peek } = require('../reactor/batch');
-const { takeBack } = require('../reactor/borrowing');
+const { payload, peek } = require('../reactor/batch');
 const { currentBatch } = require('../reactor/dispatch');
 const outbox = require('../reactor/outbox');
 const { JUST_NOW, reportEnd } = require('../reactor/turns');
@@ -86,10 +83,7 @@ function onRecord(ws, tag, offset, length) {
   else if (kind === IN_DATA) giveBack(ws, tag, offset, length);
   // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
-  else if ((ws._bits & TERMINATED) === 0) {
-    const read = (ws._bits & BORROWED) === 0 ? payload : borrowedPayload;
-    onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : read(tag, offset, length));
-  }
+  else if ((ws._bits & TERMINATED) === 0) onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
 }
 
 /** Bytes that were on their way when a relayed connection became this WebSocket; none: that was all. @type {TakeRecord} */
@@ -123,8 +117,6 @@ function mustHold(ws) {
 /** @type {TakeData} */
 function hold(ws, tag, data) {
   const held = (ws._ensureExtra().held ??= new Held());
-  // Copied, so as not to hold the memory of the batch.
-  if ((ws._bits & BORROWED) !== 0 && data.length !== 0) data = copyOf(data);
   const count = held.records.push({ tag, data });
   if (count > MOST_HELD && !held.isFull && (ws._bits & GONE) === 0) {
     held.isFull = true;
@@ -155,11 +147,7 @@ function onHeld(ws) {
       // Perhaps the last reference to the memory of its batch.
       records[held.next++] = undefined;
       ws._turn = JUST_NOW;
-      try {
-        deliver(ws, tag, data);
-      } finally {
-        if ((ws._bits & BORROWED) !== 0) takeBack(data);
-      }
+      deliver(ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
   } finally {
@@ -196,7 +184,7 @@ function deliver(ws, tag, data) {
   if (kind === IN_CLOSED) finish(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK);
   else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
   else if (kind === IN_TEXT) emitMessage(ws, data, false);
-  else if (kind === IN_BINARY) emitMessage(ws, convert(binaryTypeOf(ws), data, (ws._bits & BORROWED) !== 0), true);
+  else if (kind === IN_BINARY) emitMessage(ws, convert(binaryTypeOf(ws), data), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_END) peerEnded(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK);

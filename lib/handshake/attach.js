@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 
-const { BORROWED, GONE, OWN_PONG } = require('../base/bits');
+const { GONE, OWN_PONG } = require('../base/bits');
 const { hasDescriptors } = require('../base/descriptors');
 const { become } = require('../compat/adopted-socket');
 const { isRelayed } = require('../compat/relayed-socket');
@@ -10,7 +10,6 @@ const { kWebSocket } = require('../base/constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');
 const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
-const { lendsMessages } = require('../reactor/batch');
 const { hold } = require('../reactor/lifetime');
 const { start, want } = require('../reactor/start');
 const { state } = require('../reactor/link');
@@ -127,7 +126,6 @@ function adopt(ws, socket, head, response, options) {
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
-  if (lendsMessages(options)) ws._bits |= BORROWED;
   const { generation, slot } = claim(ws);
   const held = mustWait();
   try {
@@ -166,7 +164,6 @@ function reclaim(ws, socket, head, response, options) {
   const { _relay: relay } = socket;
   const { _generation: generation, _slot: slot } = relay;
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
-  if (lendsMessages(options)) ws._bits |= BORROWED;
   const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
   state.native.serve(slot, generation, served, ws._owner?._rates ?? undefined);
   for (const piece of readAll(socket, head)) {

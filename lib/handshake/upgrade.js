@@ -2,7 +2,7 @@
 
 const { STATUS_CODES } = require('node:http');
 
-const { BORROWED, END_WAITS, GONE, INDIRECT, OWN_PONG, PAUSED } = require('../base/bits');
+const { END_WAITS, GONE, INDIRECT, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
 const { list, welcome } = require('../connection/clients');
 const { EMPTY_BUFFER, kOpen } = require('../base/constants');
@@ -60,8 +60,7 @@ class Upgrade {
     this.server = server;
     this._slot = slot;
     this._generation = 0;
-    // Its server may lend messages.
-    this._bits = INDIRECT | BORROWED;
+    this._bits = INDIRECT;
     this._turn = JUST_NOW;
     this._accepted = 0;
     this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };

@@ -6,8 +6,8 @@ const { setImmediate } = require('node:timers');
 
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
-const { BORROWED, NOT_PLAIN } = require('../base/bits');
-const { batch, borrow, keep, nextBatch, payload, peek, restore, showChunk, takeLarge } = require('./batch');
+const { NOT_PLAIN } = require('../base/bits');
+const { batch, keep, nextBatch, payload, peek, restore, showChunk, takeLarge } = require('./batch');
 const { delivered, isAwaited, pump, streamsWait } = require('./crossing');
 const {
   DRAINED_TURN,
@@ -153,7 +153,7 @@ function turn(streamsOnly = false) {
  * @type {(connection: WebSocket, chunk: Uint8Array) => boolean}
  */
 function take(connection, chunk) {
-  const mayStay = !delivering && !immediate && cursor === count && (connection._bits & BORROWED) === 0;
+  const mayStay = !delivering && !immediate && cursor === count;
   const isRead = pump(connection, chunk, mayStay);
   const passed = state.words[PUMPED] - 1;
   if (passed > 0) {
@@ -230,8 +230,7 @@ function deliver(deadline) {
     ) {
       connection._turn = turnNumber;
       const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
-      if ((connection._bits & BORROWED) === 0) keep();
-      else if (length !== 0) borrow(data);
+      keep();
       const listener = connection._events.message;
       // For a single listener, a call without `emit` saves a tenth of the cost of a small message.
       if (typeof listener === 'function' && connection.emit === nodeEmit) {

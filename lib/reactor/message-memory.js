@@ -57,7 +57,7 @@ function isKept(memory) {
  * @type {(bytes: number) => Buffer}
  */
 function allocate(bytes) {
-  const memory = allocateMovable(bytes);
+  const memory = allocateOwn(bytes);
   markAsUntransferable(memory.buffer);
   if (transfer !== null) {
     for (const name of DETACHING) Object.defineProperty(memory.buffer, name, { value: transfer });
@@ -65,8 +65,8 @@ function allocate(bytes) {
   return memory;
 }
 
-/** Memory for messages that are taken back from handlers. @type {(bytes: number) => Buffer} */
-function allocateMovable(bytes) {
+/** Memory for one message. @type {(bytes: number) => Buffer} */
+function allocateOwn(bytes) {
   shortLived(bytes);
   return Buffer.allocUnsafeSlow(bytes);
 }
@@ -89,4 +89,4 @@ function youngBytes() {
   return young === undefined ? 0 : young.space_used_size + young.space_available_size;
 }
 
-module.exports = { allocate, allocateMovable, shortLived };
+module.exports = { allocate, allocateOwn, shortLived };
