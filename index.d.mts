@@ -40,8 +40,6 @@ export import Pem = WebSocket.Pem;
 export import PerMessageDeflateOptions = WebSocket.PerMessageDeflateOptions;
 export import PortOptions = WebSocket.PortOptions;
 export import Position = WebSocket.Position;
-export import PreparedMessage = WebSocket.PreparedMessage;
-export import PrepareOptions = WebSocket.PrepareOptions;
 export import Presence = WebSocket.Presence;
 export import PresenceChange = WebSocket.PresenceChange;
 export import PresenceEntry = WebSocket.PresenceEntry;
@@ -82,7 +80,6 @@ export import createWebSocketStream = WebSocket.createWebSocketStream;
 export import emitUpgrades = WebSocket.emitUpgrades;
 export import extension = WebSocket.extension;
 export import listen = WebSocket.listen;
-export import prepare = WebSocket.prepare;
 export import subprotocol = WebSocket.subprotocol;
 
 export { WebSocket, WebSocket as default };

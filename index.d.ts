@@ -59,8 +59,6 @@ declare namespace WebSocket {
   export import PerMessageDeflateOptions = deflate.ServerOptions;
   export import PortOptions = server.PortOptions;
   export import Position = topics.Position;
-  export import PreparedMessage = sending.PreparedMessage;
-  export import PrepareOptions = sending.PrepareOptions;
   export import Presence = presence.Presence;
   export import PresenceChange = presence.PresenceChange;
   export import PresenceEntry = presence.PresenceEntry;
@@ -104,7 +102,6 @@ declare namespace WebSocket {
   export import emitUpgrades = server.emitUpgrades;
   export import extension = tools.extension;
   export import listen = server.listen;
-  export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;
 }
 

@@ -42,7 +42,6 @@ export function candidates() {
       missing: reactor.missing ?? missingOption('tls'),
       full: true,
     },
-    reactor_prepared: { ...reactor, text: 'reactor-ws, prepare()', command: server('prepared'), tasks: ['fanout'], full: true },
     reactor_inline: {
       ...reactor,
       text: 'reactor-ws, no thread',

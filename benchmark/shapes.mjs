@@ -295,7 +295,7 @@ function fanout(payload) {
     view: 'cost',
     task: 'fanout',
     full: true,
-    candidates: [...NODE, 'reactor_prepared'],
+    candidates: NODE,
   };
 }
 

@@ -4,7 +4,6 @@ const { watchHooks } = require('./handshake/asking');
 const { emitUpgrades } = require('./handshake/connect');
 const extension = require('./deflate/extension');
 const { PerMessageDeflate } = require('./deflate/permessage-deflate');
-const { prepare } = require('./connection/prepared');
 const { Sender } = require('./compat/sender');
 const { handleWith } = require('./reactor/diagnostics');
 const Receiver = require('./receiver');
@@ -32,6 +31,5 @@ module.exports = Object.assign(WebSocket, {
   emitUpgrades,
   extension,
   listen,
-  prepare,
   subprotocol,
 });

@@ -10,7 +10,6 @@ export const {
   emitUpgrades,
   extension,
   listen,
-  prepare,
   subprotocol,
 } = WebSocket;
 export { WebSocket };

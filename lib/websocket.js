@@ -53,7 +53,7 @@ const {
 
 /** @import { Peer } from './handshake/request' */
 /** @import { AnySocket, Connection, Data, Extensions, ExtraFields, Fields, SentCallback, Server, Settings } from './connection/state' */
-/** @import { PreparedMessage, SendOptions } from '../types/sending' */
+/** @import { SendOptions } from '../types/sending' */
 
 /** @typedef {import('./topics/install').Fields} TopicFields */
 
@@ -195,7 +195,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * Returns false if there is no room for more; 'drain' follows.
    *
-   * @type {(data: Data | PreparedMessage, options?: SendOptions | SentCallback | null, callback?: SentCallback) => boolean}
+   * @type {(data: Data, options?: SendOptions | SentCallback | null, callback?: SentCallback) => boolean}
    */
   send(data, options, callback) {
     if (typeof options === 'function') {

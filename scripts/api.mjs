@@ -32,8 +32,6 @@ const SECTIONS = [
   ['Options', 'types/deflate.d.ts', 'Options of permessage-deflate', ''],
   ['ServerOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a server', ''],
   ['ClientOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a client', ''],
-  ['prepare', 'types/sending.d.ts', 'prepare()', ''],
-  ['PreparedMessage', 'types/sending.d.ts', 'Class: PreparedMessage', 'message'],
   ['emitUpgrades', 'types/server.d.ts', 'emitUpgrades()', ''],
   ['createWebSocketStream', 'types/tools.d.ts', 'createWebSocketStream()', ''],
   ['Sender', 'types/tools.d.ts', 'Class: Sender', 'sender'],

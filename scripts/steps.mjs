@@ -17,7 +17,6 @@ export const MODE_SPECS = [
   'connection/callbacks',
   'connection/late-writes',
   'connection/peer-end',
-  'connection/prepare',
   'connection/same',
   'connection/shared-memory',
   'connection/silence',

@@ -1,6 +1,6 @@
 // Topics. None of it is in ws.
 
-import { BufferLike, PreparedMessage, PrepareOptions } from './sending';
+import { BufferLike, SendOptions } from './sending';
 import { WebSocket } from './websocket';
 
 /**
@@ -35,7 +35,7 @@ export interface Subscribed {
 }
 
 /** Options of `broadcast()`. */
-export interface BroadcastOptions extends PrepareOptions {
+export interface BroadcastOptions extends Pick<SendOptions, 'binary' | 'compress'> {
   /** Connections that do not get it. */
   except?: WebSocket | Iterable<WebSocket> | null;
 }
@@ -153,4 +153,4 @@ export interface TopicsProtocolOptions {
 }
 
 /** Data that can be published. */
-export type Published = Exclude<BufferLike, Blob> | PreparedMessage;
+export type Published = Exclude<BufferLike, Blob>;

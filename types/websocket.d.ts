@@ -17,7 +17,7 @@ import * as verify from './verify';
 
 import { ClientOptions } from './client';
 import { BinaryType, CloseCause, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events';
-import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
+import { BufferLike, ControlCallback, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
 import { EnterOptions } from './presence';
 import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicLosses } from './topics';
@@ -132,8 +132,7 @@ export class WebSocket extends EventEmitter {
 
   /**
    * Sends a message. The data is copied before the call returns; a Blob is read first, and later
-   * sends wait for it. In CLOSING and CLOSED only the callback gets an error. For a message from
-   * `prepare()` the options have no effect.
+   * sends wait for it. In CLOSING and CLOSED only the callback gets an error.
    *
    * @param callback Called when the message was handed to the kernel, or
    *   with an error when it never will be
@@ -143,8 +142,8 @@ export class WebSocket extends EventEmitter {
    * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
-  send(data: BufferLike | PreparedMessage, callback?: SendCallback): boolean;
-  send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean;
+  send(data: BufferLike, callback?: SendCallback): boolean;
+  send(data: BufferLike, options: SendOptions | null | undefined, callback?: SendCallback): boolean;
 
   /**
    * Makes the connection a subscriber of a topic of its server, from the next published message on.
@@ -339,8 +338,6 @@ export namespace WebSocket {
   export import PerMessageDeflateOptions = deflate.ServerOptions;
   export import PortOptions = server.PortOptions;
   export import Position = topics.Position;
-  export import PreparedMessage = sending.PreparedMessage;
-  export import PrepareOptions = sending.PrepareOptions;
   export import Presence = presence.Presence;
   export import PresenceChange = presence.PresenceChange;
   export import PresenceEntry = presence.PresenceEntry;
@@ -383,6 +380,5 @@ export namespace WebSocket {
   export import emitUpgrades = server.emitUpgrades;
   export import extension = tools.extension;
   export import listen = server.listen;
-  export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;
 }

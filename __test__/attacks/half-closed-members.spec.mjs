@@ -3,7 +3,6 @@
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import { prepare } from '../../lib/index.mjs';
 import { join, openRoom, test } from '../helpers/index.mjs';
 
 const SIZE = 64 * 1024;
@@ -61,11 +60,10 @@ for (const way of ['port', 'server', 'stream']) {
         await server.publish('elsewhere', '', { receipt: true });
         await leave(one);
         t.deepEqual([one.ws.subscriptions, server.subscriberCount('room'), one.ws.unsubscribe('room')], [[], 1, false]);
-        const prepared = prepare('secret'.padEnd(SIZE, 'y'));
         for (let n = 0; n < AFTER; n++) {
           const text = 'secret'.padEnd(SIZE, 'z');
           t.is(server.publish('room', text), 1);
-          t.is(server.publish('room', prepared), 1);
+          t.is(server.publish('room', text.replaceAll('z', 'y')), 1);
           t.is(server.broadcast(text), 1);
           t.like(await server.publish('room', text, { receipt: true, key: 'secret' }), { matched: 1, dropped: 0 });
           while (other.heard.length < 4 * n) await once(other.client, 'message');

@@ -8,7 +8,7 @@ import { COMPRESSION, WAYS_IN, World, named, payloadOf, untilSent } from '../hel
 import { implementation, isInline, isReference, isSpread, test } from '../helpers/index.mjs';
 import { AT_ONCE, COMPRESSED, FEW_SIZES, KNOWN, SIZES, constants } from '../helpers/thresholds.mjs';
 
-const { Sender, createWebSocketStream, prepare } = implementation;
+const { Sender, createWebSocketStream } = implementation;
 
 const [TEXT, BINARY, CLOSE, PING, PONG] = [1, 2, 8, 9, 10];
 /** A Duplex has no reactor either. */
@@ -45,7 +45,6 @@ const WRITES = {
   'send() of three fragments': [BINARY, sendFragments],
   'the same string to all': [TEXT, (ws, payload, done, shared) => ws.send(shared.text, done), true],
   'the same Buffer to all': [BINARY, (ws, payload, done) => ws.send(payload, done), true],
-  'a prepared message to all': [BINARY, (ws, payload, done, shared) => ws.send(shared.prepared, done), true],
   'broadcast()': [BINARY, broadcast, true, Infinity, FEW_SIZES],
   'publish()': [BINARY, publish, true, Infinity, FEW_SIZES],
   'Sender.frame() and sendFrame()': [BINARY, (ws, payload, done) => ws._sender.sendFrame(frameOf(payload), done)],
@@ -55,7 +54,7 @@ const WRITES = {
   'ping()': [PING, (ws, payload, done) => ws.ping(payload, undefined, done), false, CONTROL_BYTES],
   'pong()': [PONG, (ws, payload, done) => ws.pong(payload, undefined, done), false, CONTROL_BYTES],
 };
-if (isReference) for (const name of ['a prepared message to all', 'broadcast()', 'publish()']) delete WRITES[name];
+if (isReference) for (const name of ['broadcast()', 'publish()']) delete WRITES[name];
 
 /** The call for the first recipient sends to all; there is no callback. */
 function broadcast(ws, payload, done, shared) {
@@ -104,10 +103,6 @@ class Shared {
 
   get frame() {
     return (this.#made.frame ??= frameOf(this.payload));
-  }
-
-  get prepared() {
-    return (this.#made.prepared ??= prepare(this.payload));
   }
 }
 
@@ -169,7 +164,6 @@ const IN_PLACE = [
   'send() of an ArrayBuffer',
   'send() with compress: false',
   'send() of three fragments',
-  'a prepared message to all',
   'the same string to all',
   'broadcast()',
   'publish()',

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import tls from 'node:tls';
 
 import { frame, openRaw } from '../helpers/clients.mjs';
-import { TOPIC_WAYS, cert, implementation, isInline, isReference, randomNumbers, test, upgradeRequest } from '../helpers/index.mjs';
+import { TOPIC_WAYS, cert, isInline, isReference, randomNumbers, test, upgradeRequest } from '../helpers/index.mjs';
 
 const SEED = Number(process.env.SEED ?? 1);
 const PROGRAMS = Number(process.env.PROGRAMS ?? 100);
@@ -81,7 +81,6 @@ class Program {
     const data = datum ?? (kind === 7 ? slowBlob(random, this.blobs) : TEXT);
     if (ws.readyState >= ws.CLOSING) this.lateBytes += sizeOf(data);
     if (kind === 8) ws.ping(data, undefined, callback);
-    else if (kind === 9 && !isReference) ws.send(implementation.prepare(data), undefined, callback);
     else if (kind === 10) ws.send(data, { compress: random(2) === 0, binary: random(2) === 0 }, callback);
     else ws.send(data, callback);
   }

@@ -5,7 +5,7 @@ import net from 'node:net';
 
 import { Child, MEASURED } from '../helpers/child.mjs';
 import { connect, connectMany, nextEvents, openPair } from '../helpers/clients.mjs';
-import { implementation, isInline, isReference, isSpread, ownOnly, randomNumbers, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { isInline, isReference, isSpread, ownOnly, randomNumbers, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const CONNECTIONS = 5;
 const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
@@ -86,26 +86,24 @@ class Program {
 
   #toAll(data, options) {
     const one = this.#pick(8);
-    const message = !isReference && this.#pick(12) === 0 ? implementation.prepare(data, options) : data;
     for (const [n, ws] of this.sockets.entries()) {
       if (one === 0 && n === 2) change(this.#pick, data);
       if (one === 1 && n === 3) ws.ping('between');
       if (one === 2 && n === 1) this.#send(n, 'between', undefined);
       if (one === 3 && n === 2) this.#send(n, data, options);
-      // A prepared message does not change.
-      if (message === data || one !== 0 || n < 2) this.#send(n, message, options, data);
+      this.#send(n, data, options);
     }
   }
 
-  #send(n, message, options, data = message) {
+  #send(n, data, options) {
     const ws = this.sockets[n];
     if (ws !== this.#terminated) this.expected[n].push([bytesOf(data), options?.binary ?? typeof data !== 'string']);
     if (this.#pick(4) > 0) {
-      ws.send(message, options);
+      ws.send(data, options);
       return;
     }
     const index = this.#callbacks.push(0) - 1;
-    ws.send(message, options, () => {
+    ws.send(data, options, () => {
       this.#callbacks[index]++;
     });
   }

@@ -85,7 +85,7 @@ export class Context {
       this.#guard(wss);
       return { wss, port: this.hidePort(wss.address().port) };
     }
-    if (this.way === 'tls' && 'prepare' in this.impl) {
+    if (this.way === 'tls' && 'emitUpgrades' in this.impl) {
       const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', tls: { cert, key }, ...options });
       await once(wss, 'listening');
       this.#guard(wss);

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 
-import { attach, closeOf, implementation, isReference, ownOnly, pipe, pipePair, rawPair, test, tlsPair } from '../helpers/index.mjs';
+import { attach, closeOf, isReference, ownOnly, pipe, pipePair, rawPair, test, tlsPair } from '../helpers/index.mjs';
 
 const RECORD = 16_384;
 const turn = () => new Promise(setImmediate);
@@ -115,31 +115,6 @@ ownOnly('a handler that makes another stream deliver finds the rest of its own',
   await turn();
   const outers = ['outer a', 'outer b', 'outer c'];
   t.deepEqual(seen, [...outers, 'inner 0', 'inner x', 'inner 1', 'inner x', 'inner 2', 'inner x']);
-});
-
-// The reactor compresses meanwhile, and writes the end of that to memory which is just being replaced.
-ownOnly('a stream that has messages prepared while it is written to: other streams have their own bytes', async (t) => {
-  const { prepare } = implementation;
-  const [long, longer, caller] = [pipePair(), pipePair(), pipePair()];
-  const packed = pipePair({ deflate: { threshold: 0 } }, { deflate: { threshold: 0 } });
-  // Together more than the memory for what streams write.
-  const sends = [[caller, prepare('x')], [long, prepare(bytesOf(1, 60_000))], [longer, prepare(bytesOf(2, 40_000))]];
-  const known = sends.map(([{ client }]) => once(client, 'message'));
-  for (const [{ ws }, message] of sends) ws.send(message);
-  await Promise.all(known);
-  const write = caller.near._writev;
-  caller.near._writev = (chunks, callback) => {
-    caller.near._writev = write;
-    for (let i = 0; i < 60; i++) longer.ws.send(prepare(String(i)));
-    caller.near._writev(chunks, callback);
-  };
-  const bytes = randomBytes(900_000);
-  const arriving = [packed, ...sends.map(([pair]) => pair)].map(({ client }) => once(client, 'message'));
-  packed.ws.send(bytes);
-  for (const [{ ws }, message] of sends) ws.send(message);
-  const [unpacked, , ...others] = (await Promise.all(arriving)).map(([data]) => data);
-  t.true(unpacked.equals(bytes));
-  t.deepEqual(others, [bytesOf(1, 60_000), bytesOf(2, 40_000)]);
 });
 
 test.serial('TLS: a Buffer that is sent many times to who does not read is copied once', async (t) => {

@@ -61,7 +61,7 @@ before(async () => {
     const folder = join(staged, name);
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', ...fields }));
-    writeFileSync(join(folder, 'index.js'), "module.exports = require('ws').prepare === undefined ? 'ws' : 'reactor-ws';\n");
+    writeFileSync(join(folder, 'index.js'), "module.exports = require('ws').emitUpgrades === undefined ? 'ws' : 'reactor-ws';\n");
     return folder;
   };
   cpSync(join(REPOSITORY, 'node_modules/ws'), join(staged, 'ws'), { recursive: true });

@@ -40,12 +40,6 @@ const STARTED = {
     t.is(await greeting(t, port, {}, '/live'), 'welcome');
     t.is((await fetch(`http://127.0.0.1:${port}/live`)).status, 200);
   },
-  async 'prepared.mjs'(t, { port }) {
-    const clients = await Promise.all([open(t, port), open(t, port)]);
-    // Both get a state that has both.
-    const sees = (client) => new Promise((resolve) => client.on('message', (data) => JSON.parse(data).clients === 2 && resolve()));
-    await t.notThrowsAsync(Promise.all(clients.map(sees)));
-  },
   async 'auth-session.mjs'(t, { port }) {
     const answer = await fetch(`http://127.0.0.1:${port}/login?name=ada`, { method: 'POST' });
     const cookie = answer.headers.get('set-cookie').split(';')[0];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import { WebSocket, prepare } from '../../lib/index.mjs';
+import { WebSocket } from '../../lib/index.mjs';
 import { TOPIC_WAYS, everyWay, heardBy, join, openRoom, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
@@ -67,7 +67,7 @@ for (const [how, say] of Object.entries(SAID)) {
         t.true(a.ws.send('there is room'));
         while (hasRoom && count < 100_000_000 / size) {
           if (count++ % 2) say(server, Buffer.alloc(size), { except: c.ws });
-          else say(server, prepare(Buffer.alloc(size)));
+          else say(server, Buffer.alloc(size));
           if (size > 1000 || count % 16 === 0) await turn();
           waiting = a.ws.bufferedAmount;
           if (waiting < MARK) continue;

@@ -12,7 +12,6 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import { setTimeout, setImmediate as turn } from 'node:timers/promises';
 
-import { prepare } from '../../lib/index.mjs';
 import { listenFree, randomNumbers, startServer, test, wsClient } from '../helpers/index.mjs';
 import { Listener, Model, NAMES, SLOW_NAMES, TOPICS } from '../helpers/topics-model.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
@@ -123,8 +122,7 @@ class Program {
     const text = `${n} `.padEnd(length ?? (random(40) === 0 ? random(90_000) : random(300)), 'x');
     const isBinary = random(2) === 0;
     this.content.set(n, { name, isBinary, length: text.length });
-    let data = isBinary ? Buffer.from(text) : text;
-    if (random(4) === 0) data = prepare(data);
+    const data = isBinary ? Buffer.from(text) : text;
     return { n, data, text, isBinary };
   }
 

@@ -39,11 +39,11 @@ export function listening(port) {
  * the source of connections differ.
  *
  * @param {new (options: any) => import('node:events').EventEmitter & { address(): any, clients?: Set<any> }} WebSocketServer
- * @param {{ http?: import('node:http').Server, own?: Record<string, unknown>, prepare?: import('./tasks.mjs').Prepare }} [differences]
+ * @param {{ http?: import('node:http').Server, own?: Record<string, unknown> }} [differences]
  *   `http`: the server whose upgrades it takes, its own port without it; `own`: options that ws
- *   does not have; `prepare`: makes a message ready for many connections
+ *   does not have
  */
-export function serve(WebSocketServer, { http, own, prepare } = {}) {
+export function serve(WebSocketServer, { http, own } = {}) {
   const alone = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };
   const needsTls = task === 'tls' && own?.tls === undefined;
   const behind = http ?? (needsTls ? createServer(identity).listen(0, '127.0.0.1') : undefined);
@@ -54,7 +54,7 @@ export function serve(WebSocketServer, { http, own, prepare } = {}) {
   });
   const perform = tasks[asked.task];
   if (!perform) throw new Error(`no task ${asked.task}`);
-  const serveOne = perform({ all: () => server.clients ?? [], prepare, numbers: asked.numbers });
+  const serveOne = perform({ all: () => server.clients ?? [], numbers: asked.numbers });
   server.on('connection', (ws) => ws.on('message', serveOne(ws)));
   // For those who fork it.
   if (process.send) process.on('message', () => process.send?.(server.metrics?.()));

@@ -2,9 +2,8 @@
 
 /**
  * @typedef {{ send(data: any, options?: any): void }} Peer A connection
- * @typedef {(data: Buffer, options: { binary: boolean }) => unknown} Prepare
- * @typedef {{ all(): Iterable<Peer>, numbers: number[], prepare?: Prepare }} Place All connections of the server, the numbers after
- *   the task's name, and the function that prepares a message for many connections
+ * @typedef {{ all(): Iterable<Peer>, numbers: number[] }} Place All connections of the server, and the numbers after
+ *   the task's name
  * @typedef {(data: Buffer, isBinary: boolean) => void} Take Takes a message of one connection
  */
 
@@ -54,10 +53,9 @@ export const tasks = {
     };
   },
   /** Sends every message to everybody. */
-  fanout: ({ all, prepare = (data) => data }) => {
+  fanout: ({ all }) => {
     return () => (data, isBinary) => {
-      const message = prepare(data, { binary: isBinary });
-      for (const ws of all()) ws.send(message, { binary: isBinary });
+      for (const ws of all()) ws.send(data, { binary: isBinary });
     };
   },
   /** Parses every message, and sends the result as JSON. */

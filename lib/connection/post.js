@@ -63,7 +63,7 @@ function keyed(generateMask, data) {
 /**
  * Puts a record into the outbox. The callback is called when its payload has left.
  *
- * @type {(ws: Connection, tag: number, data: string | Uint8Array | number, callback?: SentCallback) => number}
+ * @type {(ws: Connection, tag: number, data: string | Uint8Array, callback?: SentCallback) => number}
  */
 function push(ws, tag, data, callback) {
   if (typeof callback !== 'function') return outbox.push(ws._slot, ws._generation, tag, data);

@@ -12,7 +12,6 @@ const outbox = require('../reactor/outbox');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
 const { isOther, keyed, post, push } = require('./post');
 const { hasRoom } = require('./pressure');
-const { PreparedMessage } = require('./prepared');
 const { endsBy, streamOf } = require('./state');
 const { inOrder, sendBlob } = require('./waiting');
 
@@ -51,10 +50,6 @@ function masking(ws, mask) {
  * @type {(ws: WebSocket, tag: number, data: unknown, callback?: SentCallback, isControl?: boolean) => void}
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
-  if (!isControl && data instanceof PreparedMessage) {
-    sendPrepared(ws, data, callback);
-    return;
-  }
   const blob = isBlob(data);
   if (blob && isControl && data.size > CONTROL_BYTES) throw controlTooLong();
   let bytes = blob ? null : isControl ? controlPayload(data) : toBytes(data);
@@ -74,20 +69,12 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   inOrder(ws, size, send);
 }
 
-/** @type {(ws: WebSocket, message: InstanceType<typeof PreparedMessage>, callback?: SentCallback) => void} */
-function sendPrepared(ws, message, callback) {
-  inOrder(ws, message.length, (error) => {
-    if (error === undefined) PreparedMessage.post(message, ws, callback);
-    else if (typeof callback === 'function') callback(error);
-  });
-}
-
 /** Refuses a send before or after OPEN. @type {(ws: WebSocket, data: unknown, callback?: SentCallback) => void} */
 function sendClosed(ws, data, callback) {
   const state = ws.readyState;
   const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
   if (state === CONNECTING) throw new Error(message);
-  const length = data instanceof PreparedMessage ? data.length : byteLength(data);
+  const length = byteLength(data);
   if (length !== 0) ws._ensureExtra().lateBytes += length;
   if (callback) process.nextTick(callback, new Error(message));
 }

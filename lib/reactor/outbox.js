@@ -78,8 +78,8 @@ let arenas = [];
 const arenaWords = [];
 
 /**
- * A record since the last flush. If the next one has the same payload, the reactor keeps it under a number, like a
- * prepared message. Without this, a plain loop over `clients` takes 1.19 times the CPU time with 16 KiB to each of 100
+ * A record since the last flush. If the next one has the same payload, the reactor keeps it under a number, so that
+ * it is framed once. Without this, a plain loop over `clients` takes 1.19 times the CPU time with 16 KiB to each of 100
  * connections, and 1.26 times with 1 KiB of text to each of 1,000.
  *
  * @typedef {object} Last
@@ -122,16 +122,13 @@ function lendArena() {
 /** @template Data @typedef {(slot: number, generation: number, tag: number, data: Data) => number} Push */
 
 /**
- * Appends a record whose payload is text, bytes, or the number of a prepared message. Returns the bytes of the payload.
+ * Appends a record whose payload is text or bytes. Returns the bytes of the payload.
  * `tag` is kind | flags << 8 | aux << 16.
  *
- * @type {Push<string | Uint8Array | number>}
+ * @type {Push<string | Uint8Array>}
  */
 function push(slot, generation, tag, data) {
-  if (typeof data === 'string') return pushText(slot, generation, tag, data);
-  if (typeof data !== 'number') return pushBytes(slot, generation, tag, data);
-  pushSame(slot, generation, tag, data);
-  return 0;
+  return typeof data === 'string' ? pushText(slot, generation, tag, data) : pushBytes(slot, generation, tag, data);
 }
 
 /** @type {Push<string>} */
@@ -145,7 +142,7 @@ function pushText(slot, generation, tag, text) {
   }
   const last = lastOf(tag);
   const isOther = slot !== last.slot;
-  if (isOther && text === last.data && mayShare(last, tag)) return pushLast(last, slot, generation, tag);
+  if (isOther && text === last.data && mayShare(last, tag)) return pushSame(last, slot, generation, tag);
   if (characters >= LARGE_BYTES) return pushLarge(slot, generation, tag, Buffer.from(text), text);
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
   const length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
@@ -185,7 +182,7 @@ function pushBytes(slot, generation, tag, data) {
  */
 function pushLong(slot, generation, tag, data, length) {
   const last = lastOf(tag);
-  if (mayShare(last, tag) && isLastBytes(last, data, length)) return pushLast(last, slot, generation, tag);
+  if (mayShare(last, tag) && isLastBytes(last, data, length)) return pushSame(last, slot, generation, tag);
   if (length >= (state.links === 1 ? DIRECT_BYTES : LARGE_BYTES)) {
     const bytes = unshared(data);
     return pushLarge(slot, generation, tag, bytes, bytes);
@@ -230,13 +227,6 @@ function pushWords(slot, generation, tag, payload) {
   finish(start, length);
 }
 
-/** The payload is the message with this number. @type {(slot: number, generation: number, tag: number, number: number) => void} */
-function pushSame(slot, generation, tag, number) {
-  const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);
-  words[(start >>> 2) - 1] = number;
-  used = start;
-}
-
 /** @param {number} tag */
 function lastOf(tag) {
   return (tag & KIND_MASK) === OUT_TEXT ? lastText : lastOther;
@@ -258,9 +248,11 @@ function mayShare(last, tag) {
 }
 
 /** With the payload of the last record. @type {(last: Last, slot: number, generation: number, tag: number) => number} */
-function pushLast(last, slot, generation, tag) {
+function pushSame(last, slot, generation, tag) {
   words[(last.start >>> 2) - 2] |= OUT_FLAG_SHARED;
-  pushSame(slot, generation, tag, last.number);
+  const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);
+  words[(start >>> 2) - 1] = last.number;
+  used = start;
   return last.length;
 }
 

@@ -66,7 +66,7 @@ function decode(bytes) {
   }
   const kind = (flags & IS_TEXT) !== 0 ? TEXT : BINARY;
   const tag = (flags & IS_COMPRESSED) !== 0 ? kind : kind & ~OUT_FLAG_COMPRESS;
-  const message = { tag, data: bytes.subarray(start), prepared: null };
+  const message = { tag, data: bytes.subarray(start) };
   return { node: bytes.readUIntBE(NODE_AT, NODE_BYTES), number: bytes.readUIntBE(NUMBER_AT, NODE_BYTES), key, message };
 }
 

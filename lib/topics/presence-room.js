@@ -105,7 +105,7 @@ class Room {
     if (change === null) return;
     this.text = null;
     const { all, name, watchers } = this;
-    if (watchers !== null) publishTo(watchers, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }), prepared: null }, NOBODY);
+    if (watchers !== null) publishTo(watchers, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }) }, NOBODY);
     // No listener runs inside a call that watches.
     process.nextTick(() => all.topics.server.emit('presence', name, change));
   }

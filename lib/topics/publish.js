@@ -4,7 +4,6 @@ const { checkValue, wrongType } = require('../base/checks');
 const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT, SLOW } = require('../base/layout');
 const { BINARY, TEXT, isBlob, tagOf, toBytes } = require('../connection/arguments');
 const { clientsOf } = require('../connection/clients');
-const { PreparedMessage } = require('../connection/prepared');
 const { connections } = require('../reactor/table');
 const { checkOptions, checkTopic } = require('./arguments');
 const records = require('./records');
@@ -19,12 +18,7 @@ const { Topic } = require('./topic');
 /** @import { Counts } from './requests' */
 /** @import { AnyTopic } from './topic' */
 
-/**
- * A message as all get it. `tag`: kind | flags of a send; `prepared`: what it was made of, which reactors may have
- * already.
- *
- * @typedef {{ tag: number, data: string | Uint8Array, prepared: InstanceType<typeof PreparedMessage> | null }} Message
- */
+/** A message as all get it. `tag`: kind | flags of a send. @typedef {{ tag: number, data: string | Uint8Array }} Message */
 
 /** The options of `broadcast()` and of `publish()`. Both take the options of `send()`, too. */
 const BROADCAST = ['binary', 'compress', 'fin', 'mask', 'except'];
@@ -67,7 +61,7 @@ function nodeOf({ all, remote }, name) {
  * @type {(server: Server, name: string, text: string, author: string) => Promise<Receipt>}
  */
 async function publishFrom(server, name, text, author) {
-  const message = authored({ tag: TEXT, data: text, prepared: null }, author);
+  const message = authored({ tag: TEXT, data: text }, author);
   return /** @type {Promise<Receipt>} */ (send(server, name, message, { except: NO_CONNECTION, key: '', receipt: true }));
 }
 
@@ -171,13 +165,12 @@ async function receiptOf(sum, matched, position) {
 
 /** Arguments are not checked yet. @type {(data: Published, options: import('../../types/sending').SendOptions | null | undefined) => Message} */
 function messageOf(data, options) {
-  if (data instanceof PreparedMessage) return PreparedMessage.contentOf(data);
   if (isBlob(data)) throw wrongType('data', 'read before it is published, if it is a Blob', data);
   const content = typeof data === 'number' ? data.toString() : data;
   const isText = typeof content === 'string';
   const tag = options === undefined || options === null ? (isText ? TEXT : BINARY) : tagOf(options, !isText);
   if ((tag & OUT_FLAG_FIN) === 0) throw wrongType('options.fin', 'true: a message is published whole', options?.fin);
-  return { tag, data: isText ? content : toBytes(content), prepared: null };
+  return { tag, data: isText ? content : toBytes(content) };
 }
 
 /**
@@ -188,7 +181,7 @@ function messageOf(data, options) {
 function authored({ data, tag }, author) {
   if ((tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text on a server with topicsProtocol()', data);
   const line = `${author}\n`;
-  return { tag, data: typeof data === 'string' ? line + data : Buffer.concat([Buffer.from(line), data]), prepared: null };
+  return { tag, data: typeof data === 'string' ? line + data : Buffer.concat([Buffer.from(line), data]) };
 }
 
 /** With its header, and its position around it. @type {(message: Message, settings: AnyTopic['settings'], epoch: string | null, offset: number) => Message} */
@@ -202,7 +195,7 @@ function stamped(message, { header, stamp }, epoch, offset) {
   const start = header === null ? 0 : bytes.indexOf('\n') + 1;
   const head = header === null ? before : `[${header},${JSON.stringify(epoch)},${epoch === null ? 0 : offset}${bytes.slice(0, start).toString().trimEnd()}]\n${before}`;
   const rest = bytes.slice(start);
-  return { tag, data: isText ? head + rest + after : Buffer.concat([Buffer.from(head), /** @type {Buffer} */ (rest), Buffer.from(after)]), prepared: null };
+  return { tag, data: isText ? head + rest + after : Buffer.concat([Buffer.from(head), /** @type {Buffer} */ (rest), Buffer.from(after)]) };
 }
 
 /** @type {(message: Message, topic: AnyTopic) => void} @throws {TypeError} For data that takes no stamp */

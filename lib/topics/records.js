@@ -3,7 +3,6 @@
 // Records about topics. For several reactors, TOPIC_SLOT stands for the connection, and the topic's number for the
 // generation.
 
-const { PreparedMessage } = require('../connection/prepared');
 const { EMPTY_BUFFER } = require('../base/constants');
 const outbox = require('../reactor/outbox');
 const {
@@ -150,11 +149,10 @@ function ask(number, receipt) {
 }
 
 /** @type {(topic: AnyTopic, message: import('./publish').Message) => void} */
-function publish(topic, { data, prepared, tag }) {
+function publish(topic, { data, tag }) {
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
-  const payload = prepared === null ? data : PreparedMessage.numberOf(prepared);
-  if (outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, kind), payload) < outbox.SAME_BYTES) outbox.handOver();
+  if (outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, kind), data) < outbox.SAME_BYTES) outbox.handOver();
 }
 
 /** The topic goes on after `offset`. `isSame`: as before, with messages missing; otherwise in another history, or without one. @type {(topic: AnyTopic, offset: number, isSame: boolean) => void} */

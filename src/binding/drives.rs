@@ -68,10 +68,6 @@ impl Drives {
         }
     }
 
-    pub(super) fn submit_all(&self, command: impl Fn() -> Command) -> Result<()> {
-        (INLINE..self.sockets().end).try_for_each(|number| self.submit(number, command()))
-    }
-
     pub(super) fn submit_to_sockets(&self, command: impl Fn() -> Command) -> Result<()> {
         self.sockets().try_for_each(|number| self.submit(number, command()))
     }

@@ -14,7 +14,7 @@ use crate::bridge::gauges::Gauges;
 use crate::bridge::layout::DRAINED_WORDS;
 use crate::bridge::rates::Rates;
 use crate::engine::Large;
-use crate::engine::{MessageKind, Prepared, Role};
+use crate::engine::Role;
 use crate::reactor::{
     Adoption, Choice, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Transport,
 };
@@ -120,11 +120,7 @@ impl JsReactor {
         let threads = Threads::start(&env, &wake, &self.drives.inline.wake, &links, config, lingering)?;
         crossing.links.extend(links);
         self.drives.start(threads);
-        let prepared: Vec<_> =
-            self.drives.inline.on_streams(|reactor| reactor.prepared().collect()).unwrap_or_default();
-        prepared.into_iter().try_for_each(|(id, prepared)| {
-            self.drives.submit_to_sockets(|| Command::Prepare(id, Box::new(prepared.clone())))
-        })
+        Ok(())
     }
 
     #[napi(catch_unwind)]
@@ -367,21 +363,6 @@ impl JsReactor {
             }
             _ => Err(Error::new(Status::InvalidArg, "takeLarge: no payload of this number and length")),
         }
-    }
-
-    /// Copies a message that records refer to by `id`.
-    #[napi(catch_unwind)]
-    pub fn prepare(&self, id: u32, is_text: bool, compress: bool, data: &[u8]) -> Result<()> {
-        let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
-        let prepared = Prepared::new(kind, data, compress);
-        self.drives.submit_all(|| Command::Prepare(id, Box::new(prepared.clone())))
-    }
-
-    /// No record that names one of these messages may come after this.
-    #[napi(catch_unwind)]
-    pub fn forget(&self, ids: &[u32]) -> Result<()> {
-        let ids: Arc<[u32]> = ids.into();
-        self.drives.submit_all(|| Command::Forget(ids.clone()))
     }
 
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.

@@ -11,7 +11,6 @@ use mio::Poll;
 
 use crate::bridge::room::Lent;
 use crate::engine::Large;
-use crate::engine::Prepared;
 
 use super::command::records::Rest;
 use super::read::half::{Pace, PeerSide};
@@ -166,10 +165,6 @@ impl<C: Consumer> Reactor<C> {
     /// Whether the loop should look again at once, instead of serving others and perhaps sleeping.
     pub fn is_spinning(&mut self) -> bool {
         self.spinner.is_on() && self.spinner.spinning(Instant::now())
-    }
-
-    pub fn prepared(&self) -> impl Iterator<Item = (u32, Prepared)> {
-        self.messages.prepared()
     }
 
     /// Takes a server's settings, if it was made without.

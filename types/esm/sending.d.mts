@@ -1,5 +1,5 @@
 // Made from types/sending.d.ts by scripts/types.mjs.
-// Data that can be sent, and messages for many connections.
+// Data that can be sent.
 
 /**
  * Data that can be sent. Text becomes a text message, everything else a binary one. The
@@ -37,26 +37,6 @@ export interface SendOptions {
   compress?: boolean | undefined;
   /** Whether this is the last fragment of the message. Default: true */
   fin?: boolean | undefined;
-  /** Whether to mask the frame. Default: true for a client. A prepared message ignores it. */
+  /** Whether to mask the frame. Default: true for a client. */
   mask?: boolean | undefined;
 }
-
-/** A message that is ready to be sent to many connections. Not in ws. */
-export interface PreparedMessage {
-  /** Bytes, before compression. */
-  readonly length: number;
-}
-
-/** Options of a message that is sent whole. */
-export type PrepareOptions = Pick<SendOptions, 'binary' | 'compress'>;
-
-/**
- * Makes a message ready to be sent to many connections. It is copied and framed once, and
- * compressed once for all connections without context takeover that have the same
- * parameters, if it has at most 262144 bytes; sending it does not copy it again, however
- * many connections wait to write it. Not in ws.
- *
- * @throws {TypeError} For a Blob, with `fin: false`, and ERR_INVALID_ARG_TYPE for
- *   data that is neither text nor bytes
- */
-export function prepare(data: Exclude<BufferLike, Blob>, options?: PrepareOptions | null): PreparedMessage;

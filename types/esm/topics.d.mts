@@ -1,7 +1,7 @@
 // Made from types/topics.d.ts by scripts/types.mjs.
 // Topics. None of it is in ws.
 
-import { BufferLike, PreparedMessage, PrepareOptions } from './sending.mjs';
+import { BufferLike, SendOptions } from './sending.mjs';
 import { WebSocket } from './websocket.mjs';
 
 /**
@@ -36,7 +36,7 @@ export interface Subscribed {
 }
 
 /** Options of `broadcast()`. */
-export interface BroadcastOptions extends PrepareOptions {
+export interface BroadcastOptions extends Pick<SendOptions, 'binary' | 'compress'> {
   /** Connections that do not get it. */
   except?: WebSocket | Iterable<WebSocket> | null;
 }
@@ -154,4 +154,4 @@ export interface TopicsProtocolOptions {
 }
 
 /** Data that can be published. */
-export type Published = Exclude<BufferLike, Blob> | PreparedMessage;
+export type Published = Exclude<BufferLike, Blob>;

@@ -18,7 +18,7 @@ import * as verify from './verify.mjs';
 
 import { ClientOptions } from './client.mjs';
 import { BinaryType, CloseCause, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events.mjs';
-import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending.mjs';
+import { BufferLike, ControlCallback, SendCallback, SendOptions } from './sending.mjs';
 import { ServerOptions } from './server.mjs';
 import { EnterOptions } from './presence.mjs';
 import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicLosses } from './topics.mjs';
@@ -133,8 +133,7 @@ export class WebSocket extends EventEmitter {
 
   /**
    * Sends a message. The data is copied before the call returns; a Blob is read first, and later
-   * sends wait for it. In CLOSING and CLOSED only the callback gets an error. For a message from
-   * `prepare()` the options have no effect.
+   * sends wait for it. In CLOSING and CLOSED only the callback gets an error.
    *
    * @param callback Called when the message was handed to the kernel, or
    *   with an error when it never will be
@@ -144,8 +143,8 @@ export class WebSocket extends EventEmitter {
    * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
-  send(data: BufferLike | PreparedMessage, callback?: SendCallback): boolean;
-  send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean;
+  send(data: BufferLike, callback?: SendCallback): boolean;
+  send(data: BufferLike, options: SendOptions | null | undefined, callback?: SendCallback): boolean;
 
   /**
    * Makes the connection a subscriber of a topic of its server, from the next published message on.
@@ -340,8 +339,6 @@ export namespace WebSocket {
   export import PerMessageDeflateOptions = deflate.ServerOptions;
   export import PortOptions = server.PortOptions;
   export import Position = topics.Position;
-  export import PreparedMessage = sending.PreparedMessage;
-  export import PrepareOptions = sending.PrepareOptions;
   export import Presence = presence.Presence;
   export import PresenceChange = presence.PresenceChange;
   export import PresenceEntry = presence.PresenceEntry;
@@ -384,6 +381,5 @@ export namespace WebSocket {
   export import emitUpgrades = server.emitUpgrades;
   export import extension = tools.extension;
   export import listen = server.listen;
-  export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;
 }

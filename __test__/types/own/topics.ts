@@ -1,6 +1,6 @@
 // Everything that docs/topics.md describes. None of it is in ws.
 import type { History, HistoryOptions, Position, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicOptions } from 'ws';
-import { WebSocketServer, prepare } from 'ws';
+import { WebSocketServer } from 'ws';
 
 const topicOptions = (topic: string): TopicOptions | null =>
   topic === 'prices'
@@ -20,7 +20,7 @@ server.on('connection', (socket) => {
   socket.on('gap', (topic: string, from: Position, to: Position) => console.log(topic, to.offset - from.offset));
 });
 
-export const matched: number = server.publish('prices', prepare('a'), { key: 'a' }) + server.broadcast('a', { except: [] });
+export const matched: number = server.publish('prices', 'a', { key: 'a' }) + server.broadcast('a', { except: [] });
 const options: PublishOptions = { key: 'a', except: server.clients };
 export const either: number | Promise<Receipt> = server.publish('prices', 'a', options);
 server.on('connection', (socket) => socket.publish('prices', 'a', options));

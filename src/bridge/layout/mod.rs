@@ -294,8 +294,6 @@ layout! {
     OUT_FLAG_SHARED: u8 = 0x20;
     SHARED_TEXT: u32 = 0;
     SHARED_OTHER: u32 = 1;
-    /// Prepared messages have the numbers from here on.
-    FIRST_PREPARED: u32 = 2;
     /// The payload begins with the masking key.
     OUT_FLAG_KEY: u8 = 0x40;
     /// Aux of a message, ping or pong: masked by a server, not by a client.

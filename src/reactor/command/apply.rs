@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    FIRST_PREPARED, OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
     OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_GIVE, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY,
     OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT,
     OUT_UNSUBSCRIBE, OUT_WITHHOLD, OUT_WRITE, TOPIC_SLOT,
@@ -14,7 +14,7 @@ use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
 
 use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain, message};
-use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE, SHORT_QUEUE};
+use crate::reactor::config::{IN_PLACE, SHORT_QUEUE};
 use crate::reactor::open::upgrade;
 use crate::reactor::write::half::Takes;
 use crate::reactor::write::is_data;
@@ -132,8 +132,7 @@ impl<C: Consumer> Reactor<C> {
 
     #[inline]
     fn on_kept(&mut self, id: ConnectionId, record: &OutRecord, number: u32, more: bool) {
-        let longest =
-            if number < FIRST_PREPARED { self.writer.compressed_at_once() } else { COMPRESS_BUDGET };
+        let longest = self.writer.compressed_at_once();
         let Some((mut session, kept)) = self.session_and_message(id, number) else { return };
         count_send(&mut session, record.kind);
         // A long one is written at the end of the turn, within its budget.

@@ -8,7 +8,7 @@ use mio::Waker;
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
 use crate::engine::deflate::Params;
-use crate::engine::{CloseCode, MessageKind, Prepared};
+use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::{BoundListener, Choice, ConnectionId, Export, ListenerConfig, Transport};
 
 pub enum Command {
@@ -62,10 +62,6 @@ pub enum Command {
         id: ConnectionId,
         export: Export,
     },
-    /// Takes a message that records refer to by this number.
-    Prepare(u32, Box<Prepared>),
-    /// These messages will not be sent again.
-    Forget(Arc<[u32]>),
     /// Reports once everything that the sockets have by now has been reported.
     Fence,
     /// Ends `run` after one attempt to write the queued bytes.

@@ -85,8 +85,6 @@ impl<C: Consumer> Reactor<C> {
                 let Arena { memory, used, large } = arena;
                 self.apply_records(Memory::Lent { memory, used }, Rest::all(large, Vec::new()));
             }
-            Command::Prepare(id, prepared) => self.messages.prepare(id, prepared),
-            Command::Forget(numbers) => self.messages.forget(&numbers),
             Command::Fence => self.fence = Fence::Asked,
             Command::Stop => self.stopping = true,
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
