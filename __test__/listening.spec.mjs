@@ -2,16 +2,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
 
 import { openVisitor, visitor, wsClient } from './helpers/clients.mjs';
-import { OWN_HOST, WebSocketServer, isReference, onPosix, ownOnLinux, ownOnPosix, startServer, test } from './helpers/index.mjs';
+import { OWN_HOST, WebSocketServer, cert, isReference, key, listen as listenOn, onPosix, ownOnLinux, ownOnPosix, startServer, test } from './helpers/index.mjs';
 
 const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
 const { platform } = process;
@@ -315,55 +315,42 @@ ownOnPosix('sockets of another process: served by the reactor, and closed with t
   t.is((await once(refused, 'error'))[0].code, 'ECONNREFUSED');
 });
 
-ownOnPosix('the descriptor of a server may be given to another one of the same thread: each has its own', async (t) => {
-  const first = await listen(t, { port: 0, host: OWN_HOST });
-  const { port } = first.address();
-  const second = await listen(t, { port: { fd: first.descriptor() } });
-  t.not(second.descriptor(), first.descriptor());
-  first.close();
-  await once(first, 'close');
-  // A descriptor that was closed twice would belong to another file by now.
-  const client = visitor(t, `ws://${OWN_HOST}:${port}`);
-  await Promise.all([once(client, 'open'), once(second, 'connection')]);
-});
+const WAYS = {
+  port: (place) => new WebSocketServer({ host: OWN_HOST, port: place }),
+  tls: (place) => new WebSocketServer({ host: OWN_HOST, port: place, tls: { key, cert } }),
+  http: (place) => new WebSocketServer({ host: OWN_HOST, port: place, http: http.createServer() }),
+  'listen()': (place) => listenOn(http.createServer(), { host: OWN_HOST, port: place }),
+};
 
-ownOnPosix('... or to one of another thread: it stays open for as long as its server listens', async (t) => {
-  const first = await listen(t, { port: 0, host: OWN_HOST });
-  const { port } = first.address();
-  const worker = new Worker(`
-    const { parentPort, workerData: { fd, lib } } = require('node:worker_threads');
-    const { WebSocketServer } = require(lib);
-    const server = new WebSocketServer({ port: { fd } }, () => parentPort.postMessage('listening'));
-    parentPort.once('message', () => server.close(() => parentPort.postMessage('closed')));`, {
-    eval: true,
-    workerData: { fd: first.descriptor(), lib: fileURLToPath(new URL('../lib/index.js', import.meta.url)) },
-  });
-  t.deepEqual(await once(worker, 'message'), ['listening']);
-  worker.postMessage('close');
-  t.deepEqual(await once(worker, 'message'), ['closed']);
-  const client = visitor(t, `ws://${OWN_HOST}:${port}`);
-  await Promise.all([once(client, 'open'), once(first, 'connection')]);
-  await worker.terminate();
-});
+/** What becomes of a client of the same tick. */
+async function reaches(place) {
+  const client = net.connect(typeof place === 'string' ? { path: place } : { host: OWN_HOST, port: place });
+  const result = await once(client, 'connect').then(() => 'connected', ({ code }) => code);
+  client.destroy();
+  return result;
+}
 
-ownOnPosix('a process that ends without close() leaves the file to those that have its descriptor', async (t) => {
-  for (const [calls, stays] of [['', false], ['server.descriptor(); process.exit()', true], ['server.descriptor(); server.close()', false]]) {
+for (const [name, start] of Object.entries(WAYS)) {
+  (name === 'port' ? test : ownOnPosix)(`${name}: when close() returns, nothing listens, and its place is free`, async (t) => {
     const path = join(folder(t), 'x.sock');
-    const { child } = startGiven(t, [], `
-      const { WebSocketServer } = require('./lib/index.js');
-      const server = new WebSocketServer({ port: ${JSON.stringify(path)} }, () => { ${calls || 'process.exit()'} });`);
-    t.deepEqual(await once(child, 'exit'), [0, null]);
-    t.is(existsSync(path), stays, calls);
-  }
-});
-
-test('descriptor() is that of the listening socket, while it listens', async (t) => {
-  if (isReference) return t.pass();
-  const server = await startServer(t);
-  if (platform === 'win32') return t.is(server.descriptor(), null);
-  t.true(server.descriptor() > 2);
-  server.close();
-  await once(server, 'close');
-  t.is(server.descriptor(), null);
-  t.is(new WebSocketServer({ noServer: true }).descriptor(), null);
-});
+    for (const place of platform === 'win32' ? [0] : [0, path]) {
+      for (let round = 0; round < 20; round++) {
+        const first = start(place);
+        await once(first, 'listening');
+        const same = typeof place === 'string' ? place : first.address().port;
+        first.close();
+        t.false(existsSync(path));
+        t.regex(await reaches(same), /^(ECONNREFUSED|ENOENT)$/);
+        const second = start(same);
+        // Before it listens.
+        second.close();
+        const third = start(same);
+        await once(third, 'listening');
+        third.close();
+        const other = net.createServer().listen(...(typeof same === 'string' ? [same] : [same, OWN_HOST]));
+        await once(other, 'listening');
+        await new Promise((resolve) => other.close(resolve));
+      }
+    }
+  });
+}

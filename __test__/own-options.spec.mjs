@@ -84,7 +84,7 @@ test('an unknown option of an object that only this package has throws', async (
   ]) {
     t.throws(call, { instanceOf: TypeError, message: `${label} is not an option. There are: ${there}` });
   }
-  await t.throwsAsync(server.drain({ durration: 1 }), { message: 'options.durration is not an option. There are: code, duration, handOver, onProgress, reason, signal' });
+  await t.throwsAsync(server.drain({ durration: 1 }), { message: 'options.durration is not an option. There are: code, duration, onProgress, reason, signal' });
   t.is(server.publish('{}', 'a', { binary: false, compress: true, fin: true, mask: false, except: null, key: '', receipt: false }), 0);
 });
 

@@ -2,8 +2,11 @@
 
 import { WebSocketServer } from 'reactor-ws';
 
-const { DURATION = 10_000, PORT = 8080 } = process.env;
-const server = new WebSocketServer({ port: PORT, closeTimeout: 5000 }, () => console.log(`port ${server.address().port}`));
+const { DURATION = 10_000, LISTEN_FDS, PORT = 8080 } = process.env;
+// Descriptor 3 is the first socket of systemd.
+const server = new WebSocketServer({ port: LISTEN_FDS ? { fd: 3 } : PORT, closeTimeout: 5000 }, () => {
+  console.log(`listens on ${JSON.stringify(server.address())}`);
+});
 
 server.on('connection', (socket) => {
   socket.on('error', console.error);
@@ -11,6 +14,8 @@ server.on('connection', (socket) => {
 });
 
 process.once('SIGTERM', async () => {
+  // Another instance has the same socket, and accepts those that come.
+  if (LISTEN_FDS) server.close();
   console.log(await server.drain({ duration: Number(DURATION), signal: AbortSignal.timeout(25_000) }));
   process.exit();
 });

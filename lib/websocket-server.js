@@ -66,12 +66,10 @@ class WebSocketServer extends EventEmitter {
     this._reactors = 0; // that accept for this server
     /** @type {ReturnType<typeof import('./listening').addressOf>} */
     this._address = null;
-    this._descriptor = /** @type {number | null} */ (null);
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
     this._drain = /** @type {InstanceType<typeof import('./running/drain').Drain> | null} */ (null);
-    this._leaves = false; // its place to another process, perhaps before it listens
     this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
     this._counts = new Counts();
     this._rates = ratesOf(this.options); // null: no limit
@@ -122,13 +120,6 @@ class WebSocketServer extends EventEmitter {
     if (this.options.noServer) throw new Error('The server is operating in "noServer" mode');
     if (!this._listens) return this._server ? this._server.address() : null;
     return this._accepts() ? copyOf(this._address) : null;
-  }
-
-  descriptor() {
-    if (!this._accepts()) return null;
-    // A child needs the file of its socket even after this process has ended.
-    state.native.shareListener(this._listenerId, false);
-    return this._descriptor;
   }
 
   /** @param {(error?: Error) => void} [callback] */
@@ -242,9 +233,9 @@ class WebSocketServer extends EventEmitter {
     return this._state === RUNNING;
   }
 
-  /** False after `close()` or a hand-over, even while the socket is open. */
+  /** False after `close()`. */
   _accepts() {
-    return this._listenerId !== -1 && this._state === RUNNING && !this._leaves;
+    return this._listenerId !== -1 && this._state === RUNNING;
   }
 
   /** It counts from here until `_closed`. */
@@ -256,7 +247,6 @@ class WebSocketServer extends EventEmitter {
   _opened(ws) {
     track(this, ws);
     this._counts.began(ws);
-    this._drain?.joined(ws);
   }
 
   /** A connection or a handshake has ended. @param {import('./running/counts').Counted} connection */
@@ -317,7 +307,6 @@ class WebSocketServer extends EventEmitter {
     this._listenerId = -1;
     this._address = null;
     this._listener?._onReleased();
-    this._drain?.changed();
     this._closeIfDone();
   }
 

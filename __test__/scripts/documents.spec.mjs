@@ -14,7 +14,7 @@ const CHECKED = {
   json: 'here: they are parsed',
   toml: 'here: the features are those of the crate',
   ts: 'scripts/api.mjs: docs/api.md is made of the declarations',
-  ini: 'hand-over.spec.mjs: systemd verifies them',
+  ini: 'systemd.spec.mjs: systemd verifies them',
   yaml: 'drain.spec.mjs: its program runs, and its times fit',
   nginx: 'proxy.spec.mjs: nginx runs with it',
   haproxy: 'proxy.spec.mjs: HAProxy runs with it',

@@ -21,7 +21,7 @@ const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
 
 /** Programs that run in the specs of their subjects. */
-const ELSEWHERE = ['drain.mjs', 'hand-over.mjs'];
+const ELSEWHERE = ['drain.mjs'];
 
 /** The check of each program that is just started. */
 const STARTED = {

@@ -63,7 +63,7 @@ function wantedAsk(server, own) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Read where the emitter keeps them, as this runs for every connection that opens.
   const { _events: events } = /** @type {Emitting} */ (server);
-  const drained = server._drain?.refuses ? ASK_DRAINED | ASK_ACCEPTED : 0;
+  const drained = server._drain ? ASK_DRAINED | ASK_ACCEPTED : 0;
   if (isOverridden(server, own)) return drained | ASK_ACCEPTED | ASK_REFUSED;
   const decides =
     verifyClient ||

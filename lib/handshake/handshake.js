@@ -153,7 +153,7 @@ class Handshake {
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
     if (listener?.drops(/** @type {import('node:net').Socket} */ (/** @type {unknown} */ (this.socket)))) return true;
-    if (!drain?.refuses) return false;
+    if (!drain) return false;
     this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
     return true;
   }

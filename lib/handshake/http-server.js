@@ -159,7 +159,7 @@ function createListener(server, callback) {
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
   function onRequest({ method, url }, response) {
     const asksHealth = (method === 'GET' || method === 'HEAD') && url?.split('?')[0] === healthCheck;
-    const status = asksHealth ? (server._drain?.refuses || !server._isRunning() ? 503 : 200) : 426;
+    const status = asksHealth ? (server._drain || !server._isRunning() ? 503 : 200) : 426;
     const body = String(http.STATUS_CODES[status]);
     response.writeHead(status, { 'Content-Length': Buffer.byteLength(body), 'Content-Type': 'text/plain' });
     response.end(body);

@@ -19,7 +19,7 @@ function startListening(server, place) {
   if (!host) return listen(server, place, null);
   if (isIP(host) !== 0) return listen(server, place, host);
   dns.lookup(host, (error, address) => {
-    if (!server._isRunning() || server._leaves) return;
+    if (!server._isRunning()) return;
     if (error) server._emit('error', error);
     else listen(server, place, address);
   });
@@ -34,12 +34,11 @@ function listen(server, place, address) {
     if (state.failure !== null) throw state.failure;
     const tls = /** @type {InstanceType<typeof import('../tls/listener').ReactorTls> | null} */ (server._tls);
     const options = listenOptions(server.options, place, address, server._ask);
-    const { descriptor, id, isBorrowed, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, tls?.native);
+    const { id, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, tls?.native);
     server._listenerId = id;
     server._reactors = state.reactors;
     server._address = addressOf(bound);
-    server._descriptor = descriptor ?? null;
-    if (!isBorrowed) closeGiven(place);
+    closeGiven(place);
   } catch (error) {
     const isOfPlace = native !== null && state.failure === null;
     const failed = isOfPlace ? listenError(/** @type {Error} */ (error), place, address) : error;

@@ -6,7 +6,6 @@ const { closeReason } = require('../connection/arguments');
 const { causeOf } = require('../connection/state');
 const { CLOSED } = require('../base/constants');
 const { CAUSE } = require('../base/layout');
-const { state } = require('../reactor/link');
 const { Pace } = require('./pace');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
@@ -31,10 +30,8 @@ const CUT_TIMEOUT = 1000;
 /** Closes the clients of a server over some time, and refuses new ones. */
 class Drain {
   /** @param {Server} server @param {ReturnType<typeof checked>} options */
-  constructor(server, { code, duration, handOver, onProgress, reason, signal }) {
+  constructor(server, { code, duration, onProgress, reason, signal }) {
     this.server = server;
-    /** False if another process listens on the same socket. */
-    this.refuses = !handOver;
     this.code = code;
     this.reason = reason;
     this.onProgress = onProgress;
@@ -63,14 +60,8 @@ class Drain {
       this.resolve = resolve;
     });
     signal?.addEventListener('abort', this.abort, { once: true });
-    if (this.isDone() || signal?.aborted) this.finish();
+    if (this.open.size === 0 || signal?.aborted) this.finish();
     else this.wait(now);
-  }
-
-  /** No client is left, and none can come. */
-  isDone() {
-    const { _connections: count, _listenerId: listener } = this.server;
-    return this.open.size === 0 && (this.refuses || (listener === -1 && count === 0));
   }
 
   /** Seconds until other processes serve a refused client. */
@@ -84,22 +75,10 @@ class Drain {
     return { closed, timedOut, left: open.size };
   }
 
-  /** A connection accepted before has opened: it is closed like the others. @param {WebSocket} ws */
-  joined(ws) {
-    if (this.isOver || this.refuses) return;
-    const now = performance.now();
-    this.open.add(ws);
-    this.clients.push(ws);
-    this.pace.add(now);
-    clearTimeout(this.timer);
-    this.wait(now);
-    this.changed();
-  }
-
   /** @param {Counted} ws */
   gone(ws) {
     if (this.isOver) return;
-    if (!this.open.delete(ws)) return this.refuses ? undefined : this.changed();
+    if (!this.open.delete(ws)) return;
     this.closing.delete(/** @type {WebSocket} */ (ws));
     if (this.cut.has(ws) || causeOf(ws) === CAUSE.CLOSE_TIMEOUT) this.timedOut++;
     else this.closed++;
@@ -116,7 +95,7 @@ class Drain {
 
   changed() {
     if (this.isOver) return;
-    if (this.isDone()) this.finish();
+    if (this.open.size === 0) this.finish();
     else if (this.onProgress) this.reporter ??= setTimeout(() => this.report(), REPORT_INTERVAL);
   }
 
@@ -130,8 +109,6 @@ class Drain {
     const [until = Infinity] = this.closing.values();
     const next = this.pace.left === 0 ? until : Math.min(until, this.pace.next);
     this.timer = undefined;
-    // All clients have gone, but more may come.
-    if (next === Infinity && this.due === 0) return;
     const wait = this.due > 0 ? 0 : next - now;
     this.timer = setTimeout(() => this.step(), Math.max(wait, STEP));
   }
@@ -191,16 +168,15 @@ class Drain {
 
 /** @param {DrainOptions} [options] */
 function checked(options = {}) {
-  const { code = SERVICE_RESTART, duration = 10_000, handOver = false, onProgress, reason = '', signal } = options;
-  checkNames(options, ['code', 'duration', 'handOver', 'onProgress', 'reason', 'signal'], 'options');
+  const { code = SERVICE_RESTART, duration = 10_000, onProgress, reason = '', signal } = options;
+  checkNames(options, ['code', 'duration', 'onProgress', 'reason', 'signal'], 'options');
   checkValue(DURATION, duration, 'options.duration');
-  checkValue({ type: 'boolean' }, handOver, 'options.handOver');
   closeReason(code, reason);
   if (onProgress !== undefined) checkValue({ type: 'function' }, onProgress, 'options.onProgress');
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw wrongType('options.signal', 'an AbortSignal', signal);
   }
-  return { code, duration, handOver, onProgress, reason, signal };
+  return { code, duration, onProgress, reason, signal };
 }
 
 /**
@@ -211,13 +187,7 @@ function checked(options = {}) {
 async function drain(server, options) {
   if (!(/** @type {{ clients?: object }} */ (/** @type {unknown} */ (server)).clients)) throw new Error('drain() needs clientTracking');
   const given = checked(options);
-  if (given.handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, given);
-  if (given.handOver) {
-    server._leaves = true;
-    server._drain.refuses = false;
-    if (server._listenerId !== -1) state.native.shareListener(server._listenerId, true);
-  }
   server._updateAsk();
   return server._drain.result;
 }

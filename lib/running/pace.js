@@ -28,12 +28,6 @@ class Pace {
   }
 
   /** @param {number} now */
-  add(now) {
-    this.left++;
-    this.next = Math.max(this.next, now);
-  }
-
-  /** @param {number} now */
   take(now) {
     let due = 0;
     while (this.left > 0 && this.next <= now) {

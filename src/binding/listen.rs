@@ -91,27 +91,16 @@ pub struct Listening {
     pub port: u32,
     /// `IPv4`, `IPv6`, or empty for a socket of the file system.
     pub family: String,
-    /// null where sockets have none.
-    pub descriptor: Option<i32>,
-    /// The given descriptor belongs to another listener, and must stay open.
-    pub is_borrowed: bool,
 }
 
-pub(super) fn listening(id: u32, listener: &BoundListener, given: Option<i32>) -> Listening {
+pub(super) fn listening(id: u32, listener: &BoundListener) -> Listening {
     let at = listener.address();
     let (address, family) = match (listener.is_tcp(), at.is_ipv4()) {
         (true, true) => (at.ip().to_string(), "IPv4"),
         (true, false) => (at.ip().to_string(), "IPv6"),
         (false, _) => (listener.path().map_or_else(String::new, |path| path.display().to_string()), ""),
     };
-    Listening {
-        id,
-        address,
-        port: at.port().into(),
-        family: family.to_owned(),
-        descriptor: listener.descriptor(),
-        is_borrowed: given.is_some_and(BoundListener::is_known),
-    }
+    Listening { id, address, port: at.port().into(), family: family.to_owned() }
 }
 
 pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> {

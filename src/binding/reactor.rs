@@ -1,6 +1,7 @@
 //! The reactors of a Node environment, which look like one to JavaScript.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -16,7 +17,7 @@ use crate::bridge::rates::Rates;
 use crate::engine::Large;
 use crate::engine::Role;
 use crate::reactor::{
-    Adoption, Choice, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Transport,
+    Adoption, Choice, Closer, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Transport,
 };
 
 use super::adopt;
@@ -41,6 +42,8 @@ pub struct JsReactor {
     has_libuv: bool,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
+    /// Of the listeners that are open.
+    closers: HashMap<u32, Closer>,
     /// The options of the last connection that JavaScript answered; mostly the next one has the
     /// same.
     served_config: Arc<ListenerConfig>,
@@ -99,6 +102,7 @@ impl JsReactor {
             has_libuv: libuv,
             crossing: Rc::new(RefCell::new(crossing)),
             next_listener: 0,
+            closers: HashMap::new(),
             served_config: Arc::default(),
         })
     }
@@ -190,8 +194,9 @@ impl JsReactor {
     ) -> Result<Listening> {
         let listener = listen::bind(&env, &options)?;
         let id = self.next_listener;
-        let listening = listen::listening(id, &listener, options.fd);
+        let listening = listen::listening(id, &listener);
         self.next_listener += 1;
+        self.closers.insert(id, listener.closer());
         self.set_ask(id, options.ask);
         let admission = admission.map(|admission| admission.shared.clone());
         let tls = tls.map(|tls| tls.shared.clone());
@@ -209,17 +214,13 @@ impl JsReactor {
         self.drives.submit(self.owner(id), Command::Accept(id))
     }
 
-    /// A record of each reactor reports that the listener is closed there.
+    /// Its port is free when this returns. A record of each reactor reports that the listener is closed there.
     #[napi(catch_unwind)]
-    pub fn close_listener(&self, id: u32) -> Result<()> {
+    pub fn close_listener(&mut self, id: u32) -> Result<()> {
+        if let Some(closer) = self.closers.remove(&id) {
+            closer.close();
+        }
         self.drives.submit_to_sockets(|| Command::CloseListener(id))
-    }
-
-    /// Another process may have the listener's socket too. `leaves`: this one accepts what waits,
-    /// then nothing.
-    #[napi(catch_unwind)]
-    pub fn share_listener(&self, id: u32, leaves: bool) -> Result<()> {
-        self.drives.submit(self.owner(id), if leaves { Command::Leave(id) } else { Command::Share(id) })
     }
 
     /// Serves a duplicate of the socket `fd`: writes `response`, and takes `prefix` for the first

@@ -76,13 +76,6 @@ impl Seat {
         None
     }
 
-    pub(super) fn ask_others(&self, command: impl Fn() -> Command) {
-        for handle in self.others() {
-            // As in `place`.
-            let _broken_anyway = handle.submit(command());
-        }
-    }
-
     /// `oldest`: the time of the message that would be given up.
     pub(super) fn note_unfinished(&self, bytes: usize, oldest: u64) {
         let Some(own) = self.group.get(self.number) else { return };

@@ -59,6 +59,7 @@ pub use consume::local::{Handler, Local, Message};
 pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
+pub use open::door::Closer;
 pub use open::secure::{Choice, Export};
 pub use open::{Opening, Verdict};
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
@@ -250,7 +251,6 @@ impl<C: Consumer> Reactor<C> {
         self.write_unwritten();
         self.end_slow();
         self.end_lingering();
-        self.end_leaving();
         self.end_failures();
         self.end_topics();
         if self.fence == Fence::Polled {

@@ -12,21 +12,13 @@ export interface DrainOptions {
   code?: number | undefined;
   /** Reason of the close frames, at most 123 bytes. Default: none */
   reason?: string | Uint8Array | undefined;
-  /**
-   * Another process listens on the same socket: waiting connections are accepted and served, then
-   * this one stops accepting, and nobody is refused. Only with `port`. Default: false
-   */
-  handOver?: boolean | undefined;
   /** Ends the drain early: the clients that are left stay open. */
   signal?: AbortSignal | undefined;
   /** Called when a count has changed, at most every 100 ms, and at the end. */
   onProgress?: ((progress: DrainProgress) => void) | undefined;
 }
 
-/**
- * Counts of the clients that there were when the drain began. With `handOver` those that have
- * joined since count, too.
- */
+/** Counts of the clients that there were when the drain began. */
 export interface DrainProgress {
   /** How many are gone, without `timedOut`. */
   closed: number;

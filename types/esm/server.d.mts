@@ -242,8 +242,6 @@ export type PortOptions = Pick<
 export interface Listener extends EventEmitter {
   /** As of `WebSocketServer`. */
   address(): AddressInfo | string | null;
-  /** As of `WebSocketServer`. */
-  descriptor(): number | null;
   /** Accepts no new connections. The others are the HTTP server's. */
   close(callback?: (error?: Error) => void): void;
   /** Closes it, for `await using`. */
@@ -304,19 +302,12 @@ export class WebSocketServer<
 
   /**
    * The bound address: a string for a pipe or a socket of the file system; null before the
-   * server listens, and after `close()` or `drain({ handOver: true })`.
+   * server listens, and after `close()`.
    */
   address(): AddressInfo | string | null;
 
   /**
-   * The descriptor of the server's own listening socket, for `stdio` of `spawn()`: the child may
-   * listen on it too, and outlive this process. Null without one, as on Windows and with
-   * `server`, and after `close()` or `drain({ handOver: true })`. Not in ws.
-   */
-  descriptor(): number | null;
-
-  /**
-   * Accepts no new connections. Open ones stay; `'close'` is emitted when the last one is gone.
+   * Accepts no new connections: the port is free when this returns. Open ones stay; `'close'` is emitted when the last one is gone.
    *
    * @param callback A listener for `'close'`; gets an error when the server was closed before
    */
@@ -328,8 +319,8 @@ export class WebSocketServer<
   [Symbol.asyncDispose](): Promise<void>;
 
   /**
-   * Closes the clients, spread over a time; upgrades are answered with 503 from now on, unless
-   * another process serves them (`handOver`). Not in ws.
+   * Closes the clients, spread over a time; upgrades are answered with 503 from now on.
+   * Not in ws.
    */
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 

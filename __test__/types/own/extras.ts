@@ -6,8 +6,7 @@ import WebSocket, { BufferLike, CloseCause, SecureContext, SendOptions, TlsOptio
 
 const wss = new WebSocketServer({ port: 0, reactors: 2, pingInterval: 30_000, idleTimeout: 1, spin: 0, earlyHandshake: true });
 new WebSocketServer({ port: 0, reusePort: true, keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: false });
-const descriptor: number | null = wss.descriptor();
-wss.drain({ handOver: descriptor !== null }).then(({ left }) => left.toFixed());
+wss.drain({ duration: 0 }).then(({ left }) => left.toFixed());
 for (const { client, address, bytesWaiting, seconds } of wss.slowest(3)) {
   if (seconds !== null && seconds > 60 && bytesWaiting > 1) client.close(1013, address ?? '');
 }

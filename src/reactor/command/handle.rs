@@ -36,13 +36,6 @@ pub enum Command {
     Accept(u32),
     /// Closes a listener; connections that have not finished their handshake get 503.
     CloseListener(u32),
-    /// Another process takes the listener's place: waiting connections are accepted, then the
-    /// socket is closed. The listener closes when none of its connections is in its handshake any
-    /// more.
-    Leave(u32),
-    /// Another process may listen on the socket too: its file goes when the listener is closed, not
-    /// when this process ends.
-    Share(u32),
     /// Serves a socket whose upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
     /// The settings of a connection whose upgrade the consumer accepts after this command.

@@ -51,8 +51,6 @@ impl<C: Consumer> Reactor<C> {
             self.on_commands();
             self.on_deferred();
             self.write_unwritten();
-            // The reactor may sleep next.
-            self.end_leaving();
         }
         asked
     }
@@ -92,8 +90,6 @@ impl<C: Consumer> Reactor<C> {
             Command::Take { listener, stream } => self.on_take(listener, stream, None),
             Command::Accept(id) => self.on_accept(id),
             Command::CloseListener(id) => self.on_close_listener(id),
-            Command::Leave(id) => self.on_leave(id),
-            Command::Share(id) => self.on_share(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
             Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
             Command::Choose { id, choice } => self.on_choice(id, choice),

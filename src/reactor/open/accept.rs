@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mio::{Interest, Registry, Token};
+use mio::Token;
 
-use super::head::{Head, ListenerState};
+use super::head::Head;
 use crate::bridge::admission::Admission;
 use crate::bridge::layout::Cause;
 use crate::reactor::config;
@@ -26,29 +26,25 @@ impl<C: Consumer> Reactor<C> {
         listener: BoundListener,
         config: Arc<ListenerConfig>,
     ) {
-        let mut socket = listener.socket;
         let token = Token(LISTENERS + id as usize);
-        let register = |registry: &Registry| registry.register(socket.source(), token, Interest::READABLE);
-        if self.registry().and_then(register).is_ok() {
-            self.openings.listeners.insert(id, Listener::new(socket, config));
+        if self.registry().and_then(|poll| listener.socket.watch(poll, token)).is_ok() {
+            self.openings.listeners.insert(id, Listener::new(listener.socket, config));
         } else {
             self.consumer.on_listener_closed(id);
         }
     }
 
     pub(in crate::reactor) fn on_close_listener(&mut self, id: u32) {
-        let Some(mut listener) = self.openings.listeners.remove(&id) else { return };
         // Before the report: its receiver may want the port.
-        if let Some(mut door) = listener.socket.take() {
-            let _closed_next = self.registry().and_then(|registry| registry.deregister(door.source()));
-            door.keep_file(false);
+        if self.openings.listeners.remove(&id).is_none() {
+            return;
         }
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id
                 && let Life::Opening(head) = &mut connection.life
             {
-                head.listener = ListenerState::Closed;
+                head.closed = true;
                 // No byte of a request has come, or a request was answered: the peer does not wait
                 // for a 503.
                 if head.bytes.is_empty() {
@@ -80,7 +76,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 Accepted::Empty => {
                     self.report_refused(id);
-                    return self.leave_if_empty(id);
+                    return;
                 }
                 Accepted::Exhausted => {
                     // A new connection is worth more than a socket held for the sake of order.
@@ -89,7 +85,7 @@ impl<C: Consumer> Reactor<C> {
                     }
                     if !listener.refuse(self.timers.now()) {
                         self.report_refused(id);
-                        return self.leave_if_empty(id);
+                        return;
                     }
                 }
             }

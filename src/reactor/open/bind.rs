@@ -2,13 +2,13 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use super::door::{self, Door, ListeningSocket, LocalListener};
+use super::door::{Closer, Door, ListeningSocket, LocalListener};
 
 /// Whether accepted sockets inherit the options of their listener.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
@@ -89,6 +89,7 @@ pub(in crate::reactor) fn probe(socket: &Socket, after: Duration) -> io::Result<
 pub struct BoundListener {
     pub(in crate::reactor) socket: Door,
     address: Option<SocketAddr>,
+    path: Option<PathBuf>,
 }
 
 impl BoundListener {
@@ -119,7 +120,7 @@ impl BoundListener {
     /// Unix.
     pub fn bind_path(path: &Path, mode: Option<u32>, backlog: i32) -> io::Result<Self> {
         let socket = LocalListener::bind(path, mode, backlog)?;
-        Ok(Self { socket: Door::new(ListeningSocket::Local(socket)), address: None })
+        Ok(Self::local(socket, Some(path.to_owned())))
     }
 
     /// Listens on a socket that another process has bound.
@@ -140,13 +141,7 @@ impl BoundListener {
         socket.listen(backlog)?;
         Ok(match at.as_socket() {
             Some(address) => Self::over(TcpListener::from_std(socket.into()), address),
-            None => {
-                let path = at.as_pathname().map(Path::to_owned);
-                Self {
-                    socket: Door::new(ListeningSocket::Local(LocalListener::take(socket, path))),
-                    address: None,
-                }
-            }
+            None => Self::local(LocalListener::take(socket), at.as_pathname().map(Path::to_owned)),
         })
     }
 
@@ -157,17 +152,12 @@ impl BoundListener {
 
     /// `None` for an address, and for a socket without a name.
     pub fn path(&self) -> Option<&Path> {
-        self.socket.path()
+        self.path.as_deref()
     }
 
-    /// `None` where sockets have none.
-    pub fn descriptor(&self) -> Option<i32> {
-        self.socket.descriptor()
-    }
-
-    /// Whether a reactor of this process listens on `descriptor`.
-    pub fn is_known(descriptor: i32) -> bool {
-        door::known().contains(&descriptor)
+    /// For the thread that closes the listener.
+    pub fn closer(&self) -> Closer {
+        self.socket.closer()
     }
 
     pub fn is_tcp(&self) -> bool {
@@ -197,7 +187,11 @@ impl BoundListener {
     }
 
     fn over(socket: TcpListener, address: SocketAddr) -> Self {
-        Self { socket: Door::new(ListeningSocket::Tcp(socket)), address: Some(address) }
+        Self { socket: Door::new(ListeningSocket::Tcp(socket)), address: Some(address), path: None }
+    }
+
+    fn local(socket: LocalListener, path: Option<PathBuf>) -> Self {
+        Self { socket: Door::new(ListeningSocket::Local(socket)), address: None, path }
     }
 }
 

@@ -1,24 +1,33 @@
 //! The sockets that a listener accepts from: a port, or a socket of the file system.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
 
 pub(super) use system::LocalListener;
 
-/// A listening socket. Accepted connections are `TcpStream`s either way: they are read and written
-/// alike, and calls for TCP alone fail harmlessly on the others.
-pub(in crate::reactor) struct Door {
-    /// Dropped before the socket is closed, after which its number may be another one's.
-    known: Option<Known>,
+/// A listening socket. The thread that closes its listener closes it at once, as a port is free when
+/// `close()` returns. Dropped, it closes too.
+///
+/// The lock is held for one call that does not block.
+pub(in crate::reactor) struct Door(Arc<Mutex<Option<Watched>>>);
+
+/// Closes the socket of a listener, from any thread.
+pub struct Closer(Weak<Mutex<Option<Watched>>>);
+
+struct Watched {
     socket: ListeningSocket,
+    /// The poll that watches the socket. Another process can have the socket too, and then it stays in
+    /// the poll when it is closed here.
+    poll: Option<Registry>,
 }
 
+/// Accepted connections are `TcpStream`s either way: they are read and written alike, and calls for
+/// TCP alone fail harmlessly on the others.
 pub(super) enum ListeningSocket {
     Tcp(TcpListener),
     Local(LocalListener),
@@ -26,113 +35,99 @@ pub(super) enum ListeningSocket {
 
 impl Door {
     pub(super) fn new(socket: ListeningSocket) -> Self {
-        Self { known: socket.descriptor().map(Known::new), socket }
+        Self(Arc::new(Mutex::new(Some(Watched { socket, poll: None }))))
+    }
+
+    pub(super) fn closer(&self) -> Closer {
+        Closer(Arc::downgrade(&self.0))
+    }
+
+    /// # Errors
+    /// The system's; `NotConnected` if it is closed.
+    pub(super) fn watch(&self, poll: &Registry, token: Token) -> io::Result<()> {
+        let mut watched = lock(&self.0);
+        let watched = watched.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        poll.register(watched.socket.source(), token, Interest::READABLE)?;
+        watched.poll = poll.try_clone().ok();
+        Ok(())
     }
 
     /// The next connection, and its peer's address if it has one.
     ///
     /// # Errors
-    /// The system's; `WouldBlock` when there is none.
+    /// The system's; `WouldBlock` when there is none, or the socket is closed.
     pub(super) fn accept(&self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
-        match &self.socket {
-            ListeningSocket::Tcp(listener) => listener.accept().map(|(stream, peer)| (stream, Some(peer))),
-            ListeningSocket::Local(listener) => listener.accept().map(|stream| (stream, None)),
+        match lock(&self.0).as_ref().map(|watched| &watched.socket) {
+            Some(ListeningSocket::Tcp(listener)) => {
+                listener.accept().map(|(stream, peer)| (stream, Some(peer)))
+            }
+            Some(ListeningSocket::Local(listener)) => listener.accept().map(|stream| (stream, None)),
+            None => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 
     #[cfg(test)]
-    pub(in crate::reactor) fn as_tcp(&self) -> &TcpListener {
-        match &self.socket {
-            ListeningSocket::Tcp(listener) => listener,
-            ListeningSocket::Local(_) => unreachable!("a socket of the file system"),
+    pub(in crate::reactor) fn duplicate(&self) -> socket2::Socket {
+        match lock(&self.0).as_ref().map(|watched| &watched.socket) {
+            Some(ListeningSocket::Tcp(listener)) => socket2::SockRef::from(listener).try_clone().unwrap(),
+            _ => unreachable!("no port"),
         }
     }
+}
 
-    pub(super) fn path(&self) -> Option<&Path> {
-        match &self.socket {
-            ListeningSocket::Tcp(_) => None,
-            ListeningSocket::Local(listener) => listener.path(),
+impl Closer {
+    /// The port is free, and the file of the socket is gone, when this returns.
+    pub fn close(&self) {
+        // If the reactor has ended, so has the socket.
+        let watched = self.0.upgrade().and_then(|door| lock(&door).take());
+        drop(watched);
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(poll) = &self.poll {
+            let _closed_next = poll.deregister(self.socket.source());
         }
     }
+}
 
-    pub(super) fn descriptor(&self) -> Option<i32> {
-        self.known.as_ref().map(|known| known.0)
-    }
-
-    /// Whether the file stays when this is dropped, because another process goes on with the same
-    /// socket, or with one of the same name.
-    pub(super) fn keep_file(&mut self, keeps: bool) {
-        if let ListeningSocket::Local(listener) = &mut self.socket {
-            listener.keep_file(keeps);
-        }
-    }
-
-    pub(super) fn source(&mut self) -> &mut dyn Source {
-        match &mut self.socket {
-            ListeningSocket::Tcp(listener) => listener,
-            ListeningSocket::Local(listener) => listener.source(),
-        }
-    }
+/// A panic leaves the socket as it was: each change is one store.
+fn lock(door: &Mutex<Option<Watched>>) -> MutexGuard<'_, Option<Watched>> {
+    door.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ListeningSocket {
-    fn descriptor(&self) -> Option<i32> {
-        #[cfg(unix)]
-        {
-            use std::os::fd::AsRawFd as _;
-
-            Some(match self {
-                Self::Tcp(listener) => listener.as_raw_fd(),
-                Self::Local(listener) => listener.as_raw_fd(),
-            })
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Tcp(listener) => listener,
+            Self::Local(listener) => listener.source(),
         }
-        #[cfg(not(unix))]
-        None
     }
-}
-
-/// Descriptors on which this process's reactors listen: whoever is given one must not close it.
-static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-
-struct Known(i32);
-
-impl Known {
-    fn new(descriptor: i32) -> Self {
-        known().insert(descriptor);
-        Self(descriptor)
-    }
-}
-
-impl Drop for Known {
-    fn drop(&mut self) {
-        known().remove(&self.0);
-    }
-}
-
-pub(super) fn known() -> MutexGuard<'static, BTreeSet<i32>> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(unix)]
 mod system {
     use std::fs;
     use std::io::{self, ErrorKind};
-    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::path::{Path, PathBuf};
 
     use mio::event::Source;
     use mio::net::{TcpStream, UnixListener};
-    use socket2::{Domain, SockAddr, Socket, Type};
+    use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
     pub(in crate::reactor::open) struct LocalListener {
         socket: UnixListener,
-        path: Option<PathBuf>,
-        /// Device and inode of its file, if the file is its own.
-        file: Option<(u64, u64)>,
-        /// The file stays even if it is its own.
-        keeps_file: bool,
+        _file: Option<OwnFile>,
+    }
+
+    struct OwnFile {
+        path: PathBuf,
+        /// Device and inode.
+        identity: (u64, u64),
     }
 
     impl LocalListener {
@@ -151,30 +146,19 @@ mod system {
             socket.set_nonblocking(true)?;
             socket.bind(&SockAddr::unix(path)?)?;
             // From here on the file goes with the listener.
-            let listener = Self::new(socket, Some(path.to_owned()), identity(path));
+            let file = identity(path).map(|identity| OwnFile { path: path.to_owned(), identity });
+            let listener = Self { _file: file, ..Self::take(socket) };
             // Before it listens, so nobody connects by permissions that were not meant.
             if let Some(mode) = mode {
                 fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
             }
-            socket2::SockRef::from(&listener.socket).listen(backlog)?;
+            SockRef::from(&listener.socket).listen(backlog)?;
             Ok(listener)
         }
 
         /// The file belongs to another process.
-        pub(in crate::reactor::open) fn take(socket: Socket, path: Option<PathBuf>) -> Self {
-            Self::new(socket, path, None)
-        }
-
-        fn new(socket: Socket, path: Option<PathBuf>, file: Option<(u64, u64)>) -> Self {
-            Self { socket: OwnedFd::from(socket).into(), path, file, keeps_file: false }
-        }
-
-        pub(in crate::reactor::open) fn path(&self) -> Option<&Path> {
-            self.path.as_deref()
-        }
-
-        pub(in crate::reactor::open) fn keep_file(&mut self, keeps: bool) {
-            self.keeps_file = keeps;
+        pub(in crate::reactor::open) fn take(socket: Socket) -> Self {
+            Self { socket: OwnedFd::from(socket).into(), _file: None }
         }
 
         pub(in crate::reactor::open) fn accept(&self) -> io::Result<TcpStream> {
@@ -187,20 +171,11 @@ mod system {
         }
     }
 
-    impl AsRawFd for LocalListener {
-        fn as_raw_fd(&self) -> i32 {
-            self.socket.as_raw_fd()
-        }
-    }
-
-    impl Drop for LocalListener {
+    impl Drop for OwnFile {
         /// Removes the file, as Node does, unless another one has taken its place.
         fn drop(&mut self) {
-            if let (Some(path), Some(file)) = (&self.path, self.file)
-                && !self.keeps_file
-                && identity(path) == Some(file)
-            {
-                let _gone_anyway = fs::remove_file(path);
+            if identity(&self.path) == Some(self.identity) {
+                let _gone_anyway = fs::remove_file(&self.path);
             }
         }
     }
@@ -228,14 +203,6 @@ mod system {
             _backlog: i32,
         ) -> io::Result<Self> {
             Err(ErrorKind::Unsupported.into())
-        }
-
-        pub(in crate::reactor::open) fn path(&self) -> Option<&Path> {
-            match *self {}
-        }
-
-        pub(in crate::reactor::open) fn keep_file(&mut self, _keeps: bool) {
-            match *self {}
         }
 
         pub(in crate::reactor::open) fn accept(&self) -> io::Result<TcpStream> {

@@ -15,22 +15,11 @@ pub(in crate::reactor) struct Head {
     pub(super) skip: u64,
     /// A header of the PROXY protocol comes first.
     pub(super) proxied: bool,
-    pub(super) listener: ListenerState,
+    /// Its listener has closed: an upgrade is refused, and the connection ends after any other request.
+    pub(super) closed: bool,
     pub(super) since: Option<Instant>,
     /// The consumer knows that its TLS handshake is done, and is told of its end.
     pub(in crate::reactor) known: bool,
-}
-
-/// What became of the listener after it accepted the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ListenerState {
-    #[default]
-    Open,
-    /// Another process has its place: an upgrade is served; after any other request the connection
-    /// ends.
-    Left,
-    /// An upgrade is refused too.
-    Closed,
 }
 
 #[derive(Default)]

@@ -25,8 +25,6 @@ pub(super) struct Listener {
     pub(super) socket: Option<Door>,
     pub(super) config: Arc<ListenerConfig>,
     pub(super) accepting: bool,
-    /// The listener accepts the waiting connections, and no more.
-    pub(super) leaves: bool,
     /// Until then it does not accept: descriptors have run out.
     pub(super) retry_at: Option<Instant>,
     backoff: Duration,
@@ -56,7 +54,6 @@ impl Listener {
             socket: None,
             config,
             accepting: false,
-            leaves: false,
             retry_at: None,
             backoff: FIRST_BACKOFF,
             reserve: Reserve::default(),

@@ -3,10 +3,9 @@
 mod accept;
 mod adopt;
 pub(super) mod bind;
-mod door;
+pub(super) mod door;
 mod give;
 pub(super) mod head;
-mod leave;
 mod listen;
 pub(super) mod secure;
 #[cfg(test)]
@@ -18,9 +17,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::bridge::layout::Cause;
 use crate::engine::handshake::{Refusal, Request};
+use crate::reactor::connection::life::Life;
 use crate::reactor::{Consumer, ListenerConfig, Reactor};
-use leave::Leaving;
 use listen::Listener;
 
 pub type Verdict = Result<(), Refusal>;
@@ -43,7 +43,6 @@ pub struct Opening<'a> {
 #[derive(Default)]
 pub(super) struct Openings {
     listeners: HashMap<u32, Listener>,
-    leaving: Vec<Leaving>,
     /// Failed handshakes that the consumer was told of in this turn.
     failures: u32,
 }
@@ -84,6 +83,22 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn close_listeners(&mut self) {
         for (id, _) in std::mem::take(&mut self.openings.listeners) {
             self.consumer.on_listener_closed(id);
+        }
+    }
+
+    /// Closes the oldest refused connections if there are too many.
+    pub(in crate::reactor) fn end_lingering(&mut self) {
+        while let Some(id) = self.ends.pop_lingering() {
+            let Some(connection) = self.connections.get(id) else { continue };
+            if !matches!(connection.life, Life::Draining { .. }) {
+                continue;
+            }
+            self.metrics.tally.cut_refusals += 1;
+            self.guarded(id.slot, |reactor| {
+                if let Some((mut session, _)) = reactor.session(id.slot) {
+                    session.cut(Cause::Handshake);
+                }
+            });
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::engine::handshake::{
 use crate::engine::proxy;
 
 use super::give;
-use super::head::{Head, ListenerState, Question};
+use super::head::{Head, Question};
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::Pace;
@@ -142,7 +142,7 @@ fn is_ours<C: Consumer>(consumer: &mut C, session: &Session<'_>, request: &Reque
 }
 
 fn given(session: &mut Session<'_>, head: &Head, bytes: Vec<u8>) -> Step {
-    if head.listener == ListenerState::Closed {
+    if head.closed {
         session.respond(&handshake::abort(503, reason_phrase(503), &[]));
         return Step::Wait;
     }
@@ -258,7 +258,7 @@ fn on_upgrade<C: Consumer>(
 
 /// Answers an upgrade request unseen, if its listener has closed or there were too many.
 fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
-    if head.listener == ListenerState::Closed {
+    if head.closed {
         session.respond(&handshake::abort(503, reason_phrase(503), &[]));
         return true;
     }
@@ -302,7 +302,7 @@ fn on_plain_request<C: Consumer>(
     let status = if !asks_health(&session.connection.config, request) {
         session.metrics.tally.plain_requests += 1;
         426
-    } else if head.listener == ListenerState::Closed || consumer.refuses(session.connection.listener) {
+    } else if head.closed || consumer.refuses(session.connection.listener) {
         503
     } else {
         200
@@ -318,7 +318,7 @@ fn on_plain_request<C: Consumer>(
     let keep_alive = request.keep_alive()
         && body.is_some()
         && session.queued() < UNREAD_ANSWERS
-        && head.listener == ListenerState::Open;
+        && !head.closed;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
     let response = handshake::plain(status, &date, keep_alive, request.method == "HEAD");

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use socket2::SockRef;
 
 use super::{Client, PATIENCE};
 use crate::bridge::chunk::Chunk;
@@ -188,7 +187,7 @@ pub(crate) fn reactor(
     let reactor = Reactor::with_handler(reporter, setup.reactor).expect("descriptors");
     let listener = bind();
     if let Some(size) = setup.send_buffer {
-        SockRef::from(listener.socket.as_tcp()).set_send_buffer_size(size).expect("a size");
+        listener.socket.duplicate().set_send_buffer_size(size).expect("a size");
     }
     let address = listener.address();
     listen(&reactor.handle(), 0, listener, setup.listener);

@@ -102,30 +102,6 @@ fn r06_with_40_descriptors() {
     turns::until(&mut reactor, |_| seen.try_iter().any(|(_, seen)| matches!(seen, Seen::Open(_))));
 }
 
-/// Linux reports that there are no descriptors even where nothing waits.
-#[test]
-fn a_listener_leaves_without_descriptors() {
-    let child = limited("-n 40", "leaves_with_40_descriptors");
-    let said = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success() && said.contains("1 passed"), "{said}");
-}
-
-#[test]
-#[ignore = "for a_listener_leaves_without_descriptors, in a process with few descriptors"]
-fn leaves_with_40_descriptors() {
-    let (mut reactor, address, seen) = server::reactor(Setup::default());
-    let clients: Vec<Client> = (0..20).map(|_| Client::connect(address)).collect();
-    let mut refused = 0;
-    turns::until(&mut reactor, |reactor| {
-        let counts = seen.try_iter().map(|(_, seen)| if let Seen::Refused(count) = seen { count } else { 0 });
-        refused += counts.sum::<u32>() as usize;
-        refused > 0 && reactor.connections() + refused == clients.len()
-    });
-    reactor.handle().submit(crate::reactor::Command::Leave(0)).unwrap();
-    turns::until(&mut reactor, |reactor| reactor.openings.listeners.values().all(|one| one.socket.is_none()));
-    assert_eq!(reactor.openings.leaving.len(), 1);
-}
-
 /// Where memory ends, the process ends at once, with the reason: nothing is left half done.
 #[test]
 fn r18_without_memory_the_process_ends() {

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use crate::reactor::tests::client::SWITCHED;
 use crate::reactor::tests::server::{bind, reactor};
 use crate::reactor::tests::turns::{idle_for, until};
 use crate::reactor::tests::*;
@@ -38,61 +37,6 @@ fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
     }
 }
 
-/// A turn looks only at the listeners that it waits for, and once at each that is done.
-#[test]
-fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
-    let (mut reactor, address, seen) = reactor(Setup::default());
-    let mut open: Vec<_> = (0..8).map(|_| Client::connect(address)).collect();
-    open.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
-    let mut opened = 0;
-    until(&mut reactor, |_| {
-        opened += seen.try_iter().count();
-        opened == 8
-    });
-    let mut clients: Vec<_> = (0..5).map(|_| Client::connect(address)).collect();
-    until(&mut reactor, |reactor| reactor.connections() == 13);
-    reactor.handle().submit(Command::Leave(0)).unwrap();
-    until(&mut reactor, |reactor| {
-        reactor.openings.leaving.first().is_some_and(|one| one.waits_for.len() == 5)
-    });
-    while let Some(client) = clients.pop() {
-        client.reset();
-        until(&mut reactor, |reactor| reactor.connections() == 8 + clients.len());
-    }
-    until(&mut reactor, |reactor| reactor.openings.leaving.is_empty());
-    assert_eq!(seen.try_iter().map(|(_, seen)| seen).collect::<Vec<_>>(), [Seen::ListenerClosed(0)]);
-    assert_eq!(reactor.connections(), 8);
-}
-
-#[test]
-fn a_listener_that_leaves_takes_those_that_have_come() {
-    let (mut reactor, address, seen) = reactor(Setup::default());
-    reactor.run_once(Some(Duration::ZERO)).unwrap();
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
-    reactor.handle().submit(Command::Leave(0)).unwrap();
-    let mut reported = Vec::new();
-    until(&mut reactor, |_| {
-        reported.extend(seen.try_iter().map(|(_, seen)| seen));
-        reported.len() == 2
-    });
-    assert_eq!(reported, [Seen::Open("/".into()), Seen::ListenerClosed(0)]);
-    client.expect_text(SWITCHED);
-}
-
-/// No event may come for a long time, and the caller of drain waits for the report.
-#[test]
-fn a_listener_that_nobody_has_come_to_leaves_at_once() {
-    let (mut reactor, _, seen) = reactor(Setup::default());
-    let handle = reactor.handle();
-    // The reactor does not sleep yet, so this does not wake it.
-    handle.submit(Command::Leave(0)).unwrap();
-    let thread = std::thread::spawn(move || reactor.run());
-    assert_eq!(seen.recv_timeout(PATIENCE).map(|(_, seen)| seen), Ok(Seen::ListenerClosed(0)));
-    handle.submit(Command::Stop).unwrap();
-    thread.join().unwrap().unwrap();
-}
-
 #[test]
 #[cfg(unix)]
 fn a_path_with_a_zero_is_not_the_one_before_it() {
@@ -119,7 +63,7 @@ fn accepted_sockets_have_the_options_of_tcp() {
         let _client = Client::connect(listener.address());
         let listener = match is_taken {
             true => {
-                let duplicate = SockRef::from(listener.socket.as_tcp()).try_clone().unwrap();
+                let duplicate = listener.socket.duplicate();
                 BoundListener::take(duplicate.into(), 5).unwrap()
             }
             false => listener,
