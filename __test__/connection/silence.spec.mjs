@@ -94,9 +94,21 @@ ownOnly('handshakeTimeout ends with the handshake', async (t) => {
   t.is(state, 1);
 });
 
+// Where the loop drives the reactor, it has no turn while a handler runs. With a thread: silence_model.rs.
+for (const way of process.env.REACTOR_WS_REACTORS === '0' ? Object.keys(WAYS) : ['stream']) {
+  ownOnly(`${way}: bytes that come while JavaScript is busy for longer than the timeout count`, async (t) => {
+    const server = await WAYS[way](t, { idleTimeout: 2000 });
+    server.once('connection', (ws) => ws.on('message', (data) => ws.send(`${data}!`)));
+    const { client } = await connect(t, server);
+    client.send('still there');
+    for (const end = performance.now() + 2500; performance.now() < end; );
+    t.is(String((await once(client, 'message'))[0]), 'still there!');
+  });
+}
+
 /** A silent connection to a process in which nothing else happens. */
 async function silent(t, way, options) {
-  const child = new Child(t, 'stopped.mjs', [way, JSON.stringify(options)]);
+  const child = new Child(t, 'silence.mjs', [way, JSON.stringify(options)]);
   const port = Number(await child.line());
   return async () => {
     const raw = await askRaw(t, port);

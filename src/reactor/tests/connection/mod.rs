@@ -5,3 +5,4 @@ mod gates;
 mod identity;
 mod panics;
 mod silence;
+mod silence_model;
