@@ -1,8 +1,11 @@
 'use strict';
 
 const net = require('node:net');
+// Not the global one, which a test may replace.
+const { setImmediate } = require('node:timers');
 
 const { GONE, TERMINATED } = require('../base/bits');
+const { capture, root } = require('../base/async-context');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { abandonSends, push, sent } = require('../connection/post');
 const { payload } = require('../reactor/batch');
@@ -34,8 +37,11 @@ const {
 
 /** @typedef {(error?: Error | null) => void} Done */
 
-/** Bytes that may wait in the reactor; a stream that has written more goes on when all have left. */
-const WINDOW = 256 * 1024;
+/** Most bytes for the stream in one turn of the event loop: parsing them takes as long as for a socket of Node. */
+const SHARE = 64 * 1024;
+
+/** Most bytes at once, as over TLS of Node: between two pieces the stream can refuse more. */
+const PIECE = 16 * 1024;
 
 /**
  * A connection whose bytes the reactor relays between its peer and a stream, for an HTTP server. It has the slot in the
@@ -59,11 +65,18 @@ class Relay {
     this._accepted = 0;
     this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };
     this.bytesRead = 0;
-    /** While fewer bytes have been written, no write waits. */
-    this.roomUntil = WINDOW;
+    /** Bytes for the stream, the number of these bytes, and how many it got in this turn of the event loop. @type {Buffer[]} */
+    this.waiting = [];
+    this.waitingBytes = 0;
+    this.fed = 0;
+    /** Whether the stream takes more. */
+    this.wants = true;
     this.isPaused = false;
+    this.isFeeding = false;
     /** The peer has ended its side. */
     this.hasEnded = false;
+    /** The stream knows that. */
+    this.isOver = false;
     /** Whether its bytes are those of a session of HTTP/2, which ends whole. */
     this.isSession = false;
     this.isUnreferenced = false;
@@ -98,21 +111,55 @@ class Relay {
 
   /** @param {Buffer} data */
   take(data) {
-    const { socket } = this;
     this.bytesRead += data.length;
-    if (socket.destroyed) return;
-    socket._unrefTimer();
-    if (!socket.push(data)) this.pause();
+    if (this.socket.destroyed) return;
+    this.socket._unrefTimer();
+    this.waiting.push(data);
+    this.waitingBytes += data.length;
+    this.feed();
+    if (this.waitingBytes > SHARE) this.pause();
   }
 
   end() {
-    const { socket } = this;
-    if (this.hasEnded || socket.destroyed) return;
+    if (this.hasEnded || this.socket.destroyed) return;
     this.hasEnded = true;
+    this.feed();
+  }
+
+  /** Gives the stream its share of the waiting bytes, and then the end. */
+  feed() {
+    const { socket, waiting } = this;
+    if (this.isFeeding) return;
+    this.isFeeding = true;
+    try {
+      while (waiting.length !== 0 && this.wants && this.fed < SHARE && !socket.destroyed) {
+        const piece = this.takePiece();
+        // Not after the call, in which the stream can ask for more.
+        this.wants = false;
+        if (socket.push(piece)) this.wants = true;
+      }
+    } finally {
+      this.isFeeding = false;
+    }
+    if (waiting.length !== 0 || this.isOver) return;
+    if (!this.hasEnded) return this.wants ? this.resume() : undefined;
+    this.isOver = true;
     if (this.isSession) return this.endSession();
     socket.push(null);
     // As Node does: nothing else would notice the end of a stream without bytes.
     socket.read(0);
+  }
+
+  takePiece() {
+    // The share is of a turn of the event loop, whatever runs in it.
+    if (this.fed === 0) root.runInAsyncScope(setImmediate, undefined, nextTurn, this);
+    const first = this.waiting[0];
+    const piece = first.subarray(0, PIECE);
+    if (piece.length === first.length) this.waiting.shift();
+    else this.waiting[0] = first.subarray(PIECE);
+    this.fed += piece.length;
+    this.waitingBytes -= piece.length;
+    return piece;
   }
 
   /** An end would have Node shut down a stream to which its session still writes, which ends the process. */
@@ -126,10 +173,10 @@ class Relay {
   /** @param {number} cause */
   closed(cause) {
     table.forget(this._slot);
-    const isOver = cause === CAUSE.FIN || (this._bits & TERMINATED) !== 0;
+    const isOver = this.hasEnded || cause === CAUSE.FIN || (this._bits & TERMINATED) !== 0;
     // After both ends the stream may still have bytes, and destroys itself.
     if (isOver) this.end();
-    this.gone(isOver ? null : reset());
+    this.gone(isOver && (this._extra.callbacks ?? []).length === 0 ? null : reset());
   }
 
   /** @param {Error | null} error */
@@ -157,26 +204,18 @@ class Relay {
     if ((this._bits & (GONE | TERMINATED)) === 0) outbox.pushEmpty(this._slot, this._generation, tag);
   }
 
-  /** Whether so many bytes wait that the writer of `more` must wait too. @param {number} more */
-  isFull(more) {
-    const written = this._accepted + more;
-    if (written < this.roomUntil) return false;
-    this.roomUntil = bytesSettled(this) + WINDOW;
-    return written >= this.roomUntil;
-  }
-
-  /** @type {(chunks: Array<{ chunk: Buffer | string, encoding: BufferEncoding }>, done: Done) => void} */
+  /** `done`: the kernel has the bytes. @type {(chunks: Array<{ chunk: Buffer | string, encoding: BufferEncoding }>, done: Done) => void} */
   write(chunks, done) {
-    const parts = chunks.map(({ chunk, encoding }) => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk));
-    const isFull = this.isFull(parts.reduce((sum, { length }) => sum + length, 0));
     const left = (/** @type {Error | null} */ error) => {
       this.socket._unrefTimer();
       done(error);
     };
-    for (const [index, part] of parts.entries()) {
-      this._accepted += push(this, OUT_WRITE, part, isFull && index === parts.length - 1 ? left : undefined);
+    const context = capture();
+    const callback = context === null ? left : context.runInAsyncScope.bind(context, left, null);
+    for (const [index, { chunk, encoding }] of chunks.entries()) {
+      const part = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
+      this._accepted += push(this, OUT_WRITE, part, index === chunks.length - 1 ? callback : undefined);
     }
-    if (!isFull) done();
   }
 
   /** @param {Done} done */
@@ -211,6 +250,12 @@ class Relay {
     if (does) hold();
     else release();
   }
+}
+
+/** @param {Relay} relay */
+function nextTurn(relay) {
+  relay.fed = 0;
+  relay.feed();
 }
 
 /** As Node reports it. */
@@ -252,11 +297,12 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   }
 
   _getsockname() {
-    return this._sockname;
+    return this._sockname ?? {};
   }
 
   _read() {
-    this._relay.resume();
+    this._relay.wants = true;
+    this._relay.feed();
   }
 
   /** @type {(chunk: Buffer | string, encoding: BufferEncoding, done: Done) => void} */
@@ -279,6 +325,9 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   /** @type {(error: Error | null, done: Done) => void} */
   _destroy(error, done) {
     this._relay._destroy(this.resetAndClosing);
+    // With a handle, Node says whether there was an error, and forgets the own address.
+    const close = (/** @type {() => void} */ closed) => process.nextTick(closed);
+    this._handle = { close, reset: close };
     super._destroy(error, done);
   }
 
