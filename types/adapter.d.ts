@@ -87,6 +87,8 @@ export interface AdapterPage {
   /** Of the topic's last message. The epoch is new when messages were lost. */
   position: Position;
   messages: Array<{ bytes: Buffer; position: Position }>;
+  /** Earlier epochs with the last offsets that are valid: messages up to there have the same offsets in the epoch of `position`. */
+  earlier?: Position[];
 }
 
 /** `closed`: for good. */

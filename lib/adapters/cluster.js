@@ -29,7 +29,7 @@ const OTHERS = 0o077;
 /** The name of a node's socket. */
 const ID = /^[0-9a-f]{12}$/;
 
-/** Milliseconds between looks at the folder, and for which a start waits for other nodes. */
+/** Milliseconds between looks at the folder, and for which a start and a subscription wait for other nodes. */
 const LOOK = 5000;
 const PATIENCE = 1000;
 
@@ -69,9 +69,9 @@ class ClusterAdapter {
   async start(node) {
     if (this.node !== null) throw new Error('The adapter has been started: each server needs its own');
     if (process.platform === 'win32') throw new Error('clusterAdapter() needs sockets in the file system, which Windows lacks');
-    await prepareFolder(this.folder);
     this.node = node;
     try {
+      await prepareFolder(this.folder);
       await this.listen();
       const links = await this.look();
       await within(PATIENCE, Promise.all(links.map((link) => link.mutual)));
@@ -185,9 +185,11 @@ class Outward {
     this.isKnown = false;
     /** Messages may be missing since an earlier connection. */
     this.isAgain = false;
-    /** @type {Map<number, () => void>} */
+    /** By request. `isLate`: its topics are not waited for any more. @type {Map<number, { topics: string[], isLate: boolean, resolve(): void }>} */
     this.asked = new Map();
     this.lastAsked = 0;
+    /** The other node stands still. */
+    this.isLate = false;
     /** The other node has connected, too, and has said what it wants. @type {() => void} */
     this.onMutual = () => {};
     this.mutual = new Promise((resolve) => (this.onMutual = () => resolve(undefined)));
@@ -210,7 +212,7 @@ class Outward {
     socket.on('close', () => this.ended());
   }
 
-  /** @param {string[]} topics @returns {Promise<void>} When the other node knows */
+  /** @param {string[]} topics @returns {Promise<void>} When the other node knows, or stands still */
   subscribe(topics) {
     // Before it is open: when it opens.
     if (!this.isOpen) return Promise.resolve();
@@ -227,7 +229,16 @@ class Outward {
       at += 8 + name.length;
     }
     this.socket.write(frame(SUBSCRIBE, body));
-    return new Promise((resolve) => this.asked.set(request, resolve));
+    return new Promise((resolve) => {
+      const one = { topics, isLate: this.isLate, resolve: () => resolve() };
+      this.asked.set(request, one);
+      if (this.isLate) return resolve();
+      setTimeout(() => {
+        if (!this.asked.has(request)) return;
+        one.isLate = this.isLate = true;
+        resolve();
+      }, PATIENCE).unref();
+    });
   }
 
   /** @param {number[]} numbers */
@@ -245,13 +256,25 @@ class Outward {
     } else if (kind === ACK) {
       const [request] = numbersIn(body);
       this.isKnown = true;
-      this.asked.get(request)?.();
-      this.asked.delete(request);
+      this.answered(request, node);
     } else if (kind === LOST) {
       const numbers = numbersIn(body);
       if (numbers.length === 0) node.lost();
       for (const number of numbers) if (names.has(number)) node.lost(names.get(number));
     } else if (kind === BYE) this.isBye = true;
+  }
+
+  /** @type {(request: number, node: AdapterNode) => void} */
+  answered(request, node) {
+    const one = this.asked.get(request);
+    if (one === undefined) return;
+    this.asked.delete(request);
+    if (this.asked.size === 0) this.isLate = false;
+    one.resolve();
+    // The other node can have published in them before it knew.
+    if (!one.isLate) return;
+    if (one.topics.length > MOST_LOST) node.lost();
+    else for (const topic of one.topics) node.lost(topic);
   }
 
   close() {
@@ -262,7 +285,7 @@ class Outward {
   }
 
   ended() {
-    for (const resolve of this.asked.values()) resolve();
+    for (const { resolve } of this.asked.values()) resolve();
     this.asked.clear();
     this.onMutual();
     this.adapter.parted(this);
@@ -284,7 +307,6 @@ class Inward {
     socket.unref();
     const frames = new Frames((kind, body) => this.take(kind, body));
     socket.on('data', (chunk) => frames.push(/** @type {Buffer} */ (chunk)));
-    socket.on('drain', () => this.confess());
     socket.on('error', () => {});
     socket.on('close', () => this.ended());
   }
@@ -292,6 +314,8 @@ class Inward {
   /** @type {(number: number, bytes: Buffer) => void} */
   send(number, bytes) {
     if (this.lost !== null || this.socket.writableLength > this.adapter.limit) {
+      // 'drain' comes only above a limit of the socket's own.
+      if (this.lost === null) this.socket.write('', () => this.confess());
       this.lost ??= new Set();
       if (this.lost.size <= MOST_LOST) this.lost.add(number);
       return;
@@ -368,8 +392,10 @@ class Inward {
 
   ended() {
     for (const number of [...this.topics.keys()]) this.unsubscribe(number);
-    this.adapter.inward.delete(this);
-    this.adapter.ready.delete(this.id);
+    const { inward, ready } = this.adapter;
+    inward.delete(this);
+    // It may have connected again already.
+    if (![...inward].some(({ id }) => id === this.id)) ready.delete(this.id);
   }
 }
 

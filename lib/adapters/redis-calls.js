@@ -6,8 +6,11 @@
 /** Milliseconds for which an answer is waited for: a client may wait for ever. */
 const PATIENCE = 15_000;
 
-/** Replies that Redis gives until it, or its cluster, is well again. */
-const PASSING = /^(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|UNBLOCKED|NOREPLICAS|BUSY|UNKILLABLE|FAILOVER)\b/;
+/** Calls about a topic that are not waited for any more, and that the client may still make: above it, there are no further ones. */
+const MOST_LATE = 2;
+
+/** Replies that Redis gives until it, or its cluster, is well again. Before Redis 7, those of a command in a script come in another one. */
+const PASSING = /^(?:ERR Error running script .*?: -?)?(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|UNBLOCKED|NOREPLICAS|BUSY|UNKILLABLE|FAILOVER)\b/;
 
 /** Any reply that is an error. */
 const REPLY = /^[A-Z][A-Z]+ /;
@@ -17,19 +20,48 @@ class Scripts {
   /** @param {Client} client */
   constructor(client) {
     this.client = client;
+    /** By key. @type {Map<string, Set<Promise<unknown>>>} */
+    this.late = new Map();
   }
 
   /** @type {(script: Script, keys: string[], words: Array<string | Buffer>) => Promise<any>} */
   async run({ hash, text }, keys, words) {
+    const [key] = keys;
+    const late = this.late.get(key);
+    if (late !== undefined && late.size >= MOST_LATE) await withinPatience(Promise.race(late));
     const rest = [String(keys.length), ...keys, ...words];
     try {
-      return await withinPatience(this.client.command(keys[0], ['EVALSHA', hash, ...rest]));
+      return await this.call(key, ['EVALSHA', hash, ...rest]);
     } catch (error) {
       if (!String(/** @type {Error} */ (error)?.message).startsWith('NOSCRIPT')) throw error;
-      return withinPatience(this.client.command(keys[0], ['EVAL', text, ...rest]));
+      return this.call(key, ['EVAL', text, ...rest]);
     }
   }
+
+  /** @type {(key: string, words: Array<string | Buffer>) => Promise<any>} */
+  async call(key, words) {
+    const answer = this.client.command(key, words);
+    try {
+      return await withinPatience(answer);
+    } catch (error) {
+      if (error instanceof Late) this.keep(key, answer);
+      throw error;
+    }
+  }
+
+  /** @type {(key: string, answer: Promise<unknown>) => void} */
+  keep(key, answer) {
+    const late = this.late.get(key) ?? new Set();
+    this.late.set(key, late);
+    const settled = answer.catch(() => {}).then(() => {
+      late.delete(settled);
+      if (late.size === 0) this.late.delete(key);
+    });
+    late.add(settled);
+  }
 }
+
+class Late extends Error {}
 
 /** Whether the same call may succeed later: there was no answer, or not yet. @param {unknown} error */
 function mayPass(error) {
@@ -41,7 +73,7 @@ function mayPass(error) {
 async function withinPatience(answer) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Redis has not answered for ${PATIENCE} ms`)), PATIENCE);
+    timer = setTimeout(() => reject(new Late(`Redis has not answered for ${PATIENCE} ms`)), PATIENCE);
     timer.unref();
   });
   try {

@@ -1,17 +1,18 @@
 'use strict';
 
 // Messages of topics with a history: one call for each topic at a time, with all messages that have come meanwhile. A call
-// may be made again without doing anything twice, so no message is lost while Redis is away.
+// may be made again without doing anything twice, so no message is lost while Redis is away. Other messages of a tick are one command: the
+// package `redis` gives no further ones to the system in a turn of the event loop once 16 KiB are there.
 
+const { Backoff } = require('../base/backoff');
 const { mayPass } = require('./redis-calls');
-const { newEpoch } = require('./redis-epoch');
-const { PUBLISH } = require('./redis-scripts');
+const { PUBLISH, PUBLISH_PLAIN, checkOf } = require('./redis-scripts');
 
 /** @import { HistorySettings } from '../../types/adapter' */
 /** @import { Position } from '../../types/topics' */
 
 /** Most messages and bytes of one call: Redis does nothing else meanwhile. */
-const MOST = 128;
+const MOST = 1024;
 const MOST_BYTES = 2 ** 20;
 
 /** Milliseconds until a call is made again, the first time and at most. */
@@ -21,6 +22,8 @@ const LONGEST_RETRY = 2000;
 /** Milliseconds for which the end waits for Redis. */
 const PATIENCE = 2000;
 
+/** Channels and their messages. @typedef {{ words: Array<string | Buffer>, bytes: number, sent: Promise<void> }} Plain */
+
 /** @typedef {{ bytes: Buffer, history: HistorySettings, resolve(position: Position | undefined): void, reject(error: unknown): void }} Waiting */
 
 class Publishing {
@@ -29,6 +32,8 @@ class Publishing {
     this.adapter = adapter;
     /** By topic. @type {Map<string, Waiting[]>} */
     this.queues = new Map();
+    /** Without a history: of this tick. @type {Plain | null} */
+    this.plain = null;
     /** The number of the last message. */
     this.last = 0;
     this.isClosing = false;
@@ -47,6 +52,28 @@ class Publishing {
       // Others of this tick come along.
       process.nextTick(() => void this.serve(topic));
     });
+  }
+
+  /** Of a topic without a history. @type {(channel: string, message: Buffer) => Promise<void>} */
+  tell(channel, message) {
+    let batch = this.plain;
+    if (batch === null || batch.words.length >= 2 * MOST || batch.bytes + message.length > MOST_BYTES) {
+      const made = { words: [], bytes: 0, sent: Promise.resolve() };
+      made.sent = new Promise((resolve) => process.nextTick(resolve)).then(() => this.send(made));
+      batch = this.plain = made;
+    }
+    batch.words.push(channel, message);
+    batch.bytes += message.length;
+    return batch.sent;
+  }
+
+  /** @param {Plain} batch */
+  async send(batch) {
+    const { client, publishCommand } = this.adapter;
+    const { words } = batch;
+    if (this.plain === batch) this.plain = null;
+    const several = ['EVAL', PUBLISH_PLAIN, '0', publishCommand, ...words];
+    await client.command(/** @type {string} */ (words[0]), words.length === 2 ? [publishCommand, ...words] : several);
   }
 
   /** @param {string} topic */
@@ -75,17 +102,19 @@ class Publishing {
     const { positionTtl, size, ttl } = batch[0].history;
     const first = this.last + 1;
     this.last += batch.length;
-    const settings = [String(size), String(ttl === 0 ? positionTtl : ttl), String(positionTtl), adapter.publishCommand, channel, String(first)];
-    for (let delay = RETRY; ; delay = Math.min(2 * delay, LONGEST_RETRY)) {
-      const { epoch, offset } = adapter.tops.get(topic) ?? { epoch: '', offset: 0 };
-      const words = [newEpoch(), epoch, String(offset), ...settings, ...batch.map(({ bytes }) => bytes)];
+    const words = [String(size), String(ttl === 0 ? positionTtl : ttl), String(positionTtl), adapter.publishCommand, channel, String(first)];
+    const messages = batch.map(({ bytes }) => bytes);
+    for (const backoff = new Backoff(RETRY, LONGEST_RETRY); ; ) {
+      const { era } = adapter;
       try {
-        const [now, top] = await adapter.scripts.run(PUBLISH, keys, words);
-        const position = { epoch: String(now), offset: Number(top) };
-        return position.offset === 0 ? undefined : position;
+        const [epoch, offset] = await adapter.call(PUBLISH, keys, adapter.seen(topic), [...words, ...messages]);
+        if (Number(offset) === 0) return undefined;
+        const position = { epoch: String(epoch), offset: Number(offset) };
+        adapter.saw(topic, { ...position, check: checkOf(messages[messages.length - 1]), era });
+        return position;
       } catch (error) {
         if (this.isOver || !mayPass(error)) throw error;
-        await new Promise((resolve) => setTimeout(resolve, delay).unref());
+        await new Promise((resolve) => setTimeout(resolve, backoff.next()).unref());
         if (this.isOver) throw error;
       }
     }

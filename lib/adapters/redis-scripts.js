@@ -2,8 +2,12 @@
 
 // What Redis does in one step, so that the order of messages, their positions, and what is kept are the same.
 //
-// A topic has a stream of its messages, whose ids are their offsets, and a hash with the epoch (`e`) and the offset of the last
-// message (`o`). Positions whose hash is gone, or that are above the last message, are of messages that Redis has lost.
+// A topic has a stream of its messages, whose ids are their offsets, and a hash: the epoch (`e`), the offset of the last message (`o`)
+// and how that begins (`c`), the life of Redis in which the epoch was found to be right (`r`), and earlier epochs with their last offsets (`l`).
+//
+// Redis that starts with an older file, and a replica that takes over, give positions away again that somebody has seen. Each such life of
+// the data has another `master_replid`. In a new life, a node that remembers the last message it has seen shows whether that is still
+// there: if so, the epoch stays; if not, a history begins. Without such a node the epoch changes, and earlier positions are valid up to here.
 
 const { createHash } = require('node:crypto');
 
@@ -14,68 +18,108 @@ const REMEMBERED = 3600;
 const WITH_POSITION = '1';
 const PLAIN = '0';
 
-/** Sets `epoch` and `top`. KEYS: stream, hash; ARGV: a new epoch, a position that somebody has seen. */
+/** Bytes with which a message begins that no other begins with: the version, and the numbers of its node and of itself. */
+const CHECK_BYTES = 14;
+
+/** Characters of earlier epochs. */
+const MOST_EARLIER = 2048;
+
+/**
+ * Sets `epoch`, `top`, `last`, and `earlier`. KEYS: stream, hash; ARGV: a new epoch; the last position that the node has seen, and
+ * how its message begins; 1 to wait for a node that has seen one, if this one has not.
+ */
 const POSITION = `
-local epoch, top = redis.call('HGET', KEYS[2], 'e'), tonumber(redis.call('HGET', KEYS[2], 'o') or 0)
-if not epoch or (epoch == ARGV[2] and tonumber(ARGV[3]) > top) then
-  epoch, top = ARGV[1], 0
-  redis.call('HSET', KEYS[2], 'e', epoch, 'o', 0)
+local epoch, top, last, life, earlier = unpack(redis.call('HMGET', KEYS[2], 'e', 'o', 'c', 'r', 'l'))
+local now = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''
+top, last, earlier = tonumber(top or 0), last or '', earlier or ''
+local isKnown, isLost = epoch == ARGV[2], false
+if isKnown then
+  local seen, kept = tonumber(ARGV[3]), last
+  if seen < top and ARGV[4] ~= '' then
+    local id = string.format('%.0f', seen) .. '-0'
+    local found = redis.call('XRANGE', KEYS[1], id, id)
+    kept = found[1] and string.sub(found[1][2][2], 1, ${CHECK_BYTES}) or ''
+  end
+  isLost = seen > top or (ARGV[4] ~= '' and kept ~= '' and kept ~= ARGV[4])
+end
+if not epoch or isLost then
+  epoch, top, last, earlier = ARGV[1], 0, '', ''
+  redis.call('HSET', KEYS[2], 'e', epoch, 'o', 0, 'c', last, 'r', now, 'l', earlier)
   redis.call('DEL', KEYS[1])
+elseif life ~= now then
+  if not isKnown then
+    if ARGV[5] == '1' then return {} end
+    earlier = string.sub(earlier .. ' ' .. epoch .. ':' .. string.format('%.0f', top), -${MOST_EARLIER})
+    epoch = ARGV[1]
+  end
+  redis.call('HSET', KEYS[2], 'e', epoch, 'r', now, 'l', earlier)
 end
 `;
 
 /**
  * KEYS also: what is remembered of the node. ARGV also: most messages, milliseconds for which they and the position stay, the
  * command that publishes, the channel, the number of the first message, and the messages. Returns the epoch and the
- * offset of the last message. Messages that were there already are not published again.
+ * offset of the last message, or nothing if it must wait. Messages that were there already are not published again.
  */
 const PUBLISH = `${POSITION}
-local first, count = tonumber(ARGV[9]), #ARGV - 9
-local last = first + count - 1
+local first, count = tonumber(ARGV[11]), #ARGV - 11
+local number = first + count - 1
 local known, was, at = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+):([^:]*):(%d+)$')
-if known and tonumber(known) >= last then
-  if tonumber(known) == last then return { was, at } end
+if known and tonumber(known) >= number then
+  if tonumber(known) == number then return { was, at } end
   return { '', '0' }
 end
-for index = 10, #ARGV do
-  top = top + 1
-  local offset = string.format('%.0f', top)
-  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], offset .. '-0', 'm', ARGV[index])
-  redis.call(ARGV[7], ARGV[8], '${WITH_POSITION}' .. epoch .. ':' .. offset .. ':' .. ARGV[index])
+for index = 12, #ARGV do
+  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[6], string.format('%.0f', top + index - 11) .. '-0', 'm', ARGV[index])
 end
-local offset = string.format('%.0f', top)
-redis.call('HSET', KEYS[2], 'o', offset)
-redis.call('SET', KEYS[3], string.format('%.0f', last) .. ':' .. epoch .. ':' .. offset, 'EX', ${REMEMBERED})
-redis.call('PEXPIRE', KEYS[1], ARGV[5])
-redis.call('PEXPIRE', KEYS[2], ARGV[6])
+local offset = string.format('%.0f', top + count)
+redis.call('HSET', KEYS[2], 'o', offset, 'c', string.sub(ARGV[#ARGV], 1, ${CHECK_BYTES}))
+redis.call('SET', KEYS[3], string.format('%.0f', number) .. ':' .. epoch .. ':' .. offset, 'EX', ${REMEMBERED})
+redis.call('PEXPIRE', KEYS[1], ARGV[7])
+redis.call('PEXPIRE', KEYS[2], ARGV[8])
+for index = 12, #ARGV do
+  redis.call(ARGV[9], ARGV[10], '${WITH_POSITION}' .. epoch .. ':' .. string.format('%.0f', top + index - 11) .. ':' .. ARGV[index])
+end
 return { epoch, offset }
 `;
 
 /**
- * ARGV also: what is wanted ('since' the position, 'oldest', 'latest'), most messages of the answer, most that are kept, and
+ * ARGV also: what is wanted ('since' the position, 'oldest', 'latest'), the position, most messages of the answer, most that are kept, and
  * milliseconds for which the position stays. Returns the epoch, the offset of the last message, 1 unless something is
- * missing, and the messages with their ids.
+ * missing, the messages with their ids, how the last message begins, and earlier epochs; or nothing if it must wait.
  */
 const HISTORY = `${POSITION}
-redis.call('PEXPIRE', KEYS[2], ARGV[7])
+redis.call('PEXPIRE', KEYS[2], ARGV[11])
 local offset = string.format('%.0f', top)
-if ARGV[4] == 'latest' then return { epoch, offset, 1, {} } end
-local least = math.max(top - tonumber(ARGV[6]) + 1, 1)
+local function answer(isWhole, found) return { epoch, offset, isWhole, found, last, earlier } end
+if ARGV[6] == 'latest' then return answer(1, {}) end
+local least = math.max(top - tonumber(ARGV[10]) + 1, 1)
 local from = least
-if ARGV[4] == 'since' then
-  from = tonumber(ARGV[3]) + 1
-  if epoch ~= ARGV[2] or from > top + 1 or (from < least and from <= top) then return { epoch, offset, 0, {} } end
+if ARGV[6] == 'since' then
+  local valid = top
+  if ARGV[7] ~= epoch then
+    local _, before = string.find(earlier, ' ' .. ARGV[7] .. ':', 1, true)
+    valid = before and tonumber(string.match(earlier, '^%d+', before + 1)) or -1
+  end
+  from = tonumber(ARGV[8]) + 1
+  if from > valid + 1 or (from < least and from <= top) then return answer(0, {}) end
 end
-local found = redis.call('XRANGE', KEYS[1], string.format('%.0f', from) .. '-0', '+', 'COUNT', ARGV[5])
-if ARGV[4] == 'since' and from <= top and (not found[1] or found[1][1] ~= string.format('%.0f', from) .. '-0') then
-  return { epoch, offset, 0, {} }
-end
-return { epoch, offset, 1, found }
+local found = redis.call('XRANGE', KEYS[1], string.format('%.0f', from) .. '-0', '+', 'COUNT', ARGV[9])
+if ARGV[6] == 'since' and from <= top and (not found[1] or found[1][1] ~= string.format('%.0f', from) .. '-0') then return answer(0, {}) end
+return answer(1, found)
 `;
+
+/** ARGV: the command that publishes, and channels with their messages. */
+const PUBLISH_PLAIN = `for index = 2, #ARGV, 2 do redis.call(ARGV[1], ARGV[index], ARGV[index + 1]) end`;
 
 /** @typedef {{ text: string, hash: string }} Script */
 
 /** @type {(text: string) => Script} */
 const script = (text) => ({ text, hash: createHash('sha1').update(text).digest('hex') });
 
-module.exports = { HISTORY: script(HISTORY), PLAIN, PUBLISH: script(PUBLISH), WITH_POSITION };
+/** How a message begins: no two are the same. @param {Buffer} bytes */
+function checkOf(bytes) {
+  return bytes.toString('latin1', 0, CHECK_BYTES);
+}
+
+module.exports = { HISTORY: script(HISTORY), PLAIN, PUBLISH: script(PUBLISH), PUBLISH_PLAIN, WITH_POSITION, checkOf };

@@ -2,17 +2,24 @@
 
 // Redis between the nodes: a channel for each topic, and for its history a stream.
 
+const { randomBytes } = require('node:crypto');
+
 const { checkNames, checkValue, wrongType } = require('../base/checks');
 const { encodeName } = require('./names');
 const { Scripts } = require('./redis-calls');
 const { clientOf } = require('./redis-clients');
-const { newEpoch } = require('./redis-epoch');
 const { Publishing } = require('./redis-publishing');
-const { HISTORY, PLAIN, WITH_POSITION } = require('./redis-scripts');
+const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./redis-scripts');
 
 /** @import { Adapter, AdapterNode } from '../../types/adapter' */
 /** @import { Position } from '../../types/topics' */
 /** @import { Client, Events, Subscriber } from './redis-clients' */
+/** @import { Script } from './redis-scripts' */
+
+/** A message that was seen: how it begins, and on which connection. @typedef {Position & { check: string, era: number }} Seen */
+
+/** @type {Seen} */
+const NONE = { epoch: '', offset: 0, check: '', era: 0 };
 
 /** Before the names of channels and keys. */
 const PREFIX = 'reactor-ws:';
@@ -22,6 +29,16 @@ const PROBE = 5000;
 
 /** Milliseconds for which a new connection is waited for, until it is tried again. */
 const RETRY = 1000;
+
+/** Milliseconds after a connection within which other nodes come back, too, and between questions whether one has. */
+const SETTLE = 2000;
+const AGAIN = 50;
+
+/** Topics that this node does not follow, and of which it remembers its last message. */
+const MOST_SEEN = 4096;
+
+/** Bytes of an epoch: 8 characters that need no escape in JSON or a URL, and are no colon. */
+const EPOCH_BYTES = 6;
 
 class RedisAdapter {
   /** @param {Client} client @param {string} prefix @param {boolean} isSharded */
@@ -40,8 +57,14 @@ class RedisAdapter {
     this.connecting = null;
     /** Topics by their channels. @type {Map<string, string>} */
     this.topics = new Map();
-    /** Positions that this node has seen, of topics that it follows. @type {Map<string, Position>} */
+    /** The last message that this node has seen, by topic: of those that it follows, and of others. @type {Map<string, Seen>} */
     this.tops = new Map();
+    /** @type {Map<string, Seen>} */
+    this.others = new Map();
+    /** Connections until now: after another one, Redis may have lost what was seen. */
+    this.era = 0;
+    /** When messages came again. */
+    this.connectedAt = Infinity;
     /** The last change of subscriptions: one after the other. @type {Promise<unknown>} */
     this.changing = Promise.resolve();
     this.publishing = new Publishing(this);
@@ -63,6 +86,7 @@ class RedisAdapter {
       throw error;
     }
     if (this.isClosed) return this.subscriber.close();
+    this.connectedAt = Date.now();
     this.probing = setInterval(() => void this.probe(), PROBE).unref();
   }
 
@@ -77,11 +101,12 @@ class RedisAdapter {
         // In a cluster, connections to further nodes get ready at any time.
         if (!isAway || !isCurrent()) return;
         isAway = false;
-        this.node?.report('connected');
-        this.node?.lost();
+        this.cameBack();
       },
       away: (error) => {
         isAway = true;
+        this.era++;
+        this.connectedAt = Infinity;
         if (isCurrent()) this.node?.report('away', error);
       },
     };
@@ -105,6 +130,7 @@ class RedisAdapter {
     if (history !== undefined) return this.publishing.add(topic, bytes, history);
     const channel = this.channelOf(topic);
     const message = Buffer.concat([Buffer.from(PLAIN), bytes]);
+    if (!this.isSharded && !this.client.isCluster) return this.publishing.tell(channel, message);
     return this.client.command(channel, [this.publishCommand, channel, message]).then(() => undefined);
   }
 
@@ -112,7 +138,12 @@ class RedisAdapter {
   subscribe(topics) {
     const channels = topics.map((topic) => this.channelOf(topic));
     return this.change(async (subscriber) => {
-      for (const [index, channel] of channels.entries()) this.topics.set(channel, topics[index]);
+      for (const [index, channel] of channels.entries()) {
+        const topic = topics[index];
+        this.topics.set(channel, topic);
+        const seen = this.others.get(topic);
+        if (seen !== undefined && this.others.delete(topic)) this.tops.set(topic, seen);
+      }
       await subscriber.subscribe(channels);
     });
   }
@@ -122,8 +153,10 @@ class RedisAdapter {
     const channels = topics.map((topic) => this.channelOf(topic));
     return this.change(async (subscriber) => {
       for (const [index, channel] of channels.entries()) {
+        const seen = this.tops.get(topics[index]);
         this.topics.delete(channel);
         this.tops.delete(topics[index]);
+        if (seen !== undefined) this.remember(topics[index], seen);
       }
       await subscriber.unsubscribe(channels);
     });
@@ -141,18 +174,31 @@ class RedisAdapter {
 
   /** @type {Required<Adapter>['history']} */
   async history(topic, since, limit, { positionTtl, size }) {
-    const wanted = typeof since === 'string' ? since : 'since';
-    const { epoch, offset } = typeof since === 'string' ? { epoch: '', offset: 0 } : since;
-    const channel = this.channelOf(topic);
-    const words = [newEpoch(), epoch, String(offset), wanted, String(limit), String(size), String(positionTtl)];
-    const [now, top, isWhole, found] = await this.scripts.run(HISTORY, this.keysOf(channel), words);
+    const { era } = this;
+    const [wanted, { epoch, offset }] = typeof since === 'string' ? [since, NONE] : ['since', since];
+    const seen = this.seen(topic);
+    // What the node has seen, even if nobody remembers how it begins.
+    const claim = typeof since === 'object' && (seen === NONE || (seen.epoch === epoch && seen.offset < offset)) ? { ...since, check: '', era: 0 } : seen;
+    const words = [wanted, epoch, String(offset), String(limit), String(size), String(positionTtl)];
+    const [now, top, isWhole, found, check, earlier] = await this.call(HISTORY, this.keysOf(this.channelOf(topic)), claim, words);
     const position = { epoch: String(now), offset: Number(top) };
     const messages = found.map((/** @type {[Buffer, [Buffer, Buffer]]} */ [id, [, bytes]]) => ({
       bytes,
       position: { epoch: position.epoch, offset: Number.parseInt(String(id), 10) },
     }));
-    this.saw(topic, position);
-    return { recovered: Number(isWhole) === 1, position, messages };
+    this.saw(topic, { ...position, check: checkOf(check), era });
+    return { recovered: Number(isWhole) === 1, position, messages, earlier: earlierOf(String(earlier)) };
+  }
+
+  /** A call of a script about a history. In a new life of Redis it waits for a node that has seen the last messages, unless this one has. @type {(script: Script, keys: string[], seen: Seen, words: Array<string | Buffer>) => Promise<any>} */
+  async call(script, keys, { check, epoch, offset }, words) {
+    for (const end = Date.now() + SETTLE; ; ) {
+      const isToWait = Date.now() < Math.min(end, this.connectedAt + SETTLE);
+      const own = [randomBytes(EPOCH_BYTES).toString('base64url'), epoch, String(offset), Buffer.from(check, 'latin1'), isToWait ? '1' : '0'];
+      const answer = await this.scripts.run(script, keys, [...own, ...words]);
+      if (answer.length !== 0) return answer;
+      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+    }
   }
 
   async close() {
@@ -186,9 +232,25 @@ class RedisAdapter {
     return [`${channel}:messages`, `${channel}:position`];
   }
 
-  /** @type {(topic: string, position: Position) => void} */
-  saw(topic, position) {
-    if (this.topics.has(this.channelOf(topic))) this.tops.set(topic, position);
+  /** @param {string} topic */
+  seen(topic) {
+    return this.tops.get(topic) ?? this.others.get(topic) ?? NONE;
+  }
+
+  /** Redis has compared the last message that was seen, when the connection was that of `seen`. @type {(topic: string, seen: Seen) => void} */
+  saw(topic, seen) {
+    const known = this.seen(topic);
+    const isOlder = known.epoch === seen.epoch && known.offset >= seen.offset;
+    this.remember(topic, isOlder ? { ...known, era: Math.max(known.era, seen.era) } : seen);
+  }
+
+  /** @type {(topic: string, seen: Seen) => void} */
+  remember(topic, seen) {
+    const { others } = this;
+    if (this.topics.has(this.channelOf(topic))) return void this.tops.set(topic, seen);
+    others.delete(topic);
+    others.set(topic, seen);
+    if (others.size > MOST_SEEN) others.delete(others.keys().next().value ?? '');
   }
 
   /** @type {(channel: string, bytes: Buffer) => void} */
@@ -204,8 +266,10 @@ class RedisAdapter {
     const epochEnd = bytes.indexOf(':');
     const offsetEnd = bytes.indexOf(':', epochEnd + 1);
     const position = { epoch: bytes.toString('latin1', 1, epochEnd), offset: Number(bytes.toString('latin1', epochEnd + 1, offsetEnd)) };
-    this.tops.set(topic, position);
-    node.deliver(topic, bytes.subarray(offsetEnd + 1), position);
+    const message = bytes.subarray(offsetEnd + 1);
+    // What another life of Redis has lost must be found first.
+    if ((this.tops.get(topic)?.era ?? this.era) === this.era) this.tops.set(topic, { ...position, check: checkOf(message), era: this.era });
+    node.deliver(topic, message, position);
   }
 
   /** Whether Redis answers, and whether its messages come: a connection may look well, and lead nowhere. */
@@ -248,9 +312,20 @@ class RedisAdapter {
     this.changing = replaced;
     await replaced;
     this.unheard = 0;
+    this.cameBack();
+  }
+
+  cameBack() {
+    this.era++;
+    this.connectedAt = Date.now();
     this.node?.report('connected');
     this.node?.lost();
   }
+}
+
+/** Epochs with their last offsets. @type {(text: string) => Position[]} */
+function earlierOf(text) {
+  return Array.from(text.matchAll(/ ([^ :]+):(\d+)/g), ([, epoch, offset]) => ({ epoch, offset: Number(offset) }));
 }
 
 /** @type {(options: { client: any, prefix?: string, sharded?: boolean }) => Adapter} */

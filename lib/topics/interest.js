@@ -2,6 +2,8 @@
 
 // The topics of which this node wants messages: those with local subscribers.
 
+const { Backoff } = require('../base/backoff');
+
 /** @import { Adapter } from '../../types/adapter' */
 
 /** Milliseconds for which a topic without subscribers is still wanted: they may come back. */
@@ -10,7 +12,7 @@ const LINGER = 5000;
 /** Most topics of one call. */
 const BATCH = 512;
 
-/** Milliseconds after which a refused call is made again, the first time and at most. */
+/** Milliseconds after which a refused call is made again, the first time and at most; until then there is one call in the first of them for new topics. */
 const RETRY = 250;
 const LONGEST_RETRY = 10_000;
 
@@ -41,7 +43,10 @@ class Interest {
     this.going = [];
     this.isOpen = false;
     this.isScheduled = false;
-    this.delay = RETRY;
+    this.backoff = new Backoff(RETRY, LONGEST_RETRY);
+    /** Of refused calls. @type {Entry[]} */
+    this.refused = [];
+    this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
@@ -96,10 +101,12 @@ class Interest {
   schedule() {
     if (this.isScheduled || !this.isOpen) return;
     this.isScheduled = true;
-    process.nextTick(() => {
+    const flush = () => {
       this.isScheduled = false;
       this.flush();
-    });
+    };
+    if (this.retrying === undefined) process.nextTick(flush);
+    else setTimeout(flush, RETRY).unref();
   }
 
   flush() {
@@ -121,12 +128,15 @@ class Interest {
     } catch (error) {
       if (!this.isOpen) return;
       this.events.failed(error);
-      this.coming.push(...entries);
-      setTimeout(() => this.schedule(), this.delay).unref();
-      this.delay = Math.min(2 * this.delay, LONGEST_RETRY);
+      for (const entry of entries) this.refused.push(entry);
+      this.retrying ??= setTimeout(() => {
+        this.retrying = undefined;
+        for (const entry of this.refused.splice(0)) this.coming.push(entry);
+        this.schedule();
+      }, this.backoff.next()).unref();
       return;
     }
-    this.delay = RETRY;
+    this.backoff.reset();
     for (const entry of entries) {
       if (!this.isOpen) return;
       entry.state = ON;
@@ -166,6 +176,7 @@ class Interest {
   close() {
     this.isOpen = false;
     clearTimeout(this.timer);
+    clearTimeout(this.retrying);
     for (const { waiting } of this.all.values()) for (const callback of waiting.splice(0)) callback();
   }
 }

@@ -98,8 +98,7 @@ function reportingTopic(number) {
 function startOf(topic, since) {
   if (topic.epoch === null || since === undefined) return { mode: SINCE_NOW, offset: 0 };
   if (typeof since === 'string') return { mode: SINCE_OLDEST, offset: 0 };
-  const isOurs = since.epoch === topic.epoch && since.offset <= topic.offset;
-  return isOurs ? { mode: SINCE_OFFSET, offset: since.offset } : { mode: SINCE_NOW, offset: 0 };
+  return topic.has(since) ? { mode: SINCE_OFFSET, offset: since.offset } : { mode: SINCE_NOW, offset: 0 };
 }
 
 /**

@@ -5,6 +5,7 @@
 const { AsyncResource } = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
 
+const { Backoff } = require('../base/backoff');
 const { wrongType } = require('../base/checks');
 const { KIND_MASK, OUT_TEXT } = require('../base/layout');
 const { warn } = require('../base/log');
@@ -14,7 +15,7 @@ const { PRESENCE } = require('./presence-peers');
 const { checkStamp, publishTo, receiptOf, stamped, takes } = require('./publish');
 const records = require('./records');
 const { topicsOf } = require('./server-topics');
-const { Shared } = require('./shared');
+const { PageSize, Shared } = require('./shared');
 
 /** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings, PublishSettings } from '../../types/adapter' */
 /** @import { Server, WebSocket } from '../connection/state' */
@@ -24,14 +25,13 @@ const { Shared } = require('./shared');
 
 const METHODS = /** @type {const} */ (['start', 'publish', 'subscribe', 'unsubscribe', 'close']);
 
-/** Milliseconds between comparisons of positions with the broker's. */
-const CHECK = 40_000;
+/** Seconds in which the positions of all topics are compared with the broker's, and most topics of a second. */
+const CHECK = 40;
+const MOST_CHECKED = 200;
+const SECOND = 1000;
 
 /** Readings of histories that are under way at a time. */
 const MOST_READINGS = 32;
-
-/** Messages of one page for `server.history()`. */
-const MOST_PAGE = 256;
 
 /** Milliseconds between reports of the same kind. */
 const REPORT = 1000;
@@ -48,6 +48,9 @@ const MOST_NODES = 1024;
 
 /** @type {Set<WebSocket>} */
 const NO_CONNECTION = new Set();
+
+/** Bytes that a message takes beside its own until the broker has confirmed it, about. */
+const OVERHEAD = 1024;
 
 /** @typedef {(error: Error | null, position?: Position) => void} OnPublished */
 
@@ -83,14 +86,15 @@ class Node {
     });
     /** By kind: events that are to be emitted once for all of some time. @type {Map<string, AdapterEvent>} */
     this.reports = new Map();
-    this.checking = setInterval(() => this.check(), CHECK).unref();
+    this.checking = setInterval(() => this.check(), SECOND).unref();
+    this.toCheck = this.topics.all.values();
+    this.backoff = new Backoff(RETRY, LONGEST_RETRY);
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.topics.remote = this;
-    void this.start(RETRY);
+    void this.start();
   }
 
-  /** @param {number} delay */
-  async start(delay) {
+  async start() {
     const node = {
       id: this.id,
       deliver: this.guarded((/** @type {string} */ topic, /** @type {Uint8Array} */ bytes, /** @type {Position | undefined} */ position) => this.deliver(topic, bytes, position)),
@@ -102,9 +106,10 @@ class Node {
     } catch (error) {
       if (this.isClosed) return;
       this.failed(error);
-      this.retrying = setTimeout(() => this.start(Math.min(2 * delay, LONGEST_RETRY)), delay).unref();
+      this.retrying = setTimeout(() => this.start(), this.backoff.next()).unref();
       return;
     }
+    // It may have had nothing to close before.
     if (this.isClosed) return void attempt(() => this.adapter.close()).catch(() => {});
     this.hasStarted = true;
     if (this.state === 'starting') this.changed('connected');
@@ -200,8 +205,8 @@ class Node {
 
   /** Whether there is room for a message. @param {number} length @throws {Overflow} */
   admit(length) {
-    if (this.bytesWaiting + length <= this.limit || this.bytesWaiting === 0) {
-      this.bytesWaiting += length;
+    if (this.bytesWaiting + OVERHEAD + length <= this.limit || this.bytesWaiting === 0) {
+      this.bytesWaiting += OVERHEAD + length;
       return true;
     }
     if (this.rejects) throw new Overflow(this.limit);
@@ -217,30 +222,31 @@ class Node {
     /** @type {OnPublished} */
     const settle = (error, position) => {
       this.unconfirmed.delete(one);
-      this.bytesWaiting -= bytes.length;
+      this.bytesWaiting -= OVERHEAD + bytes.length;
       if (error !== null) this.failed(error);
       published?.(error, position);
     };
     const send = () => {
+      if (this.isClosed) return settle(new Error('The server is closed'));
       this.counts.sent++;
       this.counts.bytesSent += bytes.length;
       attempt(() => this.adapter.publish(name, bytes, settings)).then(
         (position) => settle(null, position ?? undefined),
-        (error) => settle(error instanceof Error ? error : new Error(String(error))),
+        (error) => settle(errorOf(error)),
       );
     };
-    if (this.hasStarted) send();
+    if (this.hasStarted || this.isClosed) send();
     else this.held.push(send);
   }
 
   /** For other nodes only. Without a broker that takes it, or room for what is not urgent, `onFailed` is called. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
   tell(name, bytes, isUrgent, onFailed) {
-    if (!isUrgent && this.bytesWaiting !== 0 && this.bytesWaiting + bytes.length > this.limit) return onFailed();
-    this.bytesWaiting += bytes.length;
+    if (!isUrgent && this.bytesWaiting !== 0 && this.bytesWaiting + OVERHEAD + bytes.length > this.limit) return onFailed();
+    this.bytesWaiting += OVERHEAD + bytes.length;
     this.send(name, bytes, {}, (error) => error !== null && onFailed());
   }
 
-  /** A message of some node. @type {(name: string, bytes: Uint8Array, position?: Position) => void} */
+  /** A message of some node. @type {(name: string, bytes: Uint8Array, position?: Position | null) => void} */
   deliver(name, bytes, position) {
     if (this.isClosed) return;
     this.counts.received++;
@@ -249,7 +255,7 @@ class Node {
     if (buffer[0] === PRESENCE) return this.topics.presence?.take(name, buffer);
     const topic = this.topics.all.get(name);
     if (topic === undefined) return;
-    if (topic.shared !== null && position !== undefined) return topic.shared.take(buffer, position);
+    if (topic.shared !== null && position) return topic.shared.take(buffer, position);
     const envelope = decode(buffer);
     if (envelope === null) return this.ignored();
     const { key, message, node, number } = envelope;
@@ -284,14 +290,26 @@ class Node {
     const topics = name === undefined ? [...this.topics.all.values()] : [this.topics.all.get(name)];
     for (const topic of topics) {
       if (topic === undefined || !this.interest.isOn(topic.name)) continue;
-      if (topic.shared !== null) topic.shared.read();
+      if (topic.shared !== null) topic.shared.lost();
       else this.miss(topic);
     }
   }
 
-  /** Compares positions with the broker's. */
+  /** Compares positions with the broker's: of some topics at a time, in which nothing has come since the last time. */
   check() {
-    for (const { shared } of this.topics.all.values()) if (shared?.isLive && this.state === 'connected') shared.read();
+    const { all } = this.topics;
+    let compared = 0;
+    for (let left = Math.ceil(all.size / CHECK); left > 0 && compared < MOST_CHECKED && this.isConnected; left--) {
+      const { done, value } = this.toCheck.next();
+      if (done) return void (this.toCheck = all.values());
+      const { shared } = value;
+      if (shared === null || !shared.isLive) continue;
+      if (!shared.isHeard) {
+        compared++;
+        shared.compare();
+      }
+      shared.isHeard = false;
+    }
   }
 
   /** @param {string} name */
@@ -322,7 +340,7 @@ class Node {
   failed(error) {
     if (this.isClosed) return;
     this.counts.failed++;
-    this.reportLater('failed', { type: 'failed', count: 1, error: error instanceof Error ? error : new Error(String(error)) });
+    this.reportLater('failed', { type: 'failed', count: 1, error: errorOf(error) });
   }
 
   /** @type {(kind: string, event: AdapterEvent & { count: number }) => void} */
@@ -353,9 +371,17 @@ class Node {
     const { history: size, positionTtl, ttl } = settings;
     /** @type {History['messages']} */
     const messages = [];
+    const kept = { size, ttl, positionTtl };
+    const pageSize = new PageSize();
     let top = /** @type {Position | null} */ (null);
+    // To the adapter, a position above the last one means that the broker has lost messages. This one can be anybody's.
+    if (typeof since === 'object') {
+      const { position } = await this.page(name, 'latest', 0, kept);
+      if (since.epoch === position.epoch && since.offset > position.offset) return { recovered: false, position, messages: [] };
+    }
     for (let from = since; messages.length < limit; ) {
-      const page = await this.page(name, from, Math.min(limit - messages.length, MOST_PAGE), { size, ttl, positionTtl });
+      const page = await this.page(name, from, Math.min(limit - messages.length, pageSize.limit), kept);
+      pageSize.had(page.messages);
       if (!page.recovered) return { recovered: false, position: page.position, messages: [] };
       top ??= page.position;
       for (const { bytes, position } of page.messages) {
@@ -365,7 +391,8 @@ class Node {
         messages.push({ data: Buffer.from(/** @type {Uint8Array} */ (data)), isBinary: !isText(envelope.message), position });
       }
       const last = page.messages.at(-1);
-      if (last === undefined || last.position.offset >= top.offset) break;
+      const before = typeof from === 'string' ? 0 : from.offset;
+      if (last === undefined || last.position.offset >= top.offset || last.position.offset <= before) break;
       from = last.position;
     }
     return { recovered: true, position: top, messages };
@@ -385,7 +412,10 @@ class Node {
     clearInterval(this.checking);
     clearTimeout(this.retrying);
     this.interest.close();
-    if (this.hasStarted) attempt(() => this.adapter.close()).catch(() => {});
+    for (const send of this.held.splice(0)) send();
+    for (const { shared } of this.topics.all.values()) shared?.cool();
+    // A start that is under way would go on for as long as there is no broker.
+    attempt(() => this.adapter.close()).catch(() => {});
   }
 }
 
@@ -404,21 +434,51 @@ class Lanes {
   /** @param {number} most */
   constructor(most) {
     this.left = most;
-    /** @type {Array<() => void>} */
-    this.queue = [];
+    this.urgent = new Queue();
+    this.others = new Queue();
   }
 
-  /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
-  async run(work) {
-    if (this.left === 0) await new Promise((resolve) => this.queue.push(() => resolve(undefined)));
+  /** @type {(work: () => Promise<void>, isUrgent: boolean) => Promise<void>} */
+  async run(work, isUrgent) {
+    if (this.left === 0) await new Promise((resolve) => (isUrgent ? this.urgent : this.others).add(() => resolve(undefined)));
     else this.left--;
     try {
-      return await work();
+      await work();
     } finally {
-      const next = this.queue.shift();
+      const next = this.urgent.take() ?? this.others.take();
       if (next !== undefined) next();
       else this.left++;
     }
+  }
+}
+
+/** An array moves all that follows the first one. */
+class Queue {
+  /** @type {Array<() => void>} */
+  all = [];
+  start = 0;
+
+  /** @param {() => void} one */
+  add(one) {
+    this.all.push(one);
+  }
+
+  take() {
+    const one = this.all[this.start++];
+    if (this.start < this.all.length) return one;
+    this.all = [];
+    this.start = 0;
+    return one;
+  }
+}
+
+/** @param {unknown} error */
+function errorOf(error) {
+  if (error instanceof Error) return error;
+  try {
+    return new Error(String(error));
+  } catch {
+    return new Error('The adapter has thrown an object that is no error');
   }
 }
 

@@ -3,6 +3,7 @@
 // The history of a topic that all nodes share. The broker has it and gives the positions; this node keeps the same
 // messages in its reactors while it has subscribers, so it reads each of them once, however many subscribers come back.
 
+const { Backoff } = require('../base/backoff');
 const { decode } = require('./envelope');
 const { checkStamp, membersAmong, publishTo, receiptOf, takes } = require('./publish');
 const records = require('./records');
@@ -12,8 +13,7 @@ const records = require('./records');
 /** @import { Message, Target } from './publish' */
 /** @import { AnyTopic } from './topic' */
 
-/** Messages of a page of a reading, the first one and at most, and bytes that a further page should have. */
-const FIRST_PAGE = 16;
+/** Messages and bytes that a page of a reading should have at most. */
 const MOST_PAGE = 256;
 const PAGE_BYTES = 2 ** 20;
 
@@ -31,14 +31,18 @@ const PATIENCE = 10_000;
 const RETRY = 250;
 const LONGEST_RETRY = 10_000;
 
+/** Milliseconds between questions for members whose positions are not known here, and epochs that were found to be unknown. */
+const ASK = 1000;
+const MOST_DENIED = 64;
+
 /** @type {Set<import('../connection/state').WebSocket>} */
 const NO_CONNECTION = new Set();
 
 /**
- * A subscriber that comes before the history. `told`: its callback was called without it. `reading`: the number of
- * readings when it came.
+ * A subscriber that comes before the history. `told`: its callback was called without it. `asked`: the number of questions to the
+ * broker when it came.
  *
- * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, told: boolean, reading: number }} Waiting
+ * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, told: boolean, asked: number }} Waiting
  */
 
 /** @typedef {{ ws: object, waits: Set<Shared> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
@@ -58,10 +62,20 @@ class Shared {
     this.state = COLD;
     /** Readings that have begun: an earlier one stops. */
     this.reading = 0;
+    /** Questions to the broker. */
+    this.asked = 0;
+    this.isToCompare = false;
+    /** Whether a message has come since the last check. */
+    this.isHeard = false;
+    this.askedAt = 0;
+    this.asking = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** Epochs that the broker does not know. @type {Set<string>} */
+    this.denied = new Set();
     /** @type {Set<Waiting>} */
     this.waiting = new Set();
-    /** Messages of this node for subscribers that wait. @type {Array<() => void>} */
+    /** Messages of this node for subscribers that wait without a position. @type {Array<() => void>} */
     this.held = [];
+    this.isHolding = false;
     /** Messages that came while the history was read. @type {Array<{ bytes: Buffer, position: Position }>} */
     this.arrived = [];
     this.arrivedBytes = 0;
@@ -71,7 +85,7 @@ class Shared {
     this.overlap = 0;
     /** By their number. @type {Map<number, Sent>} */
     this.sent = new Map();
-    this.delay = RETRY;
+    this.backoff = new Backoff(RETRY, LONGEST_RETRY);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.patience = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
@@ -101,18 +115,29 @@ class Shared {
    * @param {Position | 'oldest' | undefined} since
    */
   isAhead(since) {
-    const { epoch, offset } = this.topic;
-    return typeof since === 'object' && (since.epoch !== epoch || since.offset > offset);
+    return typeof since === 'object' && !this.topic.has(since) && !this.denied.has(since.epoch);
   }
 
   /** @type {(subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback?: (result: Subscribed) => void) => void} */
   wait(subscriptions, since, callback) {
     // Those that were told are only to become members, which this one does too.
     if (subscriptions.waits?.has(this)) for (const one of this.waiting) if (one.told && one.subscriptions === subscriptions) this.waiting.delete(one);
-    this.waiting.add({ subscriptions, since, callback, told: false, reading: this.reading });
+    this.waiting.add({ subscriptions, since, callback, told: false, asked: this.asked });
     (subscriptions.waits ??= new Set()).add(this);
     this.patience ??= setTimeout(() => this.tell(), PATIENCE).unref();
-    if (this.isLive) this.read();
+    if (this.isLive) this.ask();
+    // Others hear of it with what follows their positions.
+    else this.isHolding ||= since === undefined;
+  }
+
+  /** For members whose positions are not known here. A peer can make them up. */
+  ask() {
+    if (this.asking !== undefined) return;
+    this.asking = setTimeout(() => {
+      this.asking = undefined;
+      this.askedAt = Date.now();
+      if (this.isLive && this.waiting.size !== 0) this.compare();
+    }, Math.max(this.askedAt + ASK - Date.now(), 0)).unref();
   }
 
   /** The subscriber has left. @param {Subscriber} subscriptions */
@@ -141,26 +166,60 @@ class Shared {
     this.timer = undefined;
     this.state = READING;
     const reading = ++this.reading;
-    this.remote.readings.run(() => (reading === this.reading ? this.readAll(reading) : Promise.resolve())).then(
-      () => {
-        if (reading === this.reading) this.goLive();
-      },
-      (error) => {
-        if (reading !== this.reading || this.remote.isClosed) return;
-        this.remote.failed(error);
-        this.timer = setTimeout(() => this.read(), this.delay).unref();
-        this.delay = Math.min(2 * this.delay, LONGEST_RETRY);
-      },
-    );
+    const read = async () => {
+      if (reading !== this.reading) return;
+      const asked = ++this.asked;
+      await this.readAll(reading);
+      if (reading === this.reading) this.goLive(asked);
+    };
+    this.remote.readings.run(read, true).catch((error) => this.again(reading, error, () => this.read()));
+  }
+
+  /** Reads the history only if the broker is somewhere else. Messages go on meanwhile, and one that is missing is noticed with the next. */
+  compare() {
+    if (this.isToCompare) return;
+    this.isToCompare = true;
+    const { reading, topic } = this;
+    const compare = async () => {
+      this.isToCompare = false;
+      if (reading !== this.reading) return;
+      const asked = ++this.asked;
+      const before = topic.offset;
+      const { position: { epoch, offset }, earlier = [] } = await this.remote.page(topic.name, 'latest', 0, this.settings);
+      if (reading !== this.reading) return;
+      this.backoff.reset();
+      if (epoch !== topic.epoch || offset < before || offset > topic.offset) return this.read();
+      topic.earlier = earlier;
+      this.admit(asked);
+    };
+    this.remote.readings.run(compare, false).catch((error) => this.again(reading, error, () => this.compare()));
+  }
+
+  /** Messages may be missing. */
+  lost() {
+    if (this.isLive) this.compare();
+    else this.read();
+  }
+
+  /** The broker, or a listener, has thrown. @type {(reading: number, error: unknown, act: () => void) => void} */
+  again(reading, error, act) {
+    if (this.remote.isClosed) return;
+    this.remote.failed(error);
+    if (reading !== this.reading) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => reading === this.reading && act(), this.backoff.next()).unref();
   }
 
   /** Messages of the topic do not come any more. */
   cool() {
     clearTimeout(this.timer);
+    clearTimeout(this.asking);
+    this.asking = undefined;
     this.state = COLD;
     this.reading++;
+    this.denied.clear();
     this.takeArrived();
-    for (const release of this.held.splice(0)) release();
+    this.release();
     for (const [number, one] of this.sent) if (one.position !== null) this.settle(number, one, null);
   }
 
@@ -168,30 +227,29 @@ class Shared {
   async readAll(reading) {
     const { topic } = this;
     let restarts = 0;
-    let limit = FIRST_PAGE;
+    const size = new PageSize();
     /** @type {Position | 'oldest' | 'latest'} */
     let since = topic.position ?? 'oldest';
     for (;;) {
-      const page = await this.remote.page(topic.name, since, limit, this.settings);
+      const page = await this.remote.page(topic.name, since, size.limit, this.settings);
       if (reading !== this.reading) return;
-      const { messages, position, recovered } = page;
+      const { earlier = [], messages, position, recovered } = page;
       const [first] = messages;
       const isEnd = since === 'latest';
       if (typeof since === 'string') {
         this.restart(isEnd || first === undefined ? position : { epoch: position.epoch, offset: first.position.offset - 1 });
       }
+      // In another epoch they have the same offsets.
+      if (recovered) topic.epoch = position.epoch;
+      topic.earlier = earlier;
       if (!isEnd && !recovered) {
         since = ++restarts > MOST_RESTARTS ? 'latest' : 'oldest';
         continue;
       }
       if (isEnd) return;
       const before = topic.offset;
-      let length = 0;
-      for (const { bytes, position: at } of messages) {
-        length += bytes.length;
-        this.apply(bytes, at);
-      }
-      limit = Math.min(Math.max(Math.floor((PAGE_BYTES * messages.length) / length), 1), 2 * limit, MOST_PAGE);
+      for (const { bytes, position: at } of messages) this.apply(bytes, at);
+      size.had(messages);
       if (topic.offset >= position.offset || first === undefined) return;
       // A page without the next message would be the same again.
       since = topic.offset === before ? 'latest' : { epoch: position.epoch, offset: topic.offset };
@@ -211,8 +269,9 @@ class Shared {
     this.sweep();
   }
 
-  goLive() {
-    this.delay = RETRY;
+  /** @param {number} asked */
+  goLive(asked) {
+    this.backoff.reset();
     this.state = LIVE;
     this.overlap = this.topic.offset;
     const { isWhole } = this;
@@ -220,8 +279,13 @@ class Shared {
     if (!isWhole && this.state === LIVE) this.read();
     if (this.state !== LIVE) return;
     this.sweep();
-    this.admit();
-    if (this.state === LIVE) for (const release of this.held.splice(0)) release();
+    this.admit(asked);
+    if (this.state === LIVE) this.release();
+  }
+
+  release() {
+    this.isHolding = false;
+    for (const send of this.held.splice(0)) send();
   }
 
   /** What has come while the history was read. */
@@ -245,13 +309,15 @@ class Shared {
     this.arrived.push({ bytes, position });
   }
 
-  /** Those that have waited become members. */
-  admit() {
-    const { topic, waiting } = this;
+  /** Those that have waited become members, if the broker has answered a question since they came, or their positions are known. @param {number} answered */
+  admit(answered) {
+    const { denied, topic, waiting } = this;
     for (const one of waiting) {
-      const { callback, reading, since, subscriptions, told } = one;
-      // It came during this reading, perhaps after the broker's answer.
-      if (reading === this.reading && this.isAhead(since)) continue;
+      const { asked, callback, since, subscriptions, told } = one;
+      const isAhead = this.isAhead(since);
+      if (isAhead && asked >= answered) continue;
+      if (isAhead && typeof since === 'object' && since.epoch !== topic.epoch) denied.add(since.epoch);
+      if (denied.size > MOST_DENIED) denied.delete([...denied][0]);
       waiting.delete(one);
       subscriptions.waits?.delete(this);
       if (!told) subscriptions.ask(topic, since, callback);
@@ -260,7 +326,7 @@ class Shared {
         subscriptions.passed(topic, 0, topic.offset);
       }
     }
-    if (waiting.size !== 0) return this.read();
+    if (waiting.size !== 0) return this.ask();
     clearTimeout(this.patience);
     this.patience = undefined;
   }
@@ -268,12 +334,15 @@ class Shared {
   /** A message from the broker. @type {(bytes: Buffer, position: Position) => void} */
   take(bytes, position) {
     const { topic } = this;
+    this.isHeard = true;
     if (this.state === READING) return this.keep(bytes, position);
     if (this.state !== LIVE) return;
     const { epoch, offset } = position;
     if (epoch === topic.epoch && offset === topic.offset + 1) {
       this.overlap = 0;
-      return this.apply(bytes, position);
+      this.apply(bytes, position);
+      if (this.waiting.size !== 0) this.admit(0);
+      return;
     }
     if (epoch === topic.epoch && offset <= this.overlap) return;
     // Something is missing; or the broker has lost messages that were here, and has given their positions away again.
@@ -337,7 +406,7 @@ class Shared {
       });
     };
     // A subscriber that came before the message gets it, so its place in the history is found first.
-    if (this.waiting.size !== 0) this.held.push(send);
+    if (this.isHolding) this.held.push(send);
     else send();
     return /** @type {Promise<Receipt> | null} */ (result) ?? matched;
   }
@@ -357,6 +426,17 @@ class Shared {
   }
 }
 
+/** How many messages the next page of a history should have: the first ones say how long they are. */
+class PageSize {
+  limit = 16;
+
+  /** @param {AdapterPage['messages']} messages */
+  had(messages) {
+    const length = messages.reduce((sum, { bytes }) => sum + bytes.length, 1);
+    this.limit = Math.min(Math.max(Math.floor((PAGE_BYTES * messages.length) / length), 1), 2 * this.limit, MOST_PAGE);
+  }
+}
+
 /** @typedef {Shared} SharedHistory */
 
-module.exports = { Shared };
+module.exports = { PageSize, Shared };

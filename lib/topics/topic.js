@@ -9,6 +9,8 @@ const { SLOW } = require('../base/layout');
 /** 8 characters that need no escape in JSON or a URL. */
 const EPOCH_BYTES = 6;
 
+/** @import { Position } from '../../types/topics' */
+
 /** @typedef {Topic} AnyTopic */
 
 /** Exists while it has subscribers or a history. */
@@ -31,6 +33,8 @@ class Topic {
     this.size = 0;
     /** Of its history, if any. A new one each time: a position in a lost history recovers nothing. */
     this.epoch = settings.history === 0 ? null : newEpoch();
+    /** Of the same history: earlier epochs, and their last offsets. @type {Position[]} */
+    this.earlier = [];
     /** Whether other nodes publish in it, too. */
     this.isRemote = remote !== null;
     /** The history that all nodes share, if there is one: its positions are the broker's. */
@@ -56,7 +60,13 @@ class Topic {
     if (this.epoch !== null) this.epoch = newEpoch();
   }
 
-  /** Of the last message; null without a history, and before the broker has said it. @returns {import('../../types/topics').Position | null} */
+  /** Whether a position is of this history, as far as this node knows it. @param {Position} since */
+  has({ epoch, offset }) {
+    if (epoch === this.epoch) return offset <= this.offset;
+    return this.earlier.some((one) => one.epoch === epoch && offset <= one.offset);
+  }
+
+  /** Of the last message; null without a history, and before the broker has said it. @returns {Position | null} */
   get position() {
     return this.epoch ? { epoch: this.epoch, offset: this.offset } : null;
   }
