@@ -41,7 +41,10 @@ export interface Adapter {
    * @param limit Most messages
    */
   history?(topic: string, since: Position | 'oldest' | 'latest', limit: number, settings: HistorySettings): Promise<AdapterPage>;
-  /** Ends all that `start()` has begun. What the program has made, such as a client, stays open. */
+  /**
+   * Ends all that `start()` has begun, or tries without end. What the program has made, such as a client, stays open. It can be called more
+   * than once, and before `start()` has resolved.
+   */
   close(): Promise<void> | void;
 }
 
@@ -52,6 +55,7 @@ export interface AdapterNode {
   /**
    * A message of a topic.
    *
+   * @param bytes They belong to the node from now on
    * @param position Where the broker has a history
    */
   deliver(topic: string, bytes: Uint8Array, position?: Position): void;
@@ -108,7 +112,7 @@ export interface AdapterMetrics {
   state: AdapterState;
   /** Seconds for which the oldest message waits that the broker has not confirmed; 0: none. */
   lag: number;
-  /** Bytes of messages that the broker has not confirmed: at most `adapterLimit`. */
+  /** Bytes of messages that the broker has not confirmed, and 1024 for each: at most `adapterLimit`. */
   bytesWaiting: number;
   /** Topics that this node follows. */
   topics: number;

@@ -42,7 +42,10 @@ export interface Adapter {
    * @param limit Most messages
    */
   history?(topic: string, since: Position | 'oldest' | 'latest', limit: number, settings: HistorySettings): Promise<AdapterPage>;
-  /** Ends all that `start()` has begun. What the program has made, such as a client, stays open. */
+  /**
+   * Ends all that `start()` has begun, or tries without end. What the program has made, such as a client, stays open. It can be called more
+   * than once, and before `start()` has resolved.
+   */
   close(): Promise<void> | void;
 }
 
@@ -53,6 +56,7 @@ export interface AdapterNode {
   /**
    * A message of a topic.
    *
+   * @param bytes They belong to the node from now on
    * @param position Where the broker has a history
    */
   deliver(topic: string, bytes: Uint8Array, position?: Position): void;
@@ -88,6 +92,8 @@ export interface AdapterPage {
   /** Of the topic's last message. The epoch is new when messages were lost. */
   position: Position;
   messages: Array<{ bytes: Buffer; position: Position }>;
+  /** Earlier epochs with the last offsets that are valid: messages up to there have the same offsets in the epoch of `position`. */
+  earlier?: Position[];
 }
 
 /** `closed`: for good. */
@@ -107,7 +113,7 @@ export interface AdapterMetrics {
   state: AdapterState;
   /** Seconds for which the oldest message waits that the broker has not confirmed; 0: none. */
   lag: number;
-  /** Bytes of messages that the broker has not confirmed: at most `adapterLimit`. */
+  /** Bytes of messages that the broker has not confirmed, and 1024 for each: at most `adapterLimit`. */
   bytesWaiting: number;
   /** Topics that this node follows. */
   topics: number;
