@@ -40,8 +40,6 @@ const {
   CAUSE,
   CAUSES,
   HIGH_WATER_MARK,
-  IN_CLOSING,
-  IN_SUBSCRIBED,
   KIND_MASK,
   OUT_FLAG_FIN,
   OUT_PAUSE,
@@ -49,6 +47,7 @@ const {
   OUT_PONG,
   OUT_RESUME,
   OUT_TERMINATE,
+  isTopic,
 } = require('./base/layout');
 
 /** @import { Peer } from './handshake/request' */
@@ -322,8 +321,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /** @type {Connection['_onRecord']} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
-    if (kind < IN_SUBSCRIBED || kind === IN_CLOSING) receive.record(this, tag, offset, length);
-    else topics.record(this, tag, offset, length);
+    if (isTopic(kind)) topics.record(this, tag, offset, length);
+    else receive.record(this, tag, offset, length);
   }
 
   _onFailed() {

@@ -29,11 +29,22 @@ function isValidStatusCode(code) {
   );
 }
 
+/** Whether a peer has sent the payload of such records. @param {number} kind */
+function isPayload(kind) {
+  return (kind >= 2 && kind <= 6) || kind === 15;
+}
+
+/** Whether such records are about topics. @param {number} kind */
+function isTopic(kind) {
+  return kind >= 16 && kind <= 20;
+}
+
 module.exports = {
   MAX_RECORDS: 16384,
   DRAINED_BYTES: 65536,
   DRAINED_LENT: 65537,
   DRAINED_HANDED: 65538,
+  HANDED_REPORTS: 2,
   FLUSHED_BYTES: 65539,
   FLUSHED_NEXT: 65540,
   ASKED_SLOT: 65541,
@@ -306,5 +317,7 @@ module.exports = {
   VERSION: '8.0.0-rc.1',
 
   frameBytes,
+  isPayload,
+  isTopic,
   isValidStatusCode,
 };

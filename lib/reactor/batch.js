@@ -2,10 +2,10 @@
 
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const crossing = require('./crossing');
-const { DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, LENT_BYTES } = require('../base/layout');
+const { DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, HANDED_REPORTS, LENT_BYTES } = require('../base/layout');
 const { IN_FLAG_OWNED } = require('../base/layout');
 const { state } = require('./link');
-const { allocate, allocateOwn, shortLived } = require('./message-memory');
+const { allocate, allocateOwn, isDetachable, shortLived } = require('./message-memory');
 
 /**
  * Received payloads are views of slabs. A slab is never written twice, so a view is valid as long as the program keeps
@@ -74,14 +74,17 @@ function nextBatch(streamsOnly) {
   if (count === 0) return 0;
   // -1: the payloads are in the reactor's own memory, and more should be lent.
   const id = state.words[DRAINED_LENT] - 1;
-  if (state.words[DRAINED_HANDED] !== 0) {
+  const kind = state.words[DRAINED_HANDED];
+  // A handler can lose bytes of peers, whose connections then end, but no reports.
+  const isCopied = kind === 0 || isWary || (kind === HANDED_REPORTS && isDetachable);
+  if (kind !== 0) {
     handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
     // No byte of this batch is in the slab.
     slab.end = slab.start;
-    if (!isWary) show(handed, 0);
+    if (!isCopied) show(handed, 0);
   }
-  if (handed === null || isWary) intoSlab();
+  if (isCopied) intoSlab();
   if (handed === null && id === -1 && lent.length < LENT_BUFFERS * state.links) lend(allocate(LENT_BYTES));
   return count;
 }

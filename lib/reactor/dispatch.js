@@ -14,12 +14,10 @@ const {
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
-  IN_DATA,
   IN_END,
   IN_FAILURE,
   IN_FENCE,
   IN_FLAG_OWNED,
-  IN_FLAG_SOCKET,
   IN_GIVEN,
   IN_LISTENER_CLOSED,
   IN_OPEN,
@@ -34,6 +32,7 @@ const {
   PIPE_SLOTS,
   PUMPED,
   TOPIC_SLOT,
+  isPayload,
 } = require('../base/layout');
 const fence = require('./fence');
 const flows = require('./flows');
@@ -272,18 +271,14 @@ function isOpening(kind) {
 }
 
 /**
- * A record whose batch is lost. Its connection ends if bytes are missing: no peer may believe that a lost frame was
- * received.
+ * A record whose batch is lost: all bytes in it are those of peers. Their connections end: no peer may believe that a
+ * lost frame was received.
  *
  * @type {typeof deliverOther}
  */
 function lose(slot, tag, offset, length) {
-  const kind = tag & KIND_MASK;
-  const isOfPayload = kind <= IN_CLOSE || kind === IN_DATA || kind === IN_REQUEST || kind === IN_GIVEN;
-  const isHere = length === 0 || (tag & IN_FLAG_OWNED) !== 0;
-  if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
-  else if (kind === IN_GIVEN) abandon(slot, tag);
-  else connectionOf(slot)?.terminate();
+  if (isPayload(tag & KIND_MASK) && length !== 0 && (tag & IN_FLAG_OWNED) === 0) connectionOf(slot)?.terminate();
+  else deliverOther(slot, tag, offset, length);
 }
 
 /** @type {(slot: number, tag: number, offset: number, length: number) => void} */
@@ -317,14 +312,6 @@ function deliverOther(slot, tag, offset, length) {
   } else {
     connectionOf(slot)?._onRecord(tag, offset, length);
   }
-}
-
-/** The server of a given connection is gone. @type {(slot: number, tag: number) => void} */
-function abandon(slot, tag) {
-  discard(slot, tag);
-  const asked = /** @type {{ terminate(): void, _onGiven?(): void } | undefined} */ (/** @type {unknown} */ (connectionOf(slot)));
-  if ((tag & IN_FLAG_SOCKET) === 0) asked?.terminate();
-  else asked?._onGiven?.();
 }
 
 /** -1 outside of a delivery. */

@@ -89,4 +89,7 @@ function youngBytes() {
   return young === undefined ? 0 : young.space_used_size + young.space_available_size;
 }
 
-module.exports = { allocate, allocateOwn, shortLived };
+/** Before Node 24, a byte stream detaches memory that is marked, too. */
+const isDetachable = isCounted;
+
+module.exports = { allocate, allocateOwn, isDetachable, shortLived };

@@ -21,8 +21,8 @@ use crate::bridge::layout::{
     ASKED_GENERATION, ASKED_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
     DRAINED_STREAMS, DRAINED_TURN, FLOW_DESTROY, FLOW_END, FLOW_RESET, FLOW_RESUME, FLOW_SENT_SHIFT,
     FLOW_WORDS, FLOW_WRITE, FLOWS, FLOWS_FREE, FLOWS_WAIT, FLOWS_WANT_MEMORY, FLUSHED_BYTES, FLUSHED_MIXED,
-    FLUSHED_NEXT, LENT_ID, MAX_RECORDS, MOST_FLOWS, PUMPED, RECORD_WORDS, STREAM_DRAINED, STREAM_ENDED,
-    STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
+    FLUSHED_NEXT, HANDED, HANDED_REPORTS, LENT_ID, MAX_RECORDS, MOST_FLOWS, PUMPED, RECORD_WORDS,
+    STREAM_DRAINED, STREAM_ENDED, STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
@@ -174,7 +174,8 @@ impl Crossing {
         self.words.replace(DRAINED_TURN, self.drives.inline.loop_turn());
         self.words.replace(DRAINED_BYTES, batch.used as u32);
         self.words.replace(DRAINED_LENT, lent.map_or(0, |id| id + 1));
-        self.words.replace(DRAINED_HANDED, u32::from(handed));
+        let kind = if batch.has_reports() { HANDED_REPORTS } else { HANDED };
+        self.words.replace(DRAINED_HANDED, if handed { kind } else { 0 });
         self.delivered.records.set(self.delivered.records.get() + count);
         self.current = Some(batch);
         Ok(count as u32)

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::layout::{
     IN_FLAG_OWNED, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, MAX_RECORDS, RECORD_WORDS,
-    pack, unpack,
+    is_report, pack, unpack,
 };
 use super::limits::{MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
 use super::room::Room;
@@ -185,6 +185,14 @@ impl Batch {
 
     pub(super) fn added_weight(&self) -> usize {
         size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
+    }
+
+    /// Whether other bytes than those of peers are in the room.
+    pub fn has_reports(&self) -> bool {
+        self.records.iter().any(|record| {
+            let (kind, flags, _) = record.kind();
+            is_report(kind) && flags & IN_FLAG_OWNED == 0
+        })
     }
 
     /// Copies as many as fit and returns their number.

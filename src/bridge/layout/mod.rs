@@ -53,9 +53,12 @@ layout! {
     DRAINED_BYTES: usize = AFTER_RECORDS;
     /// 1 + the number of the lent memory that has them; 0: they are in the reactor's own.
     DRAINED_LENT: usize = AFTER_RECORDS + 1;
-    /// 1 when that memory is handed over, and other memory should be lent; 0 when payloads must be
-    /// copied before the next drain, which gives the memory back.
+    /// [`HANDED`] when that memory is handed over, and other memory should be lent; 0 when payloads must
+    /// be copied before the next drain, which gives the memory back.
     DRAINED_HANDED: usize = AFTER_RECORDS + 2;
+    HANDED: u32 = 1;
+    /// The same, with payloads in it that no peer has sent.
+    HANDED_REPORTS: u32 = 2;
     /// By JavaScript: bytes of the arena to be flushed.
     FLUSHED_BYTES: usize = AFTER_RECORDS + 3;
     /// 1 + the number of the next arena to fill; 0: the same one again.
@@ -330,6 +333,21 @@ pub const fn low_water_mark(high: usize) -> usize {
     high / 2
 }
 
+/// Kinds whose payload a peer has sent: if it is lost, its connection ends.
+pub const fn is_payload(kind: u8) -> bool {
+    matches!(kind, IN_TEXT..=IN_CLOSE | IN_DATA)
+}
+
+pub const fn is_topic(kind: u8) -> bool {
+    matches!(kind, IN_SUBSCRIBED..=IN_HISTORY)
+}
+
+/// Kinds whose payload the reactor has made, and which must not be lost.
+pub const fn is_report(kind: u8) -> bool {
+    is_topic(kind)
+        || matches!(kind, IN_OPEN | IN_REQUEST | IN_FAILURE | IN_GIVEN | IN_HELLO | IN_SECURE | IN_TLS_ERROR)
+}
+
 pub const fn pack(kind: u8, flags: u8, aux: u16) -> u32 {
     kind as u32 | (flags as u32) << FLAGS_SHIFT | (aux as u32) << AUX_SHIFT
 }
@@ -338,7 +356,8 @@ pub const fn unpack(word: u32) -> (u8, u8, u16) {
     ((word & KIND_MASK) as u8, (word >> FLAGS_SHIFT) as u8, (word >> AUX_SHIFT) as u16)
 }
 
-/// The payload of [`IN_OPEN`], [`IN_REQUEST`] and [`IN_GIVEN`].
+/// The payload of [`IN_OPEN`], [`IN_REQUEST`], [`IN_GIVEN`], [`IN_HELLO`], [`IN_SECURE`] and
+/// [`IN_TLS_ERROR`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
     /// Every outbound record names it.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::bridge::admission::Denial;
-use crate::bridge::layout::{Cause, FLAGS_SHIFT, Slow, all_constants};
+use crate::bridge::layout::{Cause, FLAGS_SHIFT, Slow, all_constants, is_payload, is_topic};
 use crate::bridge::tally::Tally;
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::Refusal;
@@ -41,6 +41,8 @@ fn javascript() -> String {
     let mut out = HEAD.to_owned();
     frame_bytes(&mut out);
     valid_status_codes(&mut out);
+    kinds(&mut out, "isPayload", "Whether a peer has sent the payload of such records", is_payload);
+    kinds(&mut out, "isTopic", "Whether such records are about topics", is_topic);
     out.push_str("module.exports = {\n");
     let mut sources = String::new();
     read_sources(Path::new(LIB), &mut sources);
@@ -62,7 +64,7 @@ fn javascript() -> String {
     let version = env!("CARGO_PKG_VERSION");
     writeln!(out, "\n  /** The version of the package and of its addon. */\n  VERSION: '{version}',")
         .unwrap();
-    out.push_str("\n  frameBytes,\n  isValidStatusCode,\n};\n");
+    out.push_str("\n  frameBytes,\n  isPayload,\n  isTopic,\n  isValidStatusCode,\n};\n");
     out
 }
 
@@ -117,6 +119,27 @@ fn valid_status_codes(out: &mut String) {
          function isValidStatusCode(code) {\n  return (\n    ",
     );
     writeln!(out, "{}\n  );\n}}\n", ranges.join(" ||\n    ")).unwrap();
+}
+
+fn kinds(out: &mut String, name: &str, meaning: &str, has: fn(u8) -> bool) {
+    let mut ranges: Vec<(u8, u8)> = Vec::new();
+    for kind in (0..u8::MAX).filter(|&kind| has(kind)) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == kind => *last = kind,
+            _ => ranges.push((kind, kind)),
+        }
+    }
+    let range = |&(first, last): &(u8, u8)| match first == last {
+        true => format!("kind === {first}"),
+        false => format!("(kind >= {first} && kind <= {last})"),
+    };
+    let test = ranges.iter().map(range).collect::<Vec<_>>().join(" || ");
+    let test = test.strip_prefix('(').and_then(|test| test.strip_suffix(')')).unwrap_or(&test);
+    writeln!(
+        out,
+        "/** {meaning}. @param {{number}} kind */\nfunction {name}(kind) {{\n  return {test};\n}}\n"
+    )
+    .unwrap();
 }
 
 fn refusals(out: &mut String) {
