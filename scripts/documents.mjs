@@ -23,7 +23,6 @@ const OPTIONS = [
   ['types/tls.d.ts', 'SecureContextOptions', 'docs/options.md'],
   ['types/tls.d.ts', 'TlsOptions', 'docs/options.md'],
   ['types/running.d.ts', 'DrainOptions', 'docs/running.md'],
-  ['types/opentelemetry.d.ts', 'ObserveOptions', 'docs/api.md'],
   ['types/redis.d.ts', 'RedisAdapterOptions', 'docs/adapters.md'],
   ['types/nats.d.ts', 'NatsAdapterOptions', 'docs/adapters.md'],
   ['types/cluster.d.ts', 'ClusterAdapterOptions', 'docs/adapters.md'],

@@ -15,20 +15,3 @@ type Server = Pick<WebSocketServer, 'metrics'>;
  * @throws {RangeError} For a label that is not allowed, or the same labels for two servers
  */
 export function prometheus(servers: Server | Iterable<readonly [Server, Record<string, string>]>, labels?: Record<string, string>): string;
-
-/** A registry of prom-client, as far as it is used here. */
-export interface Registry {
-  registerMetric(metric: any): void;
-  removeSingleMetric(name: string): void;
-}
-
-/**
- * Shows the metrics of a server in a registry of prom-client, beside those that are there. Several
- * servers may be in one registry: `labels` distinguish them.
- *
- * @param registry Such as `register` of prom-client
- * @param labels Labels of the server's own samples, such as `{ server: 'chat' }`
- * @throws {RangeError} For a label that is not allowed, or the labels of another server
- * @returns A function that removes the metrics from the registry
- */
-export function register(server: Server, registry: Registry, labels?: Record<string, string>): () => void;

@@ -1,14 +1,14 @@
-// Metrics in the tools of operators: a registry of prom-client, and a reader of OpenTelemetry.
+// Metrics in the tools of operators: beside those of prom-client, and in a reader of OpenTelemetry.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { cpSync, rmSync } from 'node:fs';
 import test from 'node:test';
 
 import { metrics } from '@opentelemetry/api';
 import { InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import promClient from 'prom-client';
 import { WebSocketServer } from 'reactor-ws';
-import { observe } from 'reactor-ws/opentelemetry';
-import { prometheus, register } from 'reactor-ws/prometheus';
+import { prometheus } from 'reactor-ws/prometheus';
 
 import { ask, open } from './helpers/clients.mjs';
 
@@ -23,54 +23,34 @@ async function used(t) {
   return wss;
 }
 
-/** The names of samples in a text, without values. */
-const names = (text) => text.split('\n').filter((line) => line !== '').map((line) => (line.startsWith('#') ? line : line.replace(/ [^ ]*$/, ''))).sort();
-
-test('prom-client: its text has our samples, beside those of the program', async (t) => {
+test('prom-client: one text has its metrics and ours', async (t) => {
   const wss = await used(t);
-  for (const type of [promClient.Registry.PROMETHEUS_CONTENT_TYPE, promClient.Registry.OPENMETRICS_CONTENT_TYPE]) {
-    const registry = new promClient.Registry(type);
-    new promClient.Counter({ name: 'programs_own', help: 'x', registers: [registry] }).inc();
-    const remove = register(wss, registry, { server: 'chat' });
-    const text = await registry.metrics();
-    assert.match(text, /^programs_own(_total)? 1$/m);
-    assert.match(text, /^reactor_ws_connections\{server="chat"\} 1$/m);
-    assert.match(text, /^reactor_ws_messages_total\{kind="text",direction="received"\} \d+$/m);
-    assert.match(text, /^reactor_ws_delay_seconds_bucket\{le="\+Inf"\} \d+$/m);
-    assert.doesNotMatch(text, /_total_total/);
-    if (type === promClient.Registry.PROMETHEUS_CONTENT_TYPE) {
-      const own = text.split('\n').filter((line) => !line.includes('programs_own')).join('\n');
-      assert.deepEqual(names(own), names(prometheus([[wss, { server: 'chat' }]])));
-    }
-    remove();
-    assert.doesNotMatch(await registry.metrics(), /reactor_ws/);
-  }
+  const registry = new promClient.Registry();
+  new promClient.Counter({ name: 'programs_own', help: 'x', registers: [registry] }).inc();
+  const text = (await registry.metrics()) + prometheus(wss, { server: 'chat' });
+  assert.match(text, /^programs_own(_total)? 1$/m);
+  assert.match(text, /^reactor_ws_connections\{server="chat"\} 1$/m);
 });
 
-test('OpenTelemetry: what is collected has our numbers, with the global provider and a given one', async (t) => {
+test('examples: opentelemetry.mjs', async (t) => {
   const wss = await used(t);
-  for (const isGlobal of [true, false]) {
-    const exporter = new InMemoryMetricExporter(1);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
-    const meterProvider = new MeterProvider({ readers: [reader] });
-    t.after(() => meterProvider.shutdown());
-    if (isGlobal) metrics.setGlobalMeterProvider(meterProvider);
-    const stop = observe(wss, isGlobal ? { attributes: { server: 'chat' } } : { attributes: { server: 'chat' }, meterProvider });
-    await reader.forceFlush();
-    const [{ scopeMetrics: [{ metrics: found, scope }] }] = exporter.getMetrics();
-    const byName = new Map(found.map((metric) => [metric.descriptor.name, metric]));
-    assert.equal(scope.name, 'reactor-ws');
-    assert.deepEqual(byName.get('reactor_ws.connections').dataPoints.map(({ attributes, value }) => [attributes, value]), [[{ server: 'chat' }, 1]]);
-    assert.equal(byName.get('reactor_ws.bytes').descriptor.unit, '');
-    assert.equal(byName.get('reactor_ws.undelivered').descriptor.unit, 'By');
-    const texts = byName.get('reactor_ws.messages').dataPoints.find(({ attributes }) => attributes.kind === 'text' && attributes.direction === 'received');
-    assert.ok(texts.value >= 1);
-    const [count] = byName.get('reactor_ws.delay.count').dataPoints;
-    const whole = byName.get('reactor_ws.delay.bucket').dataPoints.find(({ attributes }) => attributes.le === '+Inf');
-    assert.ok(count.value >= 1 && whole.value === count.value);
-    stop();
-    wss.metrics = () => assert.fail('it is still observed');
-    await reader.forceFlush();
-    delete wss.metrics;
-  }
+  const exporter = new InMemoryMetricExporter(1);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  t.after(() => meterProvider.shutdown());
+  metrics.setGlobalMeterProvider(meterProvider);
+  // A copy, which finds the packages of this folder.
+  const copy = new URL('.example-opentelemetry.mjs', import.meta.url);
+  t.after(() => rmSync(copy));
+  cpSync(new URL('../../examples/libraries/opentelemetry.mjs', import.meta.url), copy);
+  const { observe } = await import(copy);
+  observe(wss);
+  await reader.forceFlush();
+  const [{ scopeMetrics: [{ metrics: found }] }] = exporter.getMetrics();
+  const points = (name) => found.find(({ descriptor }) => descriptor.name === name).dataPoints;
+  assert.deepEqual(points('reactor_ws_connections').map(({ attributes, value }) => [attributes, value]), [[{}, 1]]);
+  const isText = ({ attributes: { direction, kind } }) => kind === 'text' && direction === 'received';
+  assert.ok(points('reactor_ws_messages_total').find(isText).value >= 1);
+  const whole = points('reactor_ws_delay_seconds_bucket').find(({ attributes }) => attributes.le === '+Inf');
+  assert.equal(whole.value, points('reactor_ws_delay_seconds_count')[0].value);
 });

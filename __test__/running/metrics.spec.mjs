@@ -8,8 +8,7 @@ import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const load = createRequire(import.meta.url);
 const { VERSION } = load('../../lib/base/layout');
-const { contentType, prometheus, register } = load('reactor-ws/prometheus');
-const { observe } = load('reactor-ws/opentelemetry');
+const { contentType, prometheus } = load('reactor-ws/prometheus');
 
 /** The growth of the reactors' numbers, which are published once a turn. */
 async function grown(server, before, isEnough) {
@@ -325,7 +324,7 @@ test('prometheus: labels that would make the text invalid throw', async (t) => {
   const [one, two] = [await startServer(t), await startServer(t)];
   const documented = new Set([...prometheus(one).matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
   for (const name of [...documented, 'topic', 'status', 'a-b', '', '1a', 'é', 'a b', '__name__', 'le']) {
-    for (const ask of [() => prometheus(one, { [name]: 'x' }), () => prometheus([[one, { [name]: 'x' }]]), () => register(one, new Registry(), { [name]: 'x' })]) {
+    for (const ask of [() => prometheus(one, { [name]: 'x' }), () => prometheus([[one, { [name]: 'x' }]])]) {
       t.throws(ask, { instanceOf: RangeError }, name);
     }
   }
@@ -333,74 +332,6 @@ test('prometheus: labels that would make the text invalid throw', async (t) => {
   t.throws(() => prometheus([[one, { a: '1' }], [two, { a: 1 }]]), { instanceOf: RangeError, message: /^Two servers have the labels/ });
   t.throws(() => prometheus([[one, {}], [two, {}]]), { instanceOf: RangeError });
   t.notThrows(() => prometheus([[one, { a: 'x' }], [two, { b: 'x' }]]));
-  const registry = new Registry();
-  register(one, registry);
-  t.throws(() => register(two, registry), { instanceOf: RangeError });
-  t.notThrows(() => register(one, registry));
-});
-
-/** A registry like that of prom-client, as far as it reads metrics. */
-class Registry extends Map {
-  registerMetric(metric) {
-    this.set(metric.name, metric);
-  }
-
-  removeSingleMetric(name) {
-    this.delete(name);
-  }
-}
-
-test('prometheus: a registry shows the servers that are in it, with one look at each for a scrape', async (t) => {
-  const servers = [await startServer(t), await startServer(t)];
-  const registry = new Registry();
-  let looks = 0;
-  const remove = servers.map((server, index) => {
-    const { metrics } = server;
-    server.metrics = () => (looks++, metrics.call(server));
-    return register(server, registry, { server: String(index) });
-  });
-  await connect(t, servers[1]);
-  looks = 0;
-  const families = await Promise.all(Array.from(registry.values(), (metric) => metric.get()));
-  t.is(looks, 2);
-  t.like(families.find(({ name }) => name === 'reactor_ws_connections'), {
-    type: 'gauge',
-    values: [{ labels: { server: '0' }, value: 0 }, { labels: { server: '1' }, value: 1 }],
-  });
-  await new Promise(setImmediate);
-  remove[0]();
-  const { values } = await registry.get('reactor_ws_connections').get();
-  t.deepEqual(values, [{ labels: { server: '1' }, value: 1 }]);
-  remove[1]();
-  t.is(registry.size, 0);
-});
-
-test('opentelemetry: each number of a collection has an instrument', async (t) => {
-  const { server } = await openPair(t);
-  const made = [];
-  const [create, callbacks] = [(kind) => (name, { unit }) => made[made.push({ kind, name, unit }) - 1], new Set()];
-  const stop = observe(server, {
-    attributes: { server: 'a' },
-    meterProvider: {
-      getMeter: () => ({
-        createObservableCounter: create('counter'),
-        createObservableUpDownCounter: create('gauge'),
-        addBatchObservableCallback: (callback, observed) => t.deepEqual(observed, made) && callbacks.add(callback),
-        removeBatchObservableCallback: (callback) => callbacks.delete(callback),
-      }),
-    },
-  });
-  const seen = new Map();
-  const [callback] = callbacks;
-  callback({ observe: (instrument, value, attributes) => seen.set(instrument, { value, attributes }) });
-  const named = (name) => made.find((instrument) => instrument.name === name);
-  t.deepEqual(seen.get(named('reactor_ws.connections')), { value: 1, attributes: { server: 'a' } });
-  t.like(named('reactor_ws.undelivered'), { kind: 'gauge', unit: 'By' });
-  t.like(named('reactor_ws.delay.sum'), { kind: 'counter', unit: 's' });
-  t.is(seen.get(named('reactor_ws.delay.bucket')).attributes.le, '+Inf');
-  t.true([...seen.keys()].every((instrument) => made.includes(instrument)));
-  stop();
-  t.is(callbacks.size, 0);
 });
 
 everyWay(test.serial, 'slowest() names those that do not read, the worst first, also without clientTracking', async (t, start, way) => {

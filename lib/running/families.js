@@ -1,6 +1,6 @@
 'use strict';
 
-// The metrics of a server under their names in Prometheus and OpenTelemetry.
+// The metrics of a server under their names in Prometheus.
 
 /** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
 

@@ -5,7 +5,6 @@ const { inspect } = require('node:util');
 const { OWN_LABELS, familiesOf } = require('./families');
 
 /** @import { Metrics } from '../../types/running' */
-/** @import { Registry } from '../../types/prometheus' */
 /** @import { Family, Sample } from './families' */
 
 /** Of the text format. */
@@ -14,15 +13,6 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 /** @typedef {{ metrics(): Metrics }} Server A WebSocketServer */
 
 /** @typedef {Record<string, string>} Labels */
-
-/**
- * A registry's servers with their labels, and metrics in this turn of the event loop.
- *
- * @typedef {{ servers: Map<Server, Labels>, current: Map<string, Family> | null }} Shown
- */
-
-/** @type {WeakMap<Registry, Shown>} */
-const registries = new WeakMap();
 
 /**
  * Metrics in the text format of Prometheus, to send with `contentType`. Every sample has `labels`.
@@ -41,49 +31,6 @@ function prometheus(servers, labels = {}) {
     for (const sample of samples) lines.push(lineOf(name, sample));
   }
   return lines.map((line) => `${line}\n`).join('');
-}
-
-/**
- * Adds the metrics of a server to a registry of prom-client; the result removes them. `labels` distinguish samples of
- * servers.
- *
- * @type {(server: Server, registry: Registry, labels?: Labels) => () => void}
- * @throws {RangeError} For a wrong label, or the labels of another server
- */
-function register(server, registry, labels = {}) {
-  const shown = registries.get(registry) ?? { servers: new Map(), current: null };
-  const { servers } = shown;
-  checkNew(labels, [...servers].flatMap(([other, own]) => (other === server ? [] : own)));
-  if (servers.size === 0) {
-    registries.set(registry, shown);
-    for (const family of familiesOf(server.metrics())) registry.registerMetric(metricOf(family, shown));
-  }
-  servers.set(server, labels);
-  return () => {
-    if (!servers.delete(server) || servers.size !== 0) return;
-    registries.delete(registry);
-    for (const { name } of familiesOf(server.metrics())) registry.removeSingleMetric(name);
-  };
-}
-
-/** prom-client removes `_total` from the name if the format adds it. @type {(family: Family, shown: Shown) => object} */
-function metricOf({ name, help, type }, shown) {
-  const get = async () => {
-    const values = look(shown).get(name)?.samples.map(({ suffix, labels, value }) => (suffix === '' ? { labels, value } : { metricName: name + suffix, labels, value }));
-    // prom-client may have changed `metric.name`.
-    return { name: metric.name, help, type, values, aggregator: 'sum' };
-  };
-  const metric = { name, help, type, reset: () => {}, get };
-  return metric;
-}
-
-/** A scrape asks for all metrics in one turn. @type {(shown: Shown) => Map<string, Family>} */
-function look(shown) {
-  if (shown.current === null) {
-    shown.current = collect(shown.servers, {});
-    setImmediate(() => (shown.current = null));
-  }
-  return shown.current;
 }
 
 /** By name. What servers share appears once. @type {(servers: Iterable<[Server, Labels]>, labels: Labels) => Map<string, Family>} */
@@ -133,4 +80,4 @@ function escaped(text) {
   return String(text).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
-module.exports = { contentType, prometheus, register };
+module.exports = { contentType, prometheus };

@@ -315,10 +315,8 @@ fn on_plain_request<C: Consumer>(
     let body = if request.has_body() { request.content_length() } else { Some(0) };
     // After a body of unknown length the next request cannot be found without decoding the body.
     // And answers that the peer does not read would pile up.
-    let keep_alive = request.keep_alive()
-        && body.is_some()
-        && session.queued() < UNREAD_ANSWERS
-        && !head.closed;
+    let keep_alive =
+        request.keep_alive() && body.is_some() && session.queued() < UNREAD_ANSWERS && !head.closed;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
     let response = handshake::plain(status, &date, keep_alive, request.method == "HEAD");
