@@ -2,8 +2,9 @@
 // name what failed and what was left out; the very last has the counts.
 //
 //   npm test                      the steps for which a contributor waits
-//   npm test -- --all             everything, as CI does
-//   npm test -- engine ava        only these steps, all of them
+//   npm test -- --all             what each commit has to pass, as CI does
+//   npm test -- --night           every length, repetition and mode
+//   npm test -- rust ava          only these steps, as with --all
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,16 +20,16 @@ const MOST = 40;
 
 /** The way to start each kind of step, and to read its output. */
 const KINDS = {
-  cargo: { parse: parseCargo, start: ({ args = [], below = [] }) => cargoTest(args, below) },
+  cargo: { parse: parseCargo, start: ({ args = [] }) => run('cargo', ['test', '--no-fail-fast', ...args], { capture: true, most: MOST }) },
   loom: { parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true, most: MOST }) },
   ava: { parse: parseAva, start: ({ args, env = {} }) => tool('ava/entrypoints/cli.mjs', args, { capture: true, most: MOST, env }) },
-  program: { parse: parseOwn, start: ({ args }) => program(args) },
+  program: { parse: parseOwn, start: ({ args, env = {} }) => program(args, env) },
 };
 
 const { steps, isShort } = chosen();
 
 // Contributors test what is built soon, CI what users get.
-await setup(process.argv.includes('--all') ? 'release' : 'light');
+await setup(process.argv.some((word) => word === '--all' || word === '--night') ? 'release' : 'light');
 const results = [];
 for (const step of steps) {
   const { parse, start } = KINDS[step.kind];
@@ -48,15 +49,10 @@ const total = sum(results);
 console.log(formatCounts(total));
 process.exitCode = total.failed > 0 ? 1 : 0;
 
-function cargoTest(features, below) {
-  const skips = below.flatMap((layer) => ['--skip', layer]);
-  return run('cargo', ['test', '--no-fail-fast', ...features, '--', ...skips], { capture: true, most: MOST });
-}
-
 /** Runs a test program of this repository; nothing when the tree does not have it. */
-async function program([path, ...args]) {
+async function program([path, ...args], env) {
   if (!existsSync(join(root, path))) return null;
-  return run(process.execPath, [path, ...args], { capture: true, most: MOST });
+  return run(process.execPath, [path, ...args], { capture: true, most: MOST, env });
 }
 
 function chosen() {

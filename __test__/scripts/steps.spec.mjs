@@ -17,41 +17,40 @@ test('the spec files that are named are there', (t) => {
   t.deepEqual(paths.filter((path) => !existsSync(new URL(`../../${path}`, import.meta.url))), []);
 });
 
-test('--all runs every spec file, and those that depend on the mode in every mode', (t) => {
-  const { steps, isShort } = choose(['--all']);
-  t.false(isShort);
-  const modes = steps.filter(({ kind, name }) => kind === 'ava' && !['alone', 'secure'].includes(name));
-  t.deepEqual(modes.map(({ env }) => env?.REACTOR_WS_REACTORS), [undefined, '0', '3']);
-  const [[own, ...less], ...others] = modes.map(({ args }) => args);
-  t.is(own, '__test__/**/*.spec.mjs');
+/** The spec files that a pattern of `args` leaves out. */
+const leftOut = (args) => args.filter((pattern) => pattern.startsWith('!')).map((pattern) => pattern.slice(1));
+
+test('--all runs every spec file, --night also in every mode that matters to it', (t) => {
   const [alone] = choose(['alone']).steps[0].args;
-  t.true(existsSync(new URL(`../../${alone}`, import.meta.url)));
-  t.deepEqual(less, [`!${alone}`]);
-  for (const args of others) t.deepEqual(args, others[0]);
-  t.deepEqual(others[0].slice(0, 1 + less.length), [own, ...less]);
-  const left = others[0].slice(1 + less.length).map((pattern) => pattern.replace('!__test__/', ''));
-  // None of those that depend on it.
-  t.deepEqual(MODE_SPECS.filter((path) => left.some((name) => path.startsWith(`__test__/${name.replace(/\*.*$/, '')}`))), []);
-  for (const name of left) t.true(existsSync(new URL(`../${name.replace(/\*.*$|\/\*\*$/, '').replace(/http2$/, 'http2.spec.mjs')}`, import.meta.url)), name);
+  const [ava] = choose(['--all']).steps.filter(({ name }) => name === 'ava');
+  t.deepEqual(ava.args, ['__test__/**/*.spec.mjs', `!${alone}`]);
+  const night = choose(['--night']).steps.filter(({ kind }) => kind === 'ava');
+  t.deepEqual(night.map(({ env }) => [env.BYTES, env.REACTOR_WS_REACTORS]), [['all', undefined], ['all', '0'], ['all', '3']]);
+  t.deepEqual(night[0].args, ava.args);
+  t.deepEqual(night[1].args, night[2].args);
+  // No pattern leaves out a file that depends on the mode, or stands for no file.
+  const left = leftOut(night[1].args);
+  t.deepEqual(MODE_SPECS.filter((path) => left.some((name) => path.startsWith(name.replace(/\*.*$/, '')))), []);
+  for (const name of [...left, ...leftOut(choose([]).steps.find((step) => step.name === 'ava').args)]) {
+    t.true(existsSync(new URL(`../../${name.replace(/\/?\*.*$/, '').replace(/http2$/, 'http2.spec.mjs')}`, import.meta.url)), name);
+  }
 });
 
-test('what is left out is said', (t) => {
+test('the steps that are left out are named', (t) => {
   const short = choose([]);
   t.true(short.isShort);
-  // One build of all layers stands for theirs.
-  const layers = ['engine', 'reactor', 'binding'];
-  t.true(namesOf(short).includes('rust'));
-  const missing = namesOf(choose(['--all'])).filter((name) => !namesOf(short).includes(name) && !layers.includes(name));
+  const missing = [...namesOf(choose(['--all'])), ...namesOf(choose(['--night']))].filter((name) => !namesOf(short).includes(name));
   for (const name of missing) t.true(LEFT_OUT.includes(name), name);
   t.true(missing.length > 0);
 });
 
-test('steps that are named are run, all of them', (t) => {
-  t.deepEqual(namesOf(choose(['ava', 'engine'])), ['engine', 'ava']);
-  t.is(choose(['ava']).steps[0].args[0], '__test__/**/*.spec.mjs');
-  t.deepEqual(namesOf(choose(['rust'])), ['rust']);
+test('steps that are named are run, each once', (t) => {
+  t.deepEqual(namesOf(choose(['ava', 'rust', 'ava'])), ['rust', 'ava']);
+  t.is(choose(['ava']).steps[0].env, undefined);
+  t.is(choose(['ava', '--night']).steps[0].env.BYTES, 'all');
+  t.deepEqual(namesOf(choose(['packages', 'reactor'])), ['reactor', 'packages']);
   t.false(choose(['ava']).isShort);
-  t.throws(() => choose(['none']), { message: /^no such step: none \(there are rust, engine, / });
+  t.throws(() => choose(['none']), { message: /^no such step: none \(there are rust, reactor, / });
 });
 
 /** A clone in which all is installed and built, with nothing to run after that. */
