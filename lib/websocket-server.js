@@ -10,8 +10,8 @@ const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { upgradeOf } = require('./handshake/connect');
 const { give } = require('./handshake/give');
-const { startChecks, withProtocols } = require('./handshake/http-option');
-const { createListener, isShared, takeOthersUpgrades, takeOver } = require('./handshake/http-server');
+const { startChecks, takeLaterUpgrades, withProtocols } = require('./handshake/http-option');
+const { createListener, isShared, takeOver } = require('./handshake/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
 const { nodeEmit } = require('./base/node-emit');
@@ -102,7 +102,7 @@ class WebSocketServer extends EventEmitter {
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
-      if (http) this._removeListeners = takeOthersUpgrades(this, http);
+      if (http) this._removeListeners = takeLaterUpgrades(this, http);
       startListening(this, place);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this, callback);

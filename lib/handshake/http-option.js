@@ -8,7 +8,7 @@ const { inspect } = require('node:util');
 const { wrongType } = require('../base/checks');
 
 /** @import EventEmitter from 'node:events' */
-/** @import { AnySocket } from '../connection/state' */
+/** @import { AnySocket, Server as WebSocketServer } from '../connection/state' */
 
 /** Key, of an option: the HTTP server gets all connections, and answers upgrades too. */
 const kAll = Symbol('all');
@@ -62,7 +62,10 @@ function connect(server, socket) {
   socket.server = server;
   const event = /** @type {string} */ (kinds.get(server));
   // An http.Server, or a server of node:http2 that reads the socket itself.
-  if (server instanceof Server || socket._handle) return void server.emit(event, socket);
+  if (server instanceof Server || socket._handle) {
+    server.emit(event, socket);
+    return judgeUpgrades(server, socket);
+  }
   const onSession = (/** @type {Session} */ session) => {
     socket._relay.isSession = true;
     show(session, socket);
@@ -73,6 +76,76 @@ function connect(server, socket) {
   } finally {
     server.removeListener('session', onSession);
   }
+  judgeUpgrades(server, socket);
+}
+
+/** The WebSocketServers of each server of option `http`, oldest first. @type {WeakMap<object, Set<WebSocketServer>>} */
+const takers = new WeakMap();
+
+/** Key, of a request: the WebSocketServer that takes it. */
+const kTaker = Symbol('taker');
+
+/**
+ * A proxy may send an upgrade on a connection that had another request. The result ends that.
+ *
+ * @type {(wss: WebSocketServer, server: EventEmitter) => () => void}
+ */
+function takeLaterUpgrades(wss, server) {
+  if (wss.options[kAll]) return () => {};
+  const all = takers.get(server) ?? takeFrom(server);
+  all.add(wss);
+  // Without a listener, Node takes upgrades for requests.
+  const listener = () => {};
+  server.on('upgrade', listener);
+  return () => {
+    all.delete(wss);
+    server.removeListener('upgrade', listener);
+  };
+}
+
+/** Listeners of 'upgrade' get what is none of ours. @param {EventEmitter & { emit: Function }} server */
+function takeFrom(server) {
+  const all = /** @type {Set<WebSocketServer>} */ (new Set());
+  takers.set(server, all);
+  const own = Object.hasOwn(server, 'emit') ? server.emit : null;
+  /** @type {(this: any, event: string | symbol, ...args: any[]) => boolean} */
+  const value = function (event, ...args) {
+    const taker = event === 'upgrade' ? takerOf(all, args[0]) : undefined;
+    if (taker === undefined) return Reflect.apply(own ?? Object.getPrototypeOf(this).emit, this, [event, ...args]);
+    taker.handleUpgrade(args[0], args[1], args[2], taker.emit.bind(taker, 'connection'));
+    return true;
+  };
+  Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });
+  return all;
+}
+
+/** As the reactor judges a first request; once for each. @type {(all: Set<WebSocketServer>, request: any) => WebSocketServer | undefined} */
+function takerOf(all, request) {
+  if (kTaker in request) return request[kTaker];
+  const { headers, method } = request;
+  const isWebSocket = method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+  return (request[kTaker] = isWebSocket ? [...all].find((one) => one.shouldHandle(request)) : undefined);
+}
+
+/** Returned to Node's parser: what follows the head is none of its. */
+const UPGRADES = 2;
+
+/**
+ * A server of Node judges by its listeners of 'upgrade' whether a request is an upgrade. Ours count for our requests only.
+ *
+ * @type {(server: EventEmitter, socket: AnySocket) => void}
+ */
+function judgeUpgrades(server, { parser }) {
+  const all = takers.get(server);
+  const onIncoming = parser?.onIncoming;
+  if (all === undefined || typeof onIncoming !== 'function') return;
+  parser.onIncoming = (/** @type {any} */ request, /** @type {boolean} */ keepsAlive) => {
+    if (request.upgrade && request.method !== 'CONNECT') {
+      if (takerOf(all, request) !== undefined) return UPGRADES;
+      if (server.listenerCount('upgrade') === all.size) request.upgrade = false;
+    }
+    return onIncoming(request, keepsAlive);
+  };
 }
 
 /** @typedef {import('node:http2').ServerHttp2Session & { socket: AnySocket }} Session */
@@ -108,4 +181,4 @@ function withProtocols(tls, server) {
   return !server || server instanceof Server || isGiven ? tls : { ...tls, ALPNProtocols: ['h2', 'http/1.1'] };
 }
 
-module.exports = { checkHttp, connect, kAll, startChecks, withProtocols };
+module.exports = { checkHttp, connect, kAll, startChecks, takeLaterUpgrades, withProtocols };

@@ -6,7 +6,7 @@ const net = require('node:net');
 const { createServer } = require('node:tls');
 
 const { emitUpgrades, isHttp2 } = require('./connect');
-const { connect, kAll } = require('./http-option');
+const { connect, takeLaterUpgrades } = require('./http-option');
 const { sharedListenOptions } = require('../options');
 
 /** @import EventEmitter from 'node:events' */
@@ -30,7 +30,7 @@ function takeOver(wss, server) {
   const events = ['listening', 'error', ...(wss._tls === null ? [] : ['secureConnection', 'tlsClientError'])];
   const listeners = events.map((event) => /** @type {const} */ ([event, wss.emit.bind(wss, event)]));
   for (const [event, listener] of listeners) server.on(event, listener);
-  const leave = given ? takeOthersUpgrades(wss, given) : takeUpgrades(wss, server);
+  const leave = given ? takeLaterUpgrades(wss, given) : takeUpgrades(wss, server);
   return () => {
     leave();
     for (const [event, listener] of listeners) server.removeListener(event, listener);
@@ -41,77 +41,17 @@ function takeOver(wss, server) {
 function takeUpgrades(wss, server) {
   if (isHttp2(server)) emitUpgrades(server);
   const emitConnection = wss.emit.bind(wss, 'connection');
-  return onUpgrades(wss, server, (request, socket, head, siblings) => {
-    if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
-  });
-}
-
-/**
- * Of the server of option `http`: a proxy may send an upgrade on a connection that had another request. What is none of
- * ours goes on as without this listener.
- *
- * @type {(wss: Server, server: EventEmitter) => () => void}
- */
-function takeOthersUpgrades(wss, server) {
-  if (wss.options[kAll]) return () => {};
-  const emitConnection = wss.emit.bind(wss, 'connection');
-  return onUpgrades(wss, server, (request, socket, head, siblings) => {
-    const first = [...siblings].find((one) => isWebSocket(request) && one.shouldHandle(request));
-    if (first === wss) wss.handleUpgrade(request, socket, head, emitConnection);
-    else if (first === undefined && wss === [...siblings][0] && server.listenerCount('upgrade') === siblings.size) answer(server, request, socket);
-  });
-}
-
-/** @typedef {(request: IncomingMessage, socket: Duplex, head: Buffer, siblings: Set<Server>) => void} OnUpgrade */
-
-/** @type {(wss: Server, server: EventEmitter, onUpgrade: OnUpgrade) => () => void} */
-function onUpgrades(wss, server, onUpgrade) {
   const siblings = attached.get(server) || new Set();
   attached.set(server, siblings.add(wss));
-  const listener = (/** @type {IncomingMessage} */ request, /** @type {Duplex} */ socket, /** @type {Buffer} */ head) =>
-    onUpgrade(request, socket, head, siblings);
+  /** @type {(request: IncomingMessage, socket: Duplex, head: Buffer) => void} */
+  const listener = (request, socket, head) => {
+    if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
+  };
   server.on('upgrade', listener);
   return () => {
     siblings.delete(wss);
     server.removeListener('upgrade', listener);
   };
-}
-
-/** As the reactor judges. @param {IncomingMessage} request */
-function isWebSocket({ headers, method }) {
-  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
-}
-
-/**
- * A server of Node without a listener of 'upgrade' ignores that header. The parser has left the connection by now, so
- * this request is its last; a body would not be read.
- *
- * @type {(server: EventEmitter, request: IncomingMessage, socket: Duplex) => void}
- */
-function answer(server, request, socket) {
-  // Node has taken its own listeners away.
-  socket.on('error', () => {});
-  socket.once('end', () => /** @type {{ httpAllowHalfOpen?: boolean }} */ (server).httpAllowHalfOpen || socket.end());
-  socket.resume();
-  answerNext(server, request, socket);
-}
-
-/** After the answers to the requests before it. @type {typeof answer} */
-function answerNext(server, request, socket) {
-  const { _httpMessage: before } = /** @type {{ _httpMessage?: EventEmitter | null }} */ (socket);
-  if (before) return void before.once('close', () => answerNext(server, request, socket));
-  if (!socket.writable) return;
-  const { headers } = request;
-  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0) {
-    socket.write('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
-    /** @type {net.Socket} */ (socket).destroySoon();
-    return;
-  }
-  const response = new http.ServerResponse(request);
-  response.shouldKeepAlive = false;
-  response.assignSocket(/** @type {net.Socket} */ (socket));
-  response.on('finish', () => /** @type {net.Socket} */ (socket).destroySoon());
-  server.emit('request', request, response);
 }
 
 /**
@@ -166,4 +106,4 @@ function createListener(server, callback) {
   }
 }
 
-module.exports = { createListener, isShared, takeOthersUpgrades, takeOver };
+module.exports = { createListener, isShared, takeOver };
