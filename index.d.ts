@@ -75,13 +75,10 @@ declare namespace WebSocket {
   export import SendCallback = sending.SendCallback;
   export import SendOptions = sending.SendOptions;
   export import ServerOptions = server.ServerOptions;
-  export import Stamp = topics.Stamp;
   export import Subscribed = topics.Subscribed;
   export import SubscribeOptions = topics.SubscribeOptions;
   export import TlsMetrics = running.TlsMetrics;
   export import TlsOptions = tls.TlsOptions;
-  export import TopicCounts = topics.TopicCounts;
-  export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
   export import TopicsProtocolOptions = topics.TopicsProtocolOptions;
   export import TrafficOptions = running.TrafficOptions;

@@ -119,7 +119,7 @@ export function topicCandidates() {
     // ms begins cold, whatever its work.
     reactor_100: { ...ours, text: 'reactor-ws, 100 subscribers, 30 a second', load: { connections: 100, rate: 30 } },
     reactor_inline: { ...ours, text: 'reactor-ws, no thread', options: { reactors: 0 } },
-    reactor_history: { ...ours, text: 'reactor-ws, history', words: ['history'], load: { protocol: 'stamped' } },
+    reactor_history: { ...ours, text: 'reactor-ws, history', words: ['history'], load: { protocol: 'topics' } },
     reactor_drop: { ...ours, text: "reactor-ws, slow: 'drop'", words: ['drop'] },
     reactor_drop_live: { ...ours, text: "reactor-ws, slow: 'drop', nobody stalled", words: ['drop'], load: { stalled: 0 } },
   };

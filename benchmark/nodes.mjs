@@ -31,7 +31,7 @@ const { values } = parseArgs({
 if (!hasRedis) throw new Error('redis-server is missing: apt install redis-server');
 if (values.peers) process.env.PEERS_PATH = values.peers;
 
-const history = { words: ['history'], load: { protocol: 'stamped' } };
+const history = { words: ['history'], load: { protocol: 'topics' } };
 const socketio = { server: 'socketio', load: { protocol: 'socketio' } };
 /** @type {Record<string, { server: string, words?: string[], load?: Record<string, string> }>} */
 const CANDIDATES = {

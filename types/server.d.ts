@@ -11,7 +11,7 @@ import * as deflate from './deflate';
 import * as running from './running';
 import { SecureContext, SecureContextOptions, TlsOptions } from './tls';
 import { Presence, PresenceChange } from './presence';
-import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions, TopicsProtocolOptions } from './topics';
+import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicOptions, TopicsProtocolOptions } from './topics';
 import { VerifyClientCallbackAsync } from './verify';
 import { WebSocket } from './websocket';
 
@@ -412,9 +412,9 @@ export class WebSocketServer<
    * `subscribe()` it is not. Not in ws.
    *
    * @returns How many subscribers of this server it goes to, without those excepted. With
-   *   `receipt: true`, what became of it
+   *   `receipt: true`, a promise of its position
    * @throws {TypeError} For a topic that is not a string, a Blob, and data that `send()` does not
-   *   take; in a topic with a stamp, for data that is not text
+   *   take; after `topicsProtocol()`, for data that is not text
    * @throws {Error} REACTOR_WS_ADAPTER_FULL, with `adapterOverflow: 'reject'`
    */
   publish(
@@ -437,8 +437,6 @@ export class WebSocketServer<
   broadcast(data: Published, options?: BroadcastOptions | null): number;
   /** How many connections have subscribed to a topic. Not in ws. */
   subscriberCount(topic: string): number;
-  /** Counts of a topic; zeros if there is no such topic. Not in ws. */
-  topicCounts(topic: string): TopicCounts;
   /** All topics that have subscribers or a history, and how many subscribers. Not in ws. */
   topics(): IterableIterator<[string, number]>;
   /** The messages that a topic has kept. Not in ws. */
@@ -459,11 +457,6 @@ export class WebSocketServer<
    */
   presence(topic: string): Presence;
 
-  /**
-   * A topic has its first subscriber ('created'), or has lost its last one ('empty'). Emitted in
-   * the order of these changes, in the next tick. Not in ws.
-   */
-  on(event: 'topic', listener: (this: this, topic: string, event: 'created' | 'empty') => void): this;
   /**
    * The presence of a topic has changed. At most one event per `presenceInterval` and topic. Not in ws.
    */

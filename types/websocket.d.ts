@@ -20,7 +20,7 @@ import { BinaryType, CloseCause, CloseEvent, ErrorEvent, Event, EventListenerOpt
 import { BufferLike, ControlCallback, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
 import { EnterOptions } from './presence';
-import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicLosses } from './topics';
+import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed } from './topics';
 
 /**
  * A connection: one that the server makes, or a client.
@@ -182,11 +182,6 @@ export class WebSocket extends EventEmitter {
   enter(topic: string, options: EnterOptions): boolean;
   /** Undoes `enter()`. Without other connections, the key leaves at once. Returns whether the connection was present. Not in ws. */
   leave(topic: string): boolean;
-  /**
-   * How many messages of a topic the connection did not get, even of a
-   * topic that it has left. Not in ws.
-   */
-  topicCounts(topic: string): TopicLosses;
   /**
    * As `publish()` of the server, to all subscribers but this connection, which need not
    * subscribe or be open. Not in ws.
@@ -354,13 +349,10 @@ export namespace WebSocket {
   export import SendCallback = sending.SendCallback;
   export import SendOptions = sending.SendOptions;
   export import ServerOptions = server.ServerOptions;
-  export import Stamp = topics.Stamp;
   export import Subscribed = topics.Subscribed;
   export import SubscribeOptions = topics.SubscribeOptions;
   export import TlsMetrics = running.TlsMetrics;
   export import TlsOptions = tls.TlsOptions;
-  export import TopicCounts = topics.TopicCounts;
-  export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
   export import TopicsProtocolOptions = topics.TopicsProtocolOptions;
   export import TrafficOptions = running.TrafficOptions;

@@ -7,7 +7,6 @@ import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { Broker } from '../helpers/memory-broker.mjs';
 
 const KEPT = { topicOptions: () => ({ history: 100 }) };
-const STAMPED = { topicOptions: () => ({ history: 100, stamp: { before: '$offset:' } }) };
 const BYTES = Buffer.from('bytes');
 
 const lose = (broker) => {
@@ -17,9 +16,10 @@ const lose = (broker) => {
 for (const history of [true, false]) {
   const how = history ? 'shared history' : 'own histories';
 
-  test(`${how}: bytes of a node without the stamp are left out, and told`, async (t) => {
+  test(`${how}: bytes of a node without the protocol are left out, and told`, async (t) => {
     const broker = new Broker({ history });
-    const a = await openNode(t, broker.adapter(), 1, STAMPED);
+    const a = await openNode(t, broker.adapter(), 1, KEPT);
+    a.server.topicsProtocol({ authorize: () => false });
     const b = await openNode(t, broker.adapter(), 0, KEPT);
     const [member] = a.members;
     await subscribe(member.ws, 'topic');
@@ -27,13 +27,14 @@ for (const history of [true, false]) {
     await b.server.publish('topic', BYTES, { receipt: true });
     await gap;
     b.server.publish('topic', 'text');
-    await hears(member, history ? '2:text' : '1:text');
+    while (!/,[12]\]\ntext$/.test(member.heard[0])) await once(member.client, 'message');
     t.is(a.server.metrics().adapter.ignored, 1);
   });
 
   test(`${how}: what publish() refuses does not wait for the broker`, async (t) => {
-    const { server } = await openNode(t, new Broker({ history }).adapter(), 0, STAMPED);
-    t.throws(() => server.publish('topic', BYTES), { message: /^data must be text in a topic with a stamp/ });
+    const { server } = await openNode(t, new Broker({ history }).adapter(), 0, KEPT);
+    server.topicsProtocol({ authorize: () => false });
+    t.throws(() => server.publish('topic', BYTES), { message: /^data must be text on a server with topicsProtocol/ });
     t.is(server.metrics().adapter.bytesWaiting, 0);
   });
 }

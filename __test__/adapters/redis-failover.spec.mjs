@@ -14,7 +14,7 @@ import { hasRedis, isInstalled } from '../helpers/redis.mjs';
 import { RedisCluster, RedisSentinels } from '../helpers/redis-cluster.mjs';
 
 const when = hasRedis && isInstalled('redis-cli') ? test.serial : test.skip;
-const STAMPED = { topicOptions: (topic) => ({ history: 100_000, stamp: { before: `${topic} $epoch $offset ` } }) };
+const KEPT = { topicOptions: () => ({ history: 100_000 }) };
 const TOPICS = ['topic', 'other', 'third', 'fourth', 'fifth'];
 const host = OWN_HOST;
 const PATIENCE = 180_000;
@@ -61,13 +61,13 @@ async function listen({ members: [{ client, ws }] }, topic) {
   const gaps = [];
   const faults = [];
   client.on('message', (data) => {
-    const [name, epoch, at, ...words] = String(data).split(' ');
+    const [line, text] = String(data).split('\n');
+    const [name, epoch, offset] = JSON.parse(line);
     if (name !== topic) return;
-    const offset = Number(at);
     const offsets = heard.get(epoch) ?? heard.set(epoch, new Map()).get(epoch);
     const last = [...offsets.keys()].at(-1);
     if (last !== undefined && offset <= last) faults.push(`${offset} after ${last} of ${epoch}`);
-    offsets.set(offset, words.join(' '));
+    offsets.set(offset, text);
   });
   ws.on('gap', (name, from, to) => name === topic && gaps.push({ from, to }));
   const { position } = await subscribe(ws, topic);
@@ -108,7 +108,9 @@ async function run(t, waiting, makeClient, options, fault) {
   const nodes = [];
   for (let n = 0; n < 2; n++) {
     const adapter = redis.redisAdapter({ client: await makeClient(), ...options });
-    nodes.push(await openNode(t, adapter, 1, STAMPED));
+    const node = await openNode(t, adapter, 1, KEPT);
+    node.server.topicsProtocol({ authorize: () => false });
+    nodes.push(node);
   }
   const subscribers = [];
   for (const node of nodes) for (const topic of TOPICS) subscribers.push(await listen(node, topic));

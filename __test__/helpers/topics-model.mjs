@@ -112,13 +112,11 @@ export class Model {
     this.topics = new Map(NAMES.map((name) => [name, { members: new Set(), messages: [] }]));
     /** By the number of a message: its offset, and how often it is to arrive. */
     this.offsets = new Map();
-    this.copies = new Map();
     this.next = 0;
   }
 
   want(one, name, n) {
     one.want(name, n);
-    this.copies.set(n, (this.copies.get(n) ?? 0) + 1);
   }
 
   send(one, n) {

@@ -69,7 +69,10 @@ export class Member {
     socket.on('message', (data) => {
       if (socket !== this.socket) return;
       try {
-        this.take(JSON.parse(data));
+        const [line, said] = String(data).split('\n');
+        if (said === undefined) return this.take(JSON.parse(line));
+        const [, epoch, offset] = JSON.parse(line);
+        this.hear(JSON.parse(said), { epoch, offset });
       } catch (error) {
         this.world.failure ??= error;
       }
@@ -132,7 +135,6 @@ export class Member {
   }
 
   take(news) {
-    if (news.data !== undefined) return this.hear(news.data, news.id);
     if (news.topic !== undefined) return this.hear(news);
     if (news.subscribed !== undefined) this.joined(news);
     else if (news.unsubscribed !== undefined) this.leaving.delete(news.unsubscribed);
@@ -144,13 +146,11 @@ export class Member {
     }
   }
 
-  hear({ topic, text }, id) {
+  hear({ topic, text }, position) {
     const state = this.topics.get(topic);
     if (state === undefined) return;
     this.world.heard++;
-    if (id === undefined) return this.hearUnplaced(topic, text, state);
-    const place = id.lastIndexOf(':');
-    const position = { epoch: id.slice(0, place), offset: Number(id.slice(place + 1)) };
+    if (position === undefined) return this.hearUnplaced(topic, text, state);
     this.world.place(topic, position, text);
     const { last } = state;
     if (last !== null && last.epoch === position.epoch) {

@@ -29,13 +29,15 @@ const ADAPTERS = {
 const isShared = kind.endsWith('redis');
 /** All histories fit in the memory of a node: what it has no room for, it cannot send again. */
 const HISTORY = 10_000;
-const stamp = { before: '{"id":"$epoch:$offset","data":', after: '}' };
 const server = new WebSocketServer({
   port: 0,
   host: '127.0.0.1',
   adapter: await ADAPTERS[kind](),
-  topicOptions: (topic) => (isShared ? { history: HISTORY, slow: topic.length % 2 ? 'catch-up' : 'queue', limit: 65_536, stamp } : {}),
+  topicOptions: (topic) => (isShared ? { history: HISTORY, slow: topic.length % 2 ? 'catch-up' : 'queue', limit: 65_536 } : {}),
 });
+
+// Messages have a line with their position.
+if (isShared) server.topicsProtocol({ authorize: () => false });
 
 server.on('connection', (ws) => {
   const tell = (news) => ws.readyState === ws.OPEN && ws.send(JSON.stringify(news));

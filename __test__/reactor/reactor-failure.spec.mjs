@@ -40,8 +40,7 @@ for (const slow of ['queue', 'catch-up']) {
     server.publish('room', 'past');
     pretendFailure();
     const answer = new Promise((resolve) => two.ws.subscribe('room', { since: 'oldest' }, resolve));
-    const receipt = await server.publish('room', 'live', { receipt: true });
-    t.deepEqual([receipt.matched, receipt.sent + receipt.queued], [2, 2]);
+    t.is(server.publish('room', 'live'), 2);
     const { recovered, replayed, position } = await answer;
     t.deepEqual([recovered, replayed, position.offset], [true, 1, 1]);
     await t.throwsAsync(server.history('room'), { message: 'The reactor failed' });

@@ -12,10 +12,9 @@ import { SOCKETS, Truth, addressOf, event, openClient } from '../helpers/topics-
 const CLIENTS = 8;
 const CUTS = process.env.BYTES === 'all' ? 20_000 : 2500;
 /** `brief` loses messages that are away for long, `plain` all that is published while a client is away. */
-const TOPICS = ['brief', 'kept', 'stamped', 'late', 'plain'];
+const TOPICS = ['brief', 'kept', 'late', 'plain'];
 const SETTINGS = {
   kept: { history: 1_000_000 },
-  stamped: { history: 1_000_000, stamp: { before: '{"at":$offset,"data":', after: '}' } },
   late: { history: 1_000_000, slow: 'catch-up', limit: 4096 },
   brief: { history: 5 },
   plain: {},

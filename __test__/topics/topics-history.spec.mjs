@@ -90,30 +90,6 @@ for (const way of WAYS) {
     ws.send('e');
     server.publish('room', '6');
     t.deepEqual(await heardBy(all[0]), [['1', 'a', '2', 'b', '4', 'c', 'd', '5', 'e', '6']]);
-    t.deepEqual(ws.topicCounts('room'), { dropped: 0, missed: 0 });
-  });
-
-  // socket.io's redis-streams adapter replayed without positions: the next resume repeated them.
-  test(`${way}: a stamp is in each message, live and replayed`, async (t) => {
-    const stamp = { before: '{"id":"$epoch:$offset","n":$offset,"data":', after: '}' };
-    const { server, all } = await openRoom(t, way, 2, { topicOptions: () => ({ history: 10, stamp }) });
-    const [a, b] = all;
-    const { position } = await subscribe(a.ws, 'room');
-    const { epoch } = position;
-    server.publish('room', '"one"');
-    server.publish('room', '"two"');
-    server.publish('room', Buffer.from('"three ä"'), { binary: false });
-    const wanted = ['one', 'two', 'three ä'].map((data, n) => ({ id: `${epoch}:${n + 1}`, n: n + 1, data }));
-    const [heard] = await heardBy(a);
-    t.deepEqual(heard.map((text) => JSON.parse(text)), wanted);
-    await subscribe(b.ws, 'room', { since: { epoch, offset: 1 } });
-    const [again] = await heardBy(b);
-    t.deepEqual(again, heard.slice(1));
-    const before = a.ws.bufferedAmount;
-    t.throws(() => server.publish('room', Buffer.from([1])), { instanceOf: TypeError, message: /^data must be text in a topic with a stamp/ });
-    t.is(a.ws.bufferedAmount, before);
-    const { position: last } = await server.publish('room', '4', { receipt: true });
-    t.deepEqual(last, { epoch, offset: 4 });
   });
 
   test(`${way}: a message to itself is not replayed to a live member, whatever waits for a Blob`, async (t) => {
@@ -195,9 +171,6 @@ test('wrong topicOptions throw where the topic is made, and nothing is made', as
     [{ slow: 'fast' }, TypeError, "topicOptions().slow must be 'queue' or 'drop' or 'latest' or 'catch-up' or 'close'. Received 'fast'"],
     [{ slow: 1 }, TypeError, "topicOptions().slow must be 'queue' or 'drop' or 'latest' or 'catch-up' or 'close'. Received 1"],
     [{ slow: 'catch-up' }, RangeError, "topicOptions().history must be 1 or more for slow: 'catch-up'. Received 0"],
-    [{ stamp: {} }, RangeError, 'topicOptions().history must be 1 or more for a stamp. Received 0'],
-    [{ history: 1, stamp: 'x' }, TypeError, "topicOptions().stamp must be an object. Received 'x'"],
-    [{ history: 1, stamp: { before: 1 } }, TypeError, 'topicOptions().stamp.before must be a string. Received 1'],
   ];
   let given;
   const { server, all } = await openRoom(t, 'port', 1, { topicOptions: () => given });

@@ -1,5 +1,5 @@
 // Random programs over connections of every kind, against a model: no connection misses a message
-// without a report, none gets one twice, the order is that of the calls, and receipts match the
+// without a report, none gets one twice, the order is that of the calls, and receipts have the
 // deliveries. A million steps, from seed 1 on:
 //
 //     TOPICS_STEPS=1000000 TOPICS_SEED=1 npx ava __test__/topics/topics-model.spec.mjs
@@ -33,7 +33,6 @@ const BURST_BYTES = 64 * 1024;
 /** Milliseconds for which no expected message comes. */
 const PATIENCE = 180_000;
 
-const framed = (length) => length + (length < 126 ? 2 : length < 65_536 ? 4 : 10);
 
 /** Steps are made while it is read. */
 class SlowBlob extends Blob {
@@ -54,7 +53,6 @@ class Program {
     this.gone = [];
     this.receipts = [];
     this.answers = [];
-    this.arrived = new Map();
     this.content = new Map();
   }
 
@@ -62,9 +60,8 @@ class Program {
   async start() {
     const { t } = this;
     const options = { topicOptions: (name) => TOPICS[name], historyBudget: 0 };
-    this.isCompressed = this.seed % 2 === 0;
     // Without context takeover one compressed form is for all, also of a history.
-    if (this.isCompressed) options.perMessageDeflate = { threshold: 500, serverNoContextTakeover: this.seed % 4 === 0 };
+    if (this.seed % 2 === 0) options.perMessageDeflate = { threshold: 500, serverNoContextTakeover: this.seed % 4 === 0 };
     this.server = await startServer(t, options);
     const { handleUpgrade } = Object.getPrototypeOf(this.server);
     // One list of clients, whichever of the two objects serves them.
@@ -102,7 +99,6 @@ class Program {
       const { name, isBinary: wanted, length } = this.content.get(n);
       if (isBinary !== wanted || data.length !== length) this.fail(`message ${n} of ${name} came as something else`);
       one.heard.push({ name, n });
-      this.arrived.set(n, (this.arrived.get(n) ?? 0) + 1);
     });
     return one;
   }
@@ -128,14 +124,14 @@ class Program {
 
   publish(name, from, length) {
     const { all, model, random } = this;
-    const { n, data, text } = this.message(name, length);
+    const { n, data } = this.message(name, length);
     const except = random(8) === 0 ? all.filter(() => random(3) === 0) : [];
     const options = { except: except.map(({ ws }) => ws), key: ['', 'a', 'b'][random(3)] };
     if (random(8) === 0) options.receipt = true;
     const matched = model.publish(name, n, from === null ? except : [from, ...except]);
     const given = (from === null ? this.server : from.ws).publish(name, data, options);
     if (!options.receipt) return this.expect(given, matched, `subscribers of ${name}`);
-    this.receipts.push(given.then((receipt) => ({ receipt, n, name, matched, bytes: framed(text.length) })));
+    this.receipts.push(given.then(({ position }) => ({ position, n, name })));
   }
 
   subscribe(one, name, since) {
@@ -247,8 +243,6 @@ class Program {
     for (const name of NAMES) this.expect(this.server.subscriberCount(name), this.model.topics.get(name).members.size, name);
     for (const one of this.all) one.begin();
     this.gone.length = 0;
-    this.arrived.clear();
-    this.model.copies.clear();
   }
 
   /**
@@ -283,18 +277,8 @@ class Program {
     this.expect(position?.offset ?? null, wanted.offset, `position, ${name}`);
   }
 
-  lookAtReceipt({ receipt, n, name, matched, bytes }) {
-    const { sent, queued, dropped, position } = receipt;
-    this.expect(receipt.matched, matched, `matched, ${name}`);
-    this.expect(sent + queued + dropped, matched, `sent, queued and dropped, ${name}`);
-    if (Math.min(sent, queued, dropped) < 0) this.fail(`${sent} sent, ${queued} queued, ${dropped} dropped, ${name}`);
-    if (!this.isCompressed) this.expect(receipt.bytes, (sent + queued) * bytes, `bytes, ${name}`);
+  lookAtReceipt({ position, n, name }) {
     this.expect(position?.offset ?? 0, TOPICS[name].history ? this.model.offsets.get(n) : 0, `offset, ${name}`);
-    if (this.gone.length !== 0) return;
-    const replays = (this.model.copies.get(n) ?? 0) - matched;
-    const arrived = (this.arrived.get(n) ?? 0) - replays;
-    if (!SLOW_NAMES.includes(name)) this.expect(sent + queued, arrived, `arrived, ${name}`);
-    else if (sent + queued < arrived) this.fail(`more of ${name} arrived than was queued`);
   }
 
   async run(steps) {

@@ -45,11 +45,8 @@ const { isOpen, subscriptionsOf } = require('./subscriptions');
 /**
  * Members that `install` adds to a WebSocket.
  *
- * @typedef {Publishing & Subscribing & Pick<Public.WebSocket, 'enter' | 'isSubscribed' | 'leave' | 'subscriptions' | 'topicCounts' | 'unsubscribe'>} Fields
+ * @typedef {Publishing & Subscribing & Pick<Public.WebSocket, 'enter' | 'isSubscribed' | 'leave' | 'subscriptions' | 'unsubscribe'>} Fields
  */
-
-/** For a topic that does not exist. */
-const NO_COUNTS = { size: 0, published: 0, dropped: 0, missed: 0 };
 
 /** @type {Fields & ThisType<WebSocket>} */
 const ofConnection = {
@@ -84,12 +81,6 @@ const ofConnection = {
     return known !== undefined && subscriptionsOf(this).joined.has(known);
   },
 
-  topicCounts(topic) {
-    checkTopic(topic);
-    const known = this._extra?.topics ? subscriptionsOf(this).losses?.get(topic) : undefined;
-    return { dropped: known?.dropped ?? 0, missed: known?.missed ?? 0 };
-  },
-
   get subscriptions() {
     if (!this._extra?.topics) return [];
     return [...subscriptionsOf(this).joined].filter(({ inner }) => inner === null).map(({ name }) => name);
@@ -115,7 +106,7 @@ const ofConnection = {
   },
 };
 
-/** @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topicCounts' | 'topics' | 'topicsProtocol' | 'history' | 'presence'> & ThisType<Server>} */
+/** @type {Publishing & Pick<Public.WebSocketServer, 'broadcast' | 'subscriberCount' | 'topics' | 'topicsProtocol' | 'history' | 'presence'> & ThisType<Server>} */
 const ofServer = {
   publish(topic, data, options) {
     return publish(this, topic, data, options, null);
@@ -128,12 +119,6 @@ const ofServer = {
   subscriberCount(topic) {
     checkTopic(topic);
     return this._topics?.all.get(topic)?.size ?? 0;
-  },
-
-  topicCounts(topic) {
-    checkTopic(topic);
-    const { size, published, dropped, missed } = this._topics?.all.get(topic) ?? NO_COUNTS;
-    return { subscribers: size, published, dropped, missed };
   },
 
   /** @this {Server} */

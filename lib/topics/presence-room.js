@@ -2,7 +2,7 @@
 
 const { TEXT } = require('../connection/arguments');
 const { Peers } = require('./presence-peers');
-const { publishTo } = require('./publish');
+const { TO_ALL, publishTo } = require('./publish');
 const { Roster } = require('./roster');
 const { DEFAULTS } = require('./settings');
 const { subscriptionsOf } = require('./subscriptions');
@@ -15,8 +15,6 @@ const { Topic } = require('./topic');
 
 /** Share of `presenceLimit` below which keys are told again, not only their number. */
 const BACK = 0.9;
-
-const NOBODY = { except: new Set(), key: '', receipt: false };
 
 /** Who is present in a topic, and who hears of it here. */
 class Room {
@@ -105,7 +103,7 @@ class Room {
     if (change === null) return;
     this.text = null;
     const { all, name, watchers } = this;
-    if (watchers !== null) publishTo(watchers, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }) }, NOBODY);
+    if (watchers !== null) publishTo(watchers, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }) }, TO_ALL);
     // No listener runs inside a call that watches.
     process.nextTick(() => all.topics.server.emit('presence', name, change));
   }

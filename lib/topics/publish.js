@@ -7,7 +7,6 @@ const { clientsOf } = require('../connection/clients');
 const { connections } = require('../reactor/table');
 const { checkOptions, checkTopic } = require('./arguments');
 const records = require('./records');
-const { expectReceipt } = require('./requests');
 const { topicsOf } = require('./server-topics');
 const { DEFAULTS } = require('./settings');
 const { isOpen, subscriptionsOf } = require('./subscriptions');
@@ -15,7 +14,6 @@ const { Topic } = require('./topic');
 
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
 /** @import { BroadcastOptions, Published, PublishOptions, Receipt } from '../../types/topics' */
-/** @import { Counts } from './requests' */
 /** @import { AnyTopic } from './topic' */
 
 /** A message as all get it. `tag`: kind | flags of a send. @typedef {{ tag: number, data: string | Uint8Array }} Message */
@@ -24,13 +22,13 @@ const { Topic } = require('./topic');
 const BROADCAST = ['binary', 'compress', 'fin', 'mask', 'except'];
 const PUBLISH = [...BROADCAST, 'key', 'receipt'];
 
-/** Outcomes without a reactor. */
-const NOTHING = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
-
 /** @typedef {{ except: Set<WebSocket>, key: string, receipt: boolean }} Target */
 
 /** Excepts no connection. @type {Set<WebSocket>} */
 const NO_CONNECTION = new Set();
+
+/** @type {Target} */
+const TO_ALL = { except: NO_CONNECTION, key: '', receipt: false };
 
 /**
  * To all subscribers of a topic. Returns the number of connections or, with `receipt: true`, a receipt.
@@ -62,7 +60,7 @@ function nodeOf({ all, remote }, name) {
  */
 async function publishFrom(server, name, text, author) {
   const message = authored({ tag: TEXT, data: text }, author);
-  return /** @type {Promise<Receipt>} */ (send(server, name, message, { except: NO_CONNECTION, key: '', receipt: true }));
+  return /** @type {Promise<Receipt>} */ (send(server, name, message, { ...TO_ALL, receipt: true }));
 }
 
 /** @type {(server: Server, name: string, message: Message, target: Target) => number | Promise<Receipt>} */
@@ -70,8 +68,13 @@ function send(server, name, message, target) {
   const topics = topicsOf(server);
   const topic = topics.forPublish(name);
   if (topics.remote !== null) return topics.remote.publish(name, topic, message, target);
-  if (topic === undefined) return target.receipt ? receiptOf(null, 0, null) : 0;
-  return publishTo(topic, message, target);
+  return publishLocally(topic, message, target);
+}
+
+/** @type {(topic: AnyTopic | undefined, message: Message, target: Target) => number | Promise<Receipt>} */
+function publishLocally(topic, message, target) {
+  const matched = topic === undefined ? 0 : publishTo(topic, message, target);
+  return target.receipt ? Promise.resolve({ position: topic?.position ?? null }) : matched;
 }
 
 /**
@@ -82,27 +85,27 @@ function send(server, name, message, target) {
 function broadcast(server, data, options) {
   const { except } = targetOf(options, null, BROADCAST);
   const message = messageOf(data, options);
-  return Number(publishTo(everyoneOf(server), message, { except, key: '', receipt: false }));
+  return publishTo(everyoneOf(server), message, { ...TO_ALL, except });
 }
 
-/** @type {(topic: AnyTopic, given: Message, target: Target) => number | Promise<Receipt>} */
-function publishTo(topic, given, target) {
-  const { settings } = topic;
-  checkStamp(given, topic);
-  const message = stamped(given, settings, topic.epoch, topic.offset + 1);
-  const excepted = membersAmong(topic, target.except);
-  const matched = topic.size - excepted.length;
-  const sum = toReactors(topic, message, excepted, target);
-  topic.published++;
+/** Returns the number of connections. @type {(topic: AnyTopic, given: Message, target: Target) => number} */
+function publishTo(topic, given, { except, key }) {
+  const message = headed(given, topic.settings, topic.epoch, topic.offset + 1);
+  const excepted = membersAmong(topic, except);
+  if (topic.number !== 0 && (topic.size !== 0 || topic.epoch !== null)) {
+    const used = topic.settings.slow === SLOW.latest ? key : '';
+    if (excepted.length !== 0 || used !== '') records.target(topic, excepted, used);
+    records.publish(topic, message);
+  }
   if (topic.epoch !== null) {
     topic.offset++;
     topic.publishedAt = Date.now();
   }
-  return target.receipt ? receiptOf(sum, matched, topic.position) : matched;
+  return topic.size - excepted.length;
 }
 
 /**
- * Connections that do not get it, the key by which it replaces an earlier message, and whether it has a receipt.
+ * Connections that do not get it, the key by which it replaces an earlier message, and whether its position is wanted.
  *
  * @type {(options: PublishOptions | null | undefined, publisher: WebSocket | null, known?: string[]) => Target}
  */
@@ -142,27 +145,6 @@ function membersAmong(topic, connections) {
   return [...connections].filter((ws) => ws._extra?.topics && subscriptionsOf(ws).joined.has(topic));
 }
 
-/**
- * The sum of outcomes, if a receipt is wanted and reactors get the message.
- *
- * @type {(topic: AnyTopic, message: Message, excepted: WebSocket[], target: Target) => Promise<Counts> | null}
- */
-function toReactors(topic, message, excepted, { key, receipt }) {
-  if (topic.number === 0 || (topic.size === 0 && topic.epoch === null)) return null;
-  const used = topic.settings.slow === SLOW.latest ? key : '';
-  const { request, result } = receipt ? expectReceipt(topic.isForStreams) : { request: 0, result: null };
-  if (receipt || excepted.length !== 0 || used !== '') records.target(topic, request, excepted, used);
-  records.publish(topic, message);
-  return result;
-}
-
-/** @type {(sum: Promise<Counts> | null, matched: number, position: Receipt['position']) => Promise<Receipt>} */
-async function receiptOf(sum, matched, position) {
-  const counts = (await sum) ?? NOTHING;
-  // The peers of other members have gone, which their connections do not know yet.
-  return { ...counts, matched, dropped: counts.dropped + matched - counts.matched, position };
-}
-
 /** Arguments are not checked yet. @type {(data: Published, options: import('../../types/sending').SendOptions | null | undefined) => Message} */
 function messageOf(data, options) {
   if (isBlob(data)) throw wrongType('data', 'read before it is published, if it is a Blob', data);
@@ -184,33 +166,21 @@ function authored({ data, tag }, author) {
   return { tag, data: typeof data === 'string' ? line + data : Buffer.concat([Buffer.from(line), data]) };
 }
 
-/** With its header, and its position around it. @type {(message: Message, settings: AnyTopic['settings'], epoch: string | null, offset: number) => Message} */
-function stamped(message, { header, stamp }, epoch, offset) {
-  if (header === null && stamp === null) return message;
-  const fill = (/** @type {string} */ text) => text.replaceAll('$epoch', String(epoch)).replaceAll('$offset', String(offset));
-  const [before, after] = stamp === null ? ['', ''] : [fill(stamp.before), fill(stamp.after)];
+/** With its header in place of the author's line. @type {(message: Message, settings: AnyTopic['settings'], epoch: string | null, offset: number) => Message} */
+function headed(message, { header }, epoch, offset) {
+  if (header === null) return message;
   const { data, tag } = message;
   const isText = typeof data === 'string';
   const bytes = isText ? data : Buffer.from(data.buffer, data.byteOffset, data.length);
-  const start = header === null ? 0 : bytes.indexOf('\n') + 1;
-  const head = header === null ? before : `[${header},${JSON.stringify(epoch)},${epoch === null ? 0 : offset}${bytes.slice(0, start).toString().trimEnd()}]\n${before}`;
+  const start = bytes.indexOf('\n') + 1;
+  const head = `[${header},${JSON.stringify(epoch)},${epoch === null ? 0 : offset}${bytes.slice(0, start).toString().trimEnd()}]\n`;
   const rest = bytes.slice(start);
-  return { tag, data: isText ? head + rest + after : Buffer.concat([Buffer.from(head), /** @type {Buffer} */ (rest), Buffer.from(after)]) };
+  return { tag, data: isText ? head + rest : Buffer.concat([Buffer.from(head), /** @type {Buffer} */ (rest)]) };
 }
 
-/** @type {(message: Message, topic: AnyTopic) => void} @throws {TypeError} For data that takes no stamp */
-function checkStamp({ data, tag }, { settings }) {
-  if (needsText(settings) && (tag & KIND_MASK) !== OUT_TEXT) throw wrongType('data', 'text in a topic with a stamp', data);
-}
-
-/** Whether it may have the message of another node. @type {(topic: AnyTopic, message: Message) => boolean} */
+/** Whether it can have the message of another node. @type {(topic: AnyTopic, message: Message) => boolean} */
 function takes({ settings }, { tag }) {
-  return !needsText(settings) || (tag & KIND_MASK) === OUT_TEXT;
-}
-
-/** @param {AnyTopic['settings']} settings */
-function needsText({ header, stamp }) {
-  return header !== null || stamp !== null;
+  return settings.header === null || (tag & KIND_MASK) === OUT_TEXT;
 }
 
 /** @typedef {Everyone} Anyone */
@@ -246,4 +216,4 @@ function everyoneOf(server) {
   return topics.everyone;
 }
 
-module.exports = { broadcast, checkStamp, isWebSocket, membersAmong, publish, publishFrom, publishTo, receiptOf, stamped, takes };
+module.exports = { TO_ALL, broadcast, headed, isWebSocket, membersAmong, publish, publishFrom, publishLocally, publishTo, takes };

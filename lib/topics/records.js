@@ -32,8 +32,6 @@ const {
 /** @import { WebSocket } from '../connection/state' */
 /** @import { AnyTopic } from './topic' */
 
-/** @typedef {Pick<AnyTopic, 'number' | 'isForStreams'>} Known */
-
 /** Values of a word. */
 const WORD = 2 ** 32;
 
@@ -61,7 +59,7 @@ function introduce(topic) {
   outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TOPIC), [slow, limit, history, ttl, maxBytes]);
 }
 
-/** For reactors that know the topic. @type {(topic: Known, tag: number) => number} */
+/** For reactors that know the topic. @type {(topic: AnyTopic, tag: number) => number} */
 function tagFor(topic, tag) {
   return topic.isForStreams ? tag | outbox.FOR_STREAMS : tag;
 }
@@ -123,16 +121,15 @@ function unsubscribe(ws, number) {
 }
 
 /**
- * How the next publish differs from a plain message for all. `receipt` 0: none; a message with a `key` replaces the
- * earlier one.
+ * How the next publish differs from a plain message for all. A message with a `key` replaces the earlier one.
  *
- * @type {(topic: Known, receipt: number, excepted: WebSocket[], key: string) => void}
+ * @type {(topic: AnyTopic, excepted: WebSocket[], key: string) => void}
  */
-function target(topic, receipt, excepted, key) {
+function target(topic, excepted, key) {
   // In UTF-8, all lone surrogates would be the same key.
   const name = key === '' ? EMPTY_BUFFER : Buffer.from(key, 'utf16le');
   const words = new Uint32Array(TARGET_WORDS + 2 * excepted.length);
-  words.set([receipt, excepted.length, name.length]);
+  words.set([excepted.length, name.length]);
   for (const [index, { _generation, _slot }] of excepted.entries()) {
     words.set([_slot, _generation], TARGET_WORDS + 2 * index);
   }
@@ -140,10 +137,9 @@ function target(topic, receipt, excepted, key) {
   outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TARGET), name.length === 0 ? bytes : Buffer.concat([bytes, name]));
 }
 
-/** Asks each reactor for an empty receipt, which comes after its earlier reports. @type {(number: number, receipt: number) => void} */
-function ask(number, receipt) {
-  target({ number, isForStreams: true }, receipt, [], '');
-  outbox.push(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN | outbox.FOR_STREAMS, EMPTY_BUFFER);
+/** Each reactor answers after its earlier reports. @type {(number: number, request: number) => void} */
+function awaitEnd(number, request) {
+  outbox.pushWords(TOPIC_SLOT, number, OUT_TOPIC_END | outbox.FOR_STREAMS, [request]);
   outbox.handOver();
 }
 
@@ -186,7 +182,7 @@ function longOf(bytes, index) {
 module.exports = {
   WORD,
   WORD_BYTES,
-  ask,
+  awaitEnd,
   begin,
   end,
   forgetReports,

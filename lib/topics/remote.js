@@ -12,13 +12,13 @@ const { warn } = require('../base/log');
 const { NODE_BYTES, decode, encode } = require('./envelope');
 const { Interest, attempt } = require('./interest');
 const { PRESENCE } = require('./presence-peers');
-const { checkStamp, publishTo, receiptOf, stamped, takes } = require('./publish');
+const { TO_ALL, headed, publishLocally, publishTo, takes } = require('./publish');
 const records = require('./records');
 const { topicsOf } = require('./server-topics');
 const { PageSize, Shared } = require('./shared');
 
 /** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings, PublishSettings } from '../../types/adapter' */
-/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { Server } from '../connection/state' */
 /** @import { History, Position, Receipt } from '../../types/topics' */
 /** @import { Message, Target } from './publish' */
 /** @import { AnyTopic } from './topic' */
@@ -45,9 +45,6 @@ const PATIENCE = 10_000;
 
 /** Other nodes of which a topic remembers the last message. */
 const MOST_NODES = 1024;
-
-/** @type {Set<WebSocket>} */
-const NO_CONNECTION = new Set();
 
 /** Bytes that a message takes beside its own until the broker has confirmed it, about. */
 const OVERHEAD = 1024;
@@ -192,7 +189,6 @@ class Node {
     try {
       if (topic !== undefined && topic.shared !== null) return topic.shared.publish(message, target);
       const bytes = this.pack(this.nextNumber(), message, target.key);
-      if (topic !== undefined) checkStamp(message, topic);
       const isAdmitted = this.admit(bytes.length);
       const result = publishLocally(topic, message, target);
       if (isAdmitted) this.send(name, bytes, {});
@@ -261,7 +257,7 @@ class Node {
     const { key, message, node, number } = envelope;
     if (node === this.number || isRepeated(topic, node, number)) return;
     if (!takes(topic, message)) return this.refused(topic);
-    publishTo(topic, message, { except: NO_CONNECTION, key, receipt: false });
+    publishTo(topic, message, { ...TO_ALL, key });
   }
 
   /** Of another version. */
@@ -270,10 +266,10 @@ class Node {
     warn('REACTOR_WS_FOREIGN_MESSAGE', 'Another version of this package publishes through the same broker; its messages are ignored');
   }
 
-  /** Of a node whose `topicOptions` are others. @param {AnyTopic} topic */
+  /** Of a node without `topicsProtocol()`. @param {AnyTopic} topic */
   refused(topic) {
     this.counts.ignored++;
-    warn('REACTOR_WS_UNSTAMPED_MESSAGE', 'Another node publishes bytes in a topic that has a stamp here; they are ignored. Return the same topicOptions on all nodes');
+    warn('REACTOR_WS_FOREIGN_BYTES', 'Another node publishes bytes, which topicsProtocol() does not take; they are ignored. Call topicsProtocol() on all nodes');
     if (topic.shared === null) this.miss(topic);
   }
 
@@ -387,7 +383,7 @@ class Node {
       for (const { bytes, position } of page.messages) {
         const envelope = decode(bytes);
         if (envelope === null || position.offset > top.offset) continue;
-        const { data } = stamped(envelope.message, settings, position.epoch, position.offset);
+        const { data } = headed(envelope.message, settings, position.epoch, position.offset);
         messages.push({ data: Buffer.from(/** @type {Uint8Array} */ (data)), isBinary: !isText(envelope.message), position });
       }
       const last = page.messages.at(-1);
@@ -480,12 +476,6 @@ function errorOf(error) {
   } catch {
     return new Error('The adapter has thrown an object that is no error');
   }
-}
-
-/** @type {(topic: AnyTopic | undefined, message: Message, target: Target) => number | Promise<Receipt>} */
-function publishLocally(topic, message, target) {
-  if (topic === undefined) return target.receipt ? receiptOf(null, 0, null) : 0;
-  return publishTo(topic, message, target);
 }
 
 /** It has a history of its own, or none, that lacks messages of other nodes. @param {AnyTopic} topic */

@@ -1,17 +1,14 @@
 'use strict';
 
-// Requests about topics whose answers belong to no connection: receipts and, in history.js, histories.
+// Requests about topics whose answers belong to no connection.
 
 const { HISTORY_REQUEST, IN_HISTORY, KIND_MASK } = require('../base/layout');
-const { RECEIPT_BYTES, RECEIPT_DROPPED, RECEIPT_MATCHED, RECEIPT_QUEUED, RECEIPT_REQUEST, RECEIPT_SENT } = require('../base/layout');
 const { payload, peek } = require('../reactor/batch');
 const lifetime = require('../reactor/lifetime');
 const { receiveTopics, state } = require('../reactor/link');
 const records = require('./records');
 
-const { WORD, longOf, wordOf } = records;
-
-/** Outcomes of a message. @typedef {Omit<import('../../types/topics').Receipt, 'position'>} Counts */
+const { WORD, wordOf } = records;
 
 /**
  * `left`: answers to come. `take` gets each; its last result is the result of the request.
@@ -51,20 +48,6 @@ function expect(left, take) {
   return { request, result };
 }
 
-/** The sum over all reactors that know the topic. @param {boolean} isForStreams */
-function expectReceipt(isForStreams) {
-  const sum = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
-  const { links } = state.native;
-  return expect(isForStreams ? links : Math.max(links - 1, 1), (bytes) => {
-    sum.matched += wordOf(bytes, RECEIPT_MATCHED);
-    sum.sent += wordOf(bytes, RECEIPT_SENT);
-    sum.queued += wordOf(bytes, RECEIPT_QUEUED);
-    sum.dropped += wordOf(bytes, RECEIPT_DROPPED);
-    sum.bytes += longOf(bytes, RECEIPT_BYTES);
-    return sum;
-  });
-}
-
 /** The last answer has arrived, or never will. @param {number} request */
 function settle(request) {
   requests.delete(request);
@@ -76,9 +59,9 @@ function settle(request) {
 const answers = {
   /** @type {import('../reactor/table').Holder['_onRecord']} */
   _onRecord(tag, offset, length) {
-    const isHistory = (tag & KIND_MASK) === IN_HISTORY;
-    const bytes = isHistory ? payload(tag, offset, length) : peek(tag, offset, length);
-    const request = wordOf(bytes, isHistory ? HISTORY_REQUEST : RECEIPT_REQUEST);
+    const bytes = (tag & KIND_MASK) === IN_HISTORY ? payload(tag, offset, length) : peek(tag, offset, length);
+    // The first word of every answer.
+    const request = wordOf(bytes, HISTORY_REQUEST);
     const waiting = requests.get(request);
     if (waiting === undefined) return;
     const result = waiting.take(bytes);
@@ -105,15 +88,15 @@ function endTopic(topic) {
   if (topic.reports && ended.push(number) === 1) process.nextTick(awaitReports);
 }
 
-/** Awaits the last reports on topics that ended in one tick: each reactor's receipt comes after them. */
+/** Awaits the last reports on topics that ended in one tick: each reactor's answer comes after them. */
 function awaitReports() {
   const numbers = ended;
   ended = [];
   if (state.failure !== null) return;
-  const { request, result } = expectReceipt(true);
+  const { request, result } = expect(state.native.links, () => {});
   const forget = () => numbers.forEach(records.forgetReports);
   result.then(forget, forget);
-  records.ask(numbers[0], request);
+  records.awaitEnd(numbers[0], request);
 }
 
-module.exports = { endTopic, expect, expectReceipt, nextRequest };
+module.exports = { endTopic, expect, nextRequest };

@@ -36,8 +36,6 @@ class ServerTopics {
     /** Kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    /** Names and events to emit. @type {Array<[string, string]>} */
-    this.news = [];
     /** Null without an adapter. @type {import('./remote').Remote | null} */
     this.remote = null;
     this.isOver = false;
@@ -95,12 +93,10 @@ class ServerTopics {
   woke(topic) {
     this.idle.delete(topic);
     if (topic.isRemote) this.remote?.woke(topic);
-    this.report(topic, 'created');
   }
 
   /** It has lost its last subscriber. @param {AnyTopic} topic */
   emptied(topic) {
-    this.report(topic, 'empty');
     if (topic.isRemote) this.remote?.emptied(topic);
     if (topic.epoch === null || this.isOver) this.forget(topic);
     else this.rest(topic);
@@ -153,12 +149,6 @@ class ServerTopics {
     for (const topic of this.idle) this.forget(topic);
     clearTimeout(this.sweeping);
   }
-
-  /** In a tick of their own: no listener runs inside a call that subscribes or closes. @type {(topic: AnyTopic, event: string) => void} */
-  report(topic, event) {
-    if (topic.inner !== null || this.server.listenerCount('topic') === 0) return;
-    if (this.news.push([topic.name, event]) === 1) process.nextTick(emitNews, this);
-  }
 }
 
 /** @type {(topic: AnyTopic, now: number) => boolean} */
@@ -166,22 +156,6 @@ function isToStay({ publishedAt, settings, shared }, now) {
   // The broker has its history, and this node has only its settings.
   if (shared !== null) return !shared.isCold || now - publishedAt < SWEEP_MILLISECONDS;
   return now - publishedAt < settings.positionTtl;
-}
-
-/** @param {ServerTopics} topics */
-function emitNews(topics) {
-  const { news, server } = topics;
-  topics.news = [];
-  let next = 0;
-  try {
-    while (next < news.length) server.emit('topic', ...news[next++]);
-  } finally {
-    // A listener has thrown. The remaining events come before new ones.
-    if (next < news.length) {
-      if (topics.news.length === 0) process.nextTick(emitNews, topics);
-      topics.news.unshift(...news.slice(next));
-    }
-  }
 }
 
 /** @param {Server} server */

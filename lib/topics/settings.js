@@ -13,7 +13,7 @@ const U32 = 2 ** 32 - 1;
 /** Milliseconds. */
 const DAY = 24 * 60 * 60 * 1000;
 
-/** @type {Array<[Exclude<keyof TopicOptions, 'stamp'>, import('../base/checks').Range]>} */
+/** @type {Array<[keyof TopicOptions, import('../base/checks').Range]>} */
 const RANGES = [
   ['slow', { type: 'string', values: Object.keys(SLOW) }],
   ['history', { type: 'number', least: 0, most: U32 }],
@@ -29,7 +29,7 @@ const RANGES = [
  * since the last message for which a topic without subscribers keeps its position. `header`: the topic in JSON, if a line
  * with it and the position stands before each message.
  *
- * @typedef {Record<'slow' | 'limit' | 'history' | 'ttl' | 'maxBytes' | 'positionTtl', number> & { stamp: { before: string, after: string } | null, header: string | null }} Settings
+ * @typedef {Record<'slow' | 'limit' | 'history' | 'ttl' | 'maxBytes' | 'positionTtl', number> & { header: string | null }} Settings
  */
 
 /** @type {Readonly<Settings>} */
@@ -40,7 +40,6 @@ const DEFAULTS = Object.freeze({
   ttl: 0,
   maxBytes: 0,
   positionTtl: DAY,
-  stamp: null,
   header: null,
 });
 
@@ -54,28 +53,17 @@ function settingsOf(given) {
   // The topic is made before a Promise resolves.
   if (typeof options.then === 'function') throw wrongType('topicOptions()', 'an object, not a Promise', given);
   checkOptions(given, NAMES, 'topicOptions()');
-  const settings = /** @type {Settings} */ ({ ...DEFAULTS, stamp: stampOf(options.stamp) });
+  const settings = /** @type {Settings} */ ({ ...DEFAULTS });
   for (const [name, range] of RANGES) {
     const value = options[name];
     if (value === undefined || value === null) continue;
     checkValue(range, value, `topicOptions().${name}`);
     settings[name] = typeof value === 'string' ? SLOW[value] : value;
   }
-  if (settings.history === 0) {
-    if (settings.slow === SLOW['catch-up']) throw new RangeError("topicOptions().history must be 1 or more for slow: 'catch-up'. Received 0");
-    if (settings.stamp !== null) throw new RangeError('topicOptions().history must be 1 or more for a stamp. Received 0');
+  if (settings.history === 0 && settings.slow === SLOW['catch-up']) {
+    throw new RangeError("topicOptions().history must be 1 or more for slow: 'catch-up'. Received 0");
   }
   return settings;
-}
-
-/** @type {(value: TopicOptions['stamp']) => { before: string, after: string } | null} */
-function stampOf(value) {
-  if (value === undefined || value === null) return null;
-  checkOptions(value, ['before', 'after'], 'topicOptions().stamp');
-  const { before = '', after = '' } = value;
-  checkValue({ type: 'string' }, before, 'topicOptions().stamp.before');
-  checkValue({ type: 'string' }, after, 'topicOptions().stamp.after');
-  return { before, after };
 }
 
 module.exports = { DEFAULTS, settingsOf };

@@ -5,7 +5,7 @@
 
 const { Backoff } = require('../base/backoff');
 const { decode } = require('./envelope');
-const { checkStamp, membersAmong, publishTo, receiptOf, takes } = require('./publish');
+const { TO_ALL, membersAmong, publishTo, takes } = require('./publish');
 const records = require('./records');
 
 /** @import { AdapterPage, HistorySettings } from '../../types/adapter' */
@@ -35,9 +35,6 @@ const LONGEST_RETRY = 10_000;
 const ASK = 1000;
 const MOST_DENIED = 64;
 
-/** @type {Set<import('../connection/state').WebSocket>} */
-const NO_CONNECTION = new Set();
-
 /**
  * A subscriber that comes before the history. `told`: its callback was called without it. `asked`: the number of questions to the
  * broker when it came.
@@ -47,7 +44,7 @@ const NO_CONNECTION = new Set();
 
 /** @typedef {{ ws: object, waits: Set<Shared> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
 
-/** A message of this node that has not come back. @typedef {{ target: Target, matched: number, settle: ((receipt: Receipt | Promise<Receipt>) => void) | null, position: Position | null }} Sent */
+/** A message of this node that has not come back. @typedef {{ target: Target, settle: ((receipt: Receipt | Promise<never>) => void) | null, position: Position | null }} Sent */
 
 /** `COLD`: this node does not follow the topic; `READING` its history; `LIVE`: all is here. */
 const COLD = 0;
@@ -220,7 +217,7 @@ class Shared {
     this.denied.clear();
     this.takeArrived();
     this.release();
-    for (const [number, one] of this.sent) if (one.position !== null) this.settle(number, one, null);
+    for (const [number, one] of this.sent) if (one.position !== null) this.settle(number, one);
   }
 
   /** @param {number} reading */
@@ -366,9 +363,8 @@ class Shared {
       return this.skip();
     }
     const own = node === this.remote.number ? this.sent.get(number) : undefined;
-    const target = { except: own?.target.except ?? NO_CONNECTION, key, receipt: own?.target.receipt ?? false };
-    const result = publishTo(topic, message, target);
-    if (own !== undefined) this.settle(number, own, /** @type {Promise<Receipt> | number} */ (result));
+    publishTo(topic, message, { ...TO_ALL, except: own?.target.except ?? TO_ALL.except, key });
+    if (own !== undefined) this.settle(number, { ...own, position });
   }
 
   /** There is no message at the next position. */
@@ -381,13 +377,12 @@ class Shared {
   /** To all nodes, by way of the broker. @type {(message: Message, target: Target) => number | Promise<Receipt>} */
   publish(message, target) {
     const { topic, remote } = this;
-    checkStamp(message, topic);
     const number = remote.nextNumber();
     const bytes = remote.pack(number, message, target.key);
     const matched = topic.size - membersAmong(topic, target.except).length;
     const isAdmitted = remote.admit(bytes.length);
-    if (!isAdmitted) return target.receipt ? receiptOf(null, 0, null) : 0;
-    const sent = /** @type {Sent} */ ({ target, matched, settle: null, position: null });
+    if (!isAdmitted) return target.receipt ? Promise.resolve({ position: null }) : 0;
+    const sent = /** @type {Sent} */ ({ target, settle: null, position: null });
     const isAwaited = target.receipt || target.except.size !== 0;
     if (isAwaited) this.sent.set(number, sent);
     const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : null;
@@ -401,7 +396,7 @@ class Shared {
         }
         sent.position = position ?? null;
         // It does not come back to a node that does not follow the topic, or it has come among messages that were lost.
-        if (this.isCold || position === undefined) this.settle(number, sent, null);
+        if (this.isCold || position === undefined) this.settle(number, sent);
         else if (this.isLive) this.sweep();
       });
     };
@@ -415,14 +410,14 @@ class Shared {
   sweep() {
     const { epoch, offset } = this.topic;
     for (const [number, one] of this.sent) {
-      if (one.position !== null && (one.position.epoch !== epoch || one.position.offset <= offset)) this.settle(number, one, null);
+      if (one.position !== null && (one.position.epoch !== epoch || one.position.offset <= offset)) this.settle(number, one);
     }
   }
 
-  /** @type {(number: number, sent: Sent, result: Promise<Receipt> | number | null) => void} */
-  settle(number, { position, settle }, result) {
+  /** @type {(number: number, sent: Sent) => void} */
+  settle(number, { position, settle }) {
     this.sent.delete(number);
-    settle?.(typeof result === 'object' && result !== null ? result : receiptOf(null, 0, position));
+    settle?.({ position });
   }
 }
 

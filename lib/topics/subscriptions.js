@@ -7,16 +7,13 @@ const { nextRequest } = require('./requests');
 const { topicsOf } = require('./server-topics');
 
 /** @import { Server, WebSocket } from '../connection/state' */
-/** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
+/** @import { Position, Subscribed } from '../../types/topics' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
 
 /** Topics that an ended connection leaves per turn. */
 const MOST_PARTED = 4096;
-
-/** Topics whose losses are counted, unless the connection is in more. */
-const MOST_LOSSES = 1024;
 
 class Subscriptions {
   /** @param {WebSocket} ws */
@@ -27,8 +24,6 @@ class Subscriptions {
     this.joined = new Set();
     /** Waiting callbacks, by request. @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null} */
     this.pending = null;
-    /** By name of the topic. @type {Map<string, TopicLosses> | null} */
-    this.losses = null;
     /** Histories that it waits for. @type {Set<import('./shared').SharedHistory> | null} */
     this.waits = null;
     /** Its entries, by topic. @type {Map<{ part(number: number, isCut: boolean): void }, number> | null} */
@@ -117,9 +112,7 @@ class Subscriptions {
 
   /** @type {import('../connection/state').Membership['lost']} */
   lost(topic, count) {
-    topic.dropped += count;
     this.ws._owner?._counts.lost(topic.name, count);
-    this.lossOf(topic.name).dropped += count;
     this.ws.emit('dropped', topic.name, count);
   }
 
@@ -127,22 +120,8 @@ class Subscriptions {
   passed(topic, from, to) {
     const { epoch, name } = topic;
     const last = epoch === null ? null : { epoch, offset: to };
-    // Nobody knows how many.
-    if (from === 0 || last === null) return void this.ws.emit('gap', name, null, last);
-    topic.missed += to - from + 1;
-    this.lossOf(name).missed += to - from + 1;
-    this.ws.emit('gap', name, { ...last, offset: from }, last);
-  }
-
-  /** Counts of messages that the connection missed, to be increased. @type {(name: string) => TopicLosses} */
-  lossOf(name) {
-    this.losses ??= new Map();
-    let loss = this.losses.get(name);
-    if (loss === undefined) {
-      if (this.losses.size >= Math.max(this.joined.size, MOST_LOSSES)) this.losses.delete(this.losses.keys().next().value ?? '');
-      this.losses.set(name, (loss = { dropped: 0, missed: 0 }));
-    }
-    return loss;
+    // From 0 on: the number of messages is unknown.
+    this.ws.emit('gap', name, from === 0 || last === null ? null : { ...last, offset: from }, last);
   }
 
   /**

@@ -49,10 +49,6 @@ class Topic {
     this.publishedAt = Date.now();
     /** Whether a separate reactor of streams knows it: for a history, or from its first member there on. */
     this.isForStreams = this.epoch !== null;
-    /** Messages, and copies that were dropped or in gaps. */
-    this.published = 0;
-    this.dropped = 0;
-    this.missed = 0;
   }
 
   /** Messages are missing that have no positions here. Earlier positions recover nothing from now on. */

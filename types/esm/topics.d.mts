@@ -49,36 +49,10 @@ export interface PublishOptions extends BroadcastOptions {
   receipt?: boolean;
 }
 
-/** What became of one message. `sent`, `queued` and `dropped` add up to `matched`. */
+/** Resolves when the message has its position: with an adapter and a history, once the broker has it. */
 export interface Receipt {
-  /** Subscribers of this server that the message was for; how many other nodes have is not known. */
-  matched: number;
-  /** Subscribers for which the kernel, or the stream, has the whole message. */
-  sent: number;
-  /** Subscribers for which the message waits. */
-  queued: number;
-  /** Connections that do not get it. */
-  dropped: number;
-  /** Bytes of the frames that were sent or wait. */
-  bytes: number;
   /** Position of the message; null without history, and if the broker did not get it. */
   position: Position | null;
-}
-
-/** How many messages of a topic a connection did not get. */
-export interface TopicLosses {
-  /** Messages that were dropped, or that a later one has replaced, as event 'dropped' says. */
-  dropped: number;
-  /** Messages that the history no longer had, as event 'gap' says. */
-  missed: number;
-}
-
-/** Counts of a topic since it was made; `dropped` and `missed` are of all its subscribers. */
-export interface TopicCounts extends TopicLosses {
-  /** Present subscribers. */
-  subscribers: number;
-  /** How many messages were published. */
-  published: number;
 }
 
 /** Options of `history()`. */
@@ -97,15 +71,6 @@ export interface History {
   position: Position | null;
   /** The messages, the oldest first. */
   messages: Array<{ data: Buffer; isBinary: boolean; position: Position }>;
-}
-
-/**
- * Text that is written around each message of a topic; `$epoch` and
- * `$offset` stand for its position.
- */
-export interface Stamp {
-  before?: string;
-  after?: string;
 }
 
 /** The settings of a topic: the result of `topicOptions`. */
@@ -133,8 +98,6 @@ export interface TopicOptions {
   slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close';
   /** Bytes that may wait for a connection before it is slow, up to 2^32 - 1. Default: 1 MiB */
   limit?: number;
-  /** For topics with history, which then take text only. */
-  stamp?: Stamp | null;
 }
 
 /** Options of `topicsProtocol()`. */

@@ -11,7 +11,6 @@ import type {
   Published,
   ReactorMetrics,
   ServerOptions,
-  Stamp,
   TrafficOptions,
 } from 'ws';
 import { PerMessageDeflate, Sender, WebSocketServer } from 'ws';
@@ -19,8 +18,7 @@ import { PerMessageDeflate, Sender, WebSocketServer } from 'ws';
 const origin: OriginRule = (page, request) => page === undefined && request.url === '/';
 const proxyProtocol: ProxyProtocol = { trusted: ['::1'] };
 const traffic: TrafficOptions = { messagesPerSecond: 100, limit: 'close' };
-const stamp: Stamp = { before: '{', after: '}' };
-const options: ServerOptions = { port: 0, allowedOrigins: [origin], proxyProtocol, ...traffic, topicOptions: () => ({ history: 1, stamp }) };
+const options: ServerOptions = { port: 0, allowedOrigins: [origin], proxyProtocol, ...traffic, topicOptions: () => ({ history: 1 }) };
 const wss = new WebSocketServer(options);
 const metrics: Metrics = wss.metrics();
 const reactors: ReactorMetrics | null = metrics.reactors;

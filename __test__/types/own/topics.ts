@@ -4,10 +4,9 @@ import { WebSocketServer } from 'ws';
 
 const topicOptions = (topic: string): TopicOptions | null =>
   topic === 'prices'
-    ? { history: 10, ttl: 1000, maxBytes: 1024, positionTtl: 1000, slow: 'catch-up', limit: 1024, stamp: { before: '$epoch', after: '$offset' } }
+    ? { history: 10, ttl: 1000, maxBytes: 1024, positionTtl: 1000, slow: 'catch-up', limit: 1024 }
     : null;
 const server = new WebSocketServer({ port: 0, topicOptions, historyBudget: 1024 });
-server.on('topic', (topic: string, event: 'created' | 'empty') => console.log(topic, event));
 server.on('connection', (socket) => {
   const missed: SubscribeOptions = { since: { epoch: 'a', offset: 1 } };
   const is: boolean = socket.subscribe('prices', missed, ({ recovered, replayed }: Subscribed) => console.log(recovered, replayed));
@@ -16,7 +15,6 @@ server.on('connection', (socket) => {
   const was: boolean = is && all.length > 0 && socket.isSubscribed('prices') && socket.unsubscribe('prices');
   const others: number = socket.publish('prices', was ? 'a' : new Uint8Array(1), { binary: true, compress: false });
   socket.on('dropped', (topic: string, count: number) => console.log(topic, count + others));
-  console.log(socket.topicCounts('prices').missed + server.topicCounts('prices').published);
   socket.on('gap', (topic: string, from: Position, to: Position) => console.log(topic, to.offset - from.offset));
 });
 
@@ -25,6 +23,7 @@ const options: PublishOptions = { key: 'a', except: server.clients };
 export const either: number | Promise<Receipt> = server.publish('prices', 'a', options);
 server.on('connection', (socket) => socket.publish('prices', 'a', options));
 export const receipt: Promise<Receipt> = server.publish('prices', 'a', { ...options, receipt: true });
+export const offset: Promise<number | undefined> = receipt.then(({ position }) => position?.offset);
 export const counts: Map<string, number> = new Map(server.topics()).set('prices', server.subscriberCount('prices'));
 const page: HistoryOptions = { since: 'oldest', limit: 1 };
 export const kept: Promise<History> = server.history('prices', page);

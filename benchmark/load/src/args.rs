@@ -37,8 +37,8 @@ pub(crate) enum Mode {
 pub(crate) enum Protocol {
     /// A WebSocket message is the text as it was sent.
     Plain,
-    /// JSON with the text and its position, from which a member goes on when it comes back.
-    Stamped,
+    /// A line with the position before the text, from which a member goes on when it comes back.
+    Topics,
     /// Events of Socket.IO 4.
     SocketIo,
 }
@@ -165,7 +165,7 @@ usage: load --port N [options]
   --stalled N           topics: members that do not read, default 0
   --cut-every S         topics: each member but the speakers is cut off this often, default 0 = never
   --cut-for S           topics: for so long, default 0
-  --protocol plain|stamped|socketio   topics, avalanche: what the server speaks, default plain
+  --protocol plain|topics|socketio   topics, avalanche: what the server speaks, default plain
   --in-step             crowd: wait for a line of standard input before each part
   --seed N              of payloads and masks, default 1
 
@@ -234,7 +234,7 @@ impl Args {
             "--protocol" => {
                 self.protocol = match value {
                     "plain" => Protocol::Plain,
-                    "stamped" => Protocol::Stamped,
+                    "topics" => Protocol::Topics,
                     "socketio" => Protocol::SocketIo,
                     _ => return Err("unknown protocol".into()),
                 }

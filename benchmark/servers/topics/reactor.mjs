@@ -5,7 +5,6 @@ import { listening } from '../contract.mjs';
 import { LIMIT, redisPath, remember, wanted, words } from './room.mjs';
 
 const isMemory = words.has('memory');
-const stamp = { before: '{"id":"$epoch:$offset","data":"', after: '"}' };
 
 async function adapter() {
   const { Redis } = await import('ioredis');
@@ -20,11 +19,13 @@ const server = new WebSocketServer({
   host: '127.0.0.1',
   port: 0,
   topicOptions: () => ({
-    ...(words.has('history') && { history: 1000, stamp }),
+    ...(words.has('history') && { history: 1000 }),
     ...(words.has('drop') && { slow: 'drop', limit: LIMIT }),
   }),
   ...JSON.parse(process.env.BENCH_OPTIONS ?? '{}'),
 });
+// Messages have a line with their position.
+if (words.has('history')) server.topicsProtocol({ authorize: () => false });
 server.on('connection', (ws, request) => {
   const { room, since } = wanted(request.url);
   ws.subscribe(room, since && { since });

@@ -30,8 +30,8 @@ layout! {
     IN_DROPPED: u8 = 17;
     /// A connection cannot be sent these messages any more: the history has lost them.
     IN_GAP: u8 = 18;
-    /// The outcome of a message with a receipt, on one reactor.
-    IN_RECEIPT: u8 = 19;
+    /// All reports about a topic have come; the answer to [`OUT_TOPIC_END`] with a request.
+    IN_ENDED: u8 = 19;
     /// The answer to [`OUT_HISTORY`].
     IN_HISTORY: u8 = 20;
 
@@ -56,19 +56,7 @@ layout! {
     GAP_TO: usize = 3;
     GAP_WORDS: usize = 5;
 
-    RECEIPT_REQUEST: usize = 0;
-    /// Members that the message was for.
-    RECEIPT_MATCHED: usize = 1;
-    /// Members for which the kernel has all of it.
-    RECEIPT_SENT: usize = 2;
-    /// Members for which it waits, in a queue or in the history.
-    RECEIPT_QUEUED: usize = 3;
-    /// Members that do not get it.
-    RECEIPT_DROPPED: usize = 4;
-    /// Of the frames sent and queued; 64 bits.
-    RECEIPT_BYTES: usize = 5;
-    RECEIPT_WORDS: usize = 7;
-
+    /// Also the only word of [`IN_ENDED`].
     HISTORY_REQUEST: usize = 0;
     /// As `SUBSCRIBED_RECOVERED`.
     HISTORY_RECOVERED: usize = 1;
@@ -91,7 +79,7 @@ layout! {
     TOPIC_SLOT: u32 = u32::MAX;
 
     OUT_TOPIC: u8 = 17;
-    /// With its members and its history.
+    /// With its members and its history. Payload: none, or a number for the answer.
     OUT_TOPIC_END: u8 = 18;
     /// A connection becomes a member, after the messages that it asks to have again. Payload:
     /// [`SUBSCRIBE_WORDS`].
@@ -136,13 +124,11 @@ layout! {
     SINCE_OFFSET: u32 = 1;
     SINCE_OLDEST: u32 = 2;
 
-    /// For the receipt, 0 when none is wanted.
-    TARGET_REQUEST: usize = 0;
     /// Connections that do not get it.
-    TARGET_EXCEPT: usize = 1;
+    TARGET_EXCEPT: usize = 0;
     /// Bytes of the key.
-    TARGET_KEY: usize = 2;
-    TARGET_WORDS: usize = 3;
+    TARGET_KEY: usize = 1;
+    TARGET_WORDS: usize = 2;
 
     /// Aux of [`OUT_PUBLISH`], and flag of a message of [`IN_HISTORY`].
     PUBLISH_TEXT: u16 = 1;

@@ -18,10 +18,10 @@
 //! A publish uses the turn's budget, as any record does: when the turn's budget is used up, it goes on in the
 //! next turn, and the records after it wait.
 
+mod dropped;
 mod history;
 mod members;
 mod publish;
-mod receipt;
 mod records;
 mod restart;
 mod ring;
@@ -36,10 +36,10 @@ use std::time::Instant;
 use crate::bridge::layout::IN_DROPPED;
 
 use crate::reactor::{ConnectionId, Consumer, Reactor};
+use dropped::Dropped;
 use history::Histories;
 use members::{ByNumber, Joined};
 use publish::{Publishing, Target};
-use receipt::{Dropped, Receipt, encode};
 use ring::Ring;
 use topic::Topic;
 
@@ -54,8 +54,6 @@ pub(super) struct Topics {
     publishing: Option<Box<Publishing>>,
     /// What the last record said about the next message.
     target: Option<Box<Target>>,
-    /// Of messages that some members have not been written to yet.
-    receipts: VecDeque<Box<Receipt>>,
     dropped: Dropped,
     histories: Histories,
 }
@@ -82,7 +80,7 @@ impl Topics {
     }
 
     pub(super) fn is_waiting(&self, now: Instant) -> bool {
-        !self.leaving.is_empty() || !self.receipts.is_empty() || self.dropped.is_due(now)
+        !self.leaving.is_empty() || self.dropped.is_due(now)
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -99,7 +97,7 @@ impl Topics {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Takes memberships back, drops expired messages, and reports what became of messages.
+    /// Takes memberships back, drops expired messages, and reports messages that were not sent.
     pub(super) fn end_topics(&mut self) {
         let now = self.timers.now();
         if self.topics.histories.deadline().is_some_and(|at| at <= now) {
@@ -109,7 +107,6 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         self.topics.take_back();
-        self.settle_receipts();
         if self.topics.dropped.is_due(now) {
             for (id, topic, count) in self.topics.dropped.take(now) {
                 self.on_dropped(id, topic, count);
@@ -127,7 +124,7 @@ impl<C: Consumer> Reactor<C> {
     fn on_dropped(&mut self, id: ConnectionId, topic: u32, count: u32) {
         self.metrics.tally.dropped += u64::from(count);
         if self.connections.get(id).is_some() {
-            self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
+            self.consumer.on_topic(id.slot, IN_DROPPED, records::encode(&[topic, count]));
         }
     }
 }

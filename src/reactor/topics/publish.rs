@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::bridge::layout::{
-    IN_RECEIPT, Slow, TARGET_EXCEPT, TARGET_KEY, TARGET_REQUEST, TARGET_WORDS, TOPIC_SLOT,
-};
+use crate::bridge::layout::{Slow, TARGET_EXCEPT, TARGET_KEY, TARGET_WORDS};
 use crate::engine::frame::wire_len;
 use crate::engine::{MessageKind, Prepared};
 
-use super::receipt::{Outcome, Receipt};
 use super::ring::Kept;
 use super::topic::Patience;
 use crate::reactor::command::apply::send_prepared;
@@ -20,11 +17,7 @@ impl<C: Consumer> Reactor<C> {
     /// `copied`: the number of the message that this is a copy of.
     pub(super) fn begin_publishing(&mut self, number: u32, message: Prepared, copied: Option<u32>) {
         let target = *self.topics.target.take().unwrap_or_default();
-        let receipt = (target.request != 0).then(|| Receipt::new(target.request));
-        let Some(topic) = self.topics.topics.get_mut(&number) else {
-            self.topics.receipts.extend(receipt);
-            return;
-        };
+        let Some(topic) = self.topics.topics.get_mut(&number) else { return };
         self.topics.publishing = Some(Box::new(Publishing {
             topic: number,
             patience: topic.patience,
@@ -34,7 +27,6 @@ impl<C: Consumer> Reactor<C> {
             next: 0,
             except: target.except,
             key: target.key,
-            receipt,
             postponed: Vec::new(),
         }));
     }
@@ -81,12 +73,8 @@ impl<C: Consumer> Reactor<C> {
         let is_slow = !is_patient
             && (connection.following == Following::Behind
                 || connection.write.waiting() > publishing.patience.limit);
-        let outcome = match is_slow.then(|| self.on_slow(id, publishing)).flatten() {
-            Some(outcome) => outcome,
-            None => self.send_of_topic(id, &mut publishing.message, cost, COMPRESS_BUDGET),
-        };
-        if let Some(receipt) = &mut publishing.receipt {
-            receipt.count(id, outcome);
+        if !is_slow || !self.on_slow(id, publishing) {
+            self.send_of_topic(id, &mut publishing.message, cost, COMPRESS_BUDGET);
         }
     }
 
@@ -99,31 +87,20 @@ impl<C: Consumer> Reactor<C> {
         message: &mut Prepared,
         cost: usize,
         longest: usize,
-    ) -> Outcome {
+    ) {
         let bytes = wire_len(message.payload().len(), false);
         let Some((mut session, consumer)) = self.session(id.slot).filter(|(it, _)| it.id == id) else {
-            return Outcome::Dropped;
+            return;
         };
         consumer.on_published(id, bytes as u64);
-        let before = session.connection.write.outgoing.pushed();
         send_prepared(&mut session, message, 0, false, longest);
         self.metrics.tally.messages_sent += 1;
         self.metrics.tally.texts_sent += u64::from(message.kind == MessageKind::Text);
         self.writer.charge(bytes + cost);
-        let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
-        let pushed = connection.write.outgoing.pushed();
-        if pushed > before {
-            Outcome::Queued(pushed - before, pushed)
-        } else if connection.takes_frames() {
-            Outcome::Kept(bytes as u64)
-        } else {
-            Outcome::Dropped
-        }
     }
 
     fn end_publishing(&mut self, publishing: Publishing) {
-        let Publishing { topic, patience, message, copied, offset, except, receipt, postponed, .. } =
-            publishing;
+        let Publishing { topic, patience, message, copied, offset, except, postponed, .. } = publishing;
         // The message may have been compressed with more parameters.
         if let Some(known) = copied.and_then(|number| self.messages.get_mut(number)) {
             *known = message.clone();
@@ -133,40 +110,14 @@ impl<C: Consumer> Reactor<C> {
             let except = (patience.slow == Slow::CatchUp && !except.is_empty()).then_some(except);
             self.topics.remember(topic, Kept::new(message, self.timers.now(), except));
         }
-        self.topics.receipts.extend(receipt);
         for id in postponed {
             self.guarded(id.slot, |reactor| reactor.catch_up(id));
-        }
-    }
-
-    /// Reports on messages that the reactor has tried to write to all members.
-    pub(super) fn settle_receipts(&mut self) {
-        while let Some(mut receipt) = self.topics.receipts.pop_front() {
-            while let Some(&(id, bytes, pushed)) = receipt.untried.front() {
-                let (count, bytes) = match self.connections.get(id) {
-                    None => (&mut receipt.dropped, 0),
-                    Some(connection) if connection.write.outgoing.written() >= pushed => {
-                        (&mut receipt.sent, bytes)
-                    }
-                    Some(connection) if connection.write.is_tried() => (&mut receipt.queued, bytes),
-                    Some(_) => {
-                        self.topics.receipts.push_front(receipt);
-                        return;
-                    }
-                };
-                *count += 1;
-                receipt.bytes += bytes;
-                receipt.untried.pop_front();
-            }
-            self.consumer.on_topic(TOPIC_SLOT, IN_RECEIPT, receipt.encode());
         }
     }
 }
 
 #[derive(Default)]
 pub(super) struct Target {
-    /// The number of the receipt, 0 for none.
-    request: u32,
     /// Connections that do not get it, sorted.
     except: Box<[ConnectionId]>,
     /// The message's key, if only the latest message of each key is kept.
@@ -183,7 +134,7 @@ impl Target {
         let key = rest.get(..word(TARGET_KEY))?;
         let mut except: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
         except.sort_unstable_by_key(|id| (id.slot, id.generation));
-        Some(Self { request: word(TARGET_REQUEST) as u32, except, key: Arc::from(key) })
+        Some(Self { except, key: Arc::from(key) })
     }
 }
 
@@ -203,7 +154,6 @@ pub(super) struct Publishing {
     pub(super) next: usize,
     pub(super) except: Box<[ConnectionId]>,
     pub(super) key: Arc<[u8]>,
-    pub(super) receipt: Option<Box<Receipt>>,
     /// Members for which a write made room meanwhile: what they missed is known when this is done.
     pub(super) postponed: Vec<ConnectionId>,
 }

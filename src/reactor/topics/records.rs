@@ -2,13 +2,13 @@
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    HISTORY_WORDS, IN_HISTORY, IN_SUBSCRIBED, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH, OUT_RESTART,
-    OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, Slow, TOPIC_SLOT, TOPIC_WORDS,
+    HISTORY_WORDS, IN_ENDED, IN_HISTORY, IN_SUBSCRIBED, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH,
+    OUT_RESTART, OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, Slow, TOPIC_SLOT,
+    TOPIC_WORDS,
 };
 use crate::engine::MessageKind;
 
 use super::publish::Target;
-use super::receipt::{encode, halves};
 use super::ring::Ring;
 use super::slow::{Behind, Cursor};
 use crate::reactor::command::records::{Outbound, message};
@@ -23,6 +23,15 @@ const LONGEST_ANSWER: usize = 4 << 20;
 fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
     let words: &[[u8; 4]; N] = payload.as_chunks().0.first_chunk()?;
     Some(words.map(u32::from_ne_bytes))
+}
+
+pub(super) fn encode(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Lower, upper.
+pub(super) fn halves(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
 }
 
 pub(super) fn whole(low: u32, high: u32) -> u64 {
@@ -52,6 +61,9 @@ impl<C: Consumer> Reactor<C> {
             OUT_TOPIC_END => {
                 let members = self.topics.end(topic);
                 self.writer.spend(size_of_val(members.as_slice()));
+                if let Some([request]) = words(&payload) {
+                    self.consumer.on_topic(TOPIC_SLOT, IN_ENDED, encode(&[request]));
+                }
             }
             OUT_TARGET => self.topics.target = Target::decode(&payload).map(Box::new),
             OUT_PUBLISH => {

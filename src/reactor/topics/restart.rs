@@ -3,8 +3,7 @@
 
 use crate::bridge::layout::{IN_GAP, RESTART_WORDS};
 
-use super::receipt::{encode, halves};
-use super::records::whole;
+use super::records::{encode, halves, whole};
 use super::slow::Behind;
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};

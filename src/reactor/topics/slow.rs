@@ -4,40 +4,40 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::bridge::layout::{Cause, Slow};
-use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, Prepared};
 
 use super::publish::{Publishing, is_among};
-use super::receipt::Outcome;
 use crate::reactor::config::{COST_OF_CALL, WRITE_BUDGET};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
-    /// What to do with a message for a member that may be slow. `None`: send it.
+    /// Decides about a message for a member that may be slow. False: send it.
     #[cold]
-    pub(super) fn on_slow(&mut self, id: ConnectionId, publishing: &mut Publishing) -> Option<Outcome> {
+    pub(super) fn on_slow(&mut self, id: ConnectionId, publishing: &mut Publishing) -> bool {
         let is_slow = self.has_much(id, publishing.patience.limit);
-        let bytes = wire_len(publishing.message.payload().len(), false);
         let topic = publishing.topic;
         let behind = match publishing.patience.slow {
-            Slow::Queue => return None,
+            Slow::Queue => return false,
             Slow::Drop if is_slow => {
                 self.topics.dropped.add(id, topic, 1);
-                return Some(Outcome::Dropped);
+                return true;
             }
             Slow::Close if is_slow => {
-                let mut session = self.session_of(id)?;
+                let Some(mut session) = self.session_of(id) else { return false };
                 session.close(Some(CloseCode::TRY_AGAIN_LATER), &[]);
                 session.connection.life.blame(Cause::Slow);
                 self.consumer.on_closing(id);
-                return Some(Outcome::Dropped);
+                return true;
             }
-            Slow::Drop | Slow::Close => return None,
-            Slow::Latest | Slow::CatchUp => &mut self.topics.joined.get_mut(&id)?.behind,
+            Slow::Drop | Slow::Close => return false,
+            Slow::Latest | Slow::CatchUp => match self.topics.joined.get_mut(&id) {
+                Some(joined) => &mut joined.behind,
+                None => return false,
+            },
         };
         if !is_slow && !behind.as_ref().is_some_and(|behind| behind.contains_key(&topic)) {
-            return None;
+            return false;
         }
         let behinds: &mut Behinds = behind.get_or_insert_default();
         let replaced = match publishing.offset {
@@ -55,7 +55,7 @@ impl<C: Consumer> Reactor<C> {
         if let Some(connection) = self.connections.get(id) {
             connection.following = Following::Behind;
         }
-        Some(Outcome::Kept(bytes as u64))
+        true
     }
 
     /// Whether more than `limit` bytes wait that the kernel does not take: many messages in one

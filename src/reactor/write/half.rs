@@ -165,11 +165,6 @@ impl WriteHalf {
         self.outgoing.len() + self.deferred.as_ref().map_or(0, |deferred| deferred.bytes)
     }
 
-    /// Whether queued bytes wait for the peer or the consumer, not for their turn to be written.
-    pub(in crate::reactor) fn is_tried(&self) -> bool {
-        !self.unwritten.is_set() || self.state.waits()
-    }
-
     /// The consumer decides about the connection after all, or ends come first. An answer that has
     /// not left waits for that, even if its gate opens in this very turn.
     pub(in crate::reactor) fn hold(&mut self, until: Takes, transport: &Transport) {

@@ -58,7 +58,7 @@ impl Words {
     pub(crate) fn path(&self, room: usize, position: Option<&str>) -> String {
         match (self.protocol, position) {
             (Protocol::SocketIo, _) => format!("/socket.io/?EIO=4&transport=websocket&room={room}"),
-            (_, Some(position)) => format!("/?room={room}&since={position}"),
+            (_, Some(position)) => format!("/?room={room}&since={}", position.replace("\",", ":")),
             (_, None) => format!("/?room={room}"),
         }
     }
@@ -107,7 +107,7 @@ impl Words {
         };
         let (said, position) = match self.protocol {
             Protocol::Plain => (text, None),
-            Protocol::Stamped => stamped(text).ok_or_else(wrong)?,
+            Protocol::Topics => after_line(text).ok_or_else(wrong)?,
             Protocol::SocketIo => match event(text).ok_or_else(wrong)? {
                 Event::Said(said, position) => (said, position),
                 Event::Other(heard) => return Ok(heard),
@@ -134,12 +134,14 @@ impl Words {
     }
 }
 
-/// `{"id":"<position>","data":"<said>"}`.
-fn stamped(text: &[u8]) -> Option<(&[u8], Option<&str>)> {
-    let rest = text.strip_prefix(b"{\"id\":\"")?.strip_suffix(b"\"}")?;
-    let end = rest.iter().position(|byte| *byte == b'"')?;
-    let said = rest[end..].strip_prefix(b"\",\"data\":\"")?;
-    Some((said, str::from_utf8(&rest[..end]).ok()))
+/// `["<room>","<epoch>",<offset>]`, perhaps with an author, and the said in the next line. The position: `<epoch>",<offset>`.
+fn after_line(text: &[u8]) -> Option<(&[u8], Option<&str>)> {
+    let (line, said) = text.split_at(text.iter().position(|byte| *byte == b'\n')?);
+    let line = str::from_utf8(line).ok()?.strip_suffix(']')?;
+    let (_, rest) = line.strip_prefix("[\"")?.split_once("\",\"")?;
+    let offset = rest.find("\",")? + 2;
+    let end = rest[offset..].find(',').map_or(rest.len(), |at| offset + at);
+    Some((&said[1..], Some(&rest[..end])))
 }
 
 enum Event<'a> {
@@ -180,7 +182,8 @@ mod tests {
     fn every_wrapping_is_taken_off_and_every_damage_found() {
         for (protocol, before, after, at) in [
             (Protocol::Plain, "", "", None),
-            (Protocol::Stamped, "{\"id\":\"e:9\",\"data\":\"", "\"}", Some("e:9")),
+            (Protocol::Topics, "[\"0\",\"e\",9]\n", "", Some("e\",9")),
+            (Protocol::Topics, "[\"0\",\"e\",9,\"node\",1]\n", "", Some("e\",9")),
             (Protocol::SocketIo, "42[\"m\",\"", "\"]", None),
             (Protocol::SocketIo, "42[\"m\",\"", "\",\"xyz\"]", Some("xyz")),
         ] {

@@ -25,7 +25,6 @@ fn publishing(topic: u32, next: usize) -> Box<Publishing> {
         next,
         except: Box::default(),
         key: Arc::from([]),
-        receipt: None,
         postponed: Vec::new(),
     })
 }

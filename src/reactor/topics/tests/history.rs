@@ -31,7 +31,7 @@ fn the_budget_counts_those_that_a_message_is_not_for() {
         publish(&mut stage, 1..=1);
         stage.settle();
         let before = stage.reactors[0].topics.histories.used;
-        stage.target(1, 0, &[id; 1000], b"");
+        stage.target(1, &[id; 1000], b"");
         publish(&mut stage, 2..=2);
         stage.settle();
         assert_eq!(stage.reactors[0].topics.histories.used, 2 * before + kept);

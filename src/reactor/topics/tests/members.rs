@@ -53,7 +53,7 @@ fn records_that_are_cut_off_are_ignored() {
     let (_, id) = clients[0];
     let whole: [(u8, Vec<u32>); 4] = [
         (OUT_TOPIC, vec![0; TOPIC_WORDS]),
-        (OUT_TARGET, vec![0, 2, 8, 1, 2, 3, 4, 5, 6]),
+        (OUT_TARGET, vec![2, 8, 1, 2, 3, 4, 5, 6]),
         (OUT_HISTORY, vec![0; SUBSCRIBE_WORDS]),
         (OUT_HISTORY_BUDGET, vec![0; 2]),
     ];
@@ -109,7 +109,6 @@ fn a_message_to_many_takes_several_turns() {
     let (mut stage, mut clients) = stage(1, 900);
     stage.settle();
     let long = vec![b'x'; 3000];
-    stage.target(1, 1, &[], b"");
     stage.publish(1, &long);
     stage.send(clients[0].1, b"behind it");
     stage.publish(1, b"last");
@@ -134,6 +133,4 @@ fn a_message_to_many_takes_several_turns() {
         let got = texts(&mut stage, client, 2);
         assert!(got[0].len() == 3000 && got[1] == "last", "{n}");
     }
-    let [matched, sent, ..] = stage.receipt(1);
-    assert!(matched >= 894 && sent >= 894, "{matched} {sent}");
 }

@@ -160,8 +160,8 @@ impl Stage {
         self.about(OUT_PUBLISH, topic, OUT_FLAG_FIN | OUT_FLAG_COMPRESS, PUBLISH_TEXT, text);
     }
 
-    pub(super) fn target(&mut self, topic: u32, request: u32, except: &[ConnectionId], key: &[u8]) {
-        let mut all = vec![request, except.len() as u32, key.len() as u32];
+    pub(super) fn target(&mut self, topic: u32, except: &[ConnectionId], key: &[u8]) {
+        let mut all = vec![except.len() as u32, key.len() as u32];
         all.extend(except.iter().flat_map(|id| [id.slot, id.generation]));
         let mut payload = words(&all);
         payload.extend_from_slice(key);
@@ -180,25 +180,12 @@ impl Stage {
         taken.into_iter().map(|it| (it.slot, unwords(&it.payload))).collect()
     }
 
-    /// The receipt of a message, of all reactors: matched, sent, queued, dropped, bytes.
-    pub(super) fn receipt(&mut self, request: u32) -> [u32; 5] {
-        let receipts = self.take(IN_RECEIPT);
-        assert_eq!(receipts.len(), self.reactors.len(), "one of each");
-        let mut sum = [0; 5];
-        for (slot, words) in receipts {
-            assert_eq!((slot, words[RECEIPT_REQUEST], words.len()), (TOPIC_SLOT, request, RECEIPT_WORDS));
-            sum.iter_mut().zip(&words[1..]).for_each(|(sum, word)| *sum += word);
-        }
-        assert_eq!(sum[0], sum[1] + sum[2] + sum[3], "{sum:?}");
-        sum
-    }
-
     /// Asserts that no topic has left anything behind.
     #[track_caller]
     pub(super) fn expect_nothing_left(&self) {
         for reactor in &self.reactors {
-            let Topics { topics, joined, leaving, receipts, dropped, histories, .. } = &reactor.topics;
-            assert!(topics.is_empty() && joined.is_empty() && leaving.is_empty() && receipts.is_empty());
+            let Topics { topics, joined, leaving, dropped, histories, .. } = &reactor.topics;
+            assert!(topics.is_empty() && joined.is_empty() && leaving.is_empty());
             assert!(dropped.is_empty() && histories.used == 0 && histories.deadline().is_none());
         }
     }

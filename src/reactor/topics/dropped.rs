@@ -1,51 +1,8 @@
-//! What became of one message, counted by member.
+//! Messages that members were not sent, until they are reported.
 
 use crate::reactor::ConnectionId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
-
-#[derive(Default)]
-pub(super) struct Receipt {
-    request: u32,
-    matched: u32,
-    pub(super) sent: u32,
-    pub(super) queued: u32,
-    pub(super) dropped: u32,
-    /// Of its frames, sent and queued.
-    pub(super) bytes: u64,
-    /// Members to which no write was tried yet, with the bytes of the frame, and all bytes ever
-    /// queued for them, the frame included.
-    pub(super) untried: VecDeque<(ConnectionId, u64, u64)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Bytes of the message that are queued, and all bytes ever queued up to its last one.
-    Queued(u64, u64),
-    /// The message waits elsewhere: to be compressed, or to be sent later.
-    Kept(u64),
-    Dropped,
-}
-
-impl Receipt {
-    pub(super) fn new(request: u32) -> Box<Self> {
-        Box::new(Self { request, ..Self::default() })
-    }
-
-    pub(super) fn count(&mut self, id: ConnectionId, outcome: Outcome) {
-        self.matched += 1;
-        match outcome {
-            Outcome::Queued(bytes, pushed) => {
-                self.untried.push_back((id, bytes, pushed));
-            }
-            Outcome::Kept(bytes) => {
-                self.bytes += bytes;
-                self.queued += 1;
-            }
-            Outcome::Dropped => self.dropped += 1,
-        }
-    }
-}
 
 /// Most reports of dropped messages in a turn; those dropped meanwhile are added to waiting
 /// reports.
@@ -53,22 +10,6 @@ const REPORTS: usize = 256;
 /// Time between two turns with reports: else each message to a slow member would cause one, and
 /// JavaScript would wake for it.
 const APART: Duration = Duration::from_millis(10);
-
-pub(super) fn encode(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-/// Lower, upper.
-pub(super) fn halves(number: u64) -> [u32; 2] {
-    [number as u32, (number >> 32) as u32]
-}
-
-impl Receipt {
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let [low, high] = halves(self.bytes);
-        encode(&[self.request, self.matched, self.sent, self.queued, self.dropped, low, high])
-    }
-}
 
 /// Dropped messages not yet reported, by connection and topic.
 #[derive(Default)]
