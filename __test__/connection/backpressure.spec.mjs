@@ -1,7 +1,10 @@
 // Bytes that wait to be sent, and the report to the sender that the bytes have left.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 
-import { isInline, isReference, openPair, ownOnly, test } from '../helpers/index.mjs';
+import { connect, implementation, isInline, isReference, openPair, ownOnly, ownSerial, startServer, test, urlOf } from '../helpers/index.mjs';
+
+const outbox = isReference ? {} : createRequire(import.meta.url)('../../lib/reactor/outbox.js');
 
 const EIGHT_MIB = 8 * 1024 * 1024;
 const HEADER = 10;
@@ -119,6 +122,78 @@ ownOnly('send() returns false when nothing can be sent', async (t) => {
   t.false(ws.send('b', () => {}));
   await once(ws, 'close');
   t.false(ws.send('c', () => {}));
+});
+
+/** Calls back when its bytes are to be there. */
+class SlowBlob {
+  type = '';
+  [Symbol.toStringTag] = 'Blob';
+
+  constructor(size) {
+    this.size = size;
+    this.read = new Promise((resolve) => (this.arrive = () => resolve(new ArrayBuffer(size))));
+  }
+
+  stream() {}
+
+  arrayBuffer() {
+    return this.read;
+  }
+}
+
+/** An open connection of this package to one that reads. */
+async function openSender(t, role) {
+  const server = await startServer(t);
+  if (role === 'ws') return (await connect(t, server)).ws;
+  server.on('connection', (ws) => ws.on('error', () => {}));
+  const client = new implementation.WebSocket(urlOf(server));
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  return client;
+}
+
+/** Records that the package gives to its reactors meanwhile. */
+async function recordsIn(act) {
+  const { push } = outbox;
+  let count = 0;
+  outbox.push = (...args) => (count++, push(...args));
+  try {
+    await act();
+  } finally {
+    outbox.push = push;
+  }
+  return count;
+}
+
+// It asked again and again whether bytes had left that could not leave: a client's process hung.
+for (const role of ['ws', 'client']) {
+  ownSerial(`${role}: a Blob that is read late: 'drain' follows, and nothing is asked meanwhile`, async (t) => {
+    for (const [first, second] of [[2 * EIGHT_MIB, 1], [10, EIGHT_MIB]]) {
+      const sender = await openSender(t, role);
+      const blob = new SlowBlob(first);
+      const drained = once(sender, 'drain');
+      const count = await recordsIn(async () => {
+        sender.send(blob);
+        t.false(sender.send(Buffer.alloc(second)));
+        for (let turns = 0; turns < 20; turns++) await nextTurn();
+      });
+      t.true(count < 5, `${count} records`);
+      blob.arrive();
+      await drained;
+      t.true(sender.bufferedAmount <= EIGHT_MIB);
+    }
+  });
+}
+
+ownSerial("bytes that the program writes to the stream: nothing is asked until they have left", async (t) => {
+  const sender = await openSender(t, 'client');
+  sender.on('error', () => {});
+  const count = await recordsIn(async () => {
+    sender._socket.write(Buffer.alloc(2 * EIGHT_MIB));
+    t.false(sender.send(Buffer.alloc(EIGHT_MIB)));
+    for (let turns = 0; turns < 20; turns++) await nextTurn();
+  });
+  t.true(count < 5, `${count} records`);
 });
 
 ownOnly("a connection that closes before the 'drain': none follows", async (t) => {

@@ -2,6 +2,7 @@
 
 const { EMPTY_BUFFER } = require('../base/constants');
 const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../base/layout');
+const { bytesSettled } = require('../reactor/crossing');
 const { push } = require('./post');
 
 /** @import { ExtraFields, WebSocket } from './state' */
@@ -28,8 +29,13 @@ function hasRoom(ws, before) {
   extra.roomUntil = given + Math.min(room, asked, extra.socket?._onFrames(Math.max(waiting, ws._accepted - before)) ?? Infinity);
   if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
-  if (!extra.isMarked) mark(ws, extra);
+  awaitDrain(ws, extra);
   return false;
+}
+
+/** After bytes that may wait. @type {(ws: WebSocket, extra: ExtraFields) => void} */
+function awaitDrain(ws, extra) {
+  if (extra.isDrainDue && !extra.isMarked) mark(ws, extra);
 }
 
 /**
@@ -45,7 +51,8 @@ function mark(ws, extra) {
     extra.isMarked = false;
     if (error !== null) return;
     drained(ws);
-    if (extra.isDrainDue && !extra.isMarked) mark(ws, extra);
+    // Other bytes cannot leave by that: those of a Blob that is still being read, and of a stream.
+    if (ws._accepted - bytesSettled(ws) > LOW_WATER_MARK) awaitDrain(ws, extra);
   });
 }
 
@@ -68,4 +75,4 @@ function eased(ws) {
   drained(ws);
 }
 
-module.exports = { eased, hasRoom };
+module.exports = { awaitDrain, eased, hasRoom };

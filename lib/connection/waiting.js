@@ -9,6 +9,7 @@ const { failed } = require('../reactor/diagnostics');
 const { streamDestroyed } = require('../base/errors');
 const { OUT_END } = require('../base/layout');
 const { callAll, command, post } = require('./post');
+const { awaitDrain } = require('./pressure');
 const { startClosing, streamOf } = require('./state');
 
 /** @import { SentCallback, Waiting, WebSocket } from './state' */
@@ -47,6 +48,7 @@ function sendBlob(ws, tag, blob, callback) {
       ws._bits &= ~SENDS_WAIT;
       attempt(ws, size, callback, () => post(ws, tag, new FastBuffer(bytes), callback));
       sendWaiting(ws);
+      awaitDrain(ws, ws._ensureExtra());
     },
     (error) => process.nextTick(giveUp, ws, size, callback, error),
   );

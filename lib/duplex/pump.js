@@ -8,6 +8,7 @@ const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:t
 const { PAUSED, PEER_DONE } = require('../base/bits');
 const { LONGEST_DELAY, delay } = require('../base/checks');
 const { callAll } = require('../connection/post');
+const { eased } = require('../connection/pressure');
 const receive = require('../connection/receive');
 const { streamEvent } = require('../reactor/crossing');
 const { take, turn } = require('../reactor/dispatch');
@@ -234,6 +235,7 @@ class Pump {
   drained() {
     this.isFull = false;
     this.report(STREAM_DRAINED);
+    eased(this.ws);
   }
 
   ended() {
