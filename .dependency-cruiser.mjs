@@ -27,7 +27,7 @@ export default {
       name: 'doctor-imports',
       severity: 'error',
       from: { path: '^lib/doctor/' },
-      to: { path: '^lib/', pathNot: '^lib/((base|doctor|reactor)/|index\\.js$)' },
+      to: { path: '^lib/', pathNot: '^lib/(base|doctor|reactor)/' },
     },
     {
       name: 'doctor-is-apart',

@@ -34,7 +34,7 @@ export async function withoutAddon(folder) {
 /**
  * Runs `reactor-ws doctor --json` in a folder; `under`: a command that runs it.
  *
- * @returns {Promise<{ code: number, report: import('../../lib/doctor/examine').Report }>}
+ * @returns {Promise<{ code: number, report: import('../../lib/doctor/main').Report }>}
  */
 export async function doctor(folder, { main = MAIN, env = {}, under = [] } = {}) {
   const { code, stdout } = await runDoctor(folder, ['doctor', '--json'], { main, env, under });

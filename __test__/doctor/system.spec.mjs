@@ -1,4 +1,4 @@
-// reactor-ws doctor: the system, the addon and the echo.
+// reactor-ws doctor: the system and the addon.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
@@ -9,17 +9,14 @@ import { doctor, project, runDoctor, withoutAddon } from './project.mjs';
 const { VERSION } = createRequire(import.meta.url)('../../lib/base/layout.js');
 const { systemName } = createRequire(import.meta.url)('../../lib/reactor/addon.js');
 const EMPTY = { 'package.json': { private: true } };
-/** One of another system. */
-const FOREIGN = process.platform === 'win32' ? 'reactor-ws-linux-x64-gnu' : 'reactor-ws-win32-x64-msvc';
 
-test('healthy: addon, limits, echo', async (t) => {
+test('healthy: addon, limits', async (t) => {
   const folder = await project(t, EMPTY);
   const { code, report } = await doctor(folder);
   t.is(code, 0, JSON.stringify(report.problems));
-  t.like(report, { ok: true, version: VERSION, folder, addon: { version: VERSION }, ws: { ours: 'unused' }, problems: [] });
+  t.like(report, { ok: true, version: VERSION, addon: { version: VERSION }, ws: { folder, dependants: [] }, problems: [] });
   t.is(report.system.name, systemName());
   t.regex(report.addon.path, /reactor-ws\.\S+\.node$/);
-  t.true(report.echo.milliseconds > 0);
   if (process.platform === 'linux') t.true(report.system.descriptors.soft === null || report.system.descriptors.soft > 0);
 });
 
@@ -27,7 +24,7 @@ test('healthy, for a person', async (t) => {
   const { code, stdout } = await runDoctor(await project(t, EMPTY), ['doctor']);
   t.is(code, 0, stdout);
   t.regex(stdout, new RegExp(`^reactor-ws ${VERSION}\n`));
-  for (const fact of ['runtime', 'system', 'descriptors', 'addon', 'packages', 'echo', 'project', 'ws']) {
+  for (const fact of ['runtime', 'system', 'descriptors', 'addon', 'project']) {
     t.regex(stdout, new RegExp(`^  ${fact} +\\S`, 'm'));
   }
   t.regex(stdout, /^All is well\.$/m);
@@ -38,7 +35,7 @@ test('no addon: the reason and the remedy of the error', async (t) => {
   const main = await withoutAddon(folder);
   const { code, report } = await doctor(folder, { main });
   t.is(code, 1);
-  t.like(report, { ok: false, addon: { version: null, path: null, packages: [] }, echo: null });
+  t.like(report, { ok: false, addon: { version: null, path: null } });
   t.is(report.problems.length, 1);
   const [{ check, what, remedy }] = report.problems;
   t.is(check, 'addon');
@@ -47,14 +44,6 @@ test('no addon: the reason and the remedy of the error', async (t) => {
   const { stdout } = await runDoctor(folder, ['doctor'], { main });
   t.regex(stdout, /^1 problem:\n {2}addon: .*\n {4}what to do: install/m);
   t.notRegex(stdout, /All is well/);
-});
-
-test('no addon, but the package for another system', async (t) => {
-  const folder = await project(t, { ...EMPTY, [`node_modules/${FOREIGN}/package.json`]: { name: FOREIGN, version: VERSION } });
-  const { code, report } = await doctor(folder, { main: await withoutAddon(folder) });
-  t.is(code, 1);
-  t.deepEqual(report.addon.packages, [FOREIGN]);
-  t.regex(report.problems[0].what, new RegExp(`; ${FOREIGN} is for another system$`));
 });
 
 test('the environment that matters is reported, and an addon that it names wrongly', async (t) => {
@@ -78,14 +67,6 @@ for (const [descriptors, kind] of [[64, 'problems'], [1024, 'notes']]) {
     t.regex(remedy, /ulimit -n/);
   });
 }
-
-test('an echo that is not possible', async (t) => {
-  if (!process.allowedNodeEnvironmentFlags.has('--allow-net')) return t.pass('this Node cannot forbid the network');
-  const env = { NODE_OPTIONS: '--permission --allow-fs-read=* --allow-addons' };
-  const { code, report } = await doctor(await project(t, EMPTY), { env });
-  t.is(code, 1);
-  t.like(report, { echo: null, problems: [{ check: 'echo' }] });
-});
 
 for (const [args, code, out] of [
   [[], 2, ''],

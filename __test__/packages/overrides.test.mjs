@@ -96,16 +96,6 @@ for (const [name, manager] of Object.entries(MANAGERS)) {
   });
 }
 
-test('overrides: what pnpm 12 no longer reads', { skip: !existsSync(MANAGERS['pnpm 12'].install[0]) && 'not for this system' }, async (t) => {
-  for (const fields of [{ pnpm: { overrides } }, { resolutions: overrides }, { overrides }]) {
-    const folder = projectOf(t, MANAGERS['pnpm 12'], { dependencies: { ...USES, 'reactor-ws': version }, ...fields }, { 'pnpm-workspace.yaml': 'minimumReleaseAge: 0\n' });
-    const { code, report } = await doctorIn(folder, MANAGERS['pnpm 12']);
-    assert.equal(code, 1);
-    assert.deepEqual(withWs(report), ['library', 'peered']);
-    assert.match(report.problems[0].remedy, /^pnpm does not read (pnpm\.overrides|resolutions|overrides) in \S+package\.json; write .*pnpm-workspace\.yaml/);
-  }
-});
-
 test('overrides: npm: EOVERRIDE, where the direct dependency is another one', async (t) => {
   const folder = projectOf(t, MANAGERS.npm, { dependencies: { ...USES, ws: '^8.0.0' }, overrides });
   await assert.rejects(runIn(folder, MANAGERS.npm.install), /EOVERRIDE/);

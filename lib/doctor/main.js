@@ -6,8 +6,8 @@
 const { parseArgs } = require('node:util');
 
 const { VERSION } = require('../base/layout');
-const { examine } = require('./examine');
-const { textOf } = require('./text');
+const { examineAddon, examineSystem } = require('./system');
+const { examineWs } = require('./ws');
 
 const USAGE = `Usage: reactor-ws doctor [--json]
 
@@ -17,28 +17,62 @@ const USAGE = `Usage: reactor-ws doctor [--json]
 
 The exit code is 0 if all is well, 1 if something is wrong, and 2 for another command.`;
 
-main(process.argv.slice(2)).then((code) => {
-  process.exitCode = code;
-});
+/** `remedy` says what to do. @typedef {{ check: 'system' | 'addon' | 'ws', what: string, remedy: string }} Finding */
 
-/** @type {(args: string[]) => Promise<number>} The exit code */
-async function main(args) {
+/** @typedef {ReturnType<typeof examine>} Report */
+
+process.exitCode = main(process.argv.slice(2));
+
+/** @type {(args: string[]) => number} The exit code */
+function main(args) {
   const asked = parse(args);
   if (asked === null) {
     console.error(USAGE);
     return 2;
   }
-  if (asked.help) console.log(USAGE);
-  else if (asked.version) console.log(VERSION);
-  else return doctor(asked.json);
-  return 0;
+  if (asked.help || asked.version) {
+    console.log(asked.help ? USAGE : VERSION);
+    return 0;
+  }
+  const report = examine(process.cwd());
+  console.log(asked.json ? JSON.stringify(report, null, 2) : textOf(report));
+  return report.ok ? 0 : 1;
 }
 
-/** @type {(json: boolean) => Promise<number>} */
-async function doctor(json) {
-  const report = await examine(process.cwd());
-  console.log(json ? JSON.stringify(report, null, 2) : textOf(report));
-  return report.ok ? 0 : 1;
+/** @param {string} folder */
+function examine(folder) {
+  const [system, addon, ws] = [examineSystem(), examineAddon(), examineWs(folder)];
+  const problems = [system, addon, ws].flatMap((check) => check.problems);
+  const notes = [system, ws].flatMap((check) => check.notes);
+  return { ok: problems.length === 0, version: VERSION, system: system.value, addon: addon.value, ws: ws.value, problems, notes };
+}
+
+/** @type {(report: Report) => string} */
+function textOf({ addon, notes, problems, system, version, ws }) {
+  const { cpus, descriptors, environment, name, os, runtime } = system;
+  const facts = [
+    ['runtime', runtime],
+    ['system', `${os}, ${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'}: ${name}`],
+    ['descriptors', descriptors === null ? 'unknown' : `${descriptors.soft ?? 'unlimited'}, can be raised to ${descriptors.hard ?? 'any number'}`],
+    ...Object.entries(environment),
+    ['addon', addon.version === null ? 'none' : `${addon.version}, ${addon.path ?? 'its path is not known'}`],
+    ['project', ws.folder],
+    ...ws.dependants.map(({ name: its, version: of, gets }) => [`${its} ${of}`.trim(), gets === null ? 'no ws is installed' : `${gets.name} ${gets.version}, ${gets.folder}`]),
+  ];
+  return [
+    `reactor-ws ${version}`,
+    ...facts.map(([fact, value]) => `  ${fact.padEnd(12)} ${value}`),
+    ...sectionOf('problem', problems),
+    ...sectionOf('note', notes),
+    ...(problems.length === 0 ? ['\nAll is well.'] : []),
+  ].join('\n');
+}
+
+/** @type {(name: string, findings: Finding[]) => string[]} */
+function sectionOf(name, findings) {
+  if (findings.length === 0) return [];
+  const lines = findings.map(({ check, what, remedy }) => `  ${check}: ${what}\n    what to do: ${remedy}`);
+  return [`\n${findings.length} ${name}${findings.length === 1 ? '' : 's'}:`, ...lines];
 }
 
 /** @type {(args: string[]) => { help: boolean, json: boolean, version: boolean } | null} Null where it is not understood */

@@ -1,9 +1,8 @@
 'use strict';
 
-const { readFileSync } = require('node:fs');
 const { availableParallelism, release } = require('node:os');
 
-const { libc, systemName } = require('../reactor/addon');
+const { addon, libc, systemName } = require('../reactor/addon');
 
 const OLDEST_NODE = 20;
 /** Below it a server of some thousand connections has too few. */
@@ -49,14 +48,14 @@ function runtime() {
   return deno === undefined ? `Node ${node}` : `Deno ${deno}`;
 }
 
-/** @type {() => import('./examine').Finding[]} */
+/** @type {() => import('./main').Finding[]} */
 function oldNode() {
   const { node } = process.versions;
   if (Number.parseInt(node, 10) >= OLDEST_NODE) return [];
   return [{ check: 'system', what: `Node ${node} is too old`, remedy: `use Node ${OLDEST_NODE} or later` }];
 }
 
-/** @type {(most: number) => import('./examine').Finding} */
+/** @type {(most: number) => import('./main').Finding} */
 function fewDescriptors(most) {
   return {
     check: 'system',
@@ -65,26 +64,14 @@ function fewDescriptors(most) {
   };
 }
 
-/** @returns {System['descriptors']} */
-function descriptorLimits() {
-  if (process.platform === 'win32') return null;
-  if (process.platform === 'linux') {
-    try {
-      const [, soft, hard] = /** @type {RegExpExecArray} */ (/^Max open files\s+(\S+)\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')));
-      return { soft: limit(soft), hard: limit(hard) };
-    } catch {
-      // No /proc, or none that may be read.
-    }
-  }
-  return reportedLimits();
-}
-
 /** @typedef {{ excludeNetwork?: boolean, getReport?(): { userLimits?: { open_files?: { soft: string | number, hard: string | number } } } }} Reports */
 
 /** @returns {System['descriptors']} */
-function reportedLimits() {
-  const reports = /** @type {Reports | undefined} */ (/** @type {unknown} */ (process.report));
-  const open = reports?.getReport?.().userLimits?.open_files;
+function descriptorLimits() {
+  const reports = /** @type {Reports} */ (/** @type {unknown} */ (process.report ?? {}));
+  // It would look up host names.
+  reports.excludeNetwork = true;
+  const open = reports.getReport?.().userLimits?.open_files;
   return open === undefined ? null : { soft: limit(open.soft), hard: limit(open.hard) };
 }
 
@@ -93,4 +80,19 @@ function limit(text) {
   return text === 'unlimited' ? null : Number(text);
 }
 
-module.exports = { examineSystem };
+/** `path` is null where the runtime does not tell it. */
+function examineAddon() {
+  try {
+    const loaded = addon();
+    const [path = null] = Object.entries(require.cache).find(([, entry]) => entry?.exports === loaded) ?? [];
+    return { value: { version: loaded.version(), path }, problems: [] };
+  } catch (error) {
+    // Its first line has the reason, its last the remedy.
+    const lines = /** @type {Error} */ (error).message.split('\n');
+    /** @type {import('./main').Finding} */
+    const problem = { check: 'addon', what: lines[0].replace('reactor-ws: ', ''), remedy: /** @type {string} */ (lines.at(-1)).replace('  what to do: ', '') };
+    return { value: { version: null, path: null }, problems: [problem] };
+  }
+}
+
+module.exports = { examineAddon, examineSystem };

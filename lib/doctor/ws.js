@@ -1,88 +1,103 @@
 'use strict';
 
-const { VERSION } = require('../base/layout');
-const { dependantsOf } = require('./dependants');
-const { pnpDependantsOf } = require('./plug-n-play');
+const { existsSync, readFileSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { dirname, join } = require('node:path');
 
-/** @typedef {import('./dependants').Dependant} Dependant */
-/** @typedef {import('./examine').Finding} Finding */
-/** @typedef {import('./project').Project} Project */
+/** @typedef {import('./main').Finding} Finding */
+/** @typedef {{ name: string, version: string, folder: string }} Found */
 
-/**
- * `ours`: whether reactor-ws is in the place of `ws`: for each package that depends on it, for some, for none, or there
- * is no such package.
- *
- * @typedef {object} WsReport
- * @property {import('./project').ManagerName} manager By its lock file; npm if there is none
- * @property {'all' | 'some' | 'none' | 'unused'} ours
- * @property {Dependant[]} dependants
- * @property {import('./project').Declared[]} overrides
- */
+/** A package that depends on `ws`, by the range `asks`. `gets`: null where none is installed, as for an optional peer. @typedef {{ name: string, version: string, asks: string, gets: Found | null }} Dependant */
 
-/** Packages with a copy of `ws` in their own files. */
-const WITH_COPIES = ['crossws', 'playwright-core', 'vite'];
+/** @typedef {Record<string, string>} Ranges */
+/** @typedef {{ name?: string, version?: string, dependencies?: Ranges, devDependencies?: Ranges, optionalDependencies?: Ranges, peerDependencies?: Ranges }} Manifest */
 
-const SPEC = `npm:reactor-ws@^${VERSION}`;
-const DEPENDENCY = `write "dependencies": { "ws": "${SPEC}" }`;
+const OVERRIDE = 'write the override of your package manager, and install again without node_modules and the lock file: docs/migrating-from-ws.md';
 
-/** What puts reactor-ws in the place of `ws`; docs/migrating-from-ws.md has the same. @type {Record<Project['manager'], string>} */
-const OVERRIDE = {
-  npm: `${DEPENDENCY} and "overrides": { "ws": "$ws" } into package.json, then run: npm install`,
-  pnpm: `${DEPENDENCY} into package.json, and "overrides:" with "  ws: ${SPEC}" below it into pnpm-workspace.yaml, then run: pnpm install`,
-  yarn: `${DEPENDENCY} and "resolutions": { "ws": "${SPEC}" } into package.json, then run: yarn install`,
-  bun: `${DEPENDENCY} and "overrides": { "ws": "${SPEC}" } into package.json, then run: bun install`,
-  deno: `${DEPENDENCY} and "overrides": { "ws": "${SPEC}" } into package.json, then run: deno install`,
-};
-
-/** For an override that is read. @type {Record<Project['manager'], string>} */
-const AGAIN = {
-  npm: 'remove node_modules and package-lock.json, then run: npm install',
-  pnpm: `${DEPENDENCY} into package.json, for those that ask for ws as a peer, then run: pnpm install`,
-  yarn: 'run: yarn install',
-  bun: 'remove node_modules and bun.lock, then run: bun install',
-  deno: 'remove node_modules and deno.lock, then run: deno install. Deno overrides no peers: give such a library a server of reactor-ws',
-};
-
-/** @param {Project} project */
-function examineWs(project) {
-  const { dependants, packages } = pnpDependantsOf(project.root) ?? dependantsOf(project);
+/** @param {string} from */
+function examineWs(from) {
+  const folder = projectOf(from);
+  const dependants = dependantsOf(folder);
   const served = dependants.filter(({ gets }) => gets !== null);
-  const theirs = served.filter(({ gets }) => gets?.name !== 'reactor-ws');
-  const some = theirs.length < served.length;
-  /** @type {WsReport['ours']} */
-  const ours = served.length === 0 ? 'unused' : theirs.length === 0 ? 'all' : some ? 'some' : 'none';
-  /** @type {WsReport} */
-  const value = { manager: project.manager, ours, dependants, overrides: project.declared };
-  // npm puts `ws` in the place of an alias without an override, if a library asks for a version that both have.
-  const wanted = some || dependants.some(({ asks }) => asks.includes('reactor-ws')) || project.declared.some((one) => one.ours);
-  const { problems, notes } = wanted ? outOfReach(project, packages) : { problems: [], notes: [] };
-  if (theirs.length === 0) return { value, problems, notes };
-  const names = theirs.map(({ name, gets }) => `${name} (ws ${gets?.version})`).join(', ');
-  const what = `${theirs.length} of ${served.length} that depend on ws have ws and not reactor-ws: ${names}`;
-  if (wanted) return { value, problems: [finding(what, remedyFor(project)), ...problems], notes };
-  return { value, problems, notes: [finding(what, `if reactor-ws is to serve them: ${OVERRIDE[project.manager]}`)] };
+  const [ours, theirs] = [true, false].map((isOurs) => served.filter(({ gets }) => (gets?.name === 'reactor-ws') === isOurs));
+  /** @type {Finding[]} */
+  const problems = [];
+  const notes = ours.filter(({ asks }) => isBelow8(asks)).map(({ name, asks }) =>
+    finding(`${name} asks for ws ${asks}, and is made for ws 7: text comes as a Buffer, as from ws 8`, `take a version of ${name} for ws 8, or leave it its ws`));
+  if (process.versions.bun !== undefined) {
+    problems.push(finding("Bun has a ws of its own, which every require('ws') gets there, whatever is installed", 'run the program on Node, or give its libraries a server of reactor-ws where they take one'));
+  }
+  if (theirs.length !== 0) {
+    const names = theirs.map(({ name, gets }) => `${name} (ws ${gets?.version})`).join(', ');
+    const what = `${theirs.length} of ${served.length} that depend on ws have ws and not reactor-ws: ${names}`;
+    // npm puts `ws` in the place of an alias without an override, if a library asks for a version that both have.
+    const isMeant = ours.length !== 0 || dependants.some(({ asks }) => asks.includes('reactor-ws'));
+    (isMeant ? problems : notes).push(finding(what, `${isMeant ? '' : 'if reactor-ws is to serve them: '}${OVERRIDE}`));
+  }
+  return { value: { folder, dependants }, problems, notes };
 }
 
-/** @type {(project: Project, packages: Set<string>) => { problems: Finding[], notes: Finding[] }} */
-function outOfReach({ manager }, packages) {
-  const copies = WITH_COPIES.filter((name) => packages.has(name)).map((name) =>
-    finding(`${name} has a copy of ws in its own files, which no override reaches`, `give ${name} a server of reactor-ws where it takes one`),
-  );
-  const isBun = process.versions.bun !== undefined;
-  if (!isBun && manager !== 'bun') return { problems: [], notes: copies };
-  const own = finding(
-    "Bun has a ws of its own, which every require('ws') gets there, whatever is installed",
-    'run the program on Node, or give its libraries a server of reactor-ws where they take one',
-  );
-  return isBun ? { problems: [own], notes: copies } : { problems: [], notes: [own, ...copies] };
+/** That of the nearest package.json. @type {(folder: string) => string} */
+function projectOf(folder) {
+  let place = folder;
+  while (!existsSync(join(place, 'package.json'))) {
+    if (place === dirname(place)) return folder;
+    place = dirname(place);
+  }
+  return place;
 }
 
-/** @type {(project: Project) => string} */
-function remedyFor({ declared, manager }) {
-  const own = declared.filter((one) => one.ours);
-  if (own.some(({ readBy }) => readBy.includes(manager))) return `the override is there, but not what is installed: ${AGAIN[manager]}`;
-  const unread = own.map(({ place }) => `${manager} does not read ${place}; `).join('');
-  return unread + OVERRIDE[manager];
+/** From the project along its dependencies. @type {(project: string) => Dependant[]} */
+function dependantsOf(project) {
+  /** @type {Dependant[]} */
+  const dependants = [];
+  const places = new Set([project]);
+  // A set goes on with what is added meanwhile.
+  for (const place of places) {
+    const isProject = place === project;
+    const { name = isProject ? 'this project' : place, version = '', ...manifest } = manifestOf(place);
+    const { dependencies, devDependencies, optionalDependencies, peerDependencies } = manifest;
+    const all = { ...(isProject ? devDependencies : {}), ...peerDependencies, ...optionalDependencies, ...dependencies };
+    for (const [dependency, asks] of Object.entries(all)) {
+      const gets = find(dependency, place);
+      // Also `ws` by another name; but a project that asks for that means it.
+      const isWs = dependency === 'ws' || (gets?.name === 'ws' && !isProject);
+      if (isWs) dependants.push({ name, version, asks, gets });
+      else if (gets !== null && gets.name !== 'ws') places.add(gets.folder);
+    }
+  }
+  return dependants;
+}
+
+/** As Node finds it, or Yarn's Plug'n'Play in its place. @type {(name: string, from: string) => Found | null} */
+function find(name, from) {
+  const { resolve } = createRequire(join(from, 'package.json'));
+  for (const file of [`${name}/package.json`, name]) {
+    try {
+      const folder = projectOf(dirname(resolve(file)));
+      const { name: its = name, version = '' } = manifestOf(folder);
+      return { name: its, version, folder };
+    } catch {
+      // It is not installed, or does not export that.
+    }
+  }
+  return null;
+}
+
+/** @type {(folder: string) => Manifest} */
+function manifestOf(folder) {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+/** @param {string} range */
+function isBelow8(range) {
+  const majors = [...range.replaceAll(/<\s*8(\.0)*(?![\d.])/g, '').matchAll(/(?<![\d.\w])(\d+)/g)].map(([, major]) => Number(major));
+  const hasEnd = !range.includes('>') || range.includes('<');
+  return majors.length !== 0 && hasEnd && majors.every((major) => major < 8);
 }
 
 /** @type {(what: string, remedy: string) => Finding} */
@@ -90,4 +105,4 @@ function finding(what, remedy) {
   return { check: 'ws', what, remedy };
 }
 
-module.exports = { examineWs };
+module.exports = { examineWs, isBelow8 };
