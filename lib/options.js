@@ -1,5 +1,7 @@
 'use strict';
 
+const { maxHeaderSize } = require('node:http');
+
 const { LONGEST_DELAY, checkNumbers, checkValue, limit, wrongType } = require('./base/checks');
 const { engineOptions } = require('./connection/options');
 const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
@@ -70,7 +72,8 @@ const OWN = {
   maxConnections: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
   maxConnectionsPerAddress: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
   handshakesPerSecond: { type: 'number', initial: 0, least: 0, most: 1_000_000 },
-  maxHeaderBytes: { type: 'number', initial: 16 * 1024, least: 256, most: 2 ** 20 },
+  // As in servers of Node, the process decides: --max-http-header-size.
+  maxHeaderBytes: { type: 'number', initial: Math.min(Math.max(maxHeaderSize ?? 16 * 1024, 256), 2 ** 20), least: 256, most: 2 ** 20 },
   maxHeaders: { type: 'number', initial: 256, least: 8, most: 256 },
   messagesPerSecond: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
   bytesPerSecond: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },

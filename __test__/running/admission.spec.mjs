@@ -1,7 +1,10 @@
 // Admission: limits that hold before JavaScript decides, on every way in.
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
 
-import { ALL_WAYS as WAYS, WebSocket, WebSocketServer, askRaw, connect, allWays as everyWay, startServer, test } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, WebSocket, WebSocketServer, askRaw, connect, allWays as everyWay, isReference, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';
@@ -271,4 +274,18 @@ test('a head that is too long counts, also without an option', async (t) => {
   }
   t.is(statusOf((await ask(t, server, fields(200))).head)[0], OPEN);
   t.is(server.metrics().handshakes.denied.head, 2);
+});
+
+test('maxHeaderBytes is by default what the process allows servers of Node', async (t) => {
+  const program = `
+    const { WebSocketServer } = require(${JSON.stringify(createRequire(import.meta.url).resolve(isReference ? 'ws' : '../../lib/index.js'))});
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' }, () => {
+      const client = require('net').connect(server.address().port, '127.0.0.1');
+      client.write(${JSON.stringify(upgradeRequest())}.replace('\\r\\n\\r\\n', '\\r\\nCookie: ' + 'a'.repeat(Number(process.argv[1])) + '\\r\\n\\r\\n'));
+      client.once('data', (data) => { console.log(String(data).split(' ')[1]); process.exit(); });
+    });`;
+  for (const [flag, length, status] of [[16_384, 9000, '101'], [65_536, 20_000, '101'], [8192, 9000, '431']]) {
+    const { stdout } = await promisify(execFile)(process.execPath, [`--max-http-header-size=${flag}`, '-e', program, String(length)]);
+    t.is(stdout.trim(), status, `${flag}`);
+  }
 });

@@ -172,7 +172,7 @@ function diagnosis(failures, name, released) {
   if (reasons.length !== 0) return [reasons.join('; '), `install on the system it runs on, or ${BUILD}`];
   if (name === null) return ['it has not been built', BUILD];
   const install = 'install without --omit=optional, and without node_modules or a lock file of another system';
-  const remedy = released === null ? `; or ${BUILD}` : `: npm install ${name}@${released}; a bundle needs reactor-ws in a node_modules`;
+  const remedy = released === null ? `; or ${BUILD}` : `: npm install ${name}@${released}; a bundle needs reactor-ws in a node_modules, and a program of one file the path of the addon in NAPI_RS_NATIVE_LIBRARY_PATH`;
   return ['its package is not installed', install + remedy];
 }
 

@@ -47,7 +47,7 @@ export interface AdmissionOptions {
   handshakesPerSecond?: number;
   /**
    * Most bytes of an upgrade request, 256 to 1048576; more is answered
-   * with 431. Not in ws. Default: 16384
+   * with 431. Not in ws. Default: `http.maxHeaderSize`, 16384 unless Node has `--max-http-header-size`
    */
   maxHeaderBytes?: number;
   /**
