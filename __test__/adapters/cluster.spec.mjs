@@ -1,10 +1,13 @@
 // Nodes of one machine without a broker.
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import net from 'node:net';
 
 import test from 'ava';
 
 import conformance from '../../lib/adapters/conformance.js';
 import cluster from '../../lib/adapters/cluster.js';
+import { ACK, HELLO, READY, SUBSCRIBE, Frames, frame } from '../../lib/adapters/frames.js';
 
 const name = randomBytes(6).toString('hex');
 
@@ -14,3 +17,86 @@ for (const { name: title, run } of conformance.adapterTests(() => cluster.cluste
     t.pass();
   });
 }
+
+/** A node of the cluster without a server. */
+async function nodeOf(t, options) {
+  const adapter = cluster.clusterAdapter(options);
+  const node = { id: randomBytes(6).toString('hex'), heard: 0, lost: [], deliver: () => void node.heard++, report() {} };
+  t.teardown(() => adapter.close());
+  await adapter.start({ ...node, deliver: node.deliver, lost: (topic) => node.lost.push(topic) });
+  return { adapter, node };
+}
+
+const own = () => ({ name: randomBytes(6).toString('hex') });
+const until = async (condition) => {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+};
+
+test('two servers that start in one tick with one adapter: the second one is refused', async (t) => {
+  const adapter = cluster.clusterAdapter(own());
+  t.teardown(() => adapter.close());
+  const starts = await Promise.allSettled(['a', 'b'].map((digit) => adapter.start({ id: digit.repeat(12), deliver() {}, lost() {}, report() {} })));
+  t.deepEqual(starts.map(({ status }) => status), ['fulfilled', 'rejected']);
+});
+
+for (const limit of [0, 1000]) {
+  test(`limit ${limit}: messages that do not fit are lost and told, and others come`, async (t) => {
+    const options = { ...own(), limit };
+    const [a, b] = [await nodeOf(t, options), await nodeOf(t, options)];
+    await b.adapter.subscribe(['topic']);
+    for (let n = 0; n < 5; n++) a.adapter.publish('topic', Buffer.alloc(500));
+    await until(() => b.node.lost.length !== 0);
+    const before = b.node.heard;
+    a.adapter.publish('topic', Buffer.alloc(10));
+    await until(() => b.node.heard === before + 1);
+    t.deepEqual(b.node.lost, ['topic']);
+  });
+}
+
+test('a node that stands still is waited for once, and what it may have published is told when it goes on', async (t) => {
+  const { adapter, node } = await nodeOf(t, own());
+  const requests = [];
+  const id = 'abcdefabcdef';
+  let isStill = true;
+  const server = net.createServer((socket) => {
+    const answer = (request) => socket.write(frame(ACK, request));
+    const frames = new Frames((kind, body) => {
+      if (kind !== SUBSCRIBE) return;
+      if (isStill) requests.push(() => answer(body.subarray(0, 4)));
+      else answer(body.subarray(0, 4));
+    });
+    socket.on('data', (chunk) => frames.push(chunk));
+    socket.on('error', () => {});
+  });
+  server.listen(adapter.pathOf(id));
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  await adapter.look();
+  await until(() => requests.length === 1);
+  await adapter.subscribe(['one']);
+  const begun = adapter.others.get(id).lastAsked;
+  // Not after a second of its own.
+  await Promise.race([adapter.subscribe(['two']), new Promise((resolve) => setImmediate(resolve)).then(() => t.is(adapter.others.get(id).lastAsked, begun + 1))]);
+  t.deepEqual(node.lost, []);
+  await until(() => requests.length === 3);
+  isStill = false;
+  for (const answer of requests) answer();
+  await until(() => node.lost.length === 2);
+  t.deepEqual(node.lost, ['one', 'two']);
+});
+
+test('a connection that ends after the next one of the same node has come takes nothing of it away', async (t) => {
+  const { adapter } = await nodeOf(t, own());
+  const id = 'abcdefabcdef';
+  const sockets = [0, 1].map(() => net.connect(adapter.pathOf(adapter.node.id)));
+  for (const socket of sockets) {
+    socket.on('error', () => {});
+    socket.write(Buffer.concat([frame(HELLO, Buffer.from(id)), frame(READY)]));
+    await until(() => [...adapter.inward].filter((one) => one.id === id).length === sockets.indexOf(socket) + 1);
+  }
+  const before = adapter.inward.size;
+  sockets[0].destroy();
+  await until(() => adapter.inward.size === before - 1);
+  t.true(adapter.ready.has(id));
+  sockets[1].destroy();
+});

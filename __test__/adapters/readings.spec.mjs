@@ -1,0 +1,90 @@
+// When a node reads histories, how much at once, and what goes on meanwhile. The broker is the test's.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { Broker } from '../helpers/memory-broker.mjs';
+import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
+import { startServer } from '../helpers/impl.mjs';
+
+const KEPT = { topicOptions: () => ({ history: 1000 }) };
+
+test('after a reconnect, messages that are the next ones do not wait, and one that is missing is read', async (t) => {
+  const broker = new Broker();
+  const { members: [member], server } = await openNode(t, broker.adapter(), 1, KEPT);
+  await subscribe(member.ws, 'topic');
+  let answer;
+  broker.beforeRead = () => new Promise((resolve) => (answer = resolve));
+  for (const { node } of broker.adapters) node.lost();
+  server.publish('topic', 'next');
+  await hears(member, 'next');
+  broker.beforeRead = () => {};
+  answer();
+  broker.isDeaf = true;
+  await server.publish('topic', 'missing', { receipt: true }).catch(() => {});
+  broker.isDeaf = false;
+  for (const { node } of broker.adapters) node.lost();
+  await hears(member, 'missing');
+  t.deepEqual(member.heard, ['next', 'missing']);
+});
+
+test('quiet topics are compared with the broker a few at a time, and no others', async (t) => {
+  const broker = new Broker();
+  const { members: [member], server } = await openNode(t, broker.adapter(), 1, KEPT);
+  await Promise.all(Array.from({ length: 80 }, (_, n) => subscribe(member.ws, `topic ${n}`)));
+  server.publish('topic 0', 'heard');
+  await hears(member, 'heard');
+  const asked = [];
+  broker.beforeRead = (name, since) => asked.push([name, since]);
+  const { remote } = server._topics;
+  remote.check();
+  t.true(remote.check.length === 0 && asked.length <= 2);
+  for (let n = 1; n < 40; n++) remote.check();
+  while (asked.length < 79) await new Promise(setImmediate);
+  t.is(new Set(asked.map(([name]) => name)).size, 79);
+  t.deepEqual(asked.filter(([name, since]) => name === 'topic 0' || since !== 'latest'), []);
+});
+
+test('server.history() asks for pages of a mebibyte, and stops at one that leads nowhere', async (t) => {
+  const broker = new Broker();
+  const { server } = await openNode(t, broker.adapter(), 0, KEPT);
+  const [adapter] = broker.adapters;
+  for (let n = 0; n < 40; n++) await adapter.publish('topic', Buffer.concat([Buffer.from('0100', 'hex'), Buffer.alloc(500_000)]), { history: { size: 1000 } });
+  const read = adapter.history;
+  const limits = [];
+  adapter.history = (...args) => {
+    limits.push(args[2]);
+    return read.apply(adapter, args);
+  };
+  t.is((await server.history('topic')).messages.length, 40);
+  t.true(limits.slice(1).every((limit) => limit <= 2), String(limits));
+  const page = await read.call(adapter, 'topic', 'oldest', 5, { size: 1000 });
+  adapter.history = async () => page;
+  t.true((await server.history('topic')).messages.length < 40);
+});
+
+test('what an adapter does wrong while a history is read is an event', async (t) => {
+  const broker = new Broker();
+  const { members: [member], server } = await openNode(t, broker.adapter(), 1, KEPT);
+  const [{ node }] = broker.adapters;
+  const failed = once(server, 'adapter');
+  broker.beforeRead = () => {
+    node.deliver('topic', Buffer.from('nonsense'), null);
+    node.deliver('topic', undefined, { epoch: '', offset: 1 });
+    broker.beforeRead = () => {};
+    throw Object.create(null);
+  };
+  const subscribed = subscribe(member.ws, 'topic');
+  t.is((await failed)[0].type, 'failed');
+  t.is((await subscribed).position.offset, 0);
+});
+
+test('close() before the broker is there settles what waits, and closes the adapter', async (t) => {
+  const calls = [];
+  const adapter = { start: () => new Promise(() => {}), publish() {}, subscribe() {}, unsubscribe() {}, history() {}, close: () => calls.push('close') };
+  const server = await startServer(t, { adapter, ...KEPT });
+  const receipt = server.publish('topic', 'text', { receipt: true });
+  server.close();
+  await t.throwsAsync(receipt, { message: 'The server is closed' });
+  t.deepEqual(calls, ['close']);
+});
