@@ -52,5 +52,11 @@ for (const way of ['http', 'listen']) {
       const { finished, port } = await start(t, way, isSecure, 'exit');
       t.is((await read(port, isSecure, size - STEP, finished)).length, size - STEP, 'exit');
     });
+
+    test.serial(`${way}, ${isSecure ? 'tls' : 'tcp'}: a download is not of sendBudget`, async (t) => {
+      const { port } = await start(t, way, isSecure, 'destroy');
+      const size = 20 << 20;
+      t.is((await read(port, isSecure, `${size}?whole`, () => Promise.resolve())).length, size);
+    });
   }
 }

@@ -291,3 +291,53 @@ test('an HTTP/2 server is refused where Node is not safe', (t) => {
   t.teardown(() => session.destroy());
   t.is(Buffer.concat(await session.request({ ':path': '/' }).toArray()).length, 100_000);
 });
+
+/** What programs see of connections to an HTTP server with TLS, however they end. */
+async function sights(t, server, onSecure, port) {
+  const seen = [];
+  onSecure((socket) => {
+    socket.label = 'labelled';
+    socket.setTimeout(40_000);
+    // After the listeners of the HTTP server, which may be later ones.
+    socket.on('close', (hadError) => setImmediate(() => seen.push(['close', hadError, socket.localAddress, socket.destroyed])));
+    seen.push(['secure', socket._secureEstablished]);
+    try {
+      socket.setServername('a');
+    } catch ({ code }) {
+      seen.push(code);
+    }
+  });
+  server.on('clientError', (error, socket) => {
+    seen.push(['clientError', error.code]);
+    socket.destroy();
+  });
+  server.on('request', (request, response) => {
+    const { socket } = request;
+    request.on('aborted', () => seen.push('aborted'));
+    seen.push([request.url, socket.label, socket.timeout, socket.bytesRead]);
+    if (request.url === '/reset') socket.destroy(new Error('destroyed'));
+    else if (request.url === '/slow') response.write('slow');
+    else response.end('done');
+  });
+  for (const path of ['/', '/slow', '/reset']) {
+    const { closed, socket, until } = await connect(t, port());
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n${path === '/' ? CLOSE : ''}\r\n`);
+    if (path === '/slow') {
+      await until((text) => text.includes('slow'));
+      // A FIN without close_notify, as most clients end.
+      socket.destroy();
+    }
+    await closed;
+    while (seen.filter(([kind]) => kind === 'close').length <= ['/', '/slow', '/reset'].indexOf(path)) await new Promise(setImmediate);
+  }
+  return seen;
+}
+
+test('the socket is one object, and tells what one of Node tells', async (t) => {
+  const node = https.createServer(SECURE).listen(0, '127.0.0.1');
+  t.teardown(() => node.close());
+  await once(node, 'listening');
+  const expected = await sights(t, node, (see) => node.on('secureConnection', see), () => node.address().port);
+  const given = await start(t, () => {});
+  t.deepEqual(await sights(t, given.http, (see) => given.wss.on('secureConnection', see), () => given.port), expected);
+});

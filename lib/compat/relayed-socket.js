@@ -14,7 +14,7 @@ const { hold, release } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { JUST_NOW } = require('../reactor/turns');
-const { addressOf, keepAliveTag, noDelayTag } = require('./socket');
+const { STATE, addressOf, keepAliveTag, noDelayTag } = require('./socket');
 const { asTls } = require('./tls-socket');
 const {
   CAUSE,
@@ -32,7 +32,7 @@ const {
   OUT_WRITE,
 } = require('../base/layout');
 
-/** @import { Connection, SentCallback, Server } from '../connection/state' */
+/** @import { AnySocket, Connection, SentCallback, Server } from '../connection/state' */
 /** @import { Peer } from '../handshake/request' */
 
 /** @typedef {(error?: Error | null) => void} Done */
@@ -42,6 +42,9 @@ const SHARE = 64 * 1024;
 
 /** Most bytes at once, as over TLS of Node: between two pieces the stream can refuse more. */
 const PIECE = 16 * 1024;
+
+/** Fields that hold the listeners of a stream. */
+const OF_EMITTER = ['_events', '_eventsCount', '_maxListeners'];
 
 /**
  * A connection whose bytes the reactor relays between its peer and a stream, for an HTTP server. It has the slot in the
@@ -86,6 +89,27 @@ class Relay {
     hold();
     const Class = this._tlsText === '' ? RelayedSocket : RelayedTlsSocket;
     this.socket = /** @type {net.Socket & RelayedSocket} */ (Reflect.construct(RelayedSocket, [this, highWaterMark], Class));
+  }
+
+  /**
+   * The stream is the object that listeners of 'secureConnection' have seen, with what these have put on it.
+   *
+   * @param {AnySocket} seen
+   */
+  become(seen) {
+    const { socket } = this;
+    const { timeout, _unreferenced: isUnreferenced } = seen;
+    seen._idle?.set(0);
+    for (const name of STATE) delete seen[name];
+    const fields = Object.getOwnPropertyDescriptors(socket);
+    for (const name of OF_EMITTER) Reflect.deleteProperty(fields, name);
+    Object.setPrototypeOf(Object.defineProperties(seen, fields), Object.getPrototypeOf(socket));
+    for (const name of socket.eventNames()) {
+      for (const listener of socket.rawListeners(name)) seen.prependListener(name, listener);
+    }
+    this.socket = /** @type {typeof socket} */ (/** @type {unknown} */ (seen));
+    if (timeout !== 0) seen.setTimeout(timeout);
+    this.refer(!isUnreferenced);
   }
 
   get bufferedAmount() {
@@ -326,7 +350,7 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   _destroy(error, done) {
     this._relay._destroy(this.resetAndClosing);
     // With a handle, Node says whether there was an error, and forgets the own address.
-    const close = (/** @type {() => void} */ closed) => process.nextTick(closed);
+    const close = (/** @type {() => void} */ closed) => void setImmediate(closed);
     this._handle = { close, reset: close };
     super._destroy(error, done);
   }

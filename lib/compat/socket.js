@@ -481,4 +481,7 @@ function refer(socket, does) {
   return socket;
 }
 
-module.exports = { Socket, addressOf, keepAliveTag, noDelayTag };
+/** What a Socket keeps in itself. */
+const STATE = ['_owner', ...Object.keys(INITIAL)];
+
+module.exports = { STATE, Socket, addressOf, keepAliveTag, noDelayTag };

@@ -34,6 +34,11 @@ class Secure extends /** @type {new () => { destroyed: boolean, _listener?: Serv
     return true;
   }
 
+  /** False if the handshake failed. */
+  get _secureEstablished() {
+    return this._session.version !== 0;
+  }
+
   get authorized() {
     return this._session.isAuthorized;
   }
@@ -118,6 +123,10 @@ class Secure extends /** @type {new () => { destroyed: boolean, _listener?: Serv
   }
 
   enableTrace() {}
+
+  setServername() {
+    throw Object.assign(new Error('Cannot issue SNI from a TLS server-side socket'), { code: 'ERR_TLS_SNI_FROM_SERVER' });
+  }
 
   disableRenegotiation() {}
 

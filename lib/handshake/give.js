@@ -15,7 +15,7 @@ const { headOf, readPeer } = require('./request');
 const { takeSecured } = require('./secured');
 const { IN_FLAG_SOCKET } = require('../base/layout');
 
-/** @import { Server } from '../connection/state' */
+/** @import { AnySocket, Server } from '../connection/state' */
 /** @import { Peer } from './request' */
 
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
@@ -34,22 +34,19 @@ function give(wss, slot, tag, bytes, start) {
     process.nextTick(fail, error);
   }
   const highWaterMark = /** @type {{ highWaterMark?: number }} */ (http).highWaterMark;
-  const socket = isRelayed ? relayed(wss, peer, highWaterMark) : socketOf(fd, highWaterMark);
+  const socket = isRelayed ? relayed(wss, peer, highWaterMark, read) : socketOf(fd, highWaterMark, read);
   if (socket === null) return;
   if (wss.options.proxyProtocol) showPeer(socket, peer);
   socket.unshift(read);
   connect(http, socket);
 }
 
-/** @type {(wss: Server, peer: Peer, highWaterMark: number | undefined) => net.Socket} */
-function relayed(wss, peer, highWaterMark) {
-  // The socket that listeners of 'secureConnection' have seen.
+/** @type {(wss: Server, peer: Peer, highWaterMark: number | undefined, read: Buffer) => AnySocket} */
+function relayed(wss, peer, highWaterMark, read) {
   const secured = wss._tls === null ? null : takeSecured(peer);
   const relay = new Relay(wss, peer, highWaterMark);
-  if (secured !== null) {
-    secured._owner = relay;
-    relay.socket.on('close', () => secured._onClosed());
-  }
+  relay.bytesRead = read.length;
+  if (secured !== null) relay.become(secured);
   return relay.socket;
 }
 
@@ -58,11 +55,15 @@ function fail(error) {
   throw error;
 }
 
-/** Null if it has died on the way. @type {(fd: number, highWaterMark: number | undefined) => net.Socket | null} */
-function socketOf(fd, highWaterMark) {
+/** Null if it has died on the way. @type {(fd: number, highWaterMark: number | undefined, read: Buffer) => AnySocket | null} */
+function socketOf(fd, highWaterMark, { length }) {
   if (fd === -1) return null;
   try {
-    return new net.Socket(/** @type {net.SocketConstructorOpts} */ ({ fd, allowHalfOpen: true, highWaterMark, readable: true, writable: true }));
+    const socket = /** @type {AnySocket} */ (new net.Socket(/** @type {net.SocketConstructorOpts} */ ({ fd, allowHalfOpen: true, highWaterMark, readable: true, writable: true })));
+    const { _handle: handle } = socket;
+    // For `bytesRead` of the socket, also after its end.
+    Object.defineProperty(handle, 'bytesRead', { get: () => length + Reflect.get(Object.getPrototypeOf(handle), 'bytesRead', handle) });
+    return socket;
   } catch {
     // Dead, or of no kind that Node knows.
     closeSync(fd);
@@ -70,7 +71,7 @@ function socketOf(fd, highWaterMark) {
   }
 }
 
-/** The address that a proxy has named. @type {(socket: net.Socket, peer: Peer) => void} */
+/** The address that a proxy has named. @type {(socket: AnySocket, peer: Peer) => void} */
 function showPeer(socket, { _remote: remote, _remotePort: port }) {
   const address = formatAddress(remote);
   if (address === socket.remoteAddress && port === socket.remotePort) return;

@@ -7,7 +7,7 @@
 use crate::bridge::layout::{Cause, low_water_mark};
 
 use super::Writer;
-use super::half::{WriteHalf, WriteState};
+use super::half::WriteState;
 use super::outgoing::Written;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
 use crate::reactor::queue::Mark;
@@ -52,9 +52,11 @@ impl<C: Consumer> Reactor<C> {
         }
         let call = if connection.write.state.waits() { 0 } else { COST_OF_CALL };
         self.guarded(id.slot, |reactor| reactor.write_connection(id));
-        let write = self.connections.get(id).map(|connection| &connection.write);
-        let left = write.map_or(0, |write| write.outgoing.len());
-        self.writer.budget.set(id, write.map_or(0, WriteHalf::waiting));
+        let connection = self.connections.get(id);
+        let left = connection.as_ref().map_or(0, |connection| connection.write.outgoing.len());
+        // An HTTP server waits for its peers by itself.
+        let counted = connection.filter(|connection| !connection.life.is_relayed());
+        self.writer.budget.set(id, counted.map_or(0, |connection| connection.write.waiting()));
         queued.saturating_sub(left) + self.writer.pool.take_freed() / FREE_DISCOUNT + call
     }
 
