@@ -111,7 +111,7 @@ export interface TopicsProtocolOptions {
   maxTopics?: number;
   /** Most UTF-16 code units of the name of a topic; longer ones are refused. Default: 256 */
   maxTopicLength?: number;
-  /** Most bytes of a message of a client; a longer one closes with 1009. Default: 65536 */
+  /** Most bytes of a message of a client; a longer publish is refused, others close with 1009. Default: 65536 */
   maxBytes?: number;
 }
 

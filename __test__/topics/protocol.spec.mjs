@@ -337,3 +337,73 @@ ownOnly('as many subscriptions wait for the broker as may, and the rest is not r
   for (let turns = 0; turns < 50; turns++) await turn();
   t.true(shared.waiting.size <= 65, `${shared.waiting.size}`);
 });
+
+ownOnly('a publish that is too long is refused by its number, whatever it has; anything else that is too long closes', async (t) => {
+  const { open } = await speak(t, { maxBytes: 100 });
+  const { answers, client, say } = await open();
+  t.deepEqual(await answers(publish('a', '"number":5}'.repeat(20), 7)), [{ refused: 7, reason: 'too long' }]);
+  t.deepEqual(await answers({ ping: true }), [{ pong: true }]);
+  say({ subscribe: 'a'.repeat(200), number: 1 });
+  const [code] = await once(client, 'close');
+  t.is(code, 1009);
+});
+
+ownOnly('each subscription has an answer, whatever is asked in the same batch', async (t) => {
+  const { open } = await speak(t);
+  const { answers } = await open();
+  const asked = [{ subscribe: 'a' }, { subscribe: 'b' }, { subscribe: 'a' }, { unsubscribe: 'a' }, { subscribe: 'a' }];
+  const all = (await answers(...asked)).map(({ subscribed, unsubscribed }) => subscribed ?? `not ${unsubscribed}`);
+  t.deepEqual(all.filter((one) => one !== 'b'), ['a', 'a', 'not a', 'a']);
+});
+
+ownOnly('while the broker is away pings are answered, and a client that comes back says nothing twice', async (t) => {
+  const adapter = new Broker().adapter();
+  const { open, server } = await speak(t, {}, { adapter, topicOptions: () => ({ history: 1000 }) });
+  const { publish: really } = adapter;
+  const waiting = [];
+  adapter.publish = (...given) => new Promise((resolve) => waiting.push(() => resolve(really.apply(adapter, given))));
+  const said = Array.from({ length: 100 }, (_, n) => publish('a', 'text', n + 1));
+  const first = await open();
+  for (const one of said) first.say(one);
+  first.say({ ping: true });
+  t.deepEqual(await first.until(1), ['{"pong":true}']);
+  first.client.terminate();
+  const second = await open();
+  for (const one of said) second.say(one);
+  await second.until(1);
+  t.is(waiting.length, 64);
+  while (second.heard.filter((text) => text.includes('published')).length < 100) {
+    for (const go of waiting.splice(0)) go();
+    await turn();
+  }
+  t.is((await server.history('a')).messages.length, 100);
+});
+
+ownOnly('odd errors of the program refuse, and are no unhandled rejections', async (t) => {
+  const odd = [null, undefined, Object.create(null), { get stack() { throw new Error('a trap'); } }];
+  let error;
+  const authorize = (ws, action, topic) => {
+    if (topic === 'options') return true;
+    if (topic === 'throws') throw error;
+    return Promise.reject(error);
+  };
+  const { open } = await speak(t, { authorize }, { topicOptions: () => { throw error; } });
+  const { answers } = await open();
+  for (error of odd) {
+    t.deepEqual(await answers({ subscribe: 'throws' }, { subscribe: 'rejects' }), [{ refused: 'throws', reason: 'forbidden' }, { refused: 'rejects', reason: 'forbidden' }]);
+    t.deepEqual(await answers({ subscribe: 'options' }), [{ refused: 'options', reason: 'failed' }]);
+    t.deepEqual(await answers(publish('options', '')), [{ refused: 1, reason: 'failed' }]);
+  }
+});
+
+ownOnly('topics that no message was published in take no memory without bound', async (t) => {
+  const { open, server } = await speak(t, {}, { topicOptions: () => ({ history: 1 }) });
+  const { answers } = await open();
+  server.publish('used', 'text');
+  for (let n = 0; n < 10_100; n += 100) {
+    await answers(...Array.from({ length: 200 }, (_, m) => ({ [m % 2 === 0 ? 'subscribe' : 'unsubscribe']: `${n + (m >> 1)}` })));
+  }
+  const names = [...server.topics()].map(([name]) => name);
+  t.true(names.length <= 10_001, `${names.length}`);
+  t.true(names.includes('used') && names.includes('10099'));
+});

@@ -18,9 +18,17 @@ const LIMIT = /** @type {Range} */ ({ type: 'number', least: 1, most: MOST_ENTRI
 
 /** @import { HistoryOptions, Position, SubscribeOptions } from '../../types/topics' */
 
+/** Where nodes tell each other about presence: the name of the topic follows after another NUL. */
+const PRESENCE_CHANNEL = '\0presence';
+
 /** @param {unknown} topic */
 function checkTopic(topic) {
-  checkValue(STRING, topic, 'topic');
+  if (isReserved(String(checkValue(STRING, topic, 'topic')))) throw new RangeError(`topic must not begin with ${JSON.stringify(PRESENCE_CHANNEL)}: nodes use such names`);
+}
+
+/** Whether no topic can have the name. @param {string} name */
+function isReserved(name) {
+  return name.startsWith(PRESENCE_CHANNEL);
 }
 
 /** @type {(options: unknown, known: string[], label?: string) => void} */
@@ -52,4 +60,4 @@ function limitOf(options) {
   return /** @type {number} */ (checkValue(LIMIT, options?.limit ?? MOST_ENTRIES, 'options.limit'));
 }
 
-module.exports = { MOST_ENTRIES, checkCallback, checkOptions, checkTopic, limitOf, sinceOf };
+module.exports = { MOST_ENTRIES, PRESENCE_CHANNEL, checkCallback, checkOptions, checkTopic, isReserved, limitOf, sinceOf };

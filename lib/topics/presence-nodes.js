@@ -2,15 +2,13 @@
 
 // The presence of all topics of a server, and the other nodes.
 
+const { PRESENCE_CHANNEL: CHANNEL } = require('./arguments');
 const { packed, unpacked } = require('./presence-peers');
 const { Room } = require('./presence-room');
 const { topicsOf } = require('./server-topics');
 
 /** @import { Server } from '../connection/state' */
 /** @import { OneRoom } from './presence-room' */
-
-/** Where nodes say that they are alive. A topic's name after another NUL is where they tell of it. */
-const CHANNEL = '\0presence';
 
 /** Milliseconds between looks at other nodes; every second time a node says that it is alive. */
 const BEAT = 5000;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { SLOW } = require('../base/layout');
 const { TEXT } = require('../connection/arguments');
 const { Peers } = require('./presence-peers');
 const { TO_ALL, publishTo } = require('./publish');
@@ -15,6 +16,9 @@ const { Topic } = require('./topic');
 
 /** Share of `presenceLimit` below which keys are told again, not only their number. */
 const BACK = 0.9;
+
+/** A watcher for which more bytes wait is closed: it cannot miss a change. */
+const WATCHERS = { ...DEFAULTS, slow: SLOW.close, limit: 16 * 2 ** 20 };
 
 /** Who is present in a topic, and who hears of it here. */
 class Room {
@@ -171,7 +175,7 @@ class Room {
 class Watchers extends Topic {
   /** @param {Room} room */
   constructor(room) {
-    super('', DEFAULTS);
+    super('', WATCHERS);
     this.inner = {
       emptied() {
         room.watchers = null;

@@ -7,11 +7,16 @@ const { createHash } = require('node:crypto');
 const { checkNames, checkValue } = require('../base/checks');
 const { OPEN } = require('../base/constants');
 const { log, warn } = require('../base/log');
+const { isReserved } = require('./arguments');
 const { publishFrom } = require('./publish');
 const { topicsOf } = require('./server-topics');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, TopicsProtocolOptions } from '../../types/topics' */
+
+/** The end of a publish, as clients write it, and most bytes of that end. */
+const NUMBER = /,"number":(\d{1,15})\}$/;
+const NUMBER_BYTES = 32;
 
 /** The name of the subprotocol. */
 const NAME = 'topics.reactor-ws.v1';
@@ -22,6 +27,9 @@ const COUNT = { type: /** @type {const} */ ('number'), least: 1, most: 2 ** 31 -
 
 /** Publishes and subscriptions of a connection that are not answered, above which it is not read. */
 const MOST_UNANSWERED = 64;
+
+/** Milliseconds between answers to the pings of a connection that is not read. */
+const ALIVE = 1000;
 
 /** Characters of the name that a client gives itself, and of the hash that others see. */
 const NAME_LENGTH = 64;
@@ -36,6 +44,8 @@ let hasFailed = false;
 
 /** @typedef {typeof DEFAULTS & Pick<TopicsProtocolOptions, 'authorize'>} Settings */
 
+/** By author, number and topic: publishes that are not answered. @typedef {Map<string, ReturnType<typeof publishFrom>>} Waiting */
+
 /** A message of a client. @typedef {{ subscribe?: string, since?: Position | 'oldest', unsubscribe?: string, publish?: string, data?: string, client?: string, number?: number, ping?: boolean }} Command */
 
 /** @type {(server: Server, options: TopicsProtocolOptions) => void} */
@@ -44,8 +54,9 @@ function topicsProtocol(server, options) {
   const topics = topicsOf(server);
   if (topics.hasProtocol || topics.all.size !== 0) throw new Error('topicsProtocol() must be called once, before the server has topics');
   topics.hasProtocol = true;
+  const waiting = /** @type {Waiting} */ (new Map());
   server.on('connection', (/** @type {WebSocket} */ ws) => {
-    if (ws.protocol === NAME) new Session(server, ws, settings);
+    if (ws.protocol === NAME) new Session(server, ws, settings, waiting);
   });
 }
 
@@ -63,12 +74,13 @@ function settingsOf(options) {
 
 /** A connection that speaks the protocol. */
 class Session {
-  /** @param {Server} server @param {WebSocket} ws @param {Settings} settings */
-  constructor(server, ws, settings) {
+  /** @param {Server} server @param {WebSocket} ws @param {Settings} settings @param {Waiting} waiting */
+  constructor(server, ws, settings, waiting) {
     this.server = server;
     this.ws = ws;
     this.settings = settings;
-    /** By topic: whether 'dropped' is on its way. @type {Map<string, { isTold: boolean }>} */
+    this.waiting = waiting;
+    /** By topic: whether 'dropped' is on its way, and subscriptions without an answer. @type {Map<string, { isTold: boolean, asked: number }>} */
     this.topics = new Map();
     this.unanswered = 0;
     /** Why the connection is not read. @type {Set<string>} */
@@ -77,10 +89,12 @@ class Session {
     this.queue = [];
     this.client = '';
     this.author = '';
+    this.alive = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     ws.on('message', (data, isBinary) => this.take(data, isBinary));
     ws.on('gap', (topic, from, to) => this.topics.has(topic) && this.send({ gap: topic, from, to }));
     ws.on('dropped', (topic) => this.tellDropped(topic));
     ws.on('drain', () => this.goOn('room'));
+    ws.on('close', () => clearInterval(this.alive));
     // The peer's mistakes close its connection, and are nobody else's.
     ws.on('error', () => {});
   }
@@ -89,9 +103,16 @@ class Session {
   take(data, isBinary) {
     const { maxBytes } = this.settings;
     if (isBinary) return this.ws.close(UNSUPPORTED, 'Text is wanted');
-    if (data.length > maxBytes) return this.ws.close(TOO_BIG, `At most ${maxBytes} bytes`);
+    if (data.length > maxBytes) return this.refuseLong(data);
     if (this.reasons.size === 0) this.handle(String(data));
     else this.queue.push(String(data));
+  }
+
+  /** Unread, as it can be very long. @param {Buffer} data */
+  refuseLong(data) {
+    const number = NUMBER.exec(data.toString('latin1', data.length - NUMBER_BYTES))?.[1];
+    if (number !== undefined && data.toString('latin1', 0, 11) === '{"publish":') this.send({ refused: Number(number), reason: 'too long' });
+    else this.ws.close(TOO_BIG, `At most ${this.settings.maxBytes} bytes`);
   }
 
   /** @param {string} text */
@@ -107,6 +128,7 @@ class Session {
     const refused = action === 'publish' ? command.number : topic;
     const refuse = (/** @type {string} */ reason) => this.send({ refused, reason });
     if (topic.length > this.settings.maxTopicLength) return refuse('too long');
+    if (isReserved(topic)) return refuse('forbidden');
     this.authorize(action, topic, (isAllowed) => {
       if (!isAllowed) refuse('forbidden');
       else if (action === 'publish') this.publish(topic, command, refuse);
@@ -128,12 +150,13 @@ class Session {
   /** @type {(topic: string, since: Position | 'oldest' | undefined, refuse: (reason: string) => void) => void} */
   subscribe(topic, since, refuse) {
     if (this.topics.size >= this.settings.maxTopics && !this.topics.has(topic)) return refuse('too many topics');
-    const state = { isTold: false };
+    const state = this.topics.get(topic) ?? { isTold: false, asked: 0 };
     this.topics.set(topic, state);
+    state.asked++;
     this.begun();
     const isMember = attempt(null, () =>
       this.ws.subscribe(topic, { since }, ({ position, recovered }) => {
-        if (this.topics.get(topic) === state) this.send({ subscribed: topic, position, recovered });
+        if (--state.asked >= 0) this.send({ subscribed: topic, position, recovered });
         this.answered();
       }),
     );
@@ -141,27 +164,41 @@ class Session {
     // Otherwise its callback is called nevertheless.
     if (isMember === null) this.answered();
     this.topics.delete(topic);
+    state.asked = 0;
     refuse('failed');
   }
 
   /** @param {string} topic */
   unsubscribe(topic) {
-    if (this.topics.delete(topic)) this.ws.unsubscribe(topic);
+    const state = this.topics.get(topic);
+    if (state !== undefined) {
+      for (; state.asked > 0; state.asked--) this.send({ subscribed: topic, position: null, recovered: false });
+      this.topics.delete(topic);
+      this.ws.unsubscribe(topic);
+    }
     this.send({ unsubscribed: topic });
   }
 
   /** @type {(topic: string, command: Command, refuse: (reason: string) => void) => void} */
   publish(topic, { client = '', data = '', number }, refuse) {
     this.begun();
-    publishFrom(this.server, topic, data, `,"${this.authorOf(client)}",${number}`)
+    const author = `,"${this.authorOf(client)}",${number}`;
+    const key = author + topic;
+    let result = this.waiting.get(key);
+    // A client that has come back says again what the broker may have already.
+    if (result === undefined) {
+      result = publishFrom(this.server, topic, data, author);
+      this.waiting.set(key, result);
+    }
+    result
       .then(
         ({ position }) => (position === null && this.keeps(topic) ? refuse('busy') : this.send({ published: number, position })),
-        (error) => {
-          if (error.code !== 'REACTOR_WS_ADAPTER_FULL') failed(error);
-          refuse(error.code === 'REACTOR_WS_ADAPTER_FULL' ? 'busy' : 'failed');
-        },
+        (error) => refuse(error?.code === 'REACTOR_WS_ADAPTER_FULL' ? 'busy' : failed(error)),
       )
-      .finally(() => this.answered());
+      .finally(() => {
+        this.waiting.delete(key);
+        this.answered();
+      });
   }
 
   /** Something that will be answered. */
@@ -205,13 +242,18 @@ class Session {
   wait(reason) {
     this.reasons.add(reason);
     this.ws.pause();
+    // A peer that does not read needs no answers.
+    if (reason !== 'room') this.alive ??= setInterval(() => this.send({ pong: true }), ALIVE).unref();
   }
 
   /** @param {string} reason */
   goOn(reason) {
     if (!this.reasons.delete(reason)) return;
     while (this.reasons.size === 0 && this.queue.length !== 0) this.handle(/** @type {string} */ (this.queue.shift()));
-    if (this.reasons.size === 0) this.ws.resume();
+    if (this.reasons.size !== 0) return;
+    clearInterval(this.alive);
+    this.alive = undefined;
+    this.ws.resume();
   }
 }
 
@@ -225,14 +267,19 @@ function attempt(otherwise, act) {
   }
 }
 
-/** @param {any} error */
+/** Returns the reason for the client. @param {any} error */
 function failed(error) {
-  const text = String(error?.stack ?? error);
+  let text = 'an object without a text';
+  try {
+    text = String(error?.stack ?? error);
+  } catch {
+    // Programs can throw anything.
+  }
   // Warnings are remembered, and peers may have a say in the text of an error.
   if (!hasFailed) warn('REACTOR_WS_TOPICS_PROTOCOL', `A client of topicsProtocol() was refused, because the program or its broker has thrown: ${text}`);
   hasFailed = true;
   log('topicsProtocol(): %s', text);
-  return false;
+  return 'failed';
 }
 
 /** Null for anything that is no message of a client. @type {(text: string) => Command | null} */
@@ -248,7 +295,7 @@ function commandOf(text) {
   if (ping === true) return { ping };
   if (typeof unsubscribe === 'string') return { unsubscribe };
   if (typeof subscribe === 'string') return isPosition(since ?? 'oldest') ? { subscribe, since: since ?? undefined } : null;
-  const isPublish = typeof publish === 'string' && typeof data === 'string' && isCount(number) && isShort(client);
+  const isPublish = typeof publish === 'string' && typeof data === 'string' && isCount(number) && isShort(client) && client !== '';
   return isPublish ? { client, data, number, publish } : null;
 }
 

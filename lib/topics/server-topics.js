@@ -17,6 +17,9 @@ const SWEEP_TOPICS = 4096;
 const BUSY_MILLISECONDS = 50;
 const BUSY_TOPICS = SWEEP_TOPICS / 4;
 
+/** Topics without subscribers in which no message was published, but which are kept for their positions. Peers can choose the names. */
+const MOST_UNUSED = 10_000;
+
 /** Whether the reactors have the history budget: the first history decides. */
 let isBudgetKnown = false;
 
@@ -35,6 +38,8 @@ class ServerTopics {
     this.presence = null;
     /** Kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
+    /** Those without a message, perhaps until now. @type {Set<AnyTopic>} */
+    this.unused = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Null without an adapter. @type {import('./remote').Remote | null} */
     this.remote = null;
@@ -92,6 +97,7 @@ class ServerTopics {
   /** It has its first subscriber. @param {AnyTopic} topic */
   woke(topic) {
     this.idle.delete(topic);
+    this.unused.delete(topic);
     if (topic.isRemote) this.remote?.woke(topic);
   }
 
@@ -105,7 +111,15 @@ class ServerTopics {
   /** It has a history, but no subscribers. @param {AnyTopic} topic */
   rest(topic) {
     this.idle.add(topic);
+    if (topic.offset === 0 && topic.shared === null) this.unused.add(topic);
+    if (this.unused.size > MOST_UNUSED) this.forgetUnused();
     if (this.sweeping === undefined) this.sweepLater(SWEEP_MILLISECONDS);
+  }
+
+  forgetUnused() {
+    const [topic] = this.unused;
+    this.unused.delete(topic);
+    if (topic.offset === 0) this.forget(topic);
   }
 
   /** @param {number} milliseconds */
@@ -119,6 +133,7 @@ class ServerTopics {
     if (topic.inner !== null) topic.inner.emptied();
     else this.all.delete(topic.name);
     this.idle.delete(topic);
+    this.unused.delete(topic);
     if (topic.number !== 0) endTopic(topic);
   }
 
