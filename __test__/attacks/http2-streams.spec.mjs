@@ -1,12 +1,16 @@
 // Clients of HTTP/2 that abuse streams, windows and fields, beside one that is served all the time. What nghttp2 or Node
 // stops by itself is in here too: the WebSockets of others must not notice.
 import { once } from 'node:events';
+import http2 from 'node:http2';
+import net from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
+import tls from 'node:tls';
 
 import test from 'ava';
 
+import { cert, key } from '../helpers/certificate.mjs';
 import { connect, open, start } from '../helpers/http2.mjs';
-import { isReference } from '../helpers/impl.mjs';
+import { isReference, startServer } from '../helpers/impl.mjs';
 import { CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, RawHttp2, RST_STREAM, block } from '../helpers/raw-http2.mjs';
 
 const own = isReference ? test.skip : test.serial;
@@ -84,6 +88,17 @@ attack('streams that are reset as soon as they are asked for', {}, async (t, { a
     t.log(raw.isClosed ? 'the session was ended' : 'the session is open');
     raw.destroy();
   }
+});
+
+/** nghttp2 reads on later while a write waits: a stream can end with an error before the server looks at it. */
+attack('streams that have ended with an error before the server looks at them', {}, async (t, { attacker, server, wss }) => {
+  server.on('session', (session) => session.prependListener('stream', (stream) => stream.destroy(new Error('reset'))));
+  const raw = await attacker();
+  for (const [id, fields] of [[1, {}], [3, { ':method': 'GET', ':protocol': undefined }]]) {
+    await raw.ask(id, fields);
+    await raw.until(() => raw.of(RST_STREAM, id).length > 0);
+  }
+  t.is(wss.clients.size, 1);
 });
 
 attack('WebSockets that are reset as soon as they are open', {}, async (t, { attacker }) => {
@@ -265,4 +280,56 @@ attack('frames that break RFC 6455 close their stream and no other', {}, async (
   await raw.send(DATA, 0, 3, Buffer.from([0x89, 0x80, 0, 0, 0, 0]));
   await raw.until(() => raw.of(DATA, 3).length > 0);
   t.is(raw.of(DATA, 3)[0].payload.toString('hex'), '8a00');
+});
+
+/** HTTP/2 on a port of reactors. */
+const behind = isReference || MAJOR < 22 ? test.skip : test.serial;
+
+behind('behind a port, clients that only end TCP leave no session', async (t) => {
+  const server = http2.createServer((_request, response) => response.end());
+  const sessions = new Set();
+  server.on('session', (session) => sessions.add(session) && session.once('close', () => sessions.delete(session)));
+  const wss = await startServer(t, { http: server });
+  for (let count = 0; count < 20; count++) {
+    const raw = await RawHttp2.connect(t, wss.address().port);
+    raw.end();
+  }
+  while (sessions.size > 0) await turn();
+  t.pass();
+});
+
+/** A client whose connection ends. */
+async function ended(t, port) {
+  const socket = net.connect(port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  socket.on('error', () => {});
+  socket.resume();
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  await new Promise((resolve) => socket.on('close', resolve));
+}
+
+behind('behind a port, a server can refuse sessions, at once or in a tick', async (t) => {
+  const server = http2.createServer();
+  const refuse = [(session) => session.destroy(), (session) => process.nextTick(() => session.destroy())];
+  server.on('session', (session) => refuse[0](session));
+  const wss = await startServer(t, { http: server });
+  for (; refuse.length > 0; refuse.shift()) await ended(t, wss.address().port);
+  t.pass();
+});
+
+behind('behind a port with TLS, a client without HTTP/2 that resets its connection', async (t) => {
+  const server = http2.createSecureServer();
+  const wss = await startServer(t, { http: server, tls: { cert, key } });
+  for (const listener of [null, (socket) => socket.resume()]) {
+    if (listener !== null) server.on('unknownProtocol', listener);
+    const raw = net.connect(wss.address().port, '127.0.0.1');
+    const socket = tls.connect({ socket: raw, ca: cert, servername: 'localhost' });
+    await once(socket, 'secureConnect');
+    socket.on('error', () => {});
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    raw.resetAndDestroy();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  t.pass();
 });

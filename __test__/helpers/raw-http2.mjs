@@ -111,6 +111,11 @@ export class RawHttp2 {
     });
   }
 
+  /** Ends TCP, without a GOAWAY. */
+  end() {
+    this.#socket.end();
+  }
+
   destroy() {
     this.#socket.destroy();
   }

@@ -86,9 +86,11 @@ function emitUpgrades(server) {
     const [stream, headers] = args;
     if (!isWebSocket(headers) || this.listenerCount('upgrade') === 0) {
       tell(stream.session);
-      return Reflect.apply(emit, this, [event, ...args]);
+      // An error of a stream that nobody gets must not end the process.
+      return Reflect.apply(emit, this, [event, ...args]) || stream.on('error', () => {});
     }
-    // The client may have reset it by now.
+    // The client may have reset it by now. Then it reports that in a moment, so it needs its listener all the same.
+    asSocket(stream);
     return stream.destroyed || stream.closed || Reflect.apply(emit, this, ['upgrade', ...upgradeOf(stream, headers)]);
   };
   Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });

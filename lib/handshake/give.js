@@ -10,7 +10,7 @@ const { formatAddress } = require('../connection/address');
 const { takeSocket } = require('../reactor/sockets');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../compat/relayed-socket');
-const { connect } = require('./http-option');
+const { connect, optionsFor } = require('./http-option');
 const { headOf, readPeer } = require('./request');
 const { takeSecured } = require('./secured');
 const { IN_FLAG_SOCKET } = require('../base/layout');
@@ -33,12 +33,11 @@ function give(wss, slot, tag, bytes, start) {
   } catch (error) {
     process.nextTick(fail, error);
   }
-  const highWaterMark = /** @type {{ highWaterMark?: number }} */ (http).highWaterMark;
-  const socket = isRelayed ? relayed(wss, peer, highWaterMark, read) : socketOf(fd, highWaterMark, read);
+  const options = optionsFor(http);
+  const socket = isRelayed ? relayed(wss, peer, options.highWaterMark, read) : socketOf(fd, options, read);
   if (socket === null) return;
   if (wss.options.proxyProtocol) showPeer(socket, peer);
-  socket.unshift(read);
-  connect(http, socket);
+  connect(http, socket, read);
 }
 
 /** @type {(wss: Server, peer: Peer, highWaterMark: number | undefined, read: Buffer) => AnySocket} */
@@ -55,11 +54,11 @@ function fail(error) {
   throw error;
 }
 
-/** Null if it has died on the way. @type {(fd: number, highWaterMark: number | undefined, read: Buffer) => AnySocket | null} */
-function socketOf(fd, highWaterMark, { length }) {
+/** Null if it has died on the way. @type {(fd: number, options: ReturnType<typeof optionsFor>, read: Buffer) => AnySocket | null} */
+function socketOf(fd, options, { length }) {
   if (fd === -1) return null;
   try {
-    const socket = /** @type {AnySocket} */ (new net.Socket(/** @type {net.SocketConstructorOpts} */ ({ fd, allowHalfOpen: true, highWaterMark, readable: true, writable: true })));
+    const socket = /** @type {AnySocket} */ (new net.Socket({ ...options, fd, readable: true, writable: true }));
     const { _handle: handle } = socket;
     // For `bytesRead` of the socket, also after its end.
     Object.defineProperty(handle, 'bytesRead', { get: () => length + Reflect.get(Object.getPrototypeOf(handle), 'bytesRead', handle) });

@@ -57,20 +57,36 @@ function place(server) {
   return inspect(/** @type {Server} */ (server).address(), { breakLength: Infinity });
 }
 
-/** The server gets a connection, as if it had accepted it. @type {(server: EventEmitter, socket: AnySocket) => void} */
-function connect(server, socket) {
+/** Those of the sockets that the server would accept: an HTTP/2 session ends with its client's side. @param {object} server */
+function optionsFor(server) {
+  return { allowHalfOpen: server instanceof Server, highWaterMark: /** @type {{ highWaterMark?: number }} */ (server).highWaterMark };
+}
+
+/**
+ * The server gets a connection, as if it had accepted it, and the bytes that were read of it.
+ *
+ * @type {(server: EventEmitter, socket: AnySocket, read: Buffer) => void}
+ */
+function connect(server, socket, read) {
   socket.server = server;
   const event = /** @type {string} */ (kinds.get(server));
-  // An http.Server, or a server of node:http2 that reads the socket itself.
-  if (server instanceof Server || socket._handle) {
-    server.emit(event, socket);
-    return judgeUpgrades(server, socket);
-  }
-  const onSession = (/** @type {Session} */ session) => {
+  const isHttp2 = !(server instanceof Server);
+  /** @type {Session | undefined} */
+  let session;
+  const onSession = (/** @type {Session} */ begun) => {
+    session = begun;
+    if (!socket._relay) return;
     socket._relay.isSession = true;
-    show(session, socket);
+    show(begun, socket);
   };
-  server.prependOnceListener('session', onSession);
+  // Before the tick in which a session reads these bytes, even if it has been destroyed.
+  if (isHttp2 && !socket._relay) process.nextTick(() => session?.destroyed || socket.unshift(read));
+  else socket.unshift(read);
+  if (isHttp2) {
+    // One of another protocol has no session, and no listener of Node.
+    socket.on('error', () => {});
+    server.prependOnceListener('session', onSession);
+  }
   try {
     server.emit(event, socket);
   } finally {
@@ -181,4 +197,4 @@ function withProtocols(tls, server) {
   return !server || server instanceof Server || isGiven ? tls : { ...tls, ALPNProtocols: ['h2', 'http/1.1'] };
 }
 
-module.exports = { checkHttp, connect, kAll, startChecks, takeLaterUpgrades, withProtocols };
+module.exports = { checkHttp, connect, kAll, optionsFor, startChecks, takeLaterUpgrades, withProtocols };

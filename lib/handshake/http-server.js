@@ -5,8 +5,9 @@ const https = require('node:https');
 const net = require('node:net');
 const { createServer } = require('node:tls');
 
+const { EMPTY_BUFFER } = require('../base/constants');
 const { emitUpgrades, isHttp2 } = require('./connect');
-const { connect, takeLaterUpgrades } = require('./http-option');
+const { connect, optionsFor, takeLaterUpgrades } = require('./http-option');
 const { sharedListenOptions } = require('../options');
 
 /** @import EventEmitter from 'node:events' */
@@ -77,8 +78,8 @@ function isShared() {
  * @type {(http: EventEmitter, tcp: object, tls: InstanceType<typeof import('../tls/node').NodeTls> | null) => net.Server}
  */
 function giver(http, tcp, tls) {
-  const options = { ...tcp, allowHalfOpen: true };
-  const give = (/** @type {net.Socket} */ socket) => connect(http, socket);
+  const options = { ...tcp, ...optionsFor(http) };
+  const give = (/** @type {net.Socket} */ socket) => connect(http, socket, EMPTY_BUFFER);
   return tls === null ? net.createServer(options, give) : tls.createServer(options, give, createServer);
 }
 
