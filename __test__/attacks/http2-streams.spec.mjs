@@ -189,6 +189,17 @@ attack('windows of 0: what waits is bounded by sendBudget, and closing by closeT
   t.true(causes.every((cause) => ['send-budget', 'close-timeout', 'closed', 'terminate'].includes(cause)), causes.join());
 });
 
+attack('a reset without an error ends a WebSocket at once, although bytes wait', { closeTimeout: 2 ** 31 - 1 }, async (t, { attacker, wss }) => {
+  const raw = await attacker({ window: 0 });
+  await raw.ask(1);
+  const [ws] = await once(wss, 'connection');
+  ws.send(Buffer.alloc(100_000));
+  await raw.until(() => raw.isOpen(1));
+  const closed = once(ws, 'close', { signal: AbortSignal.timeout(PATIENCE) });
+  raw.reset(1, 0);
+  t.is((await closed)[0], 1006);
+});
+
 attack('refusals that a window of 0 keeps from leaving do not stay', { path: '/canary' }, async (t, { attacker, server }) => {
   const streams = new Set();
   server.on('upgrade', (_request, socket) => {

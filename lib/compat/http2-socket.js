@@ -131,6 +131,11 @@ const withAnswers = (Stream) =>
     /** A reset is no end: Node reports it as one. @type {(chunk: any, encoding?: any) => boolean} */
     push(chunk, encoding) {
       if (chunk === null && this.aborted && this.rstCode !== NO_ERROR) return false;
+      if (chunk === null && this.closed && this.writableLength !== 0 && !this.destroyed) {
+        // Node waits for its writes, which a closed stream never makes.
+        process.nextTick(() => super.destroy());
+        return false;
+      }
       this._received += chunk?.length ?? 0;
       return super.push(chunk, encoding);
     }
