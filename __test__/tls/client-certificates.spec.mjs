@@ -10,6 +10,8 @@ import { SERVER, SERVERS, authority, connectTls, openSecure, pair, read, startNo
 const CRLS = [read('authority.crl'), read('intermediate.crl')];
 const ASKING = { ...SERVER, requestCert: true, ca: authority };
 
+const ofClient = (name) => ({ ...pair('client'), cert: read(`${name}.crt`) });
+
 /** What clients present, why a server may refuse it, and the certificates of which the server can tell. */
 const PRESENTED = {
   good: [pair('client'), null, ['client', 'authority']],
@@ -21,6 +23,23 @@ const PRESENTED = {
   'self-signed': [pair('client-self-signed'), 'DEPTH_ZERO_SELF_SIGNED_CERT', ['client-self-signed']],
   'by an intermediate authority that is not sent': [pair('client-intermediate'), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', ['client-intermediate']],
 };
+
+/** Rules in which webpki and OpenSSL differ, and the code of two faults at once: the certificate, authorities, and the code of Node. */
+const JUDGED = [
+  ['client-for-servers', ['authority'], 'INVALID_PURPOSE'],
+  ['client-to-encipher', ['authority'], 'INVALID_PURPOSE'],
+  ['client-other-expired', ['authority'], 'CERT_HAS_EXPIRED'],
+  ['client-other-for-servers', ['authority'], 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ['client-by-expired', ['authority-expired'], 'CERT_HAS_EXPIRED'],
+  ['client-by-expired', ['authority'], 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ['client-own-authority', ['authority', 'client-own-authority'], null],
+  ['client-own-authority', ['authority'], 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['client-own-authority', ['authority', 'client-own-authority'], 'UNABLE_TO_GET_CRL', CRLS],
+  ['client-own-expired', ['client-own-expired'], 'CERT_HAS_EXPIRED'],
+  ['client-own-expired', ['authority'], 'CERT_HAS_EXPIRED'],
+  ['client-own-for-servers', ['client-own-for-servers'], 'INVALID_PURPOSE'],
+  ['client-own-for-servers', ['authority'], 'INVALID_PURPOSE'],
+];
 
 /** The subjects of a certificate and its issuers, up to one that is its own. */
 function namesOf(certificate) {
@@ -99,6 +118,50 @@ for (const version of ['TLSv1.2', 'TLSv1.3']) {
     }
   });
 }
+
+test('what a certificate is for, until when, and who has issued it, are judged as by Node', async (t) => {
+  for (const [name, authorities, code, crl = []] of JUDGED) {
+    for (const start of Object.values(SERVERS)) {
+      const asking = { ...ASKING, ca: authorities.map((one) => read(`${one}.crt`)), ...(crl.length === 0 ? {} : { crl }) };
+      const lax = await start(t, { ...asking, rejectUnauthorized: false });
+      const { request: { socket } } = await openSecure(t, lax, wsClient, ofClient(name));
+      t.deepEqual([socket.authorized, socket.authorizationError], [code === null, code], name);
+      if (code === null) continue;
+      const strict = await start(t, asking);
+      strict.wss.on('connection', () => t.fail(name));
+      const client = new wsClient(strict.url, { ca: authority, ...ofClient(name) });
+      await once(client, 'error');
+    }
+  }
+});
+
+test('a certificate that a client has issued with its own makes nobody a client', async (t) => {
+  for (const start of Object.values(SERVERS)) {
+    const server = await start(t, { ...ASKING, ca: [authority, read('client-self-signed.crt')], rejectUnauthorized: false });
+    t.true((await openSecure(t, server, wsClient, pair('client-self-signed'))).request.socket.authorized);
+    for (const cert of [read('client-by-client.crt'), Buffer.concat([read('client-by-client.crt'), read('client-self-signed.crt')])]) {
+      t.false((await openSecure(t, server, wsClient, { ...pair('client'), cert })).request.socket.authorized);
+    }
+  }
+});
+
+test('X.509 version 1: shown, and never authorized on a port', async (t) => {
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3']) {
+    const lax = await startSecure(t, { ...ASKING, rejectUnauthorized: false });
+    const { request: { socket } } = await openSecure(t, lax, wsClient, { ...ofClient('client-v1'), maxVersion });
+    t.is(socket.getPeerCertificate().subject.CN, 'client-v1');
+    if (isReference) continue;
+    t.deepEqual([socket.authorized, socket.authorizationError], [false, 'CERT_REJECTED']);
+    const strict = await startSecure(t, ASKING);
+    const failed = once(strict.listener, 'tlsClientError');
+    await once(new wsClient(strict.url, { ca: authority, ...ofClient('client-v1'), maxVersion }), 'error');
+    const [{ code, message }] = await failed;
+    t.is(code, 'ERR_SSL_CERTIFICATE_VERIFY_FAILED');
+    t.is(message, 'certificate verify failed (only certificates of X.509 version 3 can be verified)');
+  }
+  const { port } = await startSecure(t, { ...SERVER, cert: read('server-v1.crt') });
+  t.is((await connectTls(t, port, { checkServerIdentity() {} })).getPeerCertificate().subject.CN, 'localhost');
+});
 
 test('without requestCert nobody is asked, and nobody is authorized', async (t) => {
   for (const start of Object.values(SERVERS)) {

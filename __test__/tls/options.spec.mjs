@@ -1,5 +1,5 @@
 // Option tls: what it takes, what it refuses, and what is shown of it.
-import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { X509Certificate, createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import tls from 'node:tls';
@@ -89,6 +89,20 @@ for (const [name, value, reason] of [
   test(`what only Node can: ${name}: ${String(value).slice(0, 20)}`, (t) => {
     const message = `options.tls.${name} is not possible with a port: ${reason}. ${WAY_OUT}`;
     t.throws(() => make({ ...SERVER, [name]: value }), { instanceOf: TypeError, message });
+  });
+}
+
+for (const [type, options, named] of [
+  ['rsa', { modulusLength: 1024 }, 'RSA of 1024 bits'],
+  ['rsa-pss', { modulusLength: 2048 }, 'RSA-PSS'],
+  ['ec', { namedCurve: 'secp256k1' }, 'EC with secp256k1'],
+  ['ed448', {}, 'ED448'],
+  ['dsa', { modulusLength: 1024, divisorLength: 160 }, 'DSA'],
+]) {
+  test(`a key with which only Node signs: ${named}`, (t) => {
+    const key = generateKeyPairSync(type, options).privateKey.export({ type: 'pkcs8', format: 'pem' });
+    const message = `options.tls.key is not possible with a port: it is ${named}, and the reactors sign with RSA of 2048 to 8192 bits, EC with P-256, P-384 or P-521, and Ed25519. ${WAY_OUT}`;
+    t.throws(() => make({ ...SERVER, key }), { instanceOf: TypeError, message });
   });
 }
 

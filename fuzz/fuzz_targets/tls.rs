@@ -18,7 +18,9 @@ use reactor_ws::reactor::{Command, Handler, ListenerConfig, Local, Message, Reac
 use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName,
+};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -83,12 +85,14 @@ thread_local! {
 
 impl World {
     fn new() -> Self {
-        let pair =
-            PairOptions { cert: file!("server.pem"), key: file!("server.key"), passphrase: None };
+        let certificate = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
+        let (own, authority) = (certificate(file!("server.pem")), certificate(file!("ca.pem")));
+        let key = PrivatePkcs8KeyDer::from_pem_slice(file!("server.key")).unwrap();
+        let list = CertificateRevocationListDer::from_pem_slice(file!("ca.crl")).unwrap();
         let context = SecureContext::new(&ContextOptions {
-            pairs: &[pair],
-            ca: &[file!("ca.pem")],
-            crl: &[file!("ca.crl")],
+            pairs: &[PairOptions { chain: &[&own], key: key.secret_pkcs8_der() }],
+            ca: &[&authority],
+            crl: &[&list],
             request_cert: true,
             reject_unauthorized: false,
             versions: (0x0303, 0x0304),

@@ -5,7 +5,7 @@ const tls = require('node:tls');
 const { checkValue, wrongType } = require('../base/checks');
 const { Socket } = require('./socket');
 const { state } = require('../reactor/link');
-const { GROUPS, SUITES, versionName } = require('../tls/parameters');
+const { GROUPS, SUITES, VERSIONS, versionName } = require('../tls/parameters');
 const { detailed, legacy, parsed } = require('../tls/peer-certificate');
 const { sessionOf } = require('../tls/session');
 
@@ -96,7 +96,7 @@ class Secure extends /** @type {new () => { destroyed: boolean, _listener?: Serv
 
   /** @type {(length: number, label: string, context?: Uint8Array) => Buffer} */
   exportKeyingMaterial(length, label, context) {
-    checkExport(length, label, context);
+    checkExport(length, label, context, this._session.version);
     const { _generation: generation, _slot: slot } = this._owner;
     const material = this.destroyed ? null : state.native.exportKeyingMaterial(slot, generation, length, label, context ?? null);
     if (material !== null) return material;
@@ -141,10 +141,14 @@ class Secure extends /** @type {new () => { destroyed: boolean, _listener?: Serv
 /** Longest result of `exportKeyingMaterial()`, in bytes: 255 times a hash (RFC 5869, 2.3). */
 const MOST_MATERIAL = 255 * 32;
 
-/** @type {(length: unknown, label: unknown, context: unknown) => void} */
-function checkExport(length, label, context) {
+/** The longest label of TLS 1.3, after "tls13 ", in bytes (RFC 8446, 7.1). */
+const LONGEST_LABEL = 249;
+
+/** @type {(length: unknown, label: unknown, context: unknown, version: number) => void} */
+function checkExport(length, label, context, version) {
   checkValue({ type: 'number', least: 1, most: MOST_MATERIAL }, length, 'length');
   checkValue({ type: 'string' }, label, 'label');
+  if (version === VERSIONS.get('TLSv1.3') && Buffer.byteLength(/** @type {string} */ (label)) > LONGEST_LABEL) throw wrongType('label', `at most ${LONGEST_LABEL} bytes`, label);
   if (context !== undefined && !ArrayBuffer.isView(context)) throw wrongType('context', 'a Buffer, a TypedArray or undefined', context);
 }
 

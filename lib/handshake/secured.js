@@ -10,6 +10,8 @@ const { hold, release } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { JUST_NOW } = require('../reactor/turns');
+const { isReadable } = require('../tls/peer-certificate');
+const { sessionOf } = require('../tls/session');
 const { readPeer } = require('./request');
 
 /** @import { AnySocket, Connection, SentCallback, Server } from '../connection/state' */
@@ -35,6 +37,11 @@ class Secured {
     this.bufferedAmount = 0;
     this.isPaused = false;
     this.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (socketOf(this)));
+  }
+
+  /** rustls reads less of a certificate than OpenSSL, which must not find one that it cannot show. */
+  isReadable() {
+    return sessionOf(this._tlsText).certificates.every(isReadable);
   }
 
   pause() {}

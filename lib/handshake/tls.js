@@ -4,6 +4,7 @@
 
 const { IN_HELLO, IN_SECURE, OPENED_GENERATION } = require('../base/layout');
 const { Hello } = require('../tls/hello');
+const { namesIn } = require('../tls/options');
 const { headOf, protocolText } = require('./request');
 const { failedSocket, secure } = require('./secured');
 
@@ -13,28 +14,31 @@ const { failedSocket, secure } = require('./secured');
 /** For a HELLO, SECURE or TLS_ERROR record. @type {(server: Server, kind: number, slot: number, bytes: Buffer) => void} */
 function onTls(server, kind, slot, bytes) {
   if (kind === IN_HELLO) {
-    const hello = { slot, generation: bytes.readUInt32LE(OPENED_GENERATION), servername: protocolText(bytes, 0), protocols: protocolsIn(headOf(bytes, 0)) };
+    const hello = { slot, generation: bytes.readUInt32LE(OPENED_GENERATION), servername: protocolText(bytes, 0), protocols: namesIn(headOf(bytes, 0)) };
     const { settings } = /** @type {InstanceType<typeof ReactorTls>} */ (server._tls);
-    new Hello(hello, settings, (error) => tell(server, 'tlsClientError', error, failedSocket(server, bytes))).ask(server);
+    // Made now: when the callback answers, the memory of this record has others.
+    const failed = failedSocket(server, bytes);
+    new Hello(hello, settings, (error) => tell(server, 'tlsClientError', error, failed)).ask(server);
   } else if (kind === IN_SECURE) {
-    tell(server, 'secureConnection', secure(server, slot, bytes).socket);
+    const secured = secure(server, slot, bytes);
+    if (secured.isReadable()) return tell(server, 'secureConnection', secured.socket);
+    const failed = failedSocket(server, bytes);
+    secured.socket.destroy();
+    tellOf('ERR_SSL_CERTIFICATE_VERIFY_FAILED', 'certificate verify failed (CERT_REJECTED)', server, failed);
   } else {
-    const [code, reason] = [protocolText(bytes, 0), headOf(bytes, 0).toString('latin1')];
-    tell(server, 'tlsClientError', Object.assign(new Error(reason), { code, reason }), failedSocket(server, bytes));
+    tellOf(protocolText(bytes, 0), headOf(bytes, 0).toString('latin1'), server, failedSocket(server, bytes));
   }
+}
+
+/** @type {(code: string, reason: string, server: Server, socket: AnySocket) => void} */
+function tellOf(code, reason, server, socket) {
+  tell(server, 'tlsClientError', Object.assign(new Error(reason), { code, reason }), socket);
 }
 
 /** Also listeners of the stand-in for the server of Node. @type {(server: Server, event: string, ...args: unknown[]) => void} */
 function tell(server, event, ...args) {
   server.emit(event, ...args);
   server._listener.emit(event, ...args);
-}
-
-/** Each after its length. @param {Buffer} bytes */
-function protocolsIn(bytes) {
-  const protocols = [];
-  for (let at = 0; at < bytes.length; at += 1 + bytes[at]) protocols.push(bytes.toString('latin1', at + 1, at + 1 + bytes[at]));
-  return protocols;
 }
 
 module.exports = { onTls };

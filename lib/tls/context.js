@@ -2,7 +2,7 @@
 
 const tls = require('node:tls');
 
-const { because, namesOf, pemOf } = require('./credentials');
+const { because, derOf, namesOf, pemOf } = require('./credentials');
 const { checkGiven, credentialsOf } = require('./options');
 const { versionName } = require('./parameters');
 const { addon } = require('../reactor/addon');
@@ -44,10 +44,10 @@ class SecureContext {
     const { ca, ciphers, crl, maxVersion, minVersion, pairs } = context.#credentials;
     const [least, most] = [minVersion, maxVersion].map(versionName);
     return {
-      cert: pairs.map(({ chain }) => pemOf(chain)),
+      cert: pairs.map(({ chain }) => chain.map(String).join('')),
       key: pairs.map(({ key }) => /** @type {string} */ (key.export({ type: 'pkcs8', format: 'pem' }))),
       ...(ca.length === 0 ? {} : { ca: ca.map(String) }),
-      ...(crl.length === 0 ? {} : { crl }),
+      ...(crl.length === 0 ? {} : { crl: crl.map((list) => pemOf('X509 CRL', list)) }),
       ...(ciphers === null ? {} : { ciphers }),
       minVersion: /** @type {tls.SecureVersion} */ (least),
       maxVersion: /** @type {tls.SecureVersion} */ (most),
@@ -62,10 +62,10 @@ class SecureContext {
   /** @param {Asking} asking */
   #make(asking) {
     const { ca, pairs, ...rest } = this.#credentials;
-    const opened = pairs.map(({ chain, key }) => ({ cert: pemOf(chain), key: key.export({ type: 'pkcs8', format: 'der' }) }));
-    const trusted = asking.requestCert && ca.length === 0 ? defaultRoots() : ca.map(String);
+    const opened = pairs.map(({ chain, key }) => ({ chain: chain.map(({ raw }) => raw), key: key.export({ type: 'pkcs8', format: 'der' }) }));
+    const trusted = asking.requestCert && ca.length === 0 ? defaultRoots().map(derOf) : ca.map(({ raw }) => raw);
     try {
-      return new (addon().SecureContext)({ ...rest, ...asking, pairs: opened, ca: trusted.map((one) => Buffer.from(one, 'latin1')) });
+      return new (addon().SecureContext)({ ...rest, ...asking, pairs: opened, ca: trusted });
     } catch (error) {
       const hosts = pairs.length === 0 ? '' : ` (of ${pairs.map(({ chain }) => namesOf(chain[0])).join('; ')})`;
       throw because(`${this.#label}${hosts} cannot be used by the reactors`, error);

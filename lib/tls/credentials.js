@@ -9,8 +9,9 @@ const { X509Certificate, createPrivateKey } = require('node:crypto');
 
 /** Certificates, the server's own first, and its key. @typedef {{ chain: X509Certificate[], key: KeyObject }} Pair */
 
-/** One certificate in PEM. OpenSSL takes these labels. */
-const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^]*?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g;
+/** One section of PEM. OpenSSL takes these labels. */
+const CERTIFICATE = section('(?:X509 |TRUSTED )?CERTIFICATE');
+const LIST = section('X509 CRL');
 
 /** Characters of a name in a message. */
 const LONGEST_NAME = 100;
@@ -30,6 +31,14 @@ function certificatesIn(bytes, label) {
       throw because(`${label} is no certificate in PEM or DER`, cause);
     }
   });
+}
+
+/** Lists of revoked certificates, likewise; in DER. @type {(bytes: Buffer, label: string) => Buffer[]} */
+function listsIn(bytes, label) {
+  if (!bytes.includes('-----BEGIN')) return [bytes];
+  const blocks = bytes.toString('latin1').match(LIST) ?? [];
+  if (blocks.length === 0) throw new Error(`${label} has no list of revoked certificates in PEM or DER`);
+  return blocks.map(derOf);
 }
 
 /** @type {(bytes: Buffer, passphrase: string | undefined, label: string) => KeyObject} */
@@ -85,9 +94,19 @@ function namesOf({ subject, subjectAltName }) {
   return names.length > LONGEST_NAME ? `${names.slice(0, LONGEST_NAME)}...` : names;
 }
 
-/** @param {X509Certificate[]} chain */
-function pemOf(chain) {
-  return Buffer.from(chain.map(String).join(''), 'latin1');
+/** @param {string} label */
+function section(label) {
+  return new RegExp(`-----BEGIN ${label}-----[^]*?-----END ${label}-----`, 'g');
+}
+
+/** Of one section. @param {string} pem */
+function derOf(pem) {
+  return Buffer.from(pem.replaceAll(/-----.*-----/g, ''), 'base64');
+}
+
+/** @type {(label: string, der: Buffer) => string} */
+function pemOf(label, der) {
+  return `-----BEGIN ${label}-----\n${der.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`;
 }
 
 /** With the code of OpenSSL. @param {string} message */
@@ -101,4 +120,4 @@ function because(message, cause) {
   return Object.assign(new Error(`${message}: ${reason}`, { cause }), code === undefined ? {} : { code });
 }
 
-module.exports = { because, certificatesIn, namesOf, pairsOf, pemOf, privateKey };
+module.exports = { because, certificatesIn, derOf, listsIn, namesOf, pairsOf, pemOf, privateKey };

@@ -6,9 +6,10 @@ const tls = require('node:tls');
 const { isAnyArrayBuffer } = require('node:util').types;
 
 const { LONGEST_DELAY, checkValue } = require('../base/checks');
-const { certificatesIn, pairsOf, privateKey } = require('./credentials');
+const { certificatesIn, listsIn, pairsOf, privateKey } = require('./credentials');
 const { MODERN_SUITES, VERSIONS, isModern, isSuite } = require('./parameters');
 
+/** @import { KeyObject } from 'node:crypto' */
 /** @import { Pair } from './credentials' */
 
 /**
@@ -54,6 +55,8 @@ const IMPOSSIBLE = {
   sigalgs: 'the kind of the key decides',
 };
 
+const CURVES = ['prime256v1', 'secp384r1', 'secp521r1'];
+
 /** Versions of Node that the reactors do not have. */
 const OLD_VERSIONS = ['TLSv1', 'TLSv1.1'];
 
@@ -72,7 +75,7 @@ function checkGiven(given, label) {
     throw new TypeError(`${label} must not be a SecureContext of node:tls, which only Node can read: give its options, or WebSocketServer.createSecureContext(options)`);
   }
   for (const [name, value] of Object.entries(given)) {
-    if (value === undefined || value === null || KNOWN.includes(name)) continue;
+    if (!isGiven(value) || KNOWN.includes(name)) continue;
     if (Object.hasOwn(IMPOSSIBLE, name)) {
       if (value !== false) throw impossible(`${label}.${name}`, IMPOSSIBLE[name]);
     } else {
@@ -86,8 +89,8 @@ function checkGiven(given, label) {
 function credentialsOf(given, label) {
   const keys = listOf(given.key).map((one) => {
     const { pem, passphrase = given.passphrase } = isPlain(one) ? one : { pem: one };
-    if (passphrase !== undefined && passphrase !== null) checkText(passphrase, `${label}.passphrase`);
-    return privateKey(bytesOf(pem, `${label}.key`), passphrase ?? undefined, `${label}.key`);
+    if (isGiven(passphrase)) checkText(passphrase, `${label}.passphrase`);
+    return checkKey(privateKey(bytesOf(pem, `${label}.key`), passphrase ?? undefined, `${label}.key`), `${label}.key`);
   });
   const chains = listOf(given.cert).map((one) => certificatesIn(bytesOf(one, `${label}.cert`), `${label}.cert`));
   const [minVersion, maxVersion] = versionsOf(given, label);
@@ -95,17 +98,29 @@ function credentialsOf(given, label) {
   return {
     pairs: pairsOf(chains, keys, label),
     ca: listOf(given.ca).flatMap((one) => certificatesIn(bytesOf(one, `${label}.ca`), `${label}.ca`)),
-    crl: listOf(given.crl).map((one) => bytesOf(one, `${label}.crl`)),
+    crl: listOf(given.crl).flatMap((one) => listsIn(bytesOf(one, `${label}.crl`), `${label}.crl`)),
     minVersion,
     maxVersion,
     ciphers: ciphersOf(given.ciphers, label),
   };
 }
 
+/** @type {(key: KeyObject, label: string) => KeyObject} */
+function checkKey(key, label) {
+  const { asymmetricKeyDetails = {}, asymmetricKeyType: type } = key;
+  const { modulusLength = 0, namedCurve = 'explicit parameters' } = asymmetricKeyDetails;
+  if (type === 'ed25519' || (type === 'ec' && CURVES.includes(namedCurve))) return key;
+  if (type === 'rsa' && modulusLength >= 2048 && modulusLength <= 8192 && modulusLength % 8 === 0) return key;
+  const detail = type === 'ec' ? ` with ${namedCurve}` : type === 'rsa' ? ` of ${modulusLength} bits` : '';
+  throw impossible(label, `it is ${String(type).toUpperCase()}${detail}, and the reactors sign with RSA of 2048 to 8192 bits, EC with P-256, P-384 or P-521, and Ed25519`);
+}
+
 /** `handshakeTimeout`: the default. @type {(given: Given, label: string, handshakeTimeout: number) => Settings} */
 function settingsOf(given, label, handshakeTimeout) {
   const { ALPNProtocols } = given;
-  const [ALPNCallback, SNICallback] = ['ALPNCallback', 'SNICallback'].map((name) => optional('function', given[name], `${label}.${name}`, null));
+  /** @type {(name: string, initial: any, range: import('../base/checks').Range) => any} */
+  const own = (name, initial, range) => (isGiven(given[name]) ? checkValue(range, given[name], `${label}.${name}`) : initial);
+  const [ALPNCallback, SNICallback] = ['ALPNCallback', 'SNICallback'].map((name) => own(name, null, { type: 'function' }));
   if (ALPNCallback !== null && ALPNProtocols) {
     const error = new TypeError('The ALPNCallback and ALPNProtocols TLS options are mutually exclusive');
     throw Object.assign(error, { code: 'ERR_TLS_ALPN_CALLBACK_WITH_PROTOCOLS' });
@@ -113,11 +128,11 @@ function settingsOf(given, label, handshakeTimeout) {
   return {
     // As of https.createServer().
     alpn: ALPNCallback === null ? protocolsOf(ALPNProtocols ?? ['http/1.1'], label) : [],
-    handshakeTimeout: integer(given.handshakeTimeout, `${label}.handshakeTimeout`, handshakeTimeout, 1),
-    rejectUnauthorized: optional('boolean', given.rejectUnauthorized, `${label}.rejectUnauthorized`, true),
-    requestCert: optional('boolean', given.requestCert, `${label}.requestCert`, false),
-    sessionTimeout: integer(given.sessionTimeout, `${label}.sessionTimeout`, SESSION_SECONDS, 0),
-    ticketKeys: given.ticketKeys === undefined || given.ticketKeys === null ? null : ticketKeysOf(given.ticketKeys, `${label}.ticketKeys`),
+    handshakeTimeout: own('handshakeTimeout', handshakeTimeout, { type: 'number', least: 1, most: LONGEST_DELAY }),
+    rejectUnauthorized: own('rejectUnauthorized', true, { type: 'boolean' }),
+    requestCert: own('requestCert', false, { type: 'boolean' }),
+    sessionTimeout: own('sessionTimeout', SESSION_SECONDS, { type: 'number', most: LONGEST_DELAY }),
+    ticketKeys: isGiven(given.ticketKeys) ? ticketKeysOf(given.ticketKeys, `${label}.ticketKeys`) : null,
     SNICallback,
     ALPNCallback,
   };
@@ -150,14 +165,14 @@ function versionsOf({ maxVersion, minVersion }, label) {
 
 /** @type {(name: unknown, label: string) => number | undefined} */
 function versionOf(name, label) {
-  if (name === undefined || name === null) return undefined;
+  if (!isGiven(name)) return undefined;
   if (OLD_VERSIONS.includes(/** @type {string} */ (name))) throw impossible(label, `${name} is broken, and there are TLSv1.2 and TLSv1.3 only`);
   return VERSIONS.get(/** @type {string} */ (checkValue({ type: 'string', values: [...VERSIONS.keys()] }, name, label)));
 }
 
 /** In this order. @type {(ciphers: unknown, label: string) => string | null} */
 function ciphersOf(ciphers, label) {
-  if (ciphers === undefined || ciphers === null || ciphers === tls.DEFAULT_CIPHERS) return null;
+  if (!isGiven(ciphers) || ciphers === tls.DEFAULT_CIPHERS) return null;
   const names = checkText(ciphers, `${label}.ciphers`).split(':').filter(Boolean);
   // What is excluded is no suite of ours.
   const wanted = names.filter((name) => !/^[!-]/.test(name));
@@ -176,7 +191,7 @@ function checkFixed({ ecdhCurve, honorCipherOrder }, label) {
 
 /** Names as latin1. Also in the form of ALPN: each name after its length. @type {(protocols: unknown, label: string) => string[]} */
 function protocolsOf(protocols, label) {
-  const names = ArrayBuffer.isView(protocols) ? parted(bytesOf(protocols, `${label}.ALPNProtocols`)) : protocols;
+  const names = ArrayBuffer.isView(protocols) ? namesIn(bytesOf(protocols, `${label}.ALPNProtocols`)) : protocols;
   const wanted = 'a list of names, each of 1 to 255 bytes';
   if (!Array.isArray(names)) throw wrongKind(`${label}.ALPNProtocols`, wanted, protocols);
   return names.map((name) => {
@@ -186,28 +201,21 @@ function protocolsOf(protocols, label) {
   });
 }
 
-/** @param {Buffer} bytes */
-function parted(bytes) {
+/** Each after its length. @param {Buffer} bytes */
+function namesIn(bytes) {
   const names = [];
   for (let at = 0; at < bytes.length; at += 1 + bytes[at]) names.push(bytes.toString('latin1', at + 1, at + 1 + bytes[at]));
   return names;
 }
 
-/** @type {(value: unknown, label: string, initial: number, least: number) => number} */
-function integer(value, label, initial, least) {
-  if (value === undefined || value === null) return initial;
-  return /** @type {number} */ (checkValue({ type: 'number', least, most: LONGEST_DELAY }, value, label));
-}
-
-/** @type {(type: 'boolean' | 'function', value: any, label: string, initial: any) => any} */
-function optional(type, value, label, initial) {
-  return value === undefined || value === null ? initial : checkValue({ type }, value, label);
+/** @param {unknown} value */
+function isGiven(value) {
+  return value !== undefined && value !== null;
 }
 
 /** @type {(value: unknown) => any[]} */
 function listOf(value) {
-  if (value === undefined || value === null) return [];
-  return Array.isArray(value) ? value : [value];
+  return isGiven(value) ? [value].flat() : [];
 }
 
 /** `{ pem, passphrase }`. @param {unknown} value */
@@ -240,4 +248,4 @@ function impossible(label, reason) {
   return new TypeError(`${label} is not possible with a port: ${reason}. The way out is server: https.createServer(options)`);
 }
 
-module.exports = { checkGiven, credentialsOf, settingsOf, shownOf, ticketKeysOf };
+module.exports = { checkGiven, credentialsOf, namesIn, settingsOf, shownOf, ticketKeysOf };

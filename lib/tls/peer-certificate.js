@@ -4,6 +4,8 @@
 
 const { X509Certificate } = require('node:crypto');
 
+const { pemOf } = require('./credentials');
+
 /** @typedef {import('node:tls').DetailedPeerCertificate} Detailed */
 
 /** A line of the extension that says where the issuer is found. */
@@ -46,9 +48,19 @@ function detailed([leaf, ...sent], authorities) {
   }
 }
 
-/** @type {(der: Buffer) => X509Certificate} */
+/** As PEM: what is given in DER is taken for PEM first, and a certificate can have PEM in a name. @type {(der: Buffer) => X509Certificate} */
 function parsed(der) {
-  return new X509Certificate(der);
+  return new X509Certificate(pemOf('CERTIFICATE', der));
 }
 
-module.exports = { detailed, legacy, parsed };
+/** OpenSSL reads it: what a peer sends is not asked for more than once. @param {Buffer} der */
+function isReadable(der) {
+  try {
+    parsed(der);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+module.exports = { detailed, isReadable, legacy, parsed };

@@ -14,8 +14,9 @@ use crate::reactor::tls::{
 /// As the options of Node's `tls.createSecureContext`.
 #[napi(object, use_nullable = true)]
 pub struct SecureContextOptions {
-    /// PEM or DER; at least one. Of several, a handshake uses one that the client supports.
+    /// Of several, a handshake uses one that the client supports.
     pub pairs: Vec<Pair>,
+    /// In DER, as `crl`.
     pub ca: Vec<Uint8Array>,
     pub crl: Vec<Uint8Array>,
     pub request_cert: bool,
@@ -28,11 +29,13 @@ pub struct SecureContextOptions {
     pub ciphers: Option<String>,
 }
 
+/// In DER.
 #[napi(object)]
 pub struct Pair {
-    pub cert: Uint8Array,
+    /// The server's own certificate first.
+    pub chain: Vec<Uint8Array>,
+    /// PKCS #8.
     pub key: Uint8Array,
-    pub passphrase: Option<String>,
 }
 
 /// Immutable.
@@ -46,17 +49,14 @@ impl JsSecureContext {
     /// Throws an Error with a code of Node's and the name of the option.
     #[napi(constructor, catch_unwind)]
     pub fn new(env: Env, options: SecureContextOptions) -> Result<Self> {
-        let pairs: Vec<_> = options.pairs.iter().map(Pair::options).collect();
-        let bytes =
-            |files: &'_ [Uint8Array]| -> Vec<Vec<u8>> { files.iter().map(|file| file.to_vec()).collect() };
-        let (ca, crl) = (bytes(&options.ca), bytes(&options.crl));
-        let (ca, crl): (Vec<_>, Vec<_>) =
-            (ca.iter().map(|it| &**it).collect(), crl.iter().map(|it| &**it).collect());
+        let chains: Vec<_> = options.pairs.iter().map(|pair| slices(&pair.chain)).collect();
+        let pairs = options.pairs.iter().zip(&chains);
+        let pairs: Vec<_> = pairs.map(|(pair, chain)| PairOptions { chain, key: &pair.key }).collect();
         let version = |version: u32| u16::try_from(version).unwrap_or(u16::MAX);
         let context = SecureContext::new(&ContextOptions {
             pairs: &pairs,
-            ca: &ca,
-            crl: &crl,
+            ca: &slices(&options.ca),
+            crl: &slices(&options.crl),
             request_cert: options.request_cert,
             reject_unauthorized: options.reject_unauthorized,
             versions: (version(options.min_version), version(options.max_version)),
@@ -66,10 +66,8 @@ impl JsSecureContext {
     }
 }
 
-impl Pair {
-    fn options(&self) -> PairOptions<'_> {
-        PairOptions { cert: &self.cert, key: &self.key, passphrase: self.passphrase.as_deref() }
-    }
+fn slices(files: &[Uint8Array]) -> Vec<&[u8]> {
+    files.iter().map(|file| &**file).collect()
 }
 
 fn thrown(env: &Env, bad: &BadOption) -> Error {

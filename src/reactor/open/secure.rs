@@ -95,14 +95,15 @@ impl<C: Consumer> Reactor<C> {
         if let Err(failure) = tls.authorize() {
             return self.on_failure(id, &failure);
         }
-        let is_reused = tls.is_reused();
+        let (is_reused, shows_certificates) = (tls.is_reused(), tls.shows_certificates());
         session.metrics.tally.tls_handshakes += 1;
         session.metrics.tally.tls_reused += u64::from(is_reused);
         session.connection.read.pace = Pace::Modest;
         let config = session.connection.config.clone();
         // For the request, from now on.
         session.arm(config.handshake_timeout);
-        if config.tls.as_ref().is_some_and(|server| server.asks().secure()) {
+        // JavaScript looks at certificates before any handler does.
+        if shows_certificates || config.tls.as_ref().is_some_and(|server| server.asks().secure()) {
             let opening = session.opening();
             consumer.on_secure(&mut session, &opening);
             if let Life::Opening(head) = &mut session.connection.life {

@@ -4,20 +4,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{Error, InconsistentKeys, ServerConfig, SignatureAlgorithm};
+use rustls::{ServerConfig, SignatureAlgorithm};
 
 use super::failure::BadOption;
-use super::trust::{Trust, Verifier, read_all};
-use super::{der, key, suites};
+use super::suites;
+use super::trust::{Trust, Verifier};
 
 /// As the options of Node's `tls.createSecureContext`.
 #[derive(Clone, Copy)]
 pub struct ContextOptions<'a> {
     /// At least one. Of several, the one is used that the client supports.
     pub pairs: &'a [PairOptions<'a>],
+    /// In DER, as `crl`.
     pub ca: &'a [&'a [u8]],
     pub crl: &'a [&'a [u8]],
     pub request_cert: bool,
@@ -29,12 +30,13 @@ pub struct ContextOptions<'a> {
     pub ciphers: Option<&'a str>,
 }
 
-/// PEM or DER.
+/// In DER. Whether they belong together is not looked at.
 #[derive(Clone, Copy)]
 pub struct PairOptions<'a> {
-    pub cert: &'a [u8],
+    /// The server's own certificate first.
+    pub chain: &'a [&'a [u8]],
+    /// PKCS #8.
     pub key: &'a [u8],
-    pub passphrase: Option<&'a str>,
 }
 
 /// Immutable, and shared by all reactors.
@@ -62,7 +64,7 @@ impl SecureContext {
         });
         let builder = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
-            .map_err(|error| BadOption::new("ERR_SSL_NO_CIPHER_MATCH", format!("ciphers: {error}")))?;
+            .map_err(|_what| BadOption::new("ERR_SSL_NO_CIPHER_MATCH", "ciphers: none is left"))?;
         let builder = if options.request_cert {
             builder.with_client_cert_verifier(Arc::new(Verifier(trust.clone())))
         } else {
@@ -97,37 +99,15 @@ impl Pairs {
 }
 
 fn pair(options: &PairOptions<'_>, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, BadOption> {
-    let chain = read_all(&[options.cert], "CERTIFICATE", "cert", "ERR_OSSL_PEM_NO_START_LINE")?;
-    if let Some(own) = chain.first() {
-        check_dates(own)?;
-    }
-    let key = key::read(options.key, options.passphrase)?;
-    let key = provider.key_provider.load_private_key(key).map_err(|error| {
-        BadOption::new("ERR_OSSL_UNSUPPORTED", format!("key: {error}; RSA, ECDSA and Ed25519 are supported"))
+    let key = PrivatePkcs8KeyDer::from(options.key.to_vec()).into();
+    let key = provider.key_provider.load_private_key(key).map_err(|_what| {
+        BadOption::new(
+            "ERR_OSSL_UNSUPPORTED",
+            "key: it has a form that only OpenSSL reads, such as the explicit parameters of a curve",
+        )
     })?;
-    let pair = CertifiedKey::new(chain.into_iter().map(CertificateDer::from).collect(), key);
-    match pair.keys_match() {
-        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(Arc::new(pair)),
-        Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
-            let message = "key, cert: key values mismatch: the key is not that of the certificate";
-            Err(BadOption::new("ERR_OSSL_X509_KEY_VALUES_MISMATCH", message))
-        }
-        Err(error) => {
-            Err(BadOption::new("ERR_OSSL_ASN1_PARSE_ERROR", format!("cert: it cannot be read: {error}")))
-        }
-    }
-}
-
-/// Node takes an expired certificate, which no client does.
-fn check_dates(certificate: &[u8]) -> Result<(), BadOption> {
-    let now = UnixTime::now().as_secs().cast_signed();
-    match der::Certificate::parse(certificate) {
-        None => Err(BadOption::new("ERR_OSSL_ASN1_PARSE_ERROR", "cert: there is no certificate in it")),
-        Some(certificate) if certificate.not_after < now => {
-            Err(BadOption::new("CERT_HAS_EXPIRED", "cert: the certificate has expired"))
-        }
-        Some(_) => Ok(()),
-    }
+    let chain = options.chain.iter().map(|&der| CertificateDer::from(der.to_vec())).collect();
+    Ok(Arc::new(CertifiedKey::new(chain, key)))
 }
 
 impl ResolvesServerCert for Pairs {

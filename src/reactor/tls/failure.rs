@@ -1,6 +1,6 @@
 //! What can go wrong, in the words of Node and OpenSSL.
 
-use rustls::{AlertDescription, Error, InvalidMessage, PeerIncompatible};
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 /// An option from which no context can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,10 +102,69 @@ impl Failure {
         // The code has the place of the fault for OpenSSL's names only; the rest helps to find it.
         let reason = match error {
             Error::AlertReceived(_) => reason,
-            error => format!("{reason} ({error})"),
+            Error::InvalidCertificate(_) if has_old_version(error) => {
+                format!("{reason} (only certificates of X.509 version 3 can be verified)")
+            }
+            Error::InvalidCertificate(_) => format!("{reason} ({})", certificate_code(error)),
+            error => format!("{reason} ({})", in_words(&error.to_string())),
         };
         Self { refusal, code, reason }
     }
+}
+
+/// As OpenSSL names what is wrong with a certificate; whose certificate is missing, depends on the chain.
+pub(super) fn certificate_code(error: &Error) -> &'static str {
+    use CertificateError as Bad;
+    let Error::InvalidCertificate(bad) = error else { return "UNSPECIFIED" };
+    match bad {
+        Bad::Expired | Bad::ExpiredContext { .. } => "CERT_HAS_EXPIRED",
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => "CERT_NOT_YET_VALID",
+        Bad::Revoked => "CERT_REVOKED",
+        Bad::UnknownIssuer => "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+        Bad::UnknownRevocationStatus => "UNABLE_TO_GET_CRL",
+        Bad::ExpiredRevocationList | Bad::ExpiredRevocationListContext { .. } => "CRL_HAS_EXPIRED",
+        Bad::BadSignature => "CERT_SIGNATURE_FAILURE",
+        Bad::InvalidPurpose | Bad::InvalidPurposeContext { .. } => "INVALID_PURPOSE",
+        Bad::UnhandledCriticalExtension => "UNHANDLED_CRITICAL_EXTENSION",
+        Bad::Other(what) => match &*what.to_string() {
+            "CaUsedAsEndEntity" | "EndEntityUsedAsCa" => "INVALID_PURPOSE",
+            "PathLenConstraintViolated" => "PATH_LENGTH_EXCEEDED",
+            "NameConstraintViolation" => "PERMITTED_VIOLATION",
+            _ => "CERT_REJECTED",
+        },
+        _ => "CERT_REJECTED",
+    }
+}
+
+pub(super) fn is_out_of_date(error: &Error) -> bool {
+    matches!(certificate_code(error), "CERT_HAS_EXPIRED" | "CERT_NOT_YET_VALID")
+}
+
+pub(super) fn is_authority(error: &Error) -> bool {
+    is_other(error, "CaUsedAsEndEntity")
+}
+
+fn has_old_version(error: &Error) -> bool {
+    is_other(error, "UnsupportedCertVersion")
+}
+
+/// By the name that webpki has for it.
+fn is_other(error: &Error, name: &str) -> bool {
+    matches!(error, Error::InvalidCertificate(CertificateError::Other(what)) if what.to_string() == name)
+}
+
+/// "no cipher suites in common" for `NoCipherSuitesInCommon`.
+fn in_words(text: &str) -> String {
+    let mut words = String::new();
+    let mut is_after_small = false;
+    for letter in text.chars() {
+        if letter.is_uppercase() && is_after_small {
+            words.push(' ');
+        }
+        is_after_small = letter.is_lowercase();
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
 }
 
 fn unshared(what: &PeerIncompatible) -> &'static str {

@@ -7,17 +7,12 @@ mod context;
 mod der;
 mod failure;
 mod hosts;
-mod key;
-mod pem;
 mod server;
 mod suites;
 #[cfg(test)]
 pub(in crate::reactor) mod tests;
 mod tickets;
 mod trust;
-
-#[cfg(test)]
-pub(in crate::reactor) use pem::sections;
 
 pub use context::{ContextOptions, PairOptions, SecureContext};
 pub use failure::{BadOption, Failure, Refusal};

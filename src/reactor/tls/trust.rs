@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -12,9 +12,8 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme,
 };
 
-use super::der;
-use super::failure::{BadOption, Failure};
-use super::pem;
+use super::der::Certificate;
+use super::failure::{BadOption, Failure, certificate_code, is_authority, is_out_of_date};
 
 /// Whether clients are asked for a certificate, and which ones are good.
 #[derive(Debug)]
@@ -23,6 +22,7 @@ pub(in crate::reactor) struct Trust {
     /// A handshake without a good certificate fails; else the program is told what is wrong.
     rejects: bool,
     roots: Vec<CertificateDer<'static>>,
+    lists: Vec<CertificateRevocationListDer<'static>>,
     subjects: Vec<DistinguishedName>,
     /// `None`: nobody is trusted.
     webpki: Option<Arc<dyn ClientCertVerifier>>,
@@ -44,6 +44,7 @@ impl Trust {
             asks: false,
             rejects: false,
             roots: Vec::new(),
+            lists: Vec::new(),
             subjects: Vec::new(),
             webpki: None,
             provider,
@@ -51,38 +52,34 @@ impl Trust {
         }
     }
 
+    /// In DER.
+    ///
     /// # Errors
-    /// A file has no certificate, or no list, that can be read.
+    /// A certificate, or a list, cannot be read.
     pub(super) fn new(
         (ca, crl): (&[&[u8]], &[&[u8]]),
         rejects: bool,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, BadOption> {
-        let mut roots = RootCertStore::empty();
-        let certificates = read_all(ca, "CERTIFICATE", "ca", "ERR_OSSL_PEM_NO_START_LINE")?;
-        let lists = read_all(crl, "X509 CRL", "crl", "ERR_CRYPTO_OPERATION_FAILED")?;
         let mut digest = Context::new(&SHA256);
         digest.update(&[u8::from(rejects)]);
-        for (file, kind) in
-            certificates.iter().map(|file| (file, 0)).chain(lists.iter().map(|file| (file, 1)))
-        {
+        for (file, kind) in ca.iter().map(|file| (file, 0)).chain(crl.iter().map(|file| (file, 1))) {
             digest.update(&[kind]);
             digest.update(&(file.len() as u64).to_le_bytes());
             digest.update(file);
         }
-        let certificates: Vec<_> = certificates.into_iter().map(CertificateDer::from).collect();
-        for certificate in &certificates {
-            roots.add(certificate.clone()).map_err(|error| {
-                BadOption::new(
-                    "ERR_OSSL_ASN1_PARSE_ERROR",
-                    format!("ca: a certificate cannot be read: {error}"),
-                )
-            })?;
-        }
-        let subjects = roots.subjects();
-        let webpki = if roots.is_empty() { None } else { Some(verifier(roots, lists, provider.clone())?) };
         let digest = digest.finish().as_ref().try_into().unwrap_or_default();
-        Ok(Self { asks: true, rejects, roots: certificates, subjects, webpki, provider, digest })
+        let roots: Vec<_> = ca.iter().map(|der| CertificateDer::from(der.to_vec())).collect();
+        let lists: Vec<_> =
+            crl.iter().map(|list| CertificateRevocationListDer::from(list.to_vec())).collect();
+        let mut authorities = roots.clone();
+        authorities.retain(|root| Certificate::parse(root).is_some_and(|root| root.is_of_authority()));
+        let webpki = match &*authorities {
+            [] => None,
+            _ => Some(verifier(authorities, &lists, provider.clone())?),
+        };
+        let subjects = webpki.as_ref().map_or_else(Vec::new, |webpki| webpki.root_hint_subjects().to_vec());
+        Ok(Self { asks: true, rejects, roots, lists, subjects, webpki, provider, digest })
     }
 
     /// Names who is trusted: sessions of others are not gone on with.
@@ -106,68 +103,124 @@ impl Trust {
         now: UnixTime,
     ) -> Result<(), Distrust> {
         let Some((own, others)) = chain.split_first() else { return Err(Distrust::missing()) };
-        let parsed: Vec<_> = chain.iter().map(|one| der::Certificate::parse(one)).collect();
-        // webpki trusts nobody who vouches for himself.
-        if let Some(Some(own_fields)) = parsed.first()
-            && own_fields.is_self_issued()
-            && self.roots.iter().any(|root| **root == **own)
-        {
-            return within(own_fields, now);
+        let Some(leaf) = Certificate::parse(own) else {
+            return Err(Distrust::of(CertificateError::BadEncoding.into()));
+        };
+        let verified = match &self.webpki {
+            _ if leaf.is_self_issued() && self.roots.contains(own) => {
+                verifier(vec![own.clone().into_owned()], &[], self.provider.clone())
+                    .map_or(Err(CertificateError::UnknownIssuer.into()), |alone| {
+                        verify(&alone, own, &[], now)
+                    })
+                    // webpki takes an authority for no client, after it has looked at the dates.
+                    .or_else(|error| if is_authority(&error) { Ok(()) } else { Err(error) })
+            }
+            Some(webpki) => verify(webpki, own, others, now)
+                .and_then(|()| self.check_roots(webpki, &leaf, (own, others), now)),
+            None => Err(CertificateError::UnknownIssuer.into()),
+        };
+        match verified {
+            Err(error) => Err(self.distrust(error, &leaf, others)),
+            Ok(()) if !leaf.is_for_clients() => Err(Distrust::of(CertificateError::InvalidPurpose.into())),
+            // None for it alone.
+            Ok(()) if leaf.is_self_issued() && !self.lists.is_empty() => {
+                Err(Distrust::of(CertificateError::UnknownRevocationStatus.into()))
+            }
+            Ok(()) => Ok(()),
         }
-        let Some(webpki) = &self.webpki else { return Err(Distrust::unknown(&parsed)) };
-        webpki.verify_client_cert(own, others, now).map(drop).map_err(|error| Distrust::of(error, &parsed))
+    }
+
+    /// webpki does not look at the dates of roots.
+    fn check_roots(
+        &self,
+        webpki: &Arc<dyn ClientCertVerifier>,
+        leaf: &Certificate<'_>,
+        (own, others): (&CertificateDer<'_>, &[CertificateDer<'_>]),
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let mut issuers = vec![leaf.issuer];
+        issuers.extend(others.iter().filter_map(|one| Certificate::parse(one)).map(|one| one.issuer));
+        let is_issuer = |root: &&CertificateDer<'_>| {
+            Certificate::parse(root)
+                .is_some_and(|root| root.is_of_authority() && issuers.contains(&root.subject))
+        };
+        let mut late = None;
+        let mut current: Vec<_> = self.roots.iter().filter(is_issuer).cloned().collect();
+        current.retain(|root| match verify(webpki, root, &[], now) {
+            Err(error) if is_out_of_date(&error) => {
+                late = Some(error);
+                false
+            }
+            _ => true,
+        });
+        let Some(error) = late else { return Ok(()) };
+        // Another one of that name can still be good.
+        match verifier(current, &self.lists, self.provider.clone()) {
+            Ok(webpki) => verify(&webpki, own, others, now),
+            Err(_there_is_none) => Err(error),
+        }
+    }
+
+    /// With the code of OpenSSL, which goes on after a fault and tells the last one.
+    fn distrust(&self, error: Error, leaf: &Certificate<'_>, others: &[CertificateDer<'_>]) -> Distrust {
+        let mut names =
+            self.roots.iter().filter_map(|root| Certificate::parse(root)).map(|root| root.subject);
+        let is_self_issued =
+            |one: &CertificateDer<'_>| Certificate::parse(one).is_some_and(|one| one.is_self_issued());
+        let is_stranger = leaf.is_self_issued() && is_authority(&error);
+        let distrust = Distrust::of(if is_stranger { CertificateError::UnknownIssuer.into() } else { error });
+        let code = match distrust.code {
+            "UNABLE_TO_GET_ISSUER_CERT_LOCALLY" if leaf.is_self_issued() => match others {
+                _ if !leaf.is_for_clients() => "INVALID_PURPOSE",
+                [] => "DEPTH_ZERO_SELF_SIGNED_CERT",
+                _ => "SELF_SIGNED_CERT_IN_CHAIN",
+            },
+            "UNABLE_TO_GET_ISSUER_CERT_LOCALLY" if others.iter().any(is_self_issued) => {
+                "SELF_SIGNED_CERT_IN_CHAIN"
+            }
+            "UNABLE_TO_GET_ISSUER_CERT_LOCALLY" if others.is_empty() => "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+            "INVALID_PURPOSE"
+                if others.is_empty() && !leaf.is_self_issued() && !names.any(|name| name == leaf.issuer) =>
+            {
+                "UNABLE_TO_VERIFY_LEAF_SIGNATURE"
+            }
+            code => code,
+        };
+        Distrust { code, ..distrust }
     }
 }
 
-fn within(certificate: &der::Certificate<'_>, now: UnixTime) -> Result<(), Distrust> {
-    let now = now.as_secs().cast_signed();
-    if now > certificate.not_after {
-        Err(Distrust::of(CertificateError::Expired.into(), &[]))
-    } else if now < certificate.not_before {
-        Err(Distrust::of(CertificateError::NotValidYet.into(), &[]))
-    } else {
-        Ok(())
-    }
+fn verify(
+    webpki: &Arc<dyn ClientCertVerifier>,
+    own: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    now: UnixTime,
+) -> Result<(), Error> {
+    webpki.verify_client_cert(own, others, now).map(drop)
 }
 
+/// At least one of the roots.
 fn verifier(
-    roots: RootCertStore,
-    lists: Vec<Vec<u8>>,
+    roots: Vec<CertificateDer<'static>>,
+    lists: &[CertificateRevocationListDer<'static>],
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, BadOption> {
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-        .with_crls(lists.into_iter().map(CertificateRevocationListDer::from))
-        .enforce_revocation_expiration()
-        .build()
-        .map_err(|error| BadOption::new("ERR_CRYPTO_OPERATION_FAILED", format!("crl: {error}")))
-}
-
-/// All sections of a label in files of PEM, or a file as it is: DER.
-pub(super) fn read_all(
-    files: &[&[u8]],
-    label: &str,
-    option: &str,
-    code: &'static str,
-) -> Result<Vec<Vec<u8>>, BadOption> {
-    let mut all = Vec::new();
-    for file in files {
-        let sections = pem::sections(file)
-            .map_err(|why| BadOption::new("ERR_OSSL_PEM_BAD_END_LINE", format!("{option}: {why}")))?;
-        let before = all.len();
-        all.extend(
-            sections.into_iter().filter(|section| section.label == label).map(|section| section.contents),
-        );
-        if all.len() == before {
-            if file.first() != Some(&der::SEQUENCE) {
-                return Err(BadOption::new(
-                    code,
-                    format!("{option}: there is no {label} in it, neither PEM nor DER"),
-                ));
-            }
-            all.push(file.to_vec());
-        }
+    let mut store = RootCertStore::empty();
+    for root in roots {
+        store.add(root).map_err(|_what| {
+            let message = "ca: a certificate has a form that only OpenSSL reads";
+            BadOption::new("ERR_OSSL_ASN1_PARSE_ERROR", message)
+        })?;
     }
-    Ok(all)
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(store), provider)
+        .with_crls(lists.iter().cloned())
+        .enforce_revocation_expiration()
+        .build();
+    verifier.map_err(|_what| {
+        let message =
+            "crl: it is no list of X.509 version 2 that is direct and whole and names the time of the next";
+        BadOption::new("ERR_CRYPTO_OPERATION_FAILED", message)
+    })
 }
 
 impl Distrust {
@@ -179,47 +232,8 @@ impl Distrust {
         Self { code: "UNABLE_TO_GET_ISSUER_CERT", error: Error::NoCertificatesPresented }
     }
 
-    fn unknown(chain: &[Option<der::Certificate<'_>>]) -> Self {
-        Self::of(CertificateError::UnknownIssuer.into(), chain)
-    }
-
-    fn of(error: Error, chain: &[Option<der::Certificate<'_>>]) -> Self {
-        use CertificateError as Bad;
-        // webpki takes an authority for no client; one that vouches for itself is a stranger first.
-        let vouches =
-            |own: &Option<der::Certificate<'_>>| own.as_ref().is_some_and(|own| own.is_self_issued());
-        let error = match error {
-            Error::InvalidCertificate(Bad::Other(_)) if chain.first().is_some_and(vouches) => {
-                Bad::UnknownIssuer.into()
-            }
-            error => error,
-        };
-        let Error::InvalidCertificate(bad) = &error else { return Self { code: "UNSPECIFIED", error } };
-        let code = match bad {
-            Bad::Expired | Bad::ExpiredContext { .. } => "CERT_HAS_EXPIRED",
-            Bad::NotValidYet | Bad::NotValidYetContext { .. } => "CERT_NOT_YET_VALID",
-            Bad::Revoked => "CERT_REVOKED",
-            Bad::UnknownIssuer => issuer_code(chain),
-            Bad::UnknownRevocationStatus => "UNABLE_TO_GET_CRL",
-            Bad::ExpiredRevocationList | Bad::ExpiredRevocationListContext { .. } => "CRL_HAS_EXPIRED",
-            Bad::BadSignature => "CERT_SIGNATURE_FAILURE",
-            Bad::InvalidPurpose | Bad::InvalidPurposeContext { .. } => "INVALID_PURPOSE",
-            Bad::UnhandledCriticalExtension => "UNHANDLED_CRITICAL_EXTENSION",
-            Bad::Other(_) => "INVALID_CA",
-            _ => "CERT_REJECTED",
-        };
-        Self { code, error }
-    }
-}
-
-/// Whose certificate is missing.
-fn issuer_code(chain: &[Option<der::Certificate<'_>>]) -> &'static str {
-    let vouches = |one: &Option<der::Certificate<'_>>| one.as_ref().is_some_and(|one| one.is_self_issued());
-    match chain {
-        [only] if vouches(only) => "DEPTH_ZERO_SELF_SIGNED_CERT",
-        [_] => "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-        all if all.iter().any(vouches) => "SELF_SIGNED_CERT_IN_CHAIN",
-        _ => "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    fn of(error: Error) -> Self {
+        Self { code: certificate_code(&error), error }
     }
 }
 
@@ -242,6 +256,10 @@ impl ClientCertVerifier for Verifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
+        // What is no certificate is refused in any case, as by OpenSSL: the program can read all that it is shown.
+        if [end_entity].into_iter().chain(intermediates).any(|one| Certificate::parse(one).is_none()) {
+            return Err(CertificateError::BadEncoding.into());
+        }
         if self.0.rejects {
             let chain: Vec<_> = std::iter::once(end_entity).chain(intermediates).cloned().collect();
             self.0.check(&chain, now).map_err(|distrust| distrust.error)?;
@@ -249,22 +267,37 @@ impl ClientCertVerifier for Verifier {
         Ok(ClientCertVerified::assertion())
     }
 
+    // With the key alone: webpki reads certificates of X.509 version 3 only.
+
     fn verify_tls12_signature(
         &self,
         message: &[u8],
         cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
+        signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.provider.signature_verification_algorithms)
+        let mapping = self.0.provider.signature_verification_algorithms.mapping;
+        let algorithms = mapping.iter().find(|(scheme, _)| *scheme == signed.scheme).map(|(_, all)| *all);
+        let certificate = Certificate::parse(cert);
+        let Some((kind, key)) = certificate.and_then(|certificate| certificate.key_parts()) else {
+            return Err(CertificateError::BadEncoding.into());
+        };
+        let mut fitting =
+            algorithms.unwrap_or_default().iter().filter(|one| one.public_key_alg_id().as_ref() == kind);
+        if fitting.any(|one| one.verify_signature(key, message, signed.signature()).is_ok()) {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        Err(CertificateError::BadSignature.into())
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
         cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
+        signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.provider.signature_verification_algorithms)
+        let key = Certificate::parse(cert).map_or(&[][..], |certificate| certificate.key).into();
+        let algorithms = &self.0.provider.signature_verification_algorithms;
+        verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

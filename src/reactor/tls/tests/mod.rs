@@ -6,6 +6,9 @@ mod trusting;
 
 use std::sync::Arc;
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivatePkcs8KeyDer};
+
 use crate::reactor::tests::PATIENCE;
 use crate::reactor::tls::{ContextOptions, PairOptions, SecureContext, TlsOptions, TlsServer};
 
@@ -26,11 +29,23 @@ files! {
     "client.key", "client.pem", "expired.key", "expired.pem", "revoked.key", "revoked.pem", "self.key",
     "self.pem", "stranger.key", "stranger.pem", "host.key", "host.pem",
     "server.key", "server.pem", "server-rsa.key", "server-rsa.pem",
-    "server-encrypted.der", "server-encrypted.key", "server-old.key", "server-scrypt.key", "server-sec1.key",
 }
 
-pub(in crate::reactor) fn pair<'a>(name: &str) -> PairOptions<'a> {
-    PairOptions { cert: file(&format!("{name}.pem")), key: file(&format!("{name}.key")), passphrase: None }
+/// The first section of a file.
+pub(in crate::reactor) fn der(name: &str) -> &'static [u8] {
+    let der = match name.rsplit('.').next() {
+        Some("key") => {
+            PrivatePkcs8KeyDer::from_pem_slice(file(name)).expect("a key").secret_pkcs8_der().to_vec()
+        }
+        Some("crl") => CertificateRevocationListDer::from_pem_slice(file(name)).expect("a list").to_vec(),
+        _ => CertificateDer::from_pem_slice(file(name)).expect("a certificate").to_vec(),
+    };
+    der.leak()
+}
+
+pub(in crate::reactor) fn pair(name: &str) -> PairOptions<'static> {
+    let chain = vec![der(&format!("{name}.pem"))].leak();
+    PairOptions { chain, key: der(&format!("{name}.key")) }
 }
 
 pub(in crate::reactor) const DEFAULTS: ContextOptions<'_> = ContextOptions {

@@ -3,13 +3,11 @@ use std::sync::Arc;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
-use super::file;
+use super::der;
 use crate::reactor::tls::Trust;
-use crate::reactor::tls::trust::read_all;
 
 fn chain(names: &[&str]) -> Vec<CertificateDer<'static>> {
-    let files: Vec<_> = names.iter().map(|name| file(&format!("{name}.pem"))).collect();
-    read_all(&files, "CERTIFICATE", "cert", "").unwrap().into_iter().map(CertificateDer::from).collect()
+    names.iter().map(|name| CertificateDer::from(der(&format!("{name}.pem")))).collect()
 }
 
 /// The names are those that Node 20 reports for these files.
@@ -32,8 +30,8 @@ fn why_a_client_is_not_authorized_is_said_as_in_node() {
         (&["server"], &["ca.pem"], false, Some("INVALID_PURPOSE")),
         (&["stranger"], &["other-ca.pem"], true, Some("UNABLE_TO_GET_CRL")),
     ] {
-        let ca: Vec<_> = ca.iter().map(|name| file(name)).collect();
-        let lists = if with_list { vec![file("ca.crl")] } else { Vec::new() };
+        let ca: Vec<_> = ca.iter().map(|name| der(name)).collect();
+        let lists = if with_list { vec![der("ca.crl")] } else { Vec::new() };
         let trust = Trust::new((&ca, &lists), false, Arc::new(aws_lc_rs::default_provider())).unwrap();
         let found = trust.check(&chain(names), UnixTime::now()).err().map(|distrust| distrust.code);
         assert_eq!(found, expected, "{names:?} {with_list}");
@@ -46,7 +44,7 @@ fn sessions_are_told_apart_by_whom_a_context_trusts() {
     let digest = |ca: &[&[u8]], crl: &[&[u8]], rejects| {
         Trust::new((ca, crl), rejects, provider.clone()).unwrap().digest()
     };
-    let (ca, other, list) = (file("ca.pem"), file("other-ca.pem"), file("ca.crl"));
+    let (ca, other, list) = (der("ca.pem"), der("other-ca.pem"), der("ca.crl"));
     let all = [
         Trust::nobody(provider.clone()).digest(),
         digest(&[], &[], true),

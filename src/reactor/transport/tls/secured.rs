@@ -22,6 +22,10 @@ impl TlsStream {
         matches!(&self.stage, Stage::Open(session) if session.is_reused())
     }
 
+    pub(in crate::reactor) fn shows_certificates(&self) -> bool {
+        matches!(&self.stage, Stage::Open(session) if session.connection.peer_certificates().is_some())
+    }
+
     /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION). Empty
     /// before the handshake is done.
     pub(in crate::reactor) fn describe(&self) -> Vec<u8> {

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::{ClientConfig, ClientConnection, Error, RootCertStore, SupportedProtocolVersion};
 
 use crate::reactor::tests::client::{Client, SWITCHED, UPGRADE};
-use crate::reactor::tls::tests::file;
+use crate::reactor::tls::tests::der;
 
 pub(super) const BOTH: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
 
@@ -27,17 +27,12 @@ pub(super) fn config(versions: &[&'static SupportedProtocolVersion], pair: Optio
     }
 }
 
-fn contents(name: &str) -> Vec<u8> {
-    let sections = crate::reactor::tls::sections(file(name)).expect("PEM");
-    sections.into_iter().next().expect("a section").contents
-}
-
 pub(super) fn certificate(name: &str) -> CertificateDer<'static> {
-    contents(&format!("{name}.pem")).into()
+    der(&format!("{name}.pem")).into()
 }
 
 fn key(name: &str) -> PrivateKeyDer<'static> {
-    PrivatePkcs8KeyDer::from(contents(&format!("{name}.key"))).into()
+    PrivatePkcs8KeyDer::from(der(&format!("{name}.key"))).into()
 }
 
 pub(super) struct Secured {

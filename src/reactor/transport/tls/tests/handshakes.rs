@@ -12,7 +12,7 @@ use crate::reactor::ListenerConfig;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Turned, until};
 use crate::reactor::tests::{Client, Server, Setup, UPGRADE};
-use crate::reactor::tls::tests::{DEFAULTS, context, file, pair, server, server_context, server_of};
+use crate::reactor::tls::tests::{DEFAULTS, context, der, pair, server, server_context, server_of};
 use crate::reactor::tls::{ContextOptions, TlsOptions, TlsServer};
 
 fn alert(error: &Error) -> Option<AlertDescription> {
@@ -175,8 +175,8 @@ fn of_several_pairs_the_one_is_used_that_the_client_supports() {
 fn a_client_without_a_good_certificate_is_refused_with_the_reason() {
     let options = ContextOptions {
         pairs: &[pair("server")],
-        ca: &[file("ca.pem")],
-        crl: &[file("ca.crl")],
+        ca: &[der("ca.pem")],
+        crl: &[der("ca.crl")],
         request_cert: true,
         ..DEFAULTS
     };
