@@ -306,6 +306,8 @@ test('arguments of exportKeyingMaterial', async (t) => {
   t.throws(() => socket.exportKeyingMaterial(8161, 'label'), { instanceOf: RangeError });
   t.is(socket.exportKeyingMaterial(8160, 'label').length, 8160);
   t.throws(() => socket.exportKeyingMaterial(1), { instanceOf: TypeError, message: 'label must be a string. Received undefined' });
+  t.is(socket.exportKeyingMaterial(1, 'l'.repeat(249)).length, 1);
+  t.throws(() => socket.exportKeyingMaterial(1, 'l'.repeat(250)), { instanceOf: TypeError, message: /^label must be at most 249 bytes/ });
   t.throws(() => socket.exportKeyingMaterial(1, 'label', 'text'), { instanceOf: TypeError, message: "context must be a Buffer, a TypedArray or undefined. Received 'text'" });
 });
 
