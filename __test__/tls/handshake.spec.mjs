@@ -1,6 +1,7 @@
 // What a handshake agrees on, told by the same program of a port with tls and of https with ws.
 import { once } from 'node:events';
 import tls from 'node:tls';
+import { inspect } from 'node:util';
 
 import test from 'ava';
 
@@ -297,6 +298,27 @@ test('what a server of Node tells of its own certificate', async (t) => {
     const { request } = await openSecure(t, await start(t, SERVER), wsClient);
     return [request.socket.getCertificate(), request.socket.getX509Certificate().fingerprint256, request.socket.getSharedSigalgs().length >= 0];
   });
+});
+
+test('a handshake that fails for two reasons tells that of Node', async (t) => {
+  const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL@SECLEVEL=0' };
+  const modern = { minVersion: 'TLSv1.3', ciphers: 'TLS_AES_128_GCM_SHA256' };
+  for (const [options, client, code] of [
+    [{}, old, 'UNSUPPORTED_PROTOCOL'],
+    [{}, { ...old, ALPNProtocols: ['other'] }, 'UNSUPPORTED_PROTOCOL'],
+    [{ SNICallback: (name, done) => done(new Error('refused')) }, old, 'UNSUPPORTED_PROTOCOL'],
+    [{}, { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA' }, 'NO_SHARED_CIPHER'],
+    [{}, { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA', ALPNProtocols: ['other'] }, 'NO_SHARED_CIPHER'],
+    [{}, { maxVersion: 'TLSv1.2', ecdhCurve: 'X448' }, 'NO_SHARED_CIPHER'],
+    [modern, { ...modern, ciphers: 'TLS_AES_256_GCM_SHA384', ecdhCurve: 'X448' }, 'NO_SHARED_CIPHER'],
+    [modern, { maxVersion: 'TLSv1.2', ALPNProtocols: ['other'] }, 'UNSUPPORTED_PROTOCOL'],
+  ]) {
+    const server = await startSecure(t, { ...SERVER, ...options });
+    const failed = once(server.listener, 'tlsClientError');
+    const { code: alert } = await t.throwsAsync(connectTls(t, server.port, client));
+    t.is((await failed)[0].code, `ERR_SSL_${code}`, inspect(client));
+    t.regex(alert, code === 'UNSUPPORTED_PROTOCOL' ? /PROTOCOL_VERSION/ : /HANDSHAKE_FAILURE/);
+  }
 });
 
 test('arguments of exportKeyingMaterial', async (t) => {

@@ -110,7 +110,7 @@ function checkKey(key, label) {
   const { asymmetricKeyDetails = {}, asymmetricKeyType: type } = key;
   const { modulusLength = 0, namedCurve = 'explicit parameters' } = asymmetricKeyDetails;
   if (type === 'ed25519' || (type === 'ec' && CURVES.includes(namedCurve))) return key;
-  if (type === 'rsa' && modulusLength >= 2048 && modulusLength <= 8192 && modulusLength % 8 === 0) return key;
+  if (type === 'rsa' && modulusLength >= 2048 && modulusLength <= 8192) return key;
   const detail = type === 'ec' ? ` with ${namedCurve}` : type === 'rsa' ? ` of ${modulusLength} bits` : '';
   throw impossible(label, `it is ${String(type).toUpperCase()}${detail}, and the reactors sign with RSA of 2048 to 8192 bits, EC with P-256, P-384 or P-521, and Ed25519`);
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-
 use super::{Client, PATIENCE};
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::Cause;

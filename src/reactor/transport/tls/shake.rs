@@ -13,8 +13,8 @@ use std::io;
 use std::sync::Arc;
 
 use mio::net::TcpStream;
-use rustls::ServerConnection;
 use rustls::server::{Accepted, Acceptor};
+use rustls::{Error, PeerIncompatible, ProtocolVersion, ServerConnection};
 
 use super::{
     Received, Session, Socket, Stage, TlsStream, is_transient, receive_from, tcp, with_scratch, write_records,
@@ -25,6 +25,7 @@ use crate::reactor::tls::{Chosen, Failure, SecureContext, TlsServer};
 const FLIGHT: usize = 8 << 10;
 
 const ACCESS_DENIED: u8 = 49;
+const PROTOCOL_VERSION: u8 = 70;
 
 pub(in crate::reactor) enum Shaken {
     /// An edge will come.
@@ -130,8 +131,7 @@ impl Shaking {
     fn alert(&self, socket: &TcpStream, alert: u8) {
         // Once there are keys an alert would need them.
         if !matches!(self.progress, Progress::Going(_)) {
-            // A socket that takes no seven bytes has a client that does not read.
-            let _unread = tcp::send(socket, &[21, 3, 3, 0, 2, 2, alert]);
+            send_alert(socket, alert);
         }
     }
 
@@ -263,6 +263,11 @@ fn accept(
         match acceptor.accept() {
             Ok(None) => {}
             Ok(accepted) => return Ok(accepted),
+            // TLS 1.1 and earlier do without it, and that comes first.
+            Err((Error::PeerIncompatible(PeerIncompatible::SignatureAlgorithmsExtensionRequired), _)) => {
+                send_alert(socket, PROTOCOL_VERSION);
+                return Err(Failure::of(&PeerIncompatible::Tls12NotOffered.into()));
+            }
             Err((error, mut alert)) => {
                 let _unread = alert.write(&mut Socket(socket));
                 return Err(Failure::of(&error));
@@ -274,6 +279,11 @@ fn accept(
 
 fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<Session>, Failure> {
     let Chosen { config, trust } = chosen;
+    let hello = accepted.client_hello();
+    let mut suites = config.crypto_provider().cipher_suites.iter();
+    let shares_new = suites.any(|one| {
+        one.version().version == ProtocolVersion::TLSv1_3 && hello.cipher_suites().contains(&one.suite())
+    });
     match accepted.into_connection(config) {
         Ok(mut connection) => {
             // What the client sent after its ClientHello is in the session's buffer.
@@ -282,9 +292,20 @@ fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<S
         }
         Err((error, mut alert)) => {
             let _unread = alert.write(&mut Socket(socket));
-            Err(Failure::of(&error))
+            Err(Failure::of(match error {
+                // Groups are part of the old suites.
+                Error::PeerIncompatible(PeerIncompatible::NoKxGroupsInCommon) if !shares_new => {
+                    &Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon)
+                }
+                ref error => error,
+            }))
         }
     }
+}
+
+fn send_alert(socket: &TcpStream, alert: u8) {
+    // A socket that takes no seven bytes has a client that does not read.
+    let _unread = tcp::send(socket, &[21, 3, 3, 0, 2, 2, alert]);
 }
 
 /// Until the handshake is done, or there are no more bytes.
