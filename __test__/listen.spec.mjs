@@ -129,3 +129,12 @@ for (const way of Object.keys(WAYS)) {
     t.pass();
   });
 }
+
+test.serial('in Bun, option http and listen() throw', (t) => {
+  const { versions } = process;
+  t.teardown(() => Object.defineProperty(process, 'versions', { value: versions }));
+  Object.defineProperty(process, 'versions', { configurable: true, value: { ...versions, bun: '1.4.5' } });
+  const message = /^(server|options\.http) does not work in Bun, /;
+  t.throws(() => listen(http.createServer(), { port: 0 }), { instanceOf: TypeError, message });
+  t.throws(() => new WebSocketServer({ port: 0, http: http.createServer() }), { instanceOf: TypeError, message });
+});

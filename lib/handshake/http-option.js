@@ -36,6 +36,9 @@ const kinds = new WeakMap();
 
 /** @type {(server: unknown, label: string) => void} @throws {TypeError} */
 function checkHttp(server, label) {
+  if (process.versions.bun) {
+    throw new TypeError(`${label} does not work in Bun, whose HTTP servers take connections of their own only: let the server listen, and give it as options.server`);
+  }
   if (server instanceof require('node:https').Server) {
     throw new TypeError(
       `${label} must not be an https.Server, whose TLS would not be used: give 'tls' to the WebSocketServer and here an http.Server`,
