@@ -115,7 +115,7 @@ for (const way of Object.keys(WAYS)) {
         require('node:worker_threads').parentPort.postMessage(wss.address().port);
       });`;
     const root = fileURLToPath(new URL('..', import.meta.url));
-    const worker = new Worker(program.replaceAll("'./", `'${root}`), { eval: true });
+    const worker = new Worker(program.replaceAll(/'\.\/(.*?)'/g, (_, path) => JSON.stringify(root + path)), { eval: true });
     t.teardown(() => worker.terminate());
     const [port] = await once(worker, 'message');
     const raw = await RawClient.connect(t, port);

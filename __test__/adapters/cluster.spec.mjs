@@ -3,12 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
 
-import test from 'ava';
+import ava from 'ava';
 
 import conformance from '../../lib/adapters/conformance.js';
 import cluster from '../../lib/adapters/cluster.js';
 import { ACK, HELLO, READY, SUBSCRIBE, Frames, frame } from '../../lib/adapters/frames.js';
 
+/** Windows has no sockets in the file system. */
+const test = process.platform === 'win32' ? ava.skip : ava;
 const name = randomBytes(6).toString('hex');
 
 for (const { name: title, run } of conformance.adapterTests(() => cluster.clusterAdapter({ name }))) {

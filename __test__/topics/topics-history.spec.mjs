@@ -216,7 +216,7 @@ test('a position outlives the messages, and positionTtl the position', async (t)
   const [{ ws }] = all;
   for (const topic of ['short', 'long']) {
     const { position } = await server.publish(topic, '1', { receipt: true });
-    while ((await server.history(topic)).messages.length !== 0 || Date.now() === server._topics.all.get(topic).publishedAt) await turn();
+    while ((await server.history(topic)).messages.length !== 0 || Date.now() === server._topics.all.get(topic)?.publishedAt) await turn();
     t.deepEqual((await server.history(topic)).position, position);
     // Every ten seconds.
     server._topics.sweep();

@@ -103,6 +103,7 @@ fn a_relayed_connection_becomes_a_websocket_with_the_bytes_that_are_handed_back(
 }
 
 #[test]
+#[cfg(unix)]
 fn with_sockets_the_consumer_gets_the_socket_and_no_end() {
     let server = server(Http { all: false, sockets: true }, None);
     let mut client = Client::connect(server.address);
@@ -118,7 +119,7 @@ fn with_sockets_the_consumer_gets_the_socket_and_no_end() {
 /// Its answer leaves before the other server can write.
 #[test]
 fn a_health_check_is_answered_before_the_next_request_is_given() {
-    for sockets in [true, false] {
+    for sockets in [cfg!(unix), false] {
         let server = server(Http { all: false, sockets }, None);
         let mut client = Client::connect(server.address);
         let check = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n";

@@ -86,6 +86,7 @@ impl Stalled {
 /// Memory, not bytes of frames: short ones are gathered in buffers that grow by doubling, and one
 /// that others are sent too is in memory whole.
 #[test]
+#[cfg_attr(windows, ignore = "Windows takes more from one send than a socket buffers")]
 fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
     for slow in [Slow::Drop as u32, Slow::Latest as u32, Slow::CatchUp as u32] {
         for (limit, len) in

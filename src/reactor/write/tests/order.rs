@@ -34,6 +34,7 @@ fn a_pong_between_partly_written_messages_lies_between_frames() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "Windows takes more from one send than a socket buffers")]
 fn a_mark_is_reached_when_all_before_it_is_in_the_kernel_and_not_earlier() {
     let script = Script::on_message(|session, _| {
         session.mark();
@@ -56,6 +57,7 @@ fn a_mark_is_reached_when_all_before_it_is_in_the_kernel_and_not_earlier() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "Windows takes more from one send than a socket buffers")]
 fn drain_comes_when_half_of_the_high_water_mark_is_reached_once_per_flood() {
     let listener = ListenerConfig { high_water_mark: 100_000, ..ListenerConfig::default() };
     let server = narrow(listener, Script::default());
