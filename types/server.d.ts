@@ -415,6 +415,7 @@ export class WebSocketServer<
    *   `receipt: true`, a promise of its position
    * @throws {TypeError} For a topic that is not a string, a Blob, and data that `send()` does not
    *   take; after `topicsProtocol()`, for data that is not text
+   * @throws {RangeError} For a topic that begins with `\0presence`
    * @throws {Error} REACTOR_WS_ADAPTER_FULL, with `adapterOverflow: 'reject'`
    */
   publish(

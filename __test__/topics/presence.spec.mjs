@@ -156,3 +156,18 @@ ownOnly('wrong arguments change nothing', async (t) => {
   t.true(ws.enter('a', { key: 'x'.repeat(256), meta: 'x'.repeat(1022) }));
   t.is(server.presence('a').count, 1);
 });
+
+ownOnly('a watcher that does not read is closed once 16 MiB wait, and others go on', async (t) => {
+  const { server, members } = await open(t, { closeTimeout: 600_000 }, 3);
+  const [stalled, live, member] = members;
+  for (const { ws } of [stalled, live]) server.presence('room').watch(ws);
+  stalled.client._socket.pause();
+  const data = Buffer.alloc(2 ** 20);
+  for (let n = 0; n < 40; n++) stalled.ws.send(data);
+  const told = once(live.client, 'message');
+  member.ws.enter('room', { key: 'ann' });
+  t.is(JSON.parse((await told)[0]).count, 1);
+  while (stalled.ws.readyState === WebSocket.OPEN) await turn();
+  t.is(stalled.ws.closeCause, 'slow');
+  stalled.ws.terminate();
+});

@@ -407,3 +407,14 @@ ownOnly('topics that no message was published in take no memory without bound', 
   t.true(names.length <= 10_001, `${names.length}`);
   t.true(names.includes('used') && names.includes('10099'));
 });
+
+ownOnly('names of clients that differ in lone surrogates only are other authors', async (t) => {
+  const { open } = await speak(t);
+  const { heard, say, until } = await open();
+  say({ subscribe: 'a' });
+  await until(1);
+  for (const name of ['\ud800', '\ud801']) say(publish('a', name, 1, name));
+  await until(5);
+  const [one, other] = heard.filter((text) => text[0] === '[').map((text) => JSON.parse(text.split('\n')[0])[3]);
+  t.not(one, other);
+});

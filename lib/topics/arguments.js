@@ -7,7 +7,7 @@ const { checkNames, checkValue, wrongType } = require('../base/checks');
 /** Where a subscription may begin, besides a position. */
 const OLDEST = 'oldest';
 
-/** For `history()`. */
+/** Entries of `history()`. */
 const MOST_ENTRIES = 2 ** 32 - 1;
 
 /** @typedef {import('../base/checks').Range} Range */
@@ -60,4 +60,4 @@ function limitOf(options) {
   return /** @type {number} */ (checkValue(LIMIT, options?.limit ?? MOST_ENTRIES, 'options.limit'));
 }
 
-module.exports = { MOST_ENTRIES, PRESENCE_CHANNEL, checkCallback, checkOptions, checkTopic, isReserved, limitOf, sinceOf };
+module.exports = { PRESENCE_CHANNEL, checkCallback, checkOptions, checkTopic, isReserved, limitOf, sinceOf };

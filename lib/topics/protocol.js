@@ -216,11 +216,11 @@ class Session {
     return settings !== undefined && settings.history !== 0;
   }
 
-  /** What others see of the client's name: knowing it, they could make messages that pass for copies of its own. @param {string} client */
+  /** What others see of the client's name, in which lone surrogates differ: knowing it, they could make messages that pass for copies of its own. @param {string} client */
   authorOf(client) {
     if (client !== this.client) {
       this.client = client;
-      this.author = createHash('sha256').update(client).digest('base64url').slice(0, AUTHOR_LENGTH);
+      this.author = createHash('sha256').update(client, 'utf16le').digest('base64url').slice(0, AUTHOR_LENGTH);
     }
     return this.author;
   }
@@ -242,8 +242,8 @@ class Session {
   wait(reason) {
     this.reasons.add(reason);
     this.ws.pause();
-    // A peer that does not read needs no answers.
-    if (reason !== 'room') this.alive ??= setInterval(() => this.send({ pong: true }), ALIVE).unref();
+    // A peer that does not read gets none.
+    if (reason !== 'room') this.alive ??= setInterval(() => this.reasons.has('room') || this.send({ pong: true }), ALIVE).unref();
   }
 
   /** @param {string} reason */

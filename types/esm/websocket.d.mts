@@ -154,7 +154,7 @@ export class WebSocket extends EventEmitter {
    * @param callback Called once, later: when the connection is a subscriber and missed messages
    *   were sent, or when it never will be
    * @returns Whether the connection is a subscriber: false unless it is open
-   * @throws {TypeError | RangeError} For a topic that is not a string, and
+   * @throws {TypeError | RangeError} For a topic that is not a string or begins with `\0presence`, and
    *   a `since` that is not a position
    * @throws {TypeError} For a WebSocket without a server
    */
