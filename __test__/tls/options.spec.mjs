@@ -49,6 +49,14 @@ for (const [form, options, kind = 'prime256v1'] of [
   });
 }
 
+test('ciphers by names of OpenSSL and of IANA', async (t) => {
+  for (const ciphers of ['ECDHE-ECDSA-AES128-GCM-SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:!aNULL']) {
+    const { port } = await startSecure(t, { ...SERVER, ciphers });
+    t.is((await connectTls(t, port, { maxVersion: 'TLSv1.2' })).getCipher().name, 'ECDHE-ECDSA-AES128-GCM-SHA256');
+    t.is((await connectTls(t, port)).getCipher().name, 'TLS_AES_256_GCM_SHA384');
+  }
+});
+
 test('several pairs, in whatever order: the client decides', async (t) => {
   const options = { cert: [RSA.cert, SERVER.cert], key: [SERVER.key, RSA.key] };
   const { port } = await startSecure(t, options);

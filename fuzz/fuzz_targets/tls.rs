@@ -96,7 +96,7 @@ impl World {
             request_cert: true,
             reject_unauthorized: false,
             versions: (0x0303, 0x0304),
-            ciphers: None,
+            ciphers: &[],
         });
         let options = TlsOptions {
             context: Arc::new(context.unwrap()),

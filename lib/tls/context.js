@@ -4,7 +4,7 @@ const tls = require('node:tls');
 
 const { because, derOf, namesOf, pemOf } = require('./credentials');
 const { checkGiven, credentialsOf } = require('./options');
-const { versionName } = require('./parameters');
+const { SUITES, versionName } = require('./parameters');
 const { addon } = require('../reactor/addon');
 
 /** @import { X509Certificate } from 'node:crypto' */
@@ -48,7 +48,7 @@ class SecureContext {
       key: pairs.map(({ key }) => /** @type {string} */ (key.export({ type: 'pkcs8', format: 'pem' }))),
       ...(ca.length === 0 ? {} : { ca: ca.map(String) }),
       ...(crl.length === 0 ? {} : { crl: crl.map((list) => pemOf('X509 CRL', list)) }),
-      ...(ciphers === null ? {} : { ciphers }),
+      ...(ciphers.length === 0 ? {} : { ciphers: ciphers.map((number) => SUITES.get(number)?.name).join(':') }),
       minVersion: /** @type {tls.SecureVersion} */ (least),
       maxVersion: /** @type {tls.SecureVersion} */ (most),
     };

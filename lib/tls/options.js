@@ -7,15 +7,15 @@ const { isAnyArrayBuffer } = require('node:util').types;
 
 const { LONGEST_DELAY, checkValue } = require('../base/checks');
 const { certificatesIn, listsIn, pairsOf, privateKey } = require('./credentials');
-const { MODERN_SUITES, VERSIONS, isModern, isSuite } = require('./parameters');
+const { MODERN_SUITES, VERSIONS, suiteOf } = require('./parameters');
 
 /** @import { KeyObject } from 'node:crypto' */
 /** @import { Pair } from './credentials' */
 
 /**
- * Of a secure context. Versions are numbers; `ciphers` null: all.
+ * Of a secure context. Versions and `ciphers` are numbers; no `ciphers`: all.
  *
- * @typedef {{ pairs: Pair[], ca: import('node:crypto').X509Certificate[], crl: Buffer[], minVersion: number, maxVersion: number, ciphers: string | null }} Credentials
+ * @typedef {{ pairs: Pair[], ca: import('node:crypto').X509Certificate[], crl: Buffer[], minVersion: number, maxVersion: number, ciphers: number[] }} Credentials
  */
 
 /**
@@ -170,17 +170,19 @@ function versionOf(name, label) {
   return VERSIONS.get(/** @type {string} */ (checkValue({ type: 'string', values: [...VERSIONS.keys()] }, name, label)));
 }
 
-/** In this order. @type {(ciphers: unknown, label: string) => string | null} */
+/** Numbers, in this order; none: all. @type {(ciphers: unknown, label: string) => number[]} */
 function ciphersOf(ciphers, label) {
-  if (!isGiven(ciphers) || ciphers === tls.DEFAULT_CIPHERS) return null;
-  const names = checkText(ciphers, `${label}.ciphers`).split(':').filter(Boolean);
+  if (!isGiven(ciphers) || ciphers === tls.DEFAULT_CIPHERS) return [];
   // What is excluded is no suite of ours.
-  const wanted = names.filter((name) => !/^[!-]/.test(name));
-  const unknown = wanted.find((name) => !isSuite(name));
-  if (unknown !== undefined) throw impossible(`${label}.ciphers`, `${unknown} is none of the suites of TLS 1.3, or of ECDHE with AES-GCM or ChaCha20`);
-  if (wanted.length === 0) throw new TypeError(`${label}.ciphers has no suite`);
+  const names = checkText(ciphers, `${label}.ciphers`).split(':').filter((name) => /^[^!-]/.test(name));
+  if (names.length === 0) throw new TypeError(`${label}.ciphers has no suite`);
+  const wanted = names.map((name) => {
+    const number = suiteOf(name);
+    if (number !== undefined) return number;
+    throw impossible(`${label}.ciphers`, `${name} is none of the suites of TLS 1.3, or of ECDHE with AES-GCM or ChaCha20`);
+  });
   // As in Node, a list for TLS 1.2 leaves TLS 1.3 as it is.
-  return [...(wanted.some(isModern) ? [] : MODERN_SUITES), ...wanted].join(':');
+  return [...new Set([...(wanted.some((number) => MODERN_SUITES.includes(number)) ? [] : MODERN_SUITES), ...wanted])];
 }
 
 /** Options that may only say what is so anyway. @param {Given} given @param {string} label */

@@ -42,17 +42,12 @@ function versionName(number) {
   return [...VERSIONS].find(([, known]) => known === number)?.[0];
 }
 
-/** Of OpenSSL or IANA. @param {string} name */
-function isSuite(name) {
-  return [...SUITES.values()].some((known) => known.name === name || known.standardName === name);
+/** By a name of OpenSSL or IANA. @param {string} name */
+function suiteOf(name) {
+  return [...SUITES].find(([, known]) => known.name === name || known.standardName === name)?.[0];
 }
 
 /** Of TLS 1.3, the preferred one first. */
-const MODERN_SUITES = ['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'];
+const MODERN_SUITES = [0x1302, 0x1301, 0x1303];
 
-/** @param {string} name */
-function isModern(name) {
-  return MODERN_SUITES.includes(name);
-}
-
-module.exports = { GROUPS, MODERN_SUITES, SUITES, VERSIONS, isModern, isSuite, versionName };
+module.exports = { GROUPS, MODERN_SUITES, SUITES, VERSIONS, suiteOf, versionName };

@@ -12,7 +12,7 @@ use crate::reactor::tls::{
 };
 
 /// As the options of Node's `tls.createSecureContext`.
-#[napi(object, use_nullable = true)]
+#[napi(object)]
 pub struct SecureContextOptions {
     /// Of several, a handshake uses one that the client supports.
     pub pairs: Vec<Pair>,
@@ -25,8 +25,8 @@ pub struct SecureContextOptions {
     /// As on the wire: 0x0303 is TLS 1.2, 0x0304 is 1.3.
     pub min_version: u32,
     pub max_version: u32,
-    /// OpenSSL's names of suites with colons between them; null: all.
-    pub ciphers: Option<String>,
+    /// Numbers of suites, in order; empty: all.
+    pub ciphers: Vec<u32>,
 }
 
 /// In DER.
@@ -52,15 +52,15 @@ impl JsSecureContext {
         let chains: Vec<_> = options.pairs.iter().map(|pair| slices(&pair.chain)).collect();
         let pairs = options.pairs.iter().zip(&chains);
         let pairs: Vec<_> = pairs.map(|(pair, chain)| PairOptions { chain, key: &pair.key }).collect();
-        let version = |version: u32| u16::try_from(version).unwrap_or(u16::MAX);
+        let number = |wide: u32| u16::try_from(wide).unwrap_or(u16::MAX);
         let context = SecureContext::new(&ContextOptions {
             pairs: &pairs,
             ca: &slices(&options.ca),
             crl: &slices(&options.crl),
             request_cert: options.request_cert,
             reject_unauthorized: options.reject_unauthorized,
-            versions: (version(options.min_version), version(options.max_version)),
-            ciphers: options.ciphers.as_deref(),
+            versions: (number(options.min_version), number(options.max_version)),
+            ciphers: &options.ciphers.iter().map(|&suite| number(suite)).collect::<Vec<_>>(),
         });
         context.map(|context| Self { shared: Arc::new(context) }).map_err(|bad| thrown(&env, &bad))
     }

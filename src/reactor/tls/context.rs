@@ -11,7 +11,7 @@ use rustls::{ServerConfig, SignatureAlgorithm};
 
 use super::failure::BadOption;
 use super::suites;
-use super::trust::{Trust, Verifier};
+use super::trust::Trust;
 
 /// As the options of Node's `tls.createSecureContext`.
 #[derive(Clone, Copy)]
@@ -26,8 +26,8 @@ pub struct ContextOptions<'a> {
     pub reject_unauthorized: bool,
     /// As on the wire: 0x0303 is TLS 1.2, 0x0304 is 1.3.
     pub versions: (u16, u16),
-    /// OpenSSL's names, with colons between them; `None`: all, as the client prefers.
-    pub ciphers: Option<&'a str>,
+    /// Numbers of suites, in order; empty: all, as the client prefers.
+    pub ciphers: &'a [u16],
 }
 
 /// In DER. Whether they belong together is not looked at.
@@ -51,8 +51,8 @@ impl SecureContext {
     /// An option that is wrong or not supported.
     pub fn new(options: &ContextOptions<'_>) -> Result<Self, BadOption> {
         let mut provider = aws_lc_rs::default_provider();
-        if let Some(list) = options.ciphers {
-            provider.cipher_suites = suites::named(list)?;
+        if !options.ciphers.is_empty() {
+            provider.cipher_suites = suites::numbered(options.ciphers, &provider.cipher_suites);
         }
         let versions = suites::versions(options.versions, &provider.cipher_suites)?;
         let pairs = Pairs::new(options.pairs, &provider)?;
@@ -66,14 +66,14 @@ impl SecureContext {
             .with_protocol_versions(&versions)
             .map_err(|_what| BadOption::new("ERR_SSL_NO_CIPHER_MATCH", "ciphers: none is left"))?;
         let builder = if options.request_cert {
-            builder.with_client_cert_verifier(Arc::new(Verifier(trust.clone())))
+            builder.with_client_cert_verifier(trust.clone())
         } else {
             builder.with_no_client_auth()
         };
         let mut config = builder.with_cert_resolver(Arc::new(pairs));
         config.session_storage = Arc::new(NoServerSessionStorage {});
         // A list is an order; without one a client knows best what its processor does fast.
-        config.ignore_client_order = options.ciphers.is_some();
+        config.ignore_client_order = !options.ciphers.is_empty();
         Ok(Self { config, trust })
     }
 }

@@ -184,46 +184,21 @@ fn unshared(what: &PeerIncompatible) -> &'static str {
     }
 }
 
-/// As OpenSSL names them.
+/// As OpenSSL names them, by the version that brought them.
 fn alert_name(alert: AlertDescription) -> String {
-    use AlertDescription as Alert;
     let name = match alert {
-        Alert::CloseNotify => "sslv3 alert close notify",
-        Alert::UnexpectedMessage => "sslv3 alert unexpected message",
-        Alert::BadRecordMac => "sslv3 alert bad record mac",
-        Alert::DecryptionFailed => "tlsv1 alert decryption failed",
-        Alert::RecordOverflow => "tlsv1 alert record overflow",
-        Alert::DecompressionFailure => "sslv3 alert decompression failure",
-        Alert::HandshakeFailure => "sslv3 alert handshake failure",
-        Alert::NoCertificate => "sslv3 alert no certificate",
-        Alert::BadCertificate => "sslv3 alert bad certificate",
-        Alert::UnsupportedCertificate => "sslv3 alert unsupported certificate",
-        Alert::CertificateRevoked => "sslv3 alert certificate revoked",
-        Alert::CertificateExpired => "sslv3 alert certificate expired",
-        Alert::CertificateUnknown => "sslv3 alert certificate unknown",
-        Alert::IllegalParameter => "sslv3 alert illegal parameter",
-        Alert::UnknownCA => "tlsv1 alert unknown ca",
-        Alert::AccessDenied => "tlsv1 alert access denied",
-        Alert::DecodeError => "tlsv1 alert decode error",
-        Alert::DecryptError => "tlsv1 alert decrypt error",
-        Alert::ExportRestriction => "tlsv1 alert export restriction",
-        Alert::ProtocolVersion => "tlsv1 alert protocol version",
-        Alert::InsufficientSecurity => "tlsv1 alert insufficient security",
-        Alert::InternalError => "tlsv1 alert internal error",
-        Alert::InappropriateFallback => "tlsv1 alert inappropriate fallback",
-        Alert::UserCanceled => "tlsv1 alert user cancelled",
-        Alert::NoRenegotiation => "tlsv1 alert no renegotiation",
-        Alert::MissingExtension => "tlsv13 alert missing extension",
-        Alert::UnsupportedExtension => "tlsv1 unsupported extension",
-        Alert::CertificateUnobtainable => "tlsv1 certificate unobtainable",
-        Alert::UnrecognisedName => "tlsv1 unrecognized name",
-        Alert::BadCertificateStatusResponse => "tlsv1 bad certificate status response",
-        Alert::BadCertificateHashValue => "tlsv1 bad certificate hash value",
-        Alert::CertificateRequired => "tlsv13 alert certificate required",
-        Alert::NoApplicationProtocol => "tlsv1 alert no application protocol",
-        other => return format!("unknown alert type {}", u8::from(other)),
+        AlertDescription::UserCanceled => "user cancelled".to_owned(),
+        AlertDescription::UnrecognisedName => "unrecognized name".to_owned(),
+        AlertDescription::Unknown(number) => return format!("unknown alert type {number}"),
+        alert => in_words(&format!("{alert:?}")),
     };
-    name.to_owned()
+    let version = match u8::from(alert) {
+        0..=20 | 30..=47 => "sslv3 alert",
+        109 | 116 => "tlsv13 alert",
+        110..=114 => "tlsv1",
+        _ => "tlsv1 alert",
+    };
+    format!("{version} {name}")
 }
 
 /// `NO_SHARED_CIPHER` for "no shared cipher".

@@ -237,17 +237,14 @@ impl Distrust {
     }
 }
 
-/// Of a context that asks: what is not good fails the handshake only if it must.
-#[derive(Debug)]
-pub(super) struct Verifier(pub(super) Arc<Trust>);
-
-impl ClientCertVerifier for Verifier {
+/// What is not good fails the handshake only if it must.
+impl ClientCertVerifier for Trust {
     fn client_auth_mandatory(&self) -> bool {
-        self.0.rejects
+        self.rejects
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &self.0.subjects
+        &self.subjects
     }
 
     fn verify_client_cert(
@@ -260,9 +257,9 @@ impl ClientCertVerifier for Verifier {
         if [end_entity].into_iter().chain(intermediates).any(|one| Certificate::parse(one).is_none()) {
             return Err(CertificateError::BadEncoding.into());
         }
-        if self.0.rejects {
+        if self.rejects {
             let chain: Vec<_> = std::iter::once(end_entity).chain(intermediates).cloned().collect();
-            self.0.check(&chain, now).map_err(|distrust| distrust.error)?;
+            self.check(&chain, now).map_err(|distrust| distrust.error)?;
         }
         Ok(ClientCertVerified::assertion())
     }
@@ -275,7 +272,7 @@ impl ClientCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let mapping = self.0.provider.signature_verification_algorithms.mapping;
+        let mapping = self.provider.signature_verification_algorithms.mapping;
         let algorithms = mapping.iter().find(|(scheme, _)| *scheme == signed.scheme).map(|(_, all)| *all);
         let certificate = Certificate::parse(cert);
         let Some((kind, key)) = certificate.and_then(|certificate| certificate.key_parts()) else {
@@ -296,11 +293,11 @@ impl ClientCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let key = Certificate::parse(cert).map_or(&[][..], |certificate| certificate.key).into();
-        let algorithms = &self.0.provider.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.provider.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

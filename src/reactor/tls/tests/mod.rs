@@ -55,7 +55,7 @@ pub(in crate::reactor) const DEFAULTS: ContextOptions<'_> = ContextOptions {
     request_cert: false,
     reject_unauthorized: true,
     versions: (0x0303, 0x0304),
-    ciphers: None,
+    ciphers: &[],
 };
 
 pub(in crate::reactor) fn context(options: &ContextOptions<'_>) -> Arc<SecureContext> {
