@@ -174,6 +174,13 @@ class Relay {
     socket.read(0);
   }
 
+  /** A WebSocket has the connection from now on, with what the stream did not get. */
+  leave() {
+    this._bits |= GONE;
+    this.isOver = true;
+    return this.waiting.splice(0);
+  }
+
   takePiece() {
     // The share is of a turn of the event loop, whatever runs in it.
     if (this.fed === 0) root.runInAsyncScope(setImmediate, undefined, nextTurn, this);

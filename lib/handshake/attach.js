@@ -166,7 +166,7 @@ function reclaim(ws, socket, head, response, options) {
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
   const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
   state.native.serve(slot, generation, served, ws._owner?._rates ?? undefined);
-  for (const piece of [...readAll(socket, head), ...relay.waiting.splice(0)]) {
+  for (const piece of [...readAll(socket, head), ...relay.leave()]) {
     if (piece.length !== 0) outbox.push(slot, generation, OUT_HEAD, piece);
   }
   outbox.push(slot, generation, OUT_ACCEPT, response);
