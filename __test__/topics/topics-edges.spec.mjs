@@ -209,3 +209,9 @@ test('the promise of a history keeps the process alive', async (t) => {
     t.deepEqual([code, stdout, stderr], [0, 'settled\n', '']);
   }
 });
+
+test('names with lone surrogates are one in metrics, in which no two series have the same labels', async (t) => {
+  const { server } = await openRoom(t, 'port', 0);
+  for (const name of ['\ud800', '\ud801', '__proto__', 'x'.repeat(1000)]) server._counts.lost(name, 1);
+  t.deepEqual(Object.entries(server.metrics().dropped), [['\ufffd', 2], ['__proto__', 1], ['other', 1]]);
+});

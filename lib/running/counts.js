@@ -75,9 +75,9 @@ class Counts {
 
   /** @type {(topic: string, count: number) => void} */
   lost(topic, count) {
-    const isNew = !(topic in this.dropped);
-    const isOther = isNew && (topic.length > LONGEST_NAME || Object.keys(this.dropped).length >= MOST_TOPICS);
-    const key = isOther ? 'other' : topic;
+    // Lone surrogates are the same in a text: two series of one name would make it invalid.
+    let key = topic.length > LONGEST_NAME ? 'other' : Buffer.from(topic).toString();
+    if (!(key in this.dropped) && Object.keys(this.dropped).length >= MOST_TOPICS) key = 'other';
     this.dropped[key] = (this.dropped[key] ?? 0) + count;
   }
 
