@@ -6,8 +6,10 @@ import { WebSocket } from 'ws';
 
 /** What is known of all topics: the one order. */
 export class World {
-  constructor(isShared) {
+  constructor(isShared, isLossy) {
     this.isShared = isShared;
+    /** The broker can start without its last messages. */
+    this.isLossy = isLossy;
     /** By topic, epoch and offset. */
     this.texts = new Map();
     /** Texts and positions that the broker has confirmed. */
@@ -100,7 +102,7 @@ export class Member {
 
   subscribe(topic) {
     if (this.topics.has(topic) || this.leaving.has(topic)) return;
-    const state = { last: null, first: null, asked: 0, isAsked: false, story: [], numbers: new Map() };
+    const state = { last: null, first: null, asked: 0, isAsked: false, isUntold: false, story: [], numbers: new Map() };
     this.topics.set(topic, state);
     this.ask(topic, state);
   }
@@ -142,6 +144,8 @@ export class Member {
     else if (news.refused !== undefined) this.world.refused++;
     else if (news.gap !== undefined) {
       this.world.gaps++;
+      const state = this.topics.get(news.gap);
+      if (news.from === null && state !== undefined) state.isUntold = false;
       this.note(news.gap, 'gap', news.from, news.to);
     }
   }
@@ -156,7 +160,7 @@ export class Member {
     if (last !== null && last.epoch === position.epoch) {
       const isNext = position.offset === last.offset + 1;
       assert(isNext, `${this.name} in ${topic}: ${text} at ${position.offset} after ${last.offset}, ${state.story.join('; ')}`);
-    }
+    } else if (last !== null && last.offset + 1 !== position.offset) state.isUntold = true;
     state.first ??= position;
     state.last = position;
   }
@@ -182,7 +186,8 @@ export class Member {
       state.last = null;
       return;
     }
-    if (state.last === null) state.last = position;
+    if (!recovered) state.isUntold = false;
+    if (state.last === null || (this.world.isLossy && !recovered && state.first === null && state.last.epoch !== position.epoch)) state.last = position;
     else if (state.last !== null && state.first === null && !recovered) assert.fail(`${this.name} in ${topic}: not recovered, ${JSON.stringify([state.last, position])}, ${state.story.join('; ')}`);
   }
 

@@ -29,6 +29,7 @@ const ADAPTERS = {
 const isShared = kind.endsWith('redis');
 /** All histories fit in the memory of a node: what it has no room for, it cannot send again. */
 const HISTORY = 10_000;
+ADAPTERS['file-redis'] = ADAPTERS.redis;
 const server = new WebSocketServer({
   port: 0,
   host: '127.0.0.1',

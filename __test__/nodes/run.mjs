@@ -33,6 +33,7 @@ const t = { teardown: (undo) => teardowns.push(undo) };
 const BROKERS = {
   redis: { isThere: hasRedis, start: startRedis, isShared: true },
   ioredis: { isThere: hasRedis, start: startRedis, isShared: true },
+  'file-redis': { isThere: hasRedis, start: startWithFile, isShared: true, isLossy: true },
   nats: { isThere: hasNats, start: startNats, isShared: false },
   cluster: { isThere: true, start: async () => ({ place: randomBytes(6).toString('hex') }), isShared: false },
 };
@@ -40,6 +41,12 @@ const BROKERS = {
 async function startRedis() {
   const server = await RedisServer.start(t, { appendonly: 'yes', appendfsync: 'always', 'auto-aof-rewrite-min-size': '8mb' });
   return { place: server.path, server, throwOut: (type) => server.command('CLIENT', 'KILL', 'TYPE', type) };
+}
+
+/** Killed, it starts with what it had some time ago. */
+async function startWithFile() {
+  const server = await RedisServer.start(t, { save: '3600 100000' });
+  return { place: server.path, server, throwOut: (type) => server.command('CLIENT', 'KILL', 'TYPE', type), keep: () => server.command('SAVE') };
 }
 
 async function startNats() {
@@ -76,13 +83,13 @@ class Nodes {
 
 /** Runs one adapter's model. Resolves with what happened. */
 async function run(kind, seed) {
-  const { isShared, start } = BROKERS[kind];
+  const { isLossy = false, isShared, start } = BROKERS[kind];
   const random = randomNumbers(seed);
   const pick = (list) => list[random(list.length)];
   const broker = await start();
   const nodes = new Nodes(kind, broker.place);
   await Promise.all(Array.from({ length: NODES }, (_, index) => nodes.start(index)));
-  const world = new World(isShared);
+  const world = new World(isShared, isLossy);
   const members = Array.from({ length: MEMBERS }, (_, index) => new Member(world, `m${index}`));
   await Promise.all(members.map((member) => member.connect(pick(nodes.running).port)));
   const counts = {};
@@ -137,6 +144,7 @@ async function run(kind, seed) {
       const back = reconnect(pick(members)).catch(() => {}).finally(() => coming.delete(back));
       coming.add(back);
     }],
+    [0.1, () => broker.server?.process !== null && !isBusy && broker.keep?.()],
     [0.15, () => {
       // One fault at a time.
       if (isBusy) return;
@@ -192,7 +200,7 @@ async function settle(world, members, nodes) {
       const state = member.topics.get(topic);
       return state === undefined || (state.last !== null && state.last.epoch === position.epoch && state.last.offset >= position.offset);
     };
-    await until(() => members.every(isThere), () => `${topic} is at ${JSON.stringify(position)}, ${JSON.stringify(members.filter((one) => !isThere(one)).map((one) => [one.name, one.topics.get(topic).last]))}`);
+    await until(() => members.every((member) => isThere(member) && !member.topics.get(topic)?.isUntold), () => `${topic} is at ${JSON.stringify(position)}, ${JSON.stringify(members.filter((one) => !isThere(one)).map((one) => [one.name, one.topics.get(topic).last]))}`);
   }
 }
 
