@@ -20,15 +20,14 @@ class Scripts {
   /** @param {Client} client */
   constructor(client) {
     this.client = client;
-    /** By key. @type {Map<string, Set<Promise<unknown>>>} */
+    /** By key. @type {Map<string, number>} */
     this.late = new Map();
   }
 
   /** @type {(script: Script, keys: string[], words: Array<string | Buffer>) => Promise<any>} */
   async run({ hash, text }, keys, words) {
     const [key] = keys;
-    const late = this.late.get(key);
-    if (late !== undefined && late.size >= MOST_LATE) await withinPatience(Promise.race(late));
+    if ((this.late.get(key) ?? 0) >= MOST_LATE) throw new Late();
     const rest = [String(keys.length), ...keys, ...words];
     try {
       return await this.call(key, ['EVALSHA', hash, ...rest]);
@@ -44,24 +43,27 @@ class Scripts {
     try {
       return await withinPatience(answer);
     } catch (error) {
-      if (error instanceof Late) this.keep(key, answer);
+      if (error instanceof Late) {
+        this.count(key, 1);
+        answer.catch(() => {}).then(() => this.count(key, -1));
+      }
       throw error;
     }
   }
 
-  /** @type {(key: string, answer: Promise<unknown>) => void} */
-  keep(key, answer) {
-    const late = this.late.get(key) ?? new Set();
-    this.late.set(key, late);
-    const settled = answer.catch(() => {}).then(() => {
-      late.delete(settled);
-      if (late.size === 0) this.late.delete(key);
-    });
-    late.add(settled);
+  /** @type {(key: string, change: number) => void} */
+  count(key, change) {
+    const late = (this.late.get(key) ?? 0) + change;
+    if (late === 0) this.late.delete(key);
+    else this.late.set(key, late);
   }
 }
 
-class Late extends Error {}
+class Late extends Error {
+  constructor() {
+    super(`Redis has not answered for ${PATIENCE} ms`);
+  }
+}
 
 /** Whether the same call may succeed later: there was no answer, or not yet. @param {unknown} error */
 function mayPass(error) {
@@ -73,7 +75,7 @@ function mayPass(error) {
 async function withinPatience(answer) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Late(`Redis has not answered for ${PATIENCE} ms`)), PATIENCE);
+    timer = setTimeout(() => reject(new Late()), PATIENCE);
     timer.unref();
   });
   try {

@@ -430,41 +430,35 @@ class Lanes {
   /** @param {number} most */
   constructor(most) {
     this.left = most;
-    this.urgent = new Queue();
-    this.others = new Queue();
+    /** Those that come first, and others. */
+    this.queues = [new Queue(), new Queue()];
   }
 
   /** @type {(work: () => Promise<void>, isUrgent: boolean) => Promise<void>} */
   async run(work, isUrgent) {
-    if (this.left === 0) await new Promise((resolve) => (isUrgent ? this.urgent : this.others).add(() => resolve(undefined)));
+    if (this.left === 0) await new Promise((resolve) => this.queues[isUrgent ? 0 : 1].all.add(() => resolve(undefined)));
     else this.left--;
     try {
       await work();
     } finally {
-      const next = this.urgent.take() ?? this.others.take();
+      const next = this.queues[0].take() ?? this.queues[1].take();
       if (next !== undefined) next();
       else this.left++;
     }
   }
 }
 
-/** An array moves all that follows the first one. */
+/** An array would move all that follows the first one, and a new iterator would pass over all that are gone. */
 class Queue {
-  /** @type {Array<() => void>} */
-  all = [];
-  start = 0;
-
-  /** @param {() => void} one */
-  add(one) {
-    this.all.push(one);
-  }
+  /** @type {Set<() => void>} */
+  all = new Set();
+  next = this.all.values();
 
   take() {
-    const one = this.all[this.start++];
-    if (this.start < this.all.length) return one;
-    this.all = [];
-    this.start = 0;
-    return one;
+    let { value } = this.next.next();
+    if (value === undefined) ({ value } = (this.next = this.all.values()).next());
+    if (value !== undefined) this.all.delete(value);
+    return value;
   }
 }
 
