@@ -39,6 +39,12 @@ function* damaged(der) {
   }
 }
 
+/** A hundred at once. @param {Iterable<Buffer>} all */
+async function inCrowds(all, act) {
+  const rest = [...all];
+  while (rest.length !== 0) await Promise.all(rest.splice(0, 100).map(act));
+}
+
 for (const rejectUnauthorized of [true, false]) {
   test(`damaged certificates: rejectUnauthorized ${rejectUnauthorized}`, async (t) => {
     const server = await SERVERS.port(t, { ...ASKING, rejectUnauthorized });
@@ -51,11 +57,10 @@ for (const rejectUnauthorized of [true, false]) {
       t.is(await show(Buffer.from(garbage, 'hex'), issuer), '', garbage);
     }
     t.deepEqual(seen, []);
-    for (const copy of damaged(leaf)) await show(copy, issuer);
+    await inCrowds(damaged(leaf), (copy) => show(copy, issuer));
     t.true(seen.every(({ authorized }) => !authorized));
     t.is(seen.length === 0, rejectUnauthorized);
-    for (const copy of damaged(issuer)) await show(leaf, copy);
-    t.pass();
+    await inCrowds(damaged(issuer), (copy) => show(leaf, copy));
   });
 }
 

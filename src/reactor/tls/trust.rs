@@ -78,7 +78,8 @@ impl Trust {
             [] => None,
             _ => Some(verifier(authorities, &lists, provider.clone())?),
         };
-        let subjects = webpki.as_ref().map_or_else(Vec::new, |webpki| webpki.root_hint_subjects().to_vec());
+        let subjects = roots.iter().filter_map(|root| Certificate::parse(root));
+        let subjects = subjects.map(|root| DistinguishedName::in_sequence(root.subject)).collect();
         Ok(Self { asks: true, rejects, roots, lists, subjects, webpki, provider, digest })
     }
 
