@@ -83,7 +83,7 @@ const ofConnection = {
 
   get subscriptions() {
     if (!this._extra?.topics) return [];
-    return [...subscriptionsOf(this).joined].filter(({ inner }) => inner === null).map(({ name }) => name);
+    return [...subscriptionsOf(this).joined].filter(({ onEmptied }) => onEmptied === null).map(({ name }) => name);
   },
 
   // Programs give connections a field of this name.

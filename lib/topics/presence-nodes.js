@@ -113,7 +113,7 @@ class Presences {
   /** @param {{ alive?: number, bye?: number }} message */
   say(message) {
     const { remote } = this.topics;
-    const hasSaid = ![...this.rooms.values()].every(({ peers }) => peers === null || !peers.hasSaid);
+    const hasSaid = [...this.rooms.values()].some(({ peers }) => peers?.hasSaid);
     if (hasSaid && remote?.isConnected) remote.tell(CHANNEL, packed({ n: remote.id, ...message }), true, () => {});
   }
 

@@ -152,7 +152,10 @@ class Room {
 
   /** @param {WebSocket} ws */
   watch(ws) {
-    this.watchers ??= new Watchers(this);
+    this.watchers ??= new Topic('', WATCHERS, null, () => {
+      this.watchers = null;
+      this.all.forgetIdle(this);
+    });
     if (this.telling !== undefined && this.wait === 0) this.tell();
     const subscriptions = subscriptionsOf(ws);
     if (subscriptions.joined.has(this.watchers)) return;
@@ -169,19 +172,6 @@ class Room {
     this.peers?.end();
     clearTimeout(this.telling);
     clearTimeout(this.leaving);
-  }
-}
-
-class Watchers extends Topic {
-  /** @param {Room} room */
-  constructor(room) {
-    super('', WATCHERS);
-    this.inner = {
-      emptied() {
-        room.watchers = null;
-        room.all.forgetIdle(room);
-      },
-    };
   }
 }
 

@@ -189,9 +189,8 @@ function takes({ settings }, { tag }) {
 class Everyone extends Topic {
   /** @param {import('./server-topics').Topics} topics */
   constructor(topics) {
-    super('', DEFAULTS);
+    super('', DEFAULTS, null, () => void (topics.everyone = null));
     this.topics = topics;
-    this.inner = { emptied: () => void (topics.everyone = null) };
   }
 
   /** It gets all broadcasts from now on. @param {WebSocket} ws */

@@ -130,7 +130,7 @@ class ServerTopics {
 
   /** It has no members, and no history to keep. @param {AnyTopic} topic */
   forget(topic) {
-    if (topic.inner !== null) topic.inner.emptied();
+    if (topic.onEmptied !== null) topic.onEmptied();
     else this.all.delete(topic.name);
     this.idle.delete(topic);
     this.unused.delete(topic);

@@ -16,17 +16,17 @@ const EPOCH_BYTES = 6;
 /** Exists while it has subscribers or a history. */
 class Topic {
   /**
-   * `remote`: null without an adapter.
+   * `remote`: null without an adapter. `onEmptied`: of a topic without a name, which is in no list.
    *
    * @param {string} name
    * @param {Readonly<import('./settings').Settings>} settings
    * @param {import('./remote').Remote | null} [remote]
+   * @param {(() => void) | null} [onEmptied]
    */
-  constructor(name, settings, remote = null) {
+  constructor(name, settings, remote = null, onEmptied = null) {
     this.name = name;
     this.settings = settings;
-    /** Of a topic without a name, which is in no list. @type {{ emptied(): void } | null} */
-    this.inner = null;
+    this.onEmptied = onEmptied;
     /** In the reactors; 0 until they know it. */
     this.number = 0;
     /** Subscribers. */
