@@ -145,7 +145,10 @@ export class Member {
     else if (news.gap !== undefined) {
       this.world.gaps++;
       const state = this.topics.get(news.gap);
-      if (news.from === null && state !== undefined) state.isUntold = false;
+      if (news.from !== null || state === undefined) return;
+      state.isUntold = false;
+      // It comes before the messages of another epoch, or after them.
+      if (state.last !== null && news.to !== null && state.last.epoch !== news.to.epoch) state.last = news.to;
       this.note(news.gap, 'gap', news.from, news.to);
     }
   }
