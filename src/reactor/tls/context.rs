@@ -57,11 +57,8 @@ impl SecureContext {
         let versions = suites::versions(options.versions, &provider.cipher_suites)?;
         let pairs = Pairs::new(options.pairs, &provider)?;
         let provider = Arc::new(provider);
-        let trust = Arc::new(if options.request_cert {
-            Trust::new((options.ca, options.crl), options.reject_unauthorized, provider.clone())?
-        } else {
-            Trust::nobody(provider.clone())
-        });
+        let asking = (options.request_cert, options.reject_unauthorized);
+        let trust = Arc::new(Trust::new((options.ca, options.crl), asking, provider.clone())?);
         let builder = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|_what| BadOption::new("ERR_SSL_NO_CIPHER_MATCH", "ciphers: none is left"))?;

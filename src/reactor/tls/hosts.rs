@@ -9,44 +9,28 @@ impl Pattern {
         Self(host.to_ascii_lowercase().into_bytes().into())
     }
 
+    /// Steps back to the last `*` only, so the work is no more than the product of both lengths.
     pub(super) fn matches(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
-        let (mut patterns, mut labels) = (self.0.split(is_dot), name.as_bytes().split(is_dot));
-        loop {
-            match (patterns.next(), labels.next()) {
-                (None, None) => return true,
-                (Some(pattern), Some(label)) if matches(pattern, label) => {}
-                _ => return false,
-            }
-        }
-    }
-}
-
-fn is_dot(byte: &u8) -> bool {
-    *byte == b'.'
-}
-
-/// Steps back to the last `*` only, so the work is no more than the product of both lengths.
-fn matches(pattern: &[u8], label: &[u8]) -> bool {
-    let (mut at, mut seen) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while seen < label.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, seen));
-                at += 1;
-            }
-            Some(wanted) if Some(wanted) == label.get(seen) => (at, seen) = (at + 1, seen + 1),
-            _ => match star {
-                Some((before, reach)) => {
+        let (pattern, name) = (&self.0, name.as_bytes());
+        let (mut at, mut seen) = (0, 0);
+        let mut star: Option<(usize, usize)> = None;
+        while let Some(letter) = name.get(seen) {
+            match (pattern.get(at), star) {
+                (Some(b'*'), _) => {
+                    star = Some((at, seen));
+                    at += 1;
+                }
+                (Some(wanted), _) if wanted == letter => (at, seen) = (at + 1, seen + 1),
+                (_, Some((before, reach))) if name.get(reach) != Some(&b'.') => {
                     star = Some((before, reach + 1));
                     (at, seen) = (before + 1, reach + 1);
                 }
-                None => return false,
-            },
+                _ => return false,
+            }
         }
+        pattern.get(at..).is_some_and(|rest| rest.iter().all(|&byte| byte == b'*'))
     }
-    pattern.get(at..).is_some_and(|rest| rest.iter().all(|&byte| byte == b'*'))
 }
 
 #[cfg(test)]
@@ -67,6 +51,9 @@ mod cases {
             ("a*c*e.com", "acf.com", false),
             ("*", "localhost", true),
             ("*", "example.com", false),
+            ("a*.b*c", "ax.bcxc", true),
+            ("a*.b*c", "a.x.bc", false),
+            ("a**", "a", true),
             ("", "example.com", false),
         ] {
             assert_eq!(Pattern::new(pattern).matches(name), is_match, "{pattern} {name}");

@@ -39,30 +39,18 @@ pub(in crate::reactor) struct Distrust {
 }
 
 impl Trust {
-    pub(super) fn nobody(provider: Arc<CryptoProvider>) -> Self {
-        Self {
-            asks: false,
-            rejects: false,
-            roots: Vec::new(),
-            lists: Vec::new(),
-            subjects: Vec::new(),
-            webpki: None,
-            provider,
-            digest: [0; 32],
-        }
-    }
-
-    /// In DER.
+    /// In DER; neither counts for those who do not ask.
     ///
     /// # Errors
     /// A certificate, or a list, cannot be read.
     pub(super) fn new(
         (ca, crl): (&[&[u8]], &[&[u8]]),
-        rejects: bool,
+        (asks, rejects): (bool, bool),
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, BadOption> {
+        let (ca, crl) = if asks { (ca, crl) } else { Default::default() };
         let mut digest = Context::new(&SHA256);
-        digest.update(&[u8::from(rejects)]);
+        digest.update(&[u8::from(asks), u8::from(asks && rejects)]);
         for (file, kind) in ca.iter().map(|file| (file, 0)).chain(crl.iter().map(|file| (file, 1))) {
             digest.update(&[kind]);
             digest.update(&(file.len() as u64).to_le_bytes());
@@ -80,7 +68,7 @@ impl Trust {
         };
         let subjects = roots.iter().filter_map(|root| Certificate::parse(root));
         let subjects = subjects.map(|root| DistinguishedName::in_sequence(root.subject)).collect();
-        Ok(Self { asks: true, rejects, roots, lists, subjects, webpki, provider, digest })
+        Ok(Self { asks, rejects, roots, lists, subjects, webpki, provider, digest })
     }
 
     /// Names who is trusted: sessions of others are not gone on with.

@@ -32,7 +32,8 @@ fn why_a_client_is_not_authorized_is_said_as_in_node() {
     ] {
         let ca: Vec<_> = ca.iter().map(|name| der(name)).collect();
         let lists = if with_list { vec![der("ca.crl")] } else { Vec::new() };
-        let trust = Trust::new((&ca, &lists), false, Arc::new(aws_lc_rs::default_provider())).unwrap();
+        let trust =
+            Trust::new((&ca, &lists), (true, false), Arc::new(aws_lc_rs::default_provider())).unwrap();
         let found = trust.check(&chain(names), UnixTime::now()).err().map(|distrust| distrust.code);
         assert_eq!(found, expected, "{names:?} {with_list}");
     }
@@ -42,11 +43,11 @@ fn why_a_client_is_not_authorized_is_said_as_in_node() {
 fn sessions_are_told_apart_by_whom_a_context_trusts() {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let digest = |ca: &[&[u8]], crl: &[&[u8]], rejects| {
-        Trust::new((ca, crl), rejects, provider.clone()).unwrap().digest()
+        Trust::new((ca, crl), (true, rejects), provider.clone()).unwrap().digest()
     };
     let (ca, other, list) = (der("ca.pem"), der("other-ca.pem"), der("ca.crl"));
     let all = [
-        Trust::nobody(provider.clone()).digest(),
+        Trust::new((&[ca], &[]), (false, true), provider.clone()).unwrap().digest(),
         digest(&[], &[], true),
         digest(&[ca], &[], true),
         digest(&[ca], &[], false),
