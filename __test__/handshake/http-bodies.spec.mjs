@@ -64,20 +64,6 @@ for (const way of Object.keys(WAYS)) {
     t.is(await talk(t, port, `GET / HTTP/1.1\r\n${HOST}\r\n`), '\xe4\xc3\xa4\xe4bytesabc');
   });
 
-  test(`${way}: Expect: 100-continue, and a listener that refuses`, async (t) => {
-    const { http: server, port } = await startGiven(t, way, async (request, response) => response.end(Buffer.concat(await request.toArray())));
-    const headers = { Expect: '100-continue', 'Content-Length': 5 };
-    const request = http.request({ host: '127.0.0.1', port, method: 'POST', headers });
-    request.flushHeaders();
-    await once(request, 'continue');
-    request.end('hello');
-    const [response] = await once(request, 'response');
-    t.is(Buffer.concat(await response.toArray()).toString(), 'hello');
-    server.on('checkContinue', (_request, answer) => answer.writeHead(417).end());
-    const refused = await talk(t, port, `POST / HTTP/1.1\r\n${HOST}${CLOSE}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`);
-    t.regex(refused, /^HTTP\/1\.1 417 /);
-  });
-
   test(`${way}: an upload that the server does not read waits at the client, and arrives whole`, async (t) => {
     let upload;
     const arrived = new Promise((resolve) => {

@@ -305,7 +305,7 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   constructor(relay, highWaterMark) {
     super({ allowHalfOpen: true, highWaterMark });
     /** @type {Relay} */
-    this._relay = relay;
+    this._owner = relay;
     this._listener = relay._owner;
     this._peername = addressOf(relay._remote, relay._remotePort);
     this._sockname = addressOf(relay._local, relay._localPort);
@@ -316,11 +316,11 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   }
 
   get bytesRead() {
-    return this._relay.bytesRead;
+    return this._owner.bytesRead;
   }
 
   get bytesWritten() {
-    return this._relay._accepted;
+    return this._owner._accepted;
   }
 
   _getpeername() {
@@ -332,30 +332,30 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   }
 
   _read() {
-    this._relay.wants = true;
-    this._relay.feed();
+    this._owner.wants = true;
+    this._owner.feed();
   }
 
   /** @type {(chunk: Buffer | string, encoding: BufferEncoding, done: Done) => void} */
   _write(chunk, encoding, done) {
     this._unrefTimer();
-    this._relay.write([{ chunk, encoding }], done);
+    this._owner.write([{ chunk, encoding }], done);
   }
 
   /** @type {(chunks: Parameters<Relay['write']>[0], done: Done) => void} */
   _writev(chunks, done) {
     this._unrefTimer();
-    this._relay.write(chunks, done);
+    this._owner.write(chunks, done);
   }
 
   /** @param {Done} done */
   _final(done) {
-    this._relay.finish(done);
+    this._owner.finish(done);
   }
 
   /** @type {(error: Error | null, done: Done) => void} */
   _destroy(error, done) {
-    this._relay._destroy(this.resetAndClosing);
+    this._owner._destroy(this.resetAndClosing);
     // With a handle, Node says whether there was an error, and forgets the own address.
     const close = (/** @type {() => void} */ closed) => void setImmediate(closed);
     this._handle = { close, reset: close };
@@ -368,29 +368,29 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
   }
 
   _onTimeout() {
-    if (this._relay.isMoving()) this._unrefTimer();
+    if (this._owner.isMoving()) this._unrefTimer();
     else this.emit('timeout');
   }
 
   /** @param {unknown} [on] */
   setNoDelay(on) {
-    this._relay.command(noDelayTag(on));
+    this._owner.command(noDelayTag(on));
     return this;
   }
 
   /** @param {unknown} [on] @param {unknown} [milliseconds] */
   setKeepAlive(on, milliseconds) {
-    this._relay.command(keepAliveTag(on, milliseconds));
+    this._owner.command(keepAliveTag(on, milliseconds));
     return this;
   }
 
   ref() {
-    this._relay.refer(true);
+    this._owner.refer(true);
     return this;
   }
 
   unref() {
-    this._relay.refer(false);
+    this._owner.refer(false);
     return this;
   }
 }
@@ -402,16 +402,6 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
  */
 function RelayedTlsSocket() {}
 RelayedTlsSocket.prototype = asTls(RelayedSocket.prototype);
-Object.defineProperty(RelayedTlsSocket.prototype, '_owner', {
-  /** @this {RelayedSocket} */
-  get() {
-    return this._relay;
-  },
-  /** @this {RelayedSocket} @param {unknown} value Its WebSocket */
-  set(value) {
-    Object.defineProperty(this, '_owner', { configurable: true, enumerable: false, value, writable: true });
-  },
-});
 
 /** @param {object} socket */
 function isRelayed(socket) {

@@ -57,7 +57,7 @@ function attach(ws, socket, head, response, options) {
 
 /** Whether a reactor relays its bytes, and nothing else needs them. @param {AnySocket} socket */
 function isReclaimable(socket) {
-  return isRelayed(socket) && (socket._relay._bits & GONE) === 0 && isUntouched(socket);
+  return isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket);
 }
 
 /**
@@ -161,7 +161,7 @@ function readAll(socket, head) {
  * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, options: ServerOptions) => void}
  */
 function reclaim(ws, socket, head, response, options) {
-  const { _relay: relay } = socket;
+  const { _owner: relay } = socket;
   const { _generation: generation, _slot: slot } = relay;
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
   const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };

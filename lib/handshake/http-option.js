@@ -78,12 +78,12 @@ function connect(server, socket, read) {
   let session;
   const onSession = (/** @type {Session} */ begun) => {
     session = begun;
-    if (!socket._relay) return;
-    socket._relay.isSession = true;
+    if (!socket._owner) return;
+    socket._owner.isSession = true;
     show(begun, socket);
   };
   // Before the tick in which a session reads these bytes, even if it has been destroyed.
-  if (isHttp2 && !socket._relay) process.nextTick(() => session?.destroyed || socket.unshift(read));
+  if (isHttp2 && !socket._owner) process.nextTick(() => session?.destroyed || socket.unshift(read));
   else socket.unshift(read);
   if (isHttp2) {
     // One of another protocol has no session, and no listener of Node.
