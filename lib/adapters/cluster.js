@@ -32,6 +32,7 @@ const ID = /^[0-9a-f]{12}$/;
 /** Milliseconds between looks at the folder, and for which a start and a subscription wait for other nodes. */
 const LOOK = 5000;
 const PATIENCE = 1000;
+const TICK = 100;
 
 /** Milliseconds after which a socket that nobody listens on is nobody's: it has been there before its node listened. */
 const GRACE = 10_000;
@@ -233,11 +234,15 @@ class Outward {
       const one = { topics, isLate: this.isLate, resolve: () => resolve() };
       this.asked.set(request, one);
       if (this.isLate) return resolve();
-      setTimeout(() => {
-        if (!this.asked.has(request)) return;
+      // Not one timeout: it would be over when this process has stood still itself.
+      let left = PATIENCE / TICK;
+      const waiting = setInterval(() => {
+        if (this.asked.has(request) && --left > 0) return;
+        clearInterval(waiting);
+        if (left > 0) return;
         one.isLate = this.isLate = true;
         resolve();
-      }, PATIENCE).unref();
+      }, TICK).unref();
     });
   }
 
