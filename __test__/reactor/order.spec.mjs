@@ -4,13 +4,13 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
-import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
 import { askRaw, openVisitor, urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
-import { isInline, isReference, listenFree, startServer, test } from '../helpers/index.mjs';
+import { isInline, isReference, isSpread, listenFree, startServer, test } from '../helpers/index.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { startServerBehind } from '../helpers/ways.mjs';
 import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
 
 const threadOnly = isReference || isInline ? test.skip : test;
@@ -93,141 +93,69 @@ async function asking(t, answer) {
   };
 }
 
+test.serial('a client that has terminated is no client any more when the next one comes', async (t) => {
+  const { server, url } = await listening(t, startServer);
+  let before = await openVisitor(t, url);
+  const count = await missed(t, server, async () => {
+    before.terminate();
+    before = new WsClient(url);
+    await once(server, 'connection');
+    const { size } = server.clients;
+    await once(before, 'open');
+    while (server.clients.size > 1) await new Promise(setImmediate);
+    return size !== 1;
+  });
+  t.true(count <= FEW, `${count} of ${ROUNDS}`);
+});
+
+// Node looks the name up in a thread of its own, which is time enough for the end.
+test.serial('a client that closes and opens another connection sees the end first', async (t) => {
+  const { server, url } = await listening(t, startServer);
+  const open = () => openVisitor(t, url.replace('127.0.0.1', 'localhost'));
+  const count = await missed(t, server, async () => {
+    const client = await open();
+    let isOver = false;
+    const closed = once(client, 'close').then(() => (isOver = true));
+    client.close();
+    const next = await open();
+    const isLate = !isOver;
+    await closed;
+    next.terminate();
+    await emptied(server);
+    return isLate;
+  });
+  t.true(count <= FEW, `${count} of ${ROUNDS}`);
+});
+
+// Several reactors read at the same time.
+(isSpread ? test.skip : test.serial)('server: clients that come at once are served in the order of their upgrades', async (t) => {
+  const { server, url } = await listening(t, startServerBehind);
+  for (let round = 0; round < 20; round++) {
+    const orders = { upgrades: [], greeted: [], messages: [], answers: [] };
+    const onConnection = (ws, { url: path }) => {
+      orders.upgrades.push(path);
+      ws.send('greeting');
+      ws.on('message', (data) => orders[data].push(path));
+    };
+    server.on('connection', onConnection);
+    const clients = Array.from({ length: 5 }, (_, index) => {
+      const client = new WsClient(`${url}/${index}`);
+      client.once('open', () => client.send('messages'));
+      client.once('message', () => {
+        orders.greeted.push(`/${index}`);
+        client.send('answers');
+      });
+      return client;
+    });
+    while (orders.answers.length < clients.length) await nextTurn();
+    for (const order of Object.values(orders)) t.deepEqual(order, orders.upgrades);
+    // The next ones come while these end.
+    for (const client of clients) client.close();
+    server.off('connection', onConnection);
+  }
+});
+
 for (const [way, start] of Object.entries(SERVERS)) {
-  test.serial(`${way}: a client that has terminated is no client any more when a request comes`, async (t) => {
-    const { server, url } = await listening(t, start);
-    const ask = await asking(t, () => server.clients.size);
-    const count = await missed(t, server, async () => {
-      const client = await openVisitor(t, url);
-      client.terminate();
-      const clients = await ask();
-      await emptied(server);
-      return clients !== '0';
-    });
-    t.true(count <= FEW, `${count} of ${ROUNDS}`);
-  });
-
-  test.serial(`${way}: a client that has terminated is no client any more when the next one comes`, async (t) => {
-    const { server, url } = await listening(t, start);
-    let before = await openVisitor(t, url);
-    const count = await missed(t, server, async () => {
-      before.terminate();
-      before = new WsClient(url);
-      await once(server, 'connection');
-      const { size } = server.clients;
-      await once(before, 'open');
-      while (server.clients.size > 1) await new Promise(setImmediate);
-      return size !== 1;
-    });
-    t.true(count <= FEW, `${count} of ${ROUNDS}`);
-  });
-
-  // Node looks the name up in a thread of its own, which is time enough for the end.
-  test.serial(`${way}: a client that closes and opens another connection sees the end first`, async (t) => {
-    const { server, url } = await listening(t, start);
-    const open = () => openVisitor(t, url.replace('127.0.0.1', 'localhost'));
-    const count = await missed(t, server, async () => {
-      const client = await open();
-      let isOver = false;
-      const closed = once(client, 'close').then(() => (isOver = true));
-      client.close();
-      const next = await open();
-      const isLate = !isOver;
-      await closed;
-      next.terminate();
-      await emptied(server);
-      return isLate;
-    });
-    t.true(count <= FEW, `${count} of ${ROUNDS}`);
-  });
-
-  test.serial(`${way}: a peer that does not read its end keeps no other client waiting`, async (t) => {
-    const { server, url } = await listening(t, start);
-    const peer = net.connect(server.address().port, '127.0.0.1', () => peer.write(upgradeRequest()));
-    t.teardown(() => peer.destroy());
-    const [ws] = await once(server, 'connection');
-    // Our close frame waits after bytes that the peer does not read.
-    ws.send(Buffer.alloc(32 * 2 ** 20));
-    peer.write('888000000000', 'hex');
-    while (ws.readyState === ws.OPEN) await nextTurn();
-    for (let round = 0; round < 20; round++) {
-      const client = await openVisitor(t, url);
-      client.close();
-      await once(client, 'close');
-    }
-    t.is(server.clients.size, 1);
-    ws.terminate();
-  });
-
-  test.serial(`${way}: a message is handled before a request that was made later`, async (t) => {
-    const { server, url } = await listening(t, start);
-    let handled = 0;
-    server.on('connection', (ws) => ws.on('message', () => handled++));
-    const ask = await asking(t, () => handled);
-    const client = await openVisitor(t, url);
-    const count = await missed(t, server, async () => {
-      const next = handled + 1;
-      client.send('x');
-      const isLate = (await ask()) !== String(next);
-      while (handled < next) await new Promise(setImmediate);
-      return isLate;
-    });
-    t.true(count <= FEW, `${count} of ${ROUNDS}`);
-  });
-
-  test.serial(`${way}: messages are handled before a request that was made later, however long that takes`, async (t) => {
-    const { server, url } = await listening(t, start);
-    let handled = 0;
-    server.on('connection', (ws) =>
-      ws.on('message', () => {
-        handled++;
-        for (const end = performance.now() + 4; performance.now() < end; );
-      }),
-    );
-    const ask = await asking(t, () => handled);
-    const client = await openVisitor(t, url);
-    let late = 0;
-    for (let round = 1; round <= 5; round++) {
-      for (let count = 0; count < 10; count++) client.send('x');
-      late += Number((await ask()) !== String(10 * round));
-      while (handled < 10 * round) await nextTurn();
-    }
-    t.is(late, 0);
-  });
-
-  test.serial(`${way}: servers of Node read new connections while connections and servers of WebSockets come and go`, async (t) => {
-    const ask = await asking(t, () => 'answer');
-    for (let round = 0; round < 30; round++) {
-      const server = await start(t);
-      const client = new WsClient(urlOf(server));
-      client.on('error', () => {});
-      const answers = [ask(), ask()];
-      if (round % 3 !== 0) await once(server, 'connection');
-      answers.push(ask());
-      client.terminate();
-      server.close();
-      server._server?.close();
-      t.deepEqual(await Promise.all(answers), ['answer', 'answer', 'answer']);
-    }
-  });
-
-  test.serial(`${way}: a connection that a server of Node's does not read is not read`, async (t) => {
-    const { url } = await listening(t, start);
-    const client = await openVisitor(t, url);
-    const plain = net.createServer({ pauseOnConnect: true });
-    await listenFree(t, plain);
-    const peer = net.connect(plain.address().port, '127.0.0.1', () => peer.write('text'));
-    const [socket] = await once(plain, 'connection');
-    for (let round = 0; round < 20; round++) {
-      client.ping();
-      await once(client, 'pong');
-    }
-    t.is(socket.bytesRead, 0);
-    socket.resume();
-    t.is(String((await once(socket, 'data'))[0]), 'text');
-    peer.destroy();
-  });
-
   test.serial(`${way}: what a request sends leaves while its handler runs`, async (t) => {
     const { server, url } = await listening(t, start);
     const word = new Int32Array(new SharedArrayBuffer(4));
@@ -279,30 +207,6 @@ test.serial('peers that open and end in turn do not keep the messages of others 
   for (let tries = 0; tries < 5 && turns >= peers / 4; tries++) turns = Math.min(turns, await answered());
   // As many again if each of them waits for the end of the one before.
   t.true(turns < peers / 4, `${turns} turns of the event loop`);
-});
-
-test.serial('nothing is delivered in the middle of a program that feeds an HTTP server by hand', async (t) => {
-  const server = await startServer(t);
-  let handled = 0;
-  server.on('connection', (ws) => ws.on('message', () => handled++));
-  const client = await openVisitor(t, urlOf(server));
-  let asked = 0;
-  const web = http.createServer((request, response) => {
-    asked++;
-    response.end();
-  });
-  const stream = new Duplex({ read() {}, write: (chunk, encoding, callback) => callback() });
-  web.emit('connection', stream);
-  await nextTurn();
-  for (let round = 1; round <= 20; round++) {
-    client.send('x');
-    const end = performance.now() + 2;
-    while (performance.now() < end);
-    const before = handled;
-    stream.push('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    t.is(handled, before);
-    while (handled < round || asked < round) await nextTurn();
-  }
 });
 
 test('what a handler of the connection sends comes after the answer, and close() and terminate() in it do', async (t) => {

@@ -96,7 +96,6 @@ module.exports = {
   IN_REFUSED: 21,
   IN_CLOSING: 22,
   IN_GIVEN: 23,
-  IN_FENCE: 24,
   IN_HELLO: 25,
   IN_SECURE: 26,
   IN_TLS_ERROR: 27,

@@ -57,7 +57,7 @@ const { eased } = require('./pressure');
 const { Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
-const { closes, ended: hasEnded } = require('../reactor/withhold');
+const { ended: endLeaves } = require('../reactor/withhold');
 
 /** @import { ExtraFields, WebSocket } from './state' */
 
@@ -202,7 +202,7 @@ function closeReceived(ws, code, reason) {
     extra.closeMessage.set(reason);
   }
   peerDone(ws);
-  if ((ws._bits & GONE) === 0 && extra.stream === null) closes(ws, (ws._bits & CLOSE_SENT) !== 0);
+  if (extra.stream === null) endLeaves();
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
   extra.receiver?.emit('conclude', code, extra.closeMessage);
@@ -327,7 +327,7 @@ function onClosed(ws, tag) {
   if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
   if (stream === null) {
     table.forget(ws._slot);
-    hasEnded(ws);
+    endLeaves();
   }
   ws._bits |= GONE;
   leaveTopics(ws);

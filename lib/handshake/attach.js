@@ -15,7 +15,6 @@ const { start, want } = require('../reactor/start');
 const { state } = require('../reactor/link');
 const outbox = require('../reactor/outbox');
 const { claim, forget, place } = require('../reactor/table');
-const { mustWait, wait, withhold } = require('../reactor/withhold');
 const { OUT_ACCEPT, OUT_HEAD } = require('../base/layout');
 const { unshared } = require('../base/views');
 const WebSocket = require('../websocket');
@@ -127,10 +126,9 @@ function adopt(ws, socket, head, response, options) {
   const writtenBefore = socket.bytesWritten + response.length;
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
   const { generation, slot } = claim(ws);
-  const held = mustWait();
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-    native.adopt(socket._handle.fd, { slot, generation, held }, response, early, served, ws._owner?._rates ?? undefined);
+    native.adopt(socket._handle.fd, { slot, generation }, response, early, served, ws._owner?._rates ?? undefined);
   } catch {
     // Out of descriptors, but this thread can still serve it.
     forget(slot);
@@ -140,7 +138,6 @@ function adopt(ws, socket, head, response, options) {
   hold();
   ws._slot = slot;
   ws._generation = generation;
-  if (held) wait(ws);
   ws._ensureExtra().socket = socket;
   become(/** @type {AnySocket & net.Socket} */ (socket), ws, readBefore, writtenBefore);
   ws._open();
@@ -177,7 +174,6 @@ function reclaim(ws, socket, head, response, options) {
   extra.callbacks = relay._extra.callbacks;
   extra.socket = socket;
   place(slot, ws);
-  withhold(ws);
   become(/** @type {AnySocket & net.Socket} */ (socket), ws, 0, Buffer.byteLength(response));
   socket._unreferenced = relay.isUnreferenced;
   ws._open();

@@ -18,7 +18,6 @@ const { abandonSends, sent } = require('../connection/post');
 const { release } = require('../reactor/lifetime');
 const { state } = require('../reactor/link');
 const table = require('../reactor/table');
-const { withhold } = require('../reactor/withhold');
 const { takeSecured } = require('./secured');
 const { UpgradeRequest, extensionsText, headOf, protocolText, readPeer, requestText } = require('./request');
 const { socketOf } = require('../compat/tls-socket');
@@ -186,7 +185,6 @@ class Upgrade {
   push(tag, text) {
     this.answered = true;
     outbox.push(this._slot, this._generation, tag, text);
-    withhold(this);
   }
 }
 

@@ -16,7 +16,6 @@ const {
   IN_CLOSED,
   IN_END,
   IN_FAILURE,
-  IN_FENCE,
   IN_FLAG_OWNED,
   IN_GIVEN,
   IN_LISTENER_CLOSED,
@@ -34,7 +33,6 @@ const {
   TOPIC_SLOT,
   isPayload,
 } = require('../base/layout');
-const fence = require('./fence');
 const flows = require('./flows');
 const { state } = require('./link');
 const { nodeEmit } = require('../base/node-emit');
@@ -305,8 +303,6 @@ function deliverOther(slot, tag, offset, length) {
     table.serverOf(bytes.readUInt32LE(OPENED_LISTENER))?._onTls(kind, slot, bytes);
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString(), slot === PIPE_SLOTS);
-  } else if (kind === IN_FENCE) {
-    fence.passed();
   } else if (slot === TOPIC_SLOT) {
     state.topics?._onRecord(tag, offset, length);
   } else {
@@ -331,7 +327,6 @@ function fail(reason, isOfStreams) {
   else state.native.endThreads();
   for (const server of table.servers()) server._listClients();
   const { connections, servers } = table.fail(error, isOfStreams);
-  fence.fail();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));
   process.nextTick(() => state.topics?._onFailed());

@@ -1,17 +1,11 @@
 'use strict';
 
-const channels = require('node:diagnostics_channel');
 // Not the global ones, which a test may replace.
 const { clearInterval, setInterval } = require('node:timers');
 
 const { LONGEST_DELAY } = require('../base/checks');
 const { state } = require('./link');
 
-/** Node publishes a connection of its own server here, after the listeners of 'connection'. */
-const ARRIVALS = 'net.server.socket';
-
-/** @type {(message: unknown) => void} */
-let onArrival = () => {};
 /** Sends all that waits. */
 let beforeExit = () => {};
 /** Listeners and connections. */
@@ -21,9 +15,8 @@ let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
 
-/** @type {(arrived: (message: unknown) => void, exits: () => void) => void} */
-function attach(arrived, exits) {
-  onArrival = arrived;
+/** @param {() => void} exits */
+function attach(exits) {
   beforeExit = exits;
 }
 
@@ -34,7 +27,6 @@ function attach(arrived, exits) {
 function use() {
   if (users++ !== 0) return;
   state.native.hold(true);
-  channels.subscribe(ARRIVALS, onArrival);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
 }
@@ -43,7 +35,6 @@ function unuse() {
   if (--users !== 0) return;
   process.removeListener('newListener', onNewListener);
   process.removeListener('exit', stop);
-  channels.unsubscribe(ARRIVALS, onArrival);
   state.native.hold(false);
 }
 

@@ -7,12 +7,11 @@ const { root } = require('../base/async-context');
 const batch = require('./batch');
 const { wake } = require('./dispatch');
 const { DRAINED_WORDS } = require('../base/layout');
-const { onArrival } = require('./fence');
 const flows = require('./flows');
 const lifetime = require('./lifetime');
 const link = require('./link');
-const { letGo } = require('./withhold');
 const outbox = require('./outbox');
+const { letGo } = require('./withhold');
 const { warn } = require('../base/log');
 
 const { state } = link;
@@ -34,7 +33,7 @@ function open() {
   batch.attach(memory[0]);
   outbox.attach(memory[1]);
   flows.attach(memory[2]);
-  lifetime.attach(onArrival, () => {
+  lifetime.attach(() => {
     letGo();
     outbox.flush();
     flows.finish();

@@ -75,11 +75,11 @@ function claim(connection) {
   return { generation: claimed(connection), slot: ADOPTED_SLOTS + index };
 }
 
-/** For a connection over a stream. @type {(connection: Holder) => { generation: number, held: boolean, slot: number }} */
+/** For a connection over a stream. @type {(connection: Holder) => { generation: number, slot: number }} */
 function claimStream(connection) {
   const index = freeStreams.pop() ?? streams.length;
   streams[index] = connection;
-  return { generation: claimed(connection), held: false, slot: PIPE_SLOTS + index };
+  return { generation: claimed(connection), slot: PIPE_SLOTS + index };
 }
 
 /** @param {Holder} connection */

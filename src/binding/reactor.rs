@@ -54,8 +54,6 @@ pub struct Place {
     pub slot: u32,
     /// The number of earlier connections in the slot.
     pub generation: u32,
-    /// Whether its answer waits for `OUT_WITHHOLD`.
-    pub held: bool,
 }
 
 /// More than any hash can give (RFC 5869).
@@ -322,13 +320,6 @@ impl JsReactor {
         }
     }
 
-    /// Asks every reactor for an `IN_FENCE` record. Once all have arrived, everything that the
-    /// sockets had at this call has been reported.
-    #[napi(catch_unwind)]
-    pub fn fence(&self) -> Result<()> {
-        self.drives.submit_to_sockets(|| Command::Fence)
-    }
-
     /// Copies the bytes of a batch that is in no lent memory.
     #[napi(catch_unwind)]
     pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
@@ -431,7 +422,7 @@ impl JsReactor {
     fn begin(
         &self,
         stream: Transport,
-        Place { slot, generation, held }: Place,
+        Place { slot, generation }: Place,
         options: &ConnectionOptions,
         config: Arc<ListenerConfig>,
         [response, prefix]: [&[u8]; 2],
@@ -442,7 +433,6 @@ impl JsReactor {
             stream,
             id: Some(ConnectionId { slot, generation }),
             response: response.to_vec(),
-            held,
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
             config,

@@ -103,7 +103,6 @@ pub struct Reactor<C: Consumer> {
     reader: Reader,
     writer: Writer,
     gates: Gates,
-    fence: Fence,
     ends: Ends,
     metrics: Metrics,
     idling: Idling,
@@ -115,15 +114,6 @@ pub struct Reactor<C: Consumer> {
     read_in: Option<u32>,
     /// The loop's turn in which deadlines were found to have passed.
     swept_in: Option<u32>,
-}
-
-/// The consumer's question whether everything that has arrived by now is reported.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fence {
-    None,
-    Asked,
-    /// The poll has reported since, and the turn is not over.
-    Polled,
 }
 
 /// One connection, with the parts of the reactor that it needs.
@@ -175,7 +165,6 @@ impl<C: Consumer> Reactor<C> {
             reader: Reader::new(config.unfinished_budget, now),
             writer: Writer::new(&config),
             gates: Gates::default(),
-            fence: Fence::None,
             ends: Ends::default(),
             metrics: Metrics::new(meters),
             idling: Idling::new(config.give_back, now),
@@ -253,10 +242,6 @@ impl<C: Consumer> Reactor<C> {
         self.end_lingering();
         self.end_failures();
         self.end_topics();
-        if self.fence == Fence::Polled {
-            self.fence = Fence::None;
-            self.consumer.on_fence();
-        }
         self.hand_over();
         self.metrics.tally.unfinished_bytes = self.reader.unfinished_bytes() as u64;
         [self.metrics.tally.history_bytes, self.metrics.tally.history_budget] =

@@ -170,8 +170,6 @@ layout! {
     /// all bytes that were read. [`IN_FLAG_SOCKET`]: the reactor knows it no more. Else it is relayed:
     /// [`IN_DATA`] and [`IN_END`] follow, and [`OUT_WRITE`] and [`OUT_END`] answer.
     IN_GIVEN: u8 = 23;
-    /// Everything that the reactor's sockets had when it was asked for this has been reported.
-    IN_FENCE: u8 = 24;
     /// JavaScript chooses for a TLS handshake. Payload: [`Opened`] with the server name in the place
     /// of the subprotocol and the ALPN names in that of the tail, each after its length in a byte.
     IN_HELLO: u8 = 25;

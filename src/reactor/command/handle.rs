@@ -55,8 +55,6 @@ pub enum Command {
         id: ConnectionId,
         export: Export,
     },
-    /// Reports once everything that the sockets have by now has been reported.
-    Fence,
     /// Ends `run` after one attempt to write the queued bytes.
     Stop,
 }
@@ -70,8 +68,6 @@ pub struct Adoption {
     pub id: Option<ConnectionId>,
     /// Written before anything else: the 101 response, unless it was written already.
     pub response: Vec<u8>,
-    /// Whether that response waits for `OUT_WITHHOLD`.
-    pub held: bool,
     pub prefix: Vec<u8>,
     pub listener: u32,
     pub config: Arc<ListenerConfig>,

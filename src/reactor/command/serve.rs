@@ -11,7 +11,7 @@ use crate::bridge::room::Lent;
 
 use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
-use crate::reactor::{Command, Consumer, Fence, Reactor};
+use crate::reactor::{Command, Consumer, Reactor};
 
 #[derive(Default)]
 pub(in crate::reactor) struct Asked {
@@ -83,7 +83,6 @@ impl<C: Consumer> Reactor<C> {
                 let Arena { memory, used, large } = arena;
                 self.apply_records(Memory::Lent { memory, used }, Rest::all(large, Vec::new()));
             }
-            Command::Fence => self.fence = Fence::Asked,
             Command::Stop => self.stopping = true,
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
             Command::Join { id, config } => self.on_join(id, config),

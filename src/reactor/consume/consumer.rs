@@ -41,7 +41,7 @@ pub enum Pressure {
 ///   a write  on_settled -> on_sent -> on_drain
 ///   topics   on_published, on_topic
 ///   an end   on_closing, on_settled -> on_sent -> on_closed
-/// on_fence -> on_turn_end -> on_tally
+/// on_turn_end -> on_tally
 ///
 /// on_turn_end hands over what there is. It is also called before the wait, and before a report that
 /// belongs to no read.
@@ -145,8 +145,6 @@ pub trait Events {
 /// The defaults are for a consumer that has dealt with a report when the call returns.
 pub trait Flow {
     fn on_turn_begin(&mut self, _now: Instant) {}
-    /// Everything that the sockets had when the consumer asked has been reported.
-    fn on_fence(&mut self) {}
     fn on_turn_end(&mut self);
     /// The reactor's counts so far, and when the turn began.
     fn on_tally(&mut self, _tally: &Tally, _began: Option<Instant>) {}

@@ -8,9 +8,8 @@ use std::time::Instant;
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DATA,
-    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FENCE, IN_FLAG_SOCKET, IN_GIVEN, IN_HELLO, IN_LISTENER_CLOSED,
-    IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR,
-    MAX_RECORDS, Opened, TOPIC_SLOT,
+    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_SOCKET, IN_GIVEN, IN_HELLO, IN_LISTENER_CLOSED, IN_OPEN,
+    IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::room::{Lent, Room};
@@ -377,10 +376,6 @@ impl Events for Forward {
 impl Flow for Forward {
     fn on_turn_begin(&mut self, now: Instant) {
         self.reported = Some(now);
-    }
-
-    fn on_fence(&mut self) {
-        self.report(TOPIC_SLOT, IN_FENCE, 0);
     }
 
     fn on_turn_end(&mut self) {

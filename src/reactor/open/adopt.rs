@@ -7,12 +7,11 @@ use crate::engine::deflate::Params;
 
 use crate::reactor::connection::life::Life;
 use crate::reactor::open::upgrade;
-use crate::reactor::write::half::Takes;
 use crate::reactor::{Adoption, ConnectionId, Consumer, ListenerConfig, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_adopt(&mut self, adoption: Adoption) {
-        let Adoption { stream, id: chosen, response, held, prefix, listener, config, deflate } = adoption;
+        let Adoption { stream, id: chosen, response, prefix, listener, config, deflate } = adoption;
         let id = match chosen {
             Some(id) => self.connections.reserve(id),
             None => self.connections.next_id(),
@@ -22,7 +21,7 @@ impl<C: Consumer> Reactor<C> {
             Some(slot) => {
                 let report = chosen.is_none();
                 self.guarded(slot, |reactor| {
-                    reactor.open_adopted(slot, deflate, report, (&response, held), &prefix);
+                    reactor.open_adopted(slot, deflate, report, &response, &prefix);
                 });
             }
             None => {
@@ -58,16 +57,13 @@ impl<C: Consumer> Reactor<C> {
         slot: u32,
         deflate: Option<Params>,
         report: bool,
-        (response, held): (&[u8], bool),
+        response: &[u8],
         prefix: &[u8],
     ) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         upgrade::open(&mut session, deflate);
         if !response.is_empty() {
             session.write(response);
-            if held {
-                session.connection.hold(Takes::AfterEnds);
-            }
         }
         if report {
             let opening = session.opening();

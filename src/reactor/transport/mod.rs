@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mio::net::TcpStream;
-use mio::{Registry, Token};
+use mio::{Interest, Registry, Token};
 use socket2::SockRef;
 
 use crate::reactor::TcpOptions;
@@ -278,8 +278,21 @@ impl Transport {
     pub(super) fn register(&mut self, registry: io::Result<&Registry>, token: Token) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => registry?.register(socket, token, tcp::interest()),
-            Self::Tls(stream) => registry?.register(stream.socket_mut(), token, tcp::interest()),
+            Self::Tls(stream) => {
+                registry?.register(stream.socket_mut(), token, tcp::interest().add(Interest::WRITABLE))
+            }
             Self::Pipe(_) => Ok(()),
+        }
+    }
+
+    /// The socket is full: an edge comes when it takes bytes again. From the beginning, that edge
+    /// would put a new connection before those whose bytes came earlier.
+    pub(super) fn await_room(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
+        match (self, registry) {
+            (Self::Tcp(socket), Some(registry)) => {
+                registry.reregister(socket, token, tcp::interest().add(Interest::WRITABLE))
+            }
+            _ => Ok(()),
         }
     }
 

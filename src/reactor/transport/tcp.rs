@@ -8,10 +8,10 @@ use mio::net::TcpStream;
 /// Urgent bytes (RFC 9293, section 3.8.5) are among a connection's events: a read stops before such
 /// bytes and is short although there may be more.
 pub(super) fn interest() -> Interest {
-    let both = Interest::READABLE.add(Interest::WRITABLE);
+    let interest = Interest::READABLE;
     #[cfg(target_os = "linux")]
-    let both = both.add(Interest::PRIORITY);
-    both
+    let interest = interest.add(Interest::PRIORITY);
+    interest
 }
 
 pub(super) use system::{receive, send, send_vectored};

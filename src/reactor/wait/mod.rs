@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::reactor::read::Excess;
-use crate::reactor::{Consumer, Fence, Reactor};
+use crate::reactor::{Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -23,9 +23,6 @@ impl<C: Consumer> Reactor<C> {
         let polled = self.poll.as_mut().map_or(Ok(()), |poll| poll.poll(&mut self.events, timeout));
         self.timers.begin_turn();
         self.consumer.on_turn_begin(self.timers.now());
-        if self.fence == Fence::Asked {
-            self.fence = Fence::Polled;
-        }
         if sleeping {
             self.shared.outbox.sleep.awake();
         }
@@ -69,7 +66,6 @@ impl<C: Consumer> Reactor<C> {
             || self.writer.is_behind()
             || self.timers.is_behind()
             || self.topics.is_waiting(self.timers.now())
-            || self.fence != Fence::None
             || self.excess() == Excess::Own
     }
 

@@ -93,6 +93,11 @@ impl WriteState {
         matches!(takes, Takes::AfterDelivery | Takes::AfterDecision | Takes::AfterEnds)
     }
 
+    /// Whether the socket has refused bytes.
+    pub(in crate::reactor) fn is_refused(self) -> bool {
+        matches!(self, Self::Open(Takes::AfterEdge) | Self::Ending(Takes::AfterEdge))
+    }
+
     #[inline]
     pub(in crate::reactor) fn is_ended(self) -> bool {
         self == Self::Ended

@@ -4,6 +4,8 @@
 //! queued since the last look is written first, unless its queue is long. While others wait, half
 //! of what is written is theirs.
 
+use mio::Token;
+
 use crate::bridge::layout::{Cause, low_water_mark};
 
 use super::Writer;
@@ -69,7 +71,13 @@ impl<C: Consumer> Reactor<C> {
             connection.write.write_to(&mut connection.transport, &mut self.writer.pool, WRITE_BUDGET);
         self.metrics.tally.bytes_sent += connection.write.outgoing.written() - before;
         match written {
-            Ok(Written::All | Written::Blocked) => {}
+            Ok(Written::All) => {}
+            Ok(Written::Blocked) => {
+                let registry = self.poll.as_ref().map(mio::Poll::registry);
+                if connection.await_room(registry, Token(id.slot as usize)).is_err() {
+                    return self.ends.doom(id, connection, Cause::Exhausted);
+                }
+            }
             Ok(Written::Short) => self.timers.retry_later(id),
             // Goes on when others have had their turn.
             Ok(Written::Some) => self.writer.waiting.push(id, &mut connection.write.unwritten),

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::bridge::gauges::MAX_SLOTS;
-use crate::bridge::layout::{ADOPTED_SLOTS, OUT_WITHHOLD};
+use crate::bridge::layout::ADOPTED_SLOTS;
 use crate::engine::{self, Role, mask};
 use crate::reactor::config::IN_PLACE;
+use crate::reactor::tests::bridge::forward;
 use crate::reactor::tests::*;
-use crate::reactor::{Adoption, Command, ConnectionId, ListenerConfig};
+use crate::reactor::{Adoption, Command, ConnectionId, ListenerConfig, ReactorConfig};
 
 /// Both ends of a connection.
 fn pair() -> (Client, TcpStream) {
@@ -23,7 +25,6 @@ fn adoption(stream: TcpStream) -> Adoption {
         stream: stream.into(),
         id: None,
         response: Vec::new(),
-        held: false,
         prefix: Vec::new(),
         listener: 7,
         config: Arc::new(ListenerConfig::default()),
@@ -31,11 +32,10 @@ fn adoption(stream: TcpStream) -> Adoption {
     }
 }
 
-fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream, held: bool) {
+fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream) {
     server.submit(Command::Adopt(Box::new(Adoption {
         id: Some(id),
         response: b"HTTP/1.1 101 x\r\n\r\n".to_vec(),
-        held,
         prefix: frame(0x81, Some([0; 4]), b"first"),
         ..adoption(stream)
     })));
@@ -46,7 +46,7 @@ fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_reported() {
     let server = Server::echo();
     for generation in [3, 9] {
         let (mut client, stream) = pair();
-        adopt_as(&server, ConnectionId { slot: ADOPTED_SLOTS + 5, generation }, stream, false);
+        adopt_as(&server, ConnectionId { slot: ADOPTED_SLOTS + 5, generation }, stream);
         client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
         client.send("88 80 00000000");
         client.expect("88 00");
@@ -57,36 +57,45 @@ fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_reported() {
 }
 
 #[test]
-fn a_response_that_is_held_waits_for_the_consumer() {
-    let server = Server::echo();
-    let (mut client, stream) = pair();
-    let id = ConnectionId { slot: ADOPTED_SLOTS + 5, generation: 1 };
-    adopt_as(&server, id, stream, true);
-    // The connection is served.
-    server.expect(&[Seen::Text(b"first".to_vec())]);
-    client.0.set_nonblocking(true).unwrap();
-    assert!(client.0.peek(&mut [0]).is_err());
-    client.0.set_nonblocking(false).unwrap();
-    server.records(id, &[(OUT_WITHHOLD, 0, 0, b"")]);
-    client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
-}
-
-#[test]
 fn an_id_that_cannot_be_used_is_reported_as_closed() {
     let server = Server::echo();
     let (mut client, stream) = pair();
     let taken = ConnectionId { slot: ADOPTED_SLOTS, generation: 1 };
-    adopt_as(&server, taken, stream, false);
+    adopt_as(&server, taken, stream);
     client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
     server.expect(&[Seen::Text(b"first".to_vec())]);
     for slot in [taken.slot, ADOPTED_SLOTS - 1, ADOPTED_SLOTS + MAX_SLOTS] {
         let (mut refused, stream) = pair();
-        adopt_as(&server, ConnectionId { slot, generation: 2 }, stream, false);
+        adopt_as(&server, ConnectionId { slot, generation: 2 }, stream);
         refused.expect_end();
         server.expect(&[Seen::Closed]);
     }
     client.send("81 81 00000000 'x'");
     client.expect("81 01 'x'");
+}
+
+/// One connection is older than the other two, whose sockets the poll has not reported as writable.
+#[test]
+fn first_messages_are_reported_in_the_order_in_which_they_came() {
+    let (js, mut reactor) = forward(ReactorConfig::default());
+    let mut clients = [0, 1, 2].map(|index| {
+        let (client, stream) = pair();
+        let id = Some(ConnectionId { slot: ADOPTED_SLOTS + index, generation: 1 });
+        js.handle.submit(Command::Adopt(Box::new(Adoption { id, ..adoption(stream) }))).unwrap();
+        for _ in 0..if index == 0 { 3 } else { 0 } {
+            reactor.run_once(Some(Duration::ZERO)).unwrap();
+        }
+        client
+    });
+    reactor.serve_commands();
+    for client in &mut clients {
+        client.send("81 81 00000000 'x'");
+    }
+    for _ in 0..3 {
+        reactor.run_once(Some(Duration::ZERO)).unwrap();
+    }
+    let slots: Vec<_> = js.records(3).iter().map(|record| record.slot - ADOPTED_SLOTS).collect();
+    assert_eq!(slots, [0, 1, 2]);
 }
 
 /// RFC 6455, section 5.1: a client masks each frame with its own key, and takes none masked.

@@ -104,17 +104,6 @@ fn an_answer_that_has_not_left_can_be_taken_back() {
     }
 }
 
-#[test]
-fn a_fence_is_passed_when_all_that_came_before_it_is_reported() {
-    let (js, mut client, _) = opened();
-    for _ in 0..100 {
-        client.send("81 81 00000000 'a'");
-        js.handle.submit(Command::Fence).unwrap();
-        let kinds: Vec<_> = js.records(2).iter().map(|record| record.kind).collect();
-        assert_eq!(kinds, [IN_TEXT, IN_FENCE]);
-    }
-}
-
 /// The consumer has dealt with the connection; earlier ends come first.
 #[test]
 fn an_answer_that_is_withheld_leaves_when_the_consumer_says_so_or_ends_the_connection() {
