@@ -149,7 +149,6 @@ impl World {
             stream,
             id: None,
             response: Vec::new(),
-            held: false,
             prefix: Vec::new(),
             listener: 7,
             config: Arc::new(self.config.clone()),
