@@ -25,7 +25,7 @@ const WebSocket = require('../websocket');
 const { setSocket } = WebSocket.prototype;
 
 /** A socket is not adopted if the program has replaced one of these, which must be called. */
-const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
+const METHODS = ['_destroy', '_final', '_read', '_write', '_writev', 'destroy', 'emit', 'end', 'push', 'read', 'write'];
 
 /** Bytes that the reactor may inflate in one piece: each can become a thousand. */
 const MOST_COMPRESSED = 8 * 1024;
