@@ -21,7 +21,7 @@ const getters = {
   _closeMessage: (ws) => ws._extra?.closeMessage ?? EMPTY_BUFFER,
   _closeTimeout: (ws) => ws._options?.closeTimeout,
   // The reactor has the timer; this only shows its time.
-  _closeTimer: (ws) => (ws._readyState === CLOSING && ws._owner !== null ? { _idleTimeout: ws._closeTimeout } : null),
+  _closeTimer: (ws) => (ws._readyState === CLOSING && hasConnection(ws) ? { _idleTimeout: ws._closeTimeout } : null),
   _errorEmitted: (ws) => (ws._bits & ERROR_EMITTED) !== 0,
   _extensions: (ws) => (ws._ensureExtra().extensions ??= extensionsIn(ws._common.shared.extensions)),
   _isServer: (ws) => (ws._bits & CLIENT) === 0,

@@ -5,7 +5,7 @@ const tls = require('node:tls');
 // Not the global ones, which a test may replace.
 const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
 
-const { PAUSED, PEER_DONE } = require('../base/bits');
+const { PAUSED, PEER_DONE, TERMINATED } = require('../base/bits');
 const { LONGEST_DELAY, delay } = require('../base/checks');
 const { callAll } = require('../connection/post');
 const { eased } = require('../connection/pressure');
@@ -270,7 +270,7 @@ class Pump {
     for (const block of this.failed.splice(0)) written(block);
     const { endEmitted, length } = socket._readableState;
     if (this.closed === 0) {
-      if ((ws._bits & PAUSED) !== 0) ws.resume();
+      if ((ws._bits & (PAUSED | TERMINATED)) === PAUSED) ws.resume();
       // A paused stream may have been destroyed with unread bytes.
       if (length !== 0 && !endEmitted) this.isRead(socket.read(length));
     }
