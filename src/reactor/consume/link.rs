@@ -16,8 +16,7 @@ pub struct Link {
     pub meters: Arc<Meters>,
     asks: Mutex<HashMap<u32, u32>>,
     /// Sockets on their way to the consumer, which takes one when it gets the record about it. Those
-    /// that it never takes are closed with the link.
-    /// By slot, oldest first.
+    /// that it never takes are closed with the link. By slot, oldest first.
     sockets: Mutex<HashMap<u32, VecDeque<Descriptor>>>,
 }
 

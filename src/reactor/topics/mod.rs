@@ -15,8 +15,8 @@
 //!  a connection has ended -> leaving: its memberships are taken back, some of them each turn
 //! ```
 //!
-//! A publish uses the turn's budget, as any record does: when the turn's budget is used up, it goes on in the
-//! next turn, and the records after it wait.
+//! A publish uses the turn's budget, as any record does. When that is used up, it goes on in the next turn, and the
+//! records after it wait.
 
 mod dropped;
 mod history;

@@ -7,7 +7,7 @@ use crate::bridge::layout::{Cause, Slow};
 use crate::engine::{CloseCode, Prepared};
 
 use super::publish::{Publishing, is_among};
-use crate::reactor::config::{COST_OF_CALL, WRITE_BUDGET};
+use crate::reactor::config::{COST_OF_CALL, LATEST_BYTES, LATEST_KEYS, WRITE_BUDGET};
 use crate::reactor::connection::Following;
 use crate::reactor::{ConnectionId, Consumer, Reactor};
 
@@ -40,18 +40,18 @@ impl<C: Consumer> Reactor<C> {
             return false;
         }
         let behinds: &mut Behinds = behind.get_or_insert_default();
-        let replaced = match publishing.offset {
+        let dropped = match publishing.offset {
             Some(offset) if publishing.patience.slow == Slow::CatchUp => {
                 let cursor = Behind::CatchUp(Cursor { next: offset, again: 0 });
                 behinds.entry(topic).or_insert(cursor);
-                false
+                0
             }
             _ => match behinds.entry(topic).or_insert_with(|| Behind::Latest(Latest::default())) {
                 Behind::Latest(latest) => latest.keep(&publishing.key, publishing.message.clone()),
-                Behind::CatchUp(_) => false,
+                Behind::CatchUp(_) => 0,
             },
         };
-        self.topics.dropped.add(id, topic, replaced.into());
+        self.topics.dropped.add(id, topic, dropped);
         if let Some(connection) = self.connections.get(id) {
             connection.following = Following::Behind;
         }
@@ -96,22 +96,36 @@ pub(super) struct Latest {
     /// table slow.
     places: HashMap<Arc<[u8]>, u64>,
     kept: BTreeMap<u64, (Arc<[u8]>, Prepared)>,
+    bytes: usize,
+}
+
+/// Its compressed forms come later, and do not count.
+fn weight(key: &[u8], message: &Prepared) -> usize {
+    key.len() + message.payload().len()
 }
 
 impl Latest {
-    /// True: it replaces an earlier one, which is never sent.
-    fn keep(&mut self, key: &Arc<[u8]>, message: Prepared) -> bool {
+    /// Returns how many earlier ones are never sent: the one that it replaces, or the oldest, when
+    /// there is no room.
+    fn keep(&mut self, key: &Arc<[u8]>, message: Prepared) -> u32 {
         let place = self.next;
         self.next += 1;
-        let before = self.places.insert(key.clone(), place);
-        let replaced = before.is_some_and(|before| self.kept.remove(&before).is_some());
+        self.bytes += weight(key, &message);
+        let before = self.places.insert(key.clone(), place).and_then(|before| self.kept.remove(&before));
+        let mut dropped = u32::from(before.is_some());
+        self.bytes -= before.map_or(0, |(key, message)| weight(&key, &message));
         self.kept.insert(place, (key.clone(), message));
-        replaced
+        while self.kept.len() > 1 && (self.bytes > LATEST_BYTES || self.kept.len() > LATEST_KEYS) {
+            self.pop();
+            dropped += 1;
+        }
+        dropped
     }
 
     fn pop(&mut self) -> Option<Prepared> {
         let (_, (key, message)) = self.kept.pop_first()?;
         self.places.remove(&key);
+        self.bytes -= weight(&key, &message);
         Some(message)
     }
 

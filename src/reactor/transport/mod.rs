@@ -39,6 +39,7 @@ pub(super) fn is_short(error: &io::Error) -> bool {
 pub type Descriptor = std::os::fd::OwnedFd;
 #[cfg(not(unix))]
 pub type Descriptor = std::convert::Infallible;
+
 /// Whether the call may be repeated later: the socket is full, or the system has no memory.
 fn is_transient(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock || is_short(error)

@@ -1,5 +1,6 @@
 //! Members that do not read: the effect of each policy, and that the others do not notice.
 
+use super::super::slow::Behind;
 use super::stage::{Inflow, Settings, Stage, frames};
 use crate::bridge::layout::*;
 use crate::reactor::tests::*;
@@ -166,4 +167,32 @@ fn many_messages_of_one_turn_make_nobody_slow() {
         assert_eq!(got, (0..50).collect::<Vec<_>>());
         assert!(stage.take(IN_DROPPED).is_empty() && stage.take(IN_GAP).is_empty());
     }
+}
+
+#[test]
+fn more_keys_than_fit_drop_the_oldest() {
+    let (most, extra) = (crate::reactor::config::LATEST_KEYS as u32, 5);
+    let mut stage = Stage::with(1, ReactorConfig::default(), ListenerConfig::default(), Some(4 << 10));
+    let stalled = stage.open_narrow();
+    stage.topic(1, [Slow::Latest as u32, LIMIT as u32, 0, 0, 0]);
+    stage.join(stalled.1, 1);
+    let mut published = 0;
+    let mut publish = |stage: &mut Stage, len: usize| {
+        published += 1;
+        stage.target(1, &[], &u32::to_le_bytes(published));
+        stage.publish(1, &vec![b'.'; len]);
+        stage.submit();
+        stage.settle();
+    };
+    let kept = |stage: &Stage| {
+        let behind = stage.reactors[0].topics.joined.get(&stalled.1)?.behind.as_ref()?.get(&1)?;
+        if let Behind::Latest(latest) = behind { Some(latest.len()) } else { None }
+    };
+    while kept(&stage).is_none() {
+        publish(&mut stage, 100_000);
+    }
+    (0..most + extra).for_each(|_| publish(&mut stage, 1));
+    assert_eq!(kept(&stage), Some(most as usize));
+    (0..20).for_each(|_| publish(&mut stage, 1 << 20));
+    assert_eq!(kept(&stage), Some(15), "the oldest go");
 }
