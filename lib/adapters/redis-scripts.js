@@ -30,7 +30,7 @@ const MOST_EARLIER = 2048;
  */
 const POSITION = `
 local epoch, top, last, life, earlier = unpack(redis.call('HMGET', KEYS[2], 'e', 'o', 'c', 'r', 'l'))
-local now = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''
+local now = string.sub(string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or '', 1, 16)
 top, last, earlier = tonumber(top or 0), last or '', earlier or ''
 local isKnown, isLost = epoch == ARGV[2], false
 if isKnown then
