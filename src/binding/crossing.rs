@@ -174,8 +174,12 @@ impl Crossing {
         self.words.replace(DRAINED_TURN, self.drives.inline.loop_turn());
         self.words.replace(DRAINED_BYTES, batch.used as u32);
         self.words.replace(DRAINED_LENT, lent.map_or(0, |id| id + 1));
-        let kind = if batch.has_reports() { HANDED_REPORTS } else { HANDED };
-        self.words.replace(DRAINED_HANDED, if handed { kind } else { 0 });
+        let kind = match handed {
+            false => 0,
+            true if batch.has_reports() => HANDED_REPORTS,
+            true => HANDED,
+        };
+        self.words.replace(DRAINED_HANDED, kind);
         self.delivered.records.set(self.delivered.records.get() + count);
         self.current = Some(batch);
         Ok(count as u32)
