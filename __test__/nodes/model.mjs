@@ -109,6 +109,8 @@ export class Member {
 
   ask(topic, state) {
     state.isAsked = false;
+    // Its report can be lost with the connection: the positions have told of it.
+    state.isUntold = false;
     state.asked = ++this.asked;
     state.first = null;
     // Another node may get a message later than the one before: only positions would say that it is the same.
