@@ -1,12 +1,11 @@
 // Ownership of memory over streams: messages that are not in one chunk, and sent messages.
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 
-import { attach, closeOf, isReference, ownOnly, pipe, pipePair, rawPair, test, tlsPair } from '../helpers/index.mjs';
+import { attach, closeOf, isReference, ownOnly, pipe, rawPair, test, tlsPair } from '../helpers/index.mjs';
 
 const RECORD = 16_384;
 const turn = () => new Promise(setImmediate);

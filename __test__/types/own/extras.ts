@@ -26,7 +26,7 @@ wss.on('connection', (ws) => {
 });
 const detached = new WebSocket(null, undefined, { maxPayload: 10 });
 detached.setSocket(process.stdin as never, Buffer.alloc(0), {});
-console.log(extension.parse('a; b'), subprotocol.parse('a, b'), WebSocket.PerMessageDeflate.extensionName, message.length);
+console.log(extension.parse('a; b'), subprotocol.parse('a, b'), WebSocket.PerMessageDeflate.extensionName);
 new WebSocket.Receiver({ isServer: true }).on('message', () => {});
 
 new WebSocketServer({ port: process.env['PORT'] ?? 8080 });
