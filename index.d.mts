@@ -28,6 +28,7 @@ export import Event = WebSocket.Event;
 export import EventListenerOptions = WebSocket.EventListenerOptions;
 export import FinishRequestCallback = WebSocket.FinishRequestCallback;
 export import FrameOptions = WebSocket.FrameOptions;
+export import GivenOptions = WebSocket.GivenOptions;
 export import Histogram = WebSocket.Histogram;
 export import History = WebSocket.History;
 export import HistoryOptions = WebSocket.HistoryOptions;

@@ -47,6 +47,7 @@ declare namespace WebSocket {
   export import EventListenerOptions = events.EventListenerOptions;
   export import FinishRequestCallback = client.FinishRequestCallback;
   export import FrameOptions = tools.FrameOptions;
+  export import GivenOptions = server.GivenOptions;
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;

@@ -32,7 +32,8 @@ export class TopicsClient extends EventTarget {
   constructor(url, options) {
     super();
     this.#url = url;
-    this.#settings = { minDelay: 500, maxDelay: 30_000, pingInterval: 25_000, maxUnanswered: 1000, WebSocket: globalThis.WebSocket, ...options };
+    const { minDelay = 500, maxDelay = 30_000, pingInterval = 25_000, maxUnanswered = 1000, WebSocket = globalThis.WebSocket } = options ?? {};
+    this.#settings = { minDelay, maxDelay, pingInterval, maxUnanswered, WebSocket };
     this.connect();
   }
 

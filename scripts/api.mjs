@@ -32,6 +32,7 @@ const SECTIONS = [
   ['Options', 'types/deflate.d.ts', 'Options of permessage-deflate', ''],
   ['ServerOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a server', ''],
   ['ClientOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a client', ''],
+  ['listen', 'types/server.d.ts', 'listen()', ''],
   ['emitUpgrades', 'types/server.d.ts', 'emitUpgrades()', ''],
   ['createWebSocketStream', 'types/tools.d.ts', 'createWebSocketStream()', ''],
   ['Sender', 'types/tools.d.ts', 'Class: Sender', 'sender'],
@@ -145,7 +146,7 @@ function grouped(methods) {
 function methodLines(overloads, instance, owner) {
   const [{ name }] = overloads;
   const of = overloads[0].code.startsWith('static ') ? owner : instance;
-  const method = of === '' ? `${name}()` : `${of}.${name}()`;
+  const method = of === '' ? `${name}()` : `${of}${name.startsWith('[') ? '' : '.'}${name}()`;
   const title = name === 'constructor' ? `new ${owner}()` : method;
   const lines = [`### ${title}`, '', ...fence(overloads.map(({ code }) => code))];
   for (const { doc } of overloads) lines.push(...docLines(doc));
@@ -163,8 +164,10 @@ function eventLines({ doc, code }) {
 /** The fields of a class, or options. */
 function valueTable(values, isClass) {
   if (values.length === 0) return [];
-  const rows = values.map(({ name, doc, code }) => {
-    const type = givenType(/^[^:]*:\s*([^]*?);?$/.exec(code)?.[1] ?? '');
+  // What can be set, where that is more than what is read.
+  const setters = new Map(values.filter(({ kind }) => kind === SyntaxKind.SetAccessor).map(({ name, code }) => [name, code.replace(/\);$/, '')]));
+  const rows = values.filter(({ kind }) => kind !== SyntaxKind.SetAccessor).map(({ name, doc, code }) => {
+    const type = givenType(/^[^:]*:\s*([^]*?);?$/.exec(setters.get(name) ?? code)?.[1] ?? '');
     const mark = /^(static )?readonly /.test(code) ? ' (read-only)' : '';
     const prefix = code.startsWith('static ') ? 'static ' : '';
     return `| \`${prefix}${name}\`${mark} | ${cell(`\`${oneLine(type)}\``)} | ${cell(oneLine([doc.text, ...doc.throws.map((text) => `Throws ${text}`)].join(' ')))} |`;
@@ -172,9 +175,9 @@ function valueTable(values, isClass) {
   return [`| ${isClass ? 'property' : 'option'} | type | meaning |`, '|---|---|---|', ...rows, ''];
 }
 
-/** A type without the `undefined` that every option may be. */
+/** A type without the `undefined` and the `null` that stand for the default. */
 function givenType(type) {
-  const [, given = type] = /^([^]*?)\s*\| undefined$/.exec(type) ?? [];
+  const [, given = type] = /^([^]*?)\s*(?:\| null\s*)?\| undefined$/.exec(type) ?? [];
   return given.replace(/^\|\s*/, '').replace(/^\((.*)\)$/, '$1');
 }
 
@@ -251,7 +254,7 @@ function declaration(node, text, file) {
   const comments = /^(?:\s|\/\/.*\n|\/\*[^]*?\*\/)*/.exec(whole)?.[0] ?? '';
   const comment = [...comments.matchAll(/\/\*\*([^]*?)\*\//g)].at(-1)?.[1] ?? '';
   const members = [...(node.members ?? [])].map((member) => declaration(member, text, file));
-  const name = node.kind === SyntaxKind.Constructor ? 'constructor' : (node.name?.text ?? '');
+  const name = node.kind === SyntaxKind.Constructor ? 'constructor' : (node.name?.text ?? /\[.*\]$/.exec(text.slice(node.name?.pos ?? 0, node.name?.end ?? 0))?.[0] ?? '');
   return { name, kind: node.kind, file, doc: parseDoc(comment), code: dedent(whole.slice(comments.length)), members };
 }
 

@@ -33,6 +33,7 @@ const CHECKS = [
     [`types: ${folder} for @types/ws, with ours`, () => compile('ours', folder)],
   ]),
   ['types: programs for ours', () => compile('ours', 'own')],
+  ['types: ours beside @types/ws', () => compile('theirs', 'beside')],
   ['types/esm', () => report(esmViolations())],
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],
   ['imports', () => tool('dependency-cruiser/bin/dependency-cruise.mjs', ['--config', '.dependency-cruiser.mjs', 'lib'])],

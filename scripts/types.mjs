@@ -5,6 +5,7 @@
 //   augmented/  the same, with members that `declare module` adds to every file of a compilation
 //   both/       one such program of CommonJS modules and ES modules
 //   own/        programs that use what only ours has, and those of README.md
+//   beside/     programs with this package under its own name beside @types/ws
 //
 // Each file is compiled as a CommonJS module and as an ES module; .cts and .mts as one of them.
 //
@@ -88,8 +89,8 @@ export async function compile(types, folder, { compiler = 'typescript/bin/tsc', 
     for (const file of readdirSync(join(SOURCES, folder))) {
       if (folder === 'both' || !file.endsWith(other)) cpSync(join(SOURCES, folder, file), join(home, file));
     }
+    if (folder === 'own' || folder === 'beside') symlinkSync(root, join(home, 'node_modules/reactor-ws'), 'junction');
     if (folder === 'own') {
-      symlinkSync(root, join(home, 'node_modules/reactor-ws'), 'junction');
       for (const [path, name] of readmePrograms()) cpSync(join(root, path), join(home, `readme-${name}.mts`));
     }
     const project = join(home, 'tsconfig.json');

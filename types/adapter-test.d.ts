@@ -3,7 +3,7 @@ import { Adapter } from './adapter';
 /** What the adapter can do. */
 export interface AdapterTestOptions {
   /** Whether it has `history()`. Default: false */
-  history?: boolean;
+  history?: boolean | undefined;
 }
 
 /** A test for any runner. */

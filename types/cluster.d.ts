@@ -3,12 +3,12 @@ import { Adapter } from './adapter';
 /** Options of `clusterAdapter()`. */
 export interface ClusterAdapterOptions {
   /** Nodes of the same name are together. Default: 'reactor-ws' */
-  name?: string;
+  name?: string | undefined;
   /**
    * Bytes that may wait for another node that does not read, up to 2^53 - 1. Above, it loses messages, and its
    * connections get 'gap'. Default: 16 MiB
    */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /**

@@ -9,12 +9,14 @@ export type { NodeAdapter } from 'crossws/adapters/node';
 /** Options of the adapter of crossws, with a server of this package. */
 export interface ReactorOptions extends Omit<NodeOptions, 'wss' | 'serverOptions'> {
   /** A server with `noServer: true`. Default: one with `serverOptions` */
-  wss?: WebSocketServer;
+  wss?: WebSocketServer | undefined;
   /** Options of the server that the adapter makes. */
-  serverOptions?: Omit<ServerOptions, 'topicOptions'> & {
-    /** As for a server, with the namespace of the peers; '' with crossws 0.3. Called once for each topic in each namespace */
-    topicOptions?: (topic: string, namespace: string) => TopicOptions | null | undefined | void;
-  };
+  serverOptions?:
+    | (Omit<ServerOptions, 'topicOptions'> & {
+        /** As for a server, with the namespace of the peers; '' with crossws 0.3. Called once for each topic in each namespace */
+        topicOptions?: ((topic: string, namespace: string) => TopicOptions | null | undefined | void) | undefined;
+      })
+    | undefined;
 }
 
 /**

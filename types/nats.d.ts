@@ -8,7 +8,7 @@ export interface NatsAdapterOptions {
    */
   connection: any;
   /** Before all subjects: words with dots between them. Default: 'reactor-ws' */
-  prefix?: string;
+  prefix?: string | undefined;
 }
 
 /**

@@ -10,12 +10,12 @@ export interface RedisAdapterOptions {
    */
   client: any;
   /** Before the names of all channels and keys; without braces. Default: 'reactor-ws:' */
-  prefix?: string;
+  prefix?: string | undefined;
   /**
    * Sharded channels (SSUBSCRIBE): in a cluster, a message goes to the node of its topic only. ioredis needs
    * `shardedSubscribers: true`. Needs Redis 7. Default: true for a client of a cluster
    */
-  sharded?: boolean;
+  sharded?: boolean | undefined;
 }
 
 /**

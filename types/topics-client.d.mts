@@ -14,21 +14,21 @@ export interface TopicsClientOptions {
    * how long it does is random. A connection that lasts
    * longer than this wait makes it short again. Default: 500
    */
-  minDelay?: number;
+  minDelay?: number | undefined;
   /**
    * Milliseconds above which that does not grow. After 1012 ("service restart") a sixth of it to all of it, and after 1013
    * ("try again later") once to twice of it. A time that the server has named comes first. Default: 30000
    */
-  maxDelay?: number;
+  maxDelay?: number | undefined;
   /**
    * Milliseconds between questions whether the server is there. Without an answer until the next one, or without a
    * connection after that time, the client connects again. Default: 25000
    */
-  pingInterval?: number;
+  pingInterval?: number | undefined;
   /** Messages that may wait for an answer; `publish()` rejects more. Default: 1000 */
-  maxUnanswered?: number;
+  maxUnanswered?: number | undefined;
   /** The class of sockets, in a Node without one of its own. Default: the global `WebSocket` */
-  WebSocket?: new (url: any, protocol: string) => any;
+  WebSocket?: (new (url: any, protocol: string) => any) | undefined;
 }
 
 /** Events of a client: the fields of each are those of the event object. */

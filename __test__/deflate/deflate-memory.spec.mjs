@@ -27,7 +27,7 @@ test('compressor: shared is no context takeover on both sides', async (t) => {
 test('compressor: what it may be', (t) => {
   t.true(options({ compressor: 'shared' }).perMessageDeflate.clientNoContextTakeover);
   t.is(options({ compressor: 'dedicated' }).perMessageDeflate.clientNoContextTakeover, undefined);
-  for (const compressor of ['own', 1, null, true]) {
+  for (const compressor of ['own', 1, true]) {
     t.throws(() => options({ compressor }), { instanceOf: TypeError, message: /'dedicated' or 'shared'/ });
   }
   for (const name of ['serverNoContextTakeover', 'clientNoContextTakeover']) {

@@ -374,6 +374,10 @@ test('an address may be a function, which may fail', async (t) => {
   t.deepEqual(reasons.slice(0, 2), ['Error: no token', 'Error: no network']);
   t.regex(reasons[2], /^SyntaxError/);
   t.throws(() => new TopicsClient('not a URL', { WebSocket: SOCKETS.ws }), { name: 'SyntaxError' });
+  // undefined stands for the default.
+  const plain = new TopicsClient('ws://127.0.0.1:1', { WebSocket: SOCKETS.ws, minDelay: undefined, maxDelay: undefined });
+  t.teardown(() => plain.close());
+  t.true((await event(plain, 'close')).delay <= 500);
   // Closed while it waits for the address.
   const late = openClient(t, () => sleep(1).then(() => url));
   late.close();

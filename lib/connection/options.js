@@ -2,7 +2,7 @@
 
 const { delay, limit } = require('../base/checks');
 
-/** @typedef {Partial<Record<'closeTimeout' | 'idleTimeout' | 'maxPendingAutoPongs' | 'pingInterval', number>>} Given */
+/** @typedef {Pick<import('../../types/server').ServerOptions, 'closeTimeout' | 'idleTimeout' | 'maxPendingAutoPongs' | 'pingInterval'>} Given */
 
 /**
  * For a reader of frames.

@@ -54,8 +54,8 @@ const REFUSED = -1;
  */
 function applyMemoryOptions(options) {
   if (!options) return options;
-  const { budget, compressor = 'dedicated', ...given } = /** @type {Options} */ (options);
-  checkValue(COMPRESSOR, compressor, 'options.perMessageDeflate.compressor');
+  const { budget, ...given } = /** @type {Options} */ (options);
+  const compressor = checkValue(COMPRESSOR, given.compressor ?? 'dedicated', 'options.perMessageDeflate.compressor');
   if (budget !== undefined && budget !== null) {
     addon().setDeflateBudget(/** @type {number} */ (checkValue(BYTES, budget, 'options.perMessageDeflate.budget')));
   }

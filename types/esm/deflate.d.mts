@@ -25,19 +25,19 @@ interface Options {
    * negotiated. Not in ws. Default: 'dedicated'
    * @throws {TypeError} For another value, or when one of those two options is `false`
    */
-  compressor?: 'dedicated' | 'shared' | undefined;
+  compressor?: 'dedicated' | 'shared' | null | undefined;
   /**
    * Bytes that the contexts of all connections of the process may take, in each direction by
    * itself. Contexts that do not fit are not kept: each outgoing message is compressed by itself,
    * and new clients are asked to do the same. The value that was given last holds for the whole
    * process. Not in ws. Default: 67108864
    */
-  budget?: number | undefined;
+  budget?: number | null | undefined;
   /**
    * Milliseconds after which unused contexts are freed, up to 2147483647; 0
    * means never. Not in ws. Default: 0
    */
-  releaseAfter?: number | undefined;
+  releaseAfter?: number | null | undefined;
 }
 
 /** The offers that a server accepts. */

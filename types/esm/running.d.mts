@@ -34,41 +34,41 @@ export interface AdmissionOptions {
    * Connections; one more is answered with 503. With `port` connections in their handshake count,
    * and one too many is answered before it has sent anything. Not in ws. Default: 0
    */
-  maxConnections?: number;
+  maxConnections?: number | null | undefined;
   /**
    * Connections of one IPv4 address, or of one /64 of IPv6; one more is
    * answered with 429. Not in ws. Default: 0
    */
-  maxConnectionsPerAddress?: number;
+  maxConnectionsPerAddress?: number | null | undefined;
   /**
    * Upgrade requests per second, and as many at once after a second without any, up to 1000000;
    * more are answered with 503. Not in ws. Default: 0
    */
-  handshakesPerSecond?: number;
+  handshakesPerSecond?: number | null | undefined;
   /**
    * Most bytes of an upgrade request, 256 to 1048576; more is answered
    * with 431. Not in ws. Default: `http.maxHeaderSize`, 16384 unless Node has `--max-http-header-size`
    */
-  maxHeaderBytes?: number;
+  maxHeaderBytes?: number | null | undefined;
   /**
    * Most header fields of an upgrade request, 8 to 256; more is answered
    * with 431. Not in ws. Default: 256
    */
-  maxHeaders?: number;
+  maxHeaders?: number | null | undefined;
   /**
    * Pages that may connect; others are answered with 403. In a string `*` stands for one or more
    * letters, digits, `-`, `.` and `_`, and the string `'*'` for every origin. Functions are also
    * asked about requests without an origin, and decide on them; without a function these may
    * connect, as only browsers send one. Not in ws. Default: every page
    */
-  allowedOrigins?: OriginRule | readonly OriginRule[] | null;
+  allowedOrigins?: OriginRule | readonly OriginRule[] | null | undefined;
   /**
    * Connections from these peers must begin with a header of the PROXY protocol, version 1 or 2;
    * those from anybody else must not. The client that the header names is
    * `request.socket.remoteAddress` and `remotePort`, and counts for `maxConnectionsPerAddress`.
    * Only with a TCP `port`. Not in ws. Default: none
    */
-  proxyProtocol?: ProxyProtocol | null;
+  proxyProtocol?: ProxyProtocol | null | undefined;
 }
 
 /** Proxies in front of the server that name the client of each connection they forward. */
@@ -86,24 +86,24 @@ export interface TrafficOptions {
    * Messages, pings and pongs of one connection per second, and as many at once after a second
    * without any. Not in ws. Default: 0
    */
-  messagesPerSecond?: number;
+  messagesPerSecond?: number | null | undefined;
   /**
    * Bytes on the socket of one connection per second, and as many at once after a second
    * without any. Not in ws. Default: 0
    */
-  bytesPerSecond?: number;
+  bytesPerSecond?: number | null | undefined;
   /**
    * What becomes of a connection that sends more: it is not read until it may send again, so that
    * TCP holds the client back, or it is closed with 1008. Not in ws. Default: 'pause'
    */
-  limit?: 'pause' | 'close';
+  limit?: 'pause' | 'close' | null | undefined;
   /**
    * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the
    * connections with the most waiting bytes fail with `WS_ERR_SEND_BUDGET` and end with 1006. Reactor
    * threads divide it; connections of the JavaScript thread, such as over https, have the same amount
    * once more. The value of a thread's first server counts. Not in ws. Default: 0
    */
-  sendBudget?: number;
+  sendBudget?: number | null | undefined;
 }
 
 /** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */

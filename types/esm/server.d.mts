@@ -32,7 +32,7 @@ export interface ServerOptions<
   /** Address or name to listen on. Default: every address */
   host?: string | undefined;
   /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
-  ipv6Only?: boolean | undefined;
+  ipv6Only?: boolean | null | undefined;
   /**
    * Most connections that wait to be accepted; the system may let
    * fewer wait. Default: 4096, in ws 511
@@ -43,19 +43,19 @@ export interface ServerOptions<
    * spreads connections over them. Linux and FreeBSD; elsewhere listening fails with
    * ENOTSUP. Not in ws. Default: false
    */
-  reusePort?: boolean | undefined;
+  reusePort?: boolean | null | undefined;
   /**
    * With `port`: small messages leave at once (TCP_NODELAY). Not an option of ws,
    * which does the same. Default: true
    */
-  noDelay?: boolean | undefined;
+  noDelay?: boolean | null | undefined;
   /** With `port`: the system probes silent connections (SO_KEEPALIVE). Not in ws. Default: false */
-  keepAlive?: boolean | undefined;
+  keepAlive?: boolean | null | undefined;
   /**
    * Milliseconds of silence before the first probe, rounded up to seconds, up to 32767000; 0:
    * the system's. Not in ws. Default: 0
    */
-  keepAliveInitialDelay?: number | undefined;
+  keepAliveInitialDelay?: number | null | undefined;
   /**
    * With `port`, an HTTP server that does not listen: it gets each connection whose first request
    * is no upgrade for this server, with all bytes that were read, and answers it. It also gets
@@ -108,7 +108,7 @@ export interface ServerOptions<
    * busy, before 'connection' is emitted. Otherwise it is answered after
    * 'connection', as in ws. Not in ws. Default: false
    */
-  earlyHandshake?: boolean | undefined;
+  earlyHandshake?: boolean | null | undefined;
   /**
    * With `port`: the path on which a GET or HEAD is answered with 200, while JavaScript is busy too,
    * and with 503 from `drain()` on. Not in ws. Default: every such request is answered with 426
@@ -119,18 +119,18 @@ export interface ServerOptions<
    * request is answered with 408, and a connection that sent nothing is ended. Time that
    * `verifyClient` takes does not count. Not in ws. Default: 10000
    */
-  handshakeTimeout?: number | undefined;
+  handshakeTimeout?: number | null | undefined;
   /**
    * Milliseconds of silence after which a ping is sent, up to 2147483647; after the same time again
    * without any byte from the peer the connection ends with 1006. While it is paused the peer does
    * not count as silent. 0 means never. Not in ws. Default: 0
    */
-  pingInterval?: number | undefined;
+  pingInterval?: number | null | undefined;
   /**
    * Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0
    * means never. Not in ws. Default: 0
    */
-  idleTimeout?: number | undefined;
+  idleTimeout?: number | null | undefined;
   /**
    * Microseconds for which the reactor polls after traffic before it sleeps. The
    * JavaScript thread does the same, for 50 us at most, after a delivery of up to four
@@ -138,7 +138,7 @@ export interface ServerOptions<
    * 2147483647. Never on one processor. All servers of a thread share one reactor: the
    * value of the first one counts. Not in ws. Default: -1
    */
-  spin?: number | undefined;
+  spin?: number | null | undefined;
   /**
    * Reactor threads, 0 to 64. Connections are spread over them and stay where they are. 0: none;
    * the reactor runs on the JavaScript thread, between its other work: pings are then answered only
@@ -146,7 +146,7 @@ export interface ServerOptions<
    * All servers of a thread share its reactors: the value of the first one counts. Not in ws.
    * Default: the environment variable `REACTOR_WS_REACTORS`, or 1
    */
-  reactors?: number | undefined;
+  reactors?: number | null | undefined;
   /**
    * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
    * - 1; 0 is no limit. Above it, connections are closed with 1013, first those whose messages
@@ -154,7 +154,7 @@ export interface ServerOptions<
    * have the same amount once more. The value of a thread's first server counts. Not in ws. Default:
    * 256 MiB
    */
-  unfinishedBudget?: number | undefined;
+  unfinishedBudget?: number | null | undefined;
   /**
    * Returns the settings of a topic, not a Promise of them; called once for each, when it is made.
    * Not in ws. Default: no history, and all messages wait
@@ -170,32 +170,32 @@ export interface ServerOptions<
    * Bytes of messages that may wait until the broker has confirmed them, and 1024 for each, up to 2^53 - 1; a single
    * message may be longer. Not in ws. Default: 64 MiB
    */
-  adapterLimit?: number | undefined;
+  adapterLimit?: number | null | undefined;
   /**
    * What becomes of a message above `adapterLimit`. 'drop': only local subscribers get it, and in a topic with
    * a history nobody. 'reject': `publish()` throws, or rejects its receipt, and nobody gets it. Not in
    * ws. Default: 'drop'
    */
-  adapterOverflow?: 'drop' | 'reject' | undefined;
+  adapterOverflow?: 'drop' | 'reject' | null | undefined;
   /**
    * Milliseconds for which a key is still present in a topic after its last connection there has ended, up to 2147483647.
    * Not in ws. Default: 15000
    */
-  presenceGrace?: number | undefined;
+  presenceGrace?: number | null | undefined;
   /**
    * Least milliseconds between two reports of a topic's presence, up to 2147483647. Not in ws. Default: 1000
    */
-  presenceInterval?: number | undefined;
+  presenceInterval?: number | null | undefined;
   /**
    * Keys in a topic, up to 2^31 - 1, above which only their number is reported. Not in ws. Default: 1000
    */
-  presenceLimit?: number | undefined;
+  presenceLimit?: number | null | undefined;
   /**
    * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit.
    * Above it, the topic with the oldest last message loses its oldest messages. The value of the
    * thread's first server with a history counts. Not in ws. Default: 64 MiB
    */
-  historyBudget?: number | undefined;
+  historyBudget?: number | null | undefined;
   /**
    * Emit messages that were received together in one turn; false: one message,
    * ping or pong per turn. Default: true
@@ -216,6 +216,21 @@ export interface ServerOptions<
   verifyClient?: VerifyClientCallbackAsync<InstanceType<Request>> | undefined;
   /** The class of the connections; it must extend `WebSocket`. */
   WebSocket?: Class | undefined;
+}
+
+/**
+ * `options` of a server: the values that the constructor got. These five have types that fit @types/ws, so that functions
+ * with its types take the server; `port` can also be a path or an object, and `server` a server of HTTP/2.
+ */
+export interface GivenOptions<
+  Class extends typeof WebSocket = typeof WebSocket,
+  Request extends typeof IncomingMessage = typeof IncomingMessage,
+> extends Omit<ServerOptions<Class, Request>, 'handleProtocols' | 'perMessageDeflate' | 'port' | 'server' | 'WebSocket'> {
+  handleProtocols?: (protocols: Set<string>, request: InstanceType<Request>) => string | false;
+  perMessageDeflate?: any;
+  port?: number | undefined;
+  server?: HttpServer<Request> | HttpsServer<Request> | undefined;
+  WebSocket?: any;
 }
 
 /** The options of `listen()`, as of a `WebSocketServer` with `port`. */
@@ -284,7 +299,7 @@ export class WebSocketServer<
    * The options over the defaults. Hooks and `path` may be
    * assigned; they are read at every upgrade.
    */
-  options: ServerOptions<Class, Request>;
+  options: GivenOptions<Class, Request>;
   /** Without effect, and undefined; declared as in @types/ws. The path is `options.path`. */
   path: string;
   /** The open connections; undefined when `clientTracking` is false. */
@@ -427,7 +442,7 @@ export class WebSocketServer<
   publish(
     topic: string,
     data: Published,
-    options?: (PublishOptions & { receipt?: false }) | null,
+    options?: (PublishOptions & { receipt?: false | undefined }) | null,
   ): number;
   publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
   /**
@@ -532,7 +547,7 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
   secureConnection: [socket: TLSSocket];
   listening: [];
   close: [];
-  topic: [topic: string, event: 'created' | 'empty'];
+  presence: [topic: string, change: PresenceChange];
   adapter: [event: AdapterEvent];
 }
 

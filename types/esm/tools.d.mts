@@ -10,13 +10,13 @@ export interface FrameOptions {
   /** The type of the frame (RFC 6455, 5.2). */
   opcode: number;
   /** Whether it is the last frame of its message. Default: false */
-  fin?: boolean;
+  fin?: boolean | undefined;
   /** Whether the payload is compressed. Default: false */
-  rsv1?: boolean;
+  rsv1?: boolean | undefined;
   /** Whether the payload is masked, as a client's has to be. Default: false */
-  mask?: boolean;
+  mask?: boolean | undefined;
   /** Whether the data must not be changed by masking. Default: false */
-  readOnly?: boolean;
+  readOnly?: boolean | undefined;
   /** Fills the four bytes of the masking key. Default: random bytes */
   generateMask?(key: Buffer): void;
 }
@@ -69,33 +69,33 @@ export class Receiver extends Writable {
    * frames must be masked. Default: false
    */
   constructor(options?: {
-    isServer?: boolean;
+    isServer?: boolean | undefined;
     /** The negotiated extensions by name: a PerMessageDeflate. Default: none */
-    extensions?: Record<string, any>;
-    binaryType?: 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
-    allowSynchronousEvents?: boolean;
-    maxFragments?: number;
-    maxPayload?: number;
-    skipUTF8Validation?: boolean;
+    extensions?: Record<string, any> | undefined;
+    binaryType?: 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob' | undefined;
+    allowSynchronousEvents?: boolean | undefined;
+    maxFragments?: number | undefined;
+    maxPayload?: number | undefined;
+    skipUTF8Validation?: boolean | undefined;
   });
 }
 
 /** Options of permessage-deflate (RFC 7692). */
 export interface DeflateOptions {
-  serverNoContextTakeover?: boolean;
-  clientNoContextTakeover?: boolean;
-  serverMaxWindowBits?: boolean | number;
-  clientMaxWindowBits?: boolean | number;
+  serverNoContextTakeover?: boolean | undefined;
+  clientNoContextTakeover?: boolean | undefined;
+  serverMaxWindowBits?: boolean | number | undefined;
+  clientMaxWindowBits?: boolean | number | undefined;
   /** Bytes below which a message is not compressed when the context is not kept. Default: 1024 */
-  threshold?: number;
+  threshold?: number | undefined;
   /**
    * Calls to zlib at a time, of all instances; the option of the first instance counts. Default: 10
    */
-  concurrencyLimit?: number;
-  zlibDeflateOptions?: object;
-  zlibInflateOptions?: object;
-  isServer?: boolean;
-  maxPayload?: number;
+  concurrencyLimit?: number | undefined;
+  zlibDeflateOptions?: object | undefined;
+  zlibInflateOptions?: object | undefined;
+  isServer?: boolean | undefined;
+  maxPayload?: number | undefined;
 }
 
 /** The extension permessage-deflate: negotiation, and compression by zlib. */

@@ -19,7 +19,7 @@ export interface SubscribeOptions {
    * The position of the last message that the subscriber has, or 'oldest'. Default:
    * only messages published from now on
    */
-  since?: Position | 'oldest' | null;
+  since?: Position | 'oldest' | null | undefined;
 }
 
 /** The argument of the callback of `subscribe()`. */
@@ -38,15 +38,15 @@ export interface Subscribed {
 /** Options of `broadcast()`. */
 export interface BroadcastOptions extends Pick<SendOptions, 'binary' | 'compress'> {
   /** Connections that do not get it. */
-  except?: WebSocket | Iterable<WebSocket> | null;
+  except?: WebSocket | Iterable<WebSocket> | null | undefined;
 }
 
 /** Options of `publish()`. */
 export interface PublishOptions extends BroadcastOptions {
   /** With `slow: 'latest'` a message replaces an older one of the same key. Default: `''` */
-  key?: string;
+  key?: string | undefined;
   /** Whether to return a promise of a `Receipt`. Default: false */
-  receipt?: boolean;
+  receipt?: boolean | undefined;
 }
 
 /** Resolves when the message has its position: with an adapter and a history, once the broker has it. */
@@ -58,9 +58,9 @@ export interface Receipt {
 /** Options of `history()`. */
 export interface HistoryOptions {
   /** The position after which messages are wanted. Default: all that are kept */
-  since?: Position | 'oldest' | null;
+  since?: Position | 'oldest' | null | undefined;
   /** Most messages. Default: all */
-  limit?: number;
+  limit?: number | null | undefined;
 }
 
 /** The result of `history()`. */
@@ -76,28 +76,28 @@ export interface History {
 /** The settings of a topic: the result of `topicOptions`. */
 export interface TopicOptions {
   /** How many messages are kept, up to 2^32 - 1. Default: 0, and there are no positions */
-  history?: number;
+  history?: number | null | undefined;
   /**
    * Milliseconds for which a message is kept, up to 2147483647. Default: as long as there is room
    */
-  ttl?: number | null;
+  ttl?: number | null | undefined;
   /**
    * Most bytes of the messages that are kept, up to 2^32 - 1. Default: no limit but `historyBudget`
    */
-  maxBytes?: number | null;
+  maxBytes?: number | null | undefined;
   /**
    * Milliseconds since the last message for which a topic without subscribers
    * keeps its position. Default: one day
    */
-  positionTtl?: number;
+  positionTtl?: number | null | undefined;
   /**
    * What becomes of a message to a connection that more than `limit` bytes wait for: it waits too;
    * it is dropped; the last one of each key waits; it is sent from the history once the connection
    * has read the rest; the connection is closed with 1013. Default: 'queue'
    */
-  slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close';
+  slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close' | null | undefined;
   /** Bytes that may wait for a connection before it is slow, up to 2^32 - 1. Default: 1 MiB */
-  limit?: number;
+  limit?: number | null | undefined;
 }
 
 /** Options of `topicsProtocol()`. */
@@ -109,11 +109,11 @@ export interface TopicsProtocolOptions {
    */
   authorize(socket: WebSocket, action: 'subscribe' | 'publish', topic: string): boolean | Promise<boolean>;
   /** Most topics of a connection; more are refused. Default: 100 */
-  maxTopics?: number;
+  maxTopics?: number | undefined;
   /** Most UTF-16 code units of the name of a topic; longer ones are refused. Default: 256 */
-  maxTopicLength?: number;
+  maxTopicLength?: number | undefined;
   /** Most bytes of a message of a client; a longer publish is refused, others close with 1009. Default: 65536 */
-  maxBytes?: number;
+  maxBytes?: number | undefined;
 }
 
 /** Data that can be published. */

@@ -64,9 +64,10 @@ export class WebSocket extends EventEmitter {
 
   /**
    * The form of binary messages. Text is always a `Buffer`. Unknown values are
-   * ignored. Default: `'nodebuffer'`
+   * ignored. Default: `'nodebuffer'`. When read it can be `'blob'`, which the type omits, as @types/ws does.
    */
-  binaryType: BinaryType;
+  get binaryType(): Exclude<BinaryType, 'blob'>;
+  set binaryType(type: BinaryType);
   /**
    * Bytes of frames, headers included, that were sent and are not in the kernel yet; close
    * frames do not count. Messages of topics count once the reactor has queued them. After the
@@ -89,13 +90,17 @@ export class WebSocket extends EventEmitter {
   readonly url: string;
 
   /** A listener for the event 'open', as in a browser. */
-  onopen: ((event: Event) => void) | null;
+  get onopen(): ((event: any) => void) | null;
+  set onopen(listener: ((event: Event) => void) | null);
   /** A listener for the event 'error', as in a browser. */
-  onerror: ((event: ErrorEvent) => void) | null;
+  get onerror(): ((event: any) => void) | null;
+  set onerror(listener: ((event: ErrorEvent) => void) | null);
   /** A listener for the event 'close', as in a browser. */
-  onclose: ((event: CloseEvent) => void) | null;
+  get onclose(): ((event: any) => void) | null;
+  set onclose(listener: ((event: CloseEvent) => void) | null);
   /** A listener for the event 'message', as in a browser: text is a string. */
-  onmessage: ((event: MessageEvent) => void) | null;
+  get onmessage(): ((event: any) => void) | null;
+  set onmessage(listener: ((event: MessageEvent) => void) | null);
 
   /**
    * Starts the closing handshake. The connection is destroyed if it takes longer than
@@ -192,7 +197,7 @@ export class WebSocket extends EventEmitter {
     data: Published,
     options: PublishOptions & { receipt: true },
   ): Promise<Receipt>;
-  publish(topic: string, data: Published, options?: (PublishOptions & { receipt?: false }) | null): number;
+  publish(topic: string, data: Published, options?: (PublishOptions & { receipt?: false | undefined }) | null): number;
   publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
 
   /**
@@ -322,6 +327,7 @@ export namespace WebSocket {
   export import EventListenerOptions = events.EventListenerOptions;
   export import FinishRequestCallback = client.FinishRequestCallback;
   export import FrameOptions = tools.FrameOptions;
+  export import GivenOptions = server.GivenOptions;
   export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;

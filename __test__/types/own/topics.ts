@@ -29,3 +29,11 @@ const page: HistoryOptions = { since: 'oldest', limit: 1 };
 export const kept: Promise<History> = server.history('prices', page);
 // @ts-expect-error It is read only.
 server.on('connection', (socket) => (socket.subscriptions = []));
+
+// undefined and null stand for the default; once() has the types of on().
+new WebSocketServer({ port: 0, maxConnections: undefined, allowedOrigins: null, pingInterval: null, limit: undefined, sendBudget: null });
+new WebSocketServer({ port: 0, topicOptions: () => ({ history: undefined, slow: null }) });
+server.publish('a', 'b', { key: undefined, receipt: undefined, except: null }).toFixed();
+server.once('presence', (topic, { count }) => topic.at(count)).off('presence', (topic) => topic.at(0));
+// @ts-expect-error No method of a string.
+server.addListener('presence', (topic) => topic.nonsense);

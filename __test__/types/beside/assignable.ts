@@ -1,7 +1,7 @@
 // Variables with the types of @types/ws accept the values of this package.
 import type * as Theirs from 'ws';
 
-import Ours = require('../../index.js');
+import type * as Ours from 'reactor-ws';
 
 /** Fails to compile unless `From` can be used where `To` is wanted. */
 type Assert<To, From extends To> = [To, From];
