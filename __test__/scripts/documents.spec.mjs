@@ -53,7 +53,6 @@ const EVENTS = {
     { second: ['hello'] },
     {},
     { reader: ['meanwhile'] },
-    {},
     { first: ['{"symbol":"ACME","price":1}'], second: ['{"symbol":"ACME","price":1}'] },
   ],
 };
