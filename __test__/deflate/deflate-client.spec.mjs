@@ -18,7 +18,7 @@ const OPTIONS = [
   { serverNoContextTakeover: true, clientNoContextTakeover: true },
   { serverNoContextTakeover: false, clientNoContextTakeover: false },
   { serverMaxWindowBits: 10, clientMaxWindowBits: 11 },
-  { serverMaxWindowBits: true, clientMaxWindowBits: true },
+  { serverMaxWindowBits: true, clientMaxWindowBits: true, serverNoContextTakeover: true },
   { serverMaxWindowBits: false, clientMaxWindowBits: false },
   { clientMaxWindowBits: null, threshold: 5 },
 ];

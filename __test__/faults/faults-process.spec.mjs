@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 
 import { Child, MEASURED, repeat, traffic } from '../helpers/child.mjs';
-import { WebSocket, askRaw, frame, nextEvents } from '../helpers/clients.mjs';
+import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
 import { OWN_HOST, WAYS, ownOnLinuxSerial, ownSerial, startServerBehind, test } from '../helpers/index.mjs';
 import { attacked, canary, framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
@@ -172,15 +172,6 @@ onEveryWay(test.serial, {
     t.true((await raw.closed()).endsWith('9'.repeat(100)));
   },
 
-  async 'O07: short writes'(t, { server }) {
-    const { ws, client } = await pair(t, server);
-    const payload = Buffer.from(Array.from({ length: 2 * MIB }, (_, i) => (i * 7) % 251));
-    const received = nextEvents(client, 'message', 8);
-    // More than a socket takes at once.
-    for (let i = 0; i < 8; i++) ws.send(payload);
-    for (const [data] of await received) t.true(data.equals(payload));
-  },
-
   async 'O09: connections take the place of others'(t, at) {
     for (let i = 0; i < 30; i++) {
       const { ws, raw } = await openedPair(t, at);
@@ -211,19 +202,6 @@ onEveryWay(test.serial, {
   },
 });
 
-onEveryWay(ownSerial, {
-  async 'O04: a peer that vanishes'(t, { way }) {
-    // A server of its own: the canary may be late on a busy machine.
-    const server = await WAYS[way](t, { idleTimeout: 50 });
-    const closed = new Promise((resolve) => {
-      server.on('connection', (ws) => ws.on('close', resolve));
-    });
-    // The peer's system takes what comes, and nobody answers.
-    await askRaw(t, server.address().port);
-    t.is(await closed, 1006);
-  },
-});
-
 onEveryWay(
   ownSerial,
   {
@@ -249,7 +227,7 @@ onEveryWay(
 );
 
 for (const way of Object.keys(WAYS)) {
-  test.serial(`O12 ${way}: a port is served again as soon as its server has closed`, async (t) => {
+  test.serial(`J17 O12 ${way}: a port is served again as soon as its server has closed`, async (t) => {
     await attacked(t, way, {}, async () => {
       let port = 0;
       for (let i = 0; i < 5; i++) {

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import { WebSocket, askRaw, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
+import { WebSocket, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
 import { Child, WAYS, isReference, ownOnLinuxSerial, ownSerial, test } from '../helpers/index.mjs';
 import { canary, framed, onEveryWay, openedPair, pair } from '../helpers/under-attack.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
@@ -152,36 +152,6 @@ onEveryWay(test.serial, {
     client.close();
     await closed;
     t.deepEqual(seen.filter((type) => type === 'message'), ['message']);
-  },
-
-  async 'J17: servers come and go'(t, { way }) {
-    for (let i = 0; i < 10; i++) {
-      const server = await WAYS[way](t);
-      const { ws } = await pair(t, server);
-      const closed = once(server, 'close');
-      server.close();
-      ws.terminate();
-      await closed;
-    }
-    t.pass();
-  },
-
-  async 'J18: a socket that is gone when it is handed over'(t, { way }) {
-    let decide;
-    const asked = new Promise((resolve) => {
-      decide = resolve;
-    });
-    const server = await WAYS[way](t, { verifyClient: (info, done) => decide({ info, done }) });
-    const raw = await askRaw(t, server.address().port);
-    const { info, done } = await asked;
-    const gone = nextEvents(info.req.socket, 'close', 1);
-    raw.reset();
-    await gone;
-    server.on('connection', (ws) => ws.on('close', () => t.pass()));
-    done(true);
-    done(true);
-    await turn();
-    t.is([...server.clients].filter(({ readyState }) => readyState === WebSocket.OPEN).length, 0);
   },
 
   async 'J20: contexts of handlers do not mix'(t, { server }) {

@@ -225,16 +225,6 @@ for (const way of Object.keys(WAYS)) {
     });
   });
 
-  test.serial(`F15 ${way}: a frame that comes byte by byte`, async (t) => {
-    await attacked(t, way, {}, async ({ server, port }) => {
-      const message = new Promise((resolve) => server.on('connection', (ws) => ws.on('message', resolve)));
-      const raw = await opened(t, port);
-      const payload = Buffer.alloc(20_000, 'byte');
-      for (const byte of framed(2, payload)) raw.send(Buffer.from([byte]));
-      t.true((await message).equals(payload));
-    });
-  });
-
   test.serial(`F17 ${way}: many pings of one that never reads`, async (t) => {
     await attacked(t, way, {}, async ({ server, port }) => {
       const client = visitor(t, `ws://127.0.0.1:${port}/sink`, { perMessageDeflate: false });

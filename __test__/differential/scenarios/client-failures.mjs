@@ -42,16 +42,6 @@ s.once('another subprotocol than those that were offered', (c) =>
   answered(c, (head) => accept(head, 'Sec-WebSocket-Protocol: c'), ['a', 'b'], NO_DEFLATE),
 );
 
-const extensions = [
-  'foo', 'permessage-deflate; foo', 'permessage-deflate; server_max_window_bits=7', 'permessage-deflate, permessage-deflate',
-  'permessage-deflate; client_max_window_bits', 'permessage-deflate;;', '', 'permessage-deflate; server_no_context_takeover=1',
-];
-s.once('extensions that the client does not take', async (c) => {
-  for (const header of extensions) {
-    await answered(c, (head) => Buffer.concat([Buffer.from(accept(head, `Sec-WebSocket-Extensions: ${header}`)), BYE]));
-  }
-});
-
 s.once('a subprotocol that was offered, with an extension that was not', (c) =>
   answered(c, (head) => accept(head, 'Sec-WebSocket-Protocol: a', 'Sec-WebSocket-Extensions: foo'), ['a']),
 );

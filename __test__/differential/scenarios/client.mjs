@@ -102,11 +102,6 @@ s.once('the request: origin and auth', (c) =>
 s.once('the request: headers that are the handshake', (c) =>
   session(c, [{ ...NO_DEFLATE, headers: { Upgrade: 'mine', connection: 'x', 'Sec-WebSocket-Version': 1 } }]),
 );
-s.once('the request: an offer of compression', (c) => session(c, []));
-s.once('the request: offers with parameters', (c) => {
-  const contexts = { serverNoContextTakeover: true, clientNoContextTakeover: true };
-  return session(c, [{ perMessageDeflate: { ...contexts, serverMaxWindowBits: 10, clientMaxWindowBits: 11 } }]);
-});
 s.once('a URL object, an http: URL', async (c) => {
   const port = await c.origin(withFrames(BYE));
   for (const address of [new URL(`ws://127.0.0.1:${port}/a`), `http://127.0.0.1:${port}/b`, new URL(`http://127.0.0.1:${port}`)]) {

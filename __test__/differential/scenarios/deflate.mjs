@@ -1,4 +1,4 @@
-// permessage-deflate: the negotiated parameters, and compressed messages of both directions.
+// permessage-deflate: compressed messages of both directions. Offers and answers: deflate/deflate-negotiation.spec.mjs.
 import zlib from 'node:zlib';
 
 import { frame } from '../../helpers/clients.mjs';
@@ -22,72 +22,6 @@ const compressed = (opcode, data, fin = true) => {
 
 const offering = (header) => ({ request: { 'Sec-WebSocket-Extensions': header } });
 const ALL = { threshold: 0 };
-
-/** The answers to offers. */
-async function negotiate(c, perMessageDeflate, ...offers) {
-  const { wss, port } = await c.listen({ perMessageDeflate });
-  wss.on('connection', (ws) => {
-    c.log('server', 'extensions', ws.extensions);
-    ws.terminate();
-  });
-  for (const offer of offers) {
-    const peer = await c.peer(port);
-    await peer.upgrade({ 'Sec-WebSocket-Extensions': offer });
-    await peer.closed();
-    c.log('peer', offer, peer.head);
-  }
-}
-
-s.all('offers and answers', (c) =>
-  negotiate(
-    c,
-    true,
-    'permessage-deflate',
-    OFFER,
-    'permessage-deflate; client_max_window_bits=10',
-    'permessage-deflate; server_max_window_bits=10; client_no_context_takeover',
-    'permessage-deflate; server_no_context_takeover',
-    'foo, permessage-deflate; server_max_window_bits=12, permessage-deflate',
-    'foo',
-  ),
-);
-s.all('offers that are refused', (c) =>
-  negotiate(
-    c,
-    true,
-    'permessage-deflate; foo',
-    'permessage-deflate; server_max_window_bits=7',
-    'permessage-deflate; server_max_window_bits',
-    'permessage-deflate; server_max_window_bits=10; server_max_window_bits=11',
-    'permessage-deflate; server_no_context_takeover=1',
-    'permessage-deflate;',
-    '',
-    ',',
-  ),
-);
-s.all('the server asks for no context takeover and smaller windows', (c) =>
-  negotiate(c, { serverNoContextTakeover: true, clientNoContextTakeover: true, serverMaxWindowBits: 10, clientMaxWindowBits: 11 }, 'permessage-deflate', OFFER),
-);
-s.all('the server refuses parameters', (c) =>
-  negotiate(
-    c,
-    { serverNoContextTakeover: false, serverMaxWindowBits: false, clientMaxWindowBits: false },
-    'permessage-deflate; server_no_context_takeover',
-    'permessage-deflate; server_max_window_bits=10',
-    'permessage-deflate; server_max_window_bits=10, permessage-deflate',
-  ),
-);
-s.all('no answer without an offer', (c) => negotiate(c, true, 'x-webkit-deflate-frame'));
-s.all("'wsClientError' for an extension header", async (c) => {
-  const { wss, port } = await c.listen({ perMessageDeflate: true });
-  wss.on('wsClientError', (error, socket) => {
-    c.log('server', error);
-    socket.end('HTTP/1.1 400 Mine\r\n\r\n');
-  });
-  const peer = await c.peer(port);
-  await peer.upgrade({ 'Sec-WebSocket-Extensions': 'permessage-deflate; foo' });
-  await peer.closed();
-});
 
 /** A session with compression. */
 const session = (title, options, act, offer = OFFER) =>

@@ -161,22 +161,6 @@ prepared("'wsClientError': the listener destroys the socket", { Upgrade: 'x' }, 
   wss.on('wsClientError', (error, socket) => socket.destroy()),
 );
 
-prepared('shouldHandle assigned on the server', { line: 'GET /no HTTP/1.1' }, (wss, c) => {
-  wss.shouldHandle = (request) => {
-    c.log('should', request.url);
-    return request.url === '/yes';
-  };
-});
-s.all('shouldHandle of a subclass', async (c) => {
-  const { WebSocketServer } = c;
-  c.WebSocketServer = class extends WebSocketServer {
-    shouldHandle(request) {
-      c.log('should', request.url, super.shouldHandle(request));
-      return request.url === '/yes';
-    }
-  };
-  await ask(c, { path: '/never' }, { line: 'GET /yes HTTP/1.1' });
-});
 s.all('shouldHandle called by hand', async (c) => {
   const { wss } = await c.listen({ path: '/a' });
   for (const url of ['/a', '/a?b', '/b', '/', '/a/b', '?', '']) c.log('should', url, wss.shouldHandle({ url }));

@@ -219,7 +219,7 @@ for (const [style] of Object.entries(STYLES)) {
       c.log('shouldHandle', args.length, args[0].url, original(...args));
       return args[0].url === '/yes';
     };
-    const listening = await listen(c, style, { shouldHandle: hook });
+    const listening = await listen(c, style, { shouldHandle: hook }, { path: '/never' });
     await visit(c, listening, { path: '/no' });
     await visit(c, listening, { path: '/yes' }, undefined, 'second');
   });
