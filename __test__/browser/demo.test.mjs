@@ -138,61 +138,6 @@ test('demo', async (t) => {
     await page.locator('#lines li', { hasText: `${name} left` }).nth(1).waitFor();
   });
 
-  await t.test('demo: all of it is there for the keyboard, and in order', async () => {
-    const fresh = await openPage(t, browser, address);
-    await fresh.locator('#state.open').waitFor();
-    const seen = [];
-    for (let index = 0; index < 12; index++) {
-      await fresh.keyboard.press('Tab');
-      seen.push(await fresh.evaluate(() => document.activeElement.id || document.activeElement.textContent));
-    }
-    await fresh.close();
-    const load = ['load-connections', 'load-rate', 'load-apply', 'load-toggle'];
-    const expected = ['block', ...load, 'stall', 'echo-text', 'Send', 'echoes', 'room', 'lines', 'chat-text'];
-    assert.deepEqual(seen, expected);
-    // A screen reader finds each part by its role and name.
-    const parts = {
-      button: ['Block JavaScript for 3 s', 'Apply', 'Start', 'Stall one reader for 5 s', 'Send', 'Say'],
-      spinbutton: ['Connections', 'Messages per second'],
-      textbox: ['Text to send', 'Message to the room'],
-      combobox: ['Room'],
-      log: ['Chat lines'],
-      region: ['Controls', 'A topic with 10 readers', 'More figures', 'Echo', 'Chat'],
-    };
-    for (const [role, names] of Object.entries(parts)) {
-      for (const name of names) assert.equal(await page.getByRole(role, { name, exact: true }).count(), 1, `${role} ${name}`);
-    }
-    // The result of a block and of a stall is announced when it is there.
-    assert.deepEqual(await page.getByRole('status').evaluateAll((all) => all.map(({ id }) => id)), ['state', 'verdict', 'stall-verdict']);
-    // Every field has a name, and every chart has a description.
-    assert.deepEqual(await page.locator('input, select').evaluateAll((inputs) => inputs.filter((input) => input.labels.length === 0)), []);
-    for (const label of await page.locator('#charts svg').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')))) {
-      assert.match(label, /: reactor-ws .+, ws .+/);
-    }
-  });
-
-  await t.test('demo: it fits a phone, and has two colour schemes', async () => {
-    // The figures that matter are large.
-    const sizes = await page.locator('figure dd').evaluateAll((figures) => figures.map((figure) => window.getComputedStyle(figure).fontSize));
-    assert.deepEqual(new Set(sizes), new Set(['28px']));
-    for (const colorScheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme });
-      for (const width of [390, 768, 1280]) {
-        await page.setViewportSize({ width, height: 844 });
-        const [scroll, load] = await page.evaluate(() => [
-          document.documentElement.scrollWidth,
-          document.querySelector('#load-toggle').getBoundingClientRect().bottom,
-        ]);
-        assert.ok(scroll <= width, `${scroll} px at ${width} px`);
-        assert.ok(load < 844, 'the load is within reach');
-      }
-    }
-    const contrasts = await page.evaluate(contrastsOfPage);
-    assert.deepEqual(contrasts.filter(({ ratio }) => ratio < 4.5), []);
-    await page.emulateMedia({ colorScheme: 'light' });
-    assert.deepEqual((await page.evaluate(contrastsOfPage)).filter(({ ratio }) => ratio < 4.5), []);
-  });
-
   await t.test('demo: bytes come back, and its limits close: 1008 and 1009', async () => {
     const run = (steps) => page.evaluate(steps, sockets);
     const whole = await run(async (url) => {
@@ -253,26 +198,3 @@ test('demo: a port that is in use, or none, is a sentence', async (t) => {
     assert.equal(code, 1);
   }
 });
-
-/** Runs in the page: the contrast of each text with its background (WCAG 2.2, 1.4.3). */
-function contrastsOfPage() {
-  const channels = (color) => color.match(/[\d.]+/g).map(Number);
-  const luminance = (color) => {
-    const [r, g, b] = channels(color).map((value) => {
-      const share = value / 255;
-      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const background = (element) => {
-    const color = window.getComputedStyle(element).backgroundColor;
-    return channels(color)[3] === 0 ? background(element.parentElement) : color;
-  };
-  const texts = [...document.querySelectorAll('body *')].filter((element) =>
-    [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ''),
-  );
-  return texts.map((element) => {
-    const [a, b] = [window.getComputedStyle(element).color, background(element)].map(luminance);
-    return { text: element.textContent.trim(), ratio: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) };
-  });
-}

@@ -43,22 +43,5 @@ test('docs', async (t) => {
     await page.locator('main', { hasText: 'unfinishedBudget' }).waitFor();
   });
 
-  await t.test('docs: dark mode, which stays', async () => {
-    const background = () => page.evaluate(() => window.getComputedStyle(document.body).backgroundColor);
-    const light = await background();
-    await page.locator('button.VPSwitchAppearance').first().click();
-    await page.waitForFunction(() => document.documentElement.classList.contains('dark'));
-    const dark = await background();
-    assert.notEqual(dark, light);
-    await page.goto(`${address}/docs/options.html`);
-    assert.equal(await background(), dark);
-  });
-
-  await t.test('docs: code has its colours, and a button that copies it', async () => {
-    await page.goto(`${address}/docs/recipes.html`);
-    const block = page.locator('div.language-js').first();
-    assert.ok((await block.locator('span[style*="color"], span[style*="--shiki"]').count()) > 10);
-    assert.equal(await block.locator('button.copy').count(), 1);
-  });
   assert.deepEqual(errors, []);
 });

@@ -7,7 +7,11 @@ import { launch, openPage } from './helpers/page.mjs';
 import { WAYS_IN, startOrigin } from './helpers/ways-in.mjs';
 
 const MAX_PAYLOAD = 1 << 20;
-const DEFLATE = { threshold: 0 };
+const DEFLATE = {
+  off: false,
+  on: { threshold: 0 },
+  'on, without contexts': { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
+};
 
 /** The messages of the page; runs in the page. */
 async function sendEverything(url) {
@@ -45,7 +49,7 @@ const CLOSED_BY_PAGE = [
   [[4999], [4999, '']],
 ];
 
-async function exerciseEcho(t, page, { wss, url }, isCompressed) {
+async function exerciseEcho(t, page, { wss, url }, perMessageDeflate) {
   await t.test('messages of all kinds and sizes', async () => {
     const connected = once(wss, 'connection');
     const result = page.evaluate(sendEverything, url);
@@ -54,7 +58,8 @@ async function exerciseEcho(t, page, { wss, url }, isCompressed) {
     const { whole, extensions } = await result;
     assert.deepEqual(whole, { text: true, binary: true, many: true });
     assert.equal(extensions.split(';')[0], ws.extensions);
-    assert.equal(ws.extensions, isCompressed ? 'permessage-deflate' : '');
+    assert.equal(ws.extensions, perMessageDeflate ? 'permessage-deflate' : '');
+    assert.equal(extensions.includes('no_context_takeover'), perMessageDeflate.serverNoContextTakeover === true);
     const pong = once(ws, 'pong');
     ws.ping('anybody?');
     assert.equal((await pong)[0].toString(), 'anybody?');
@@ -112,12 +117,11 @@ test('browser', async (t) => {
   const browser = await launch(t);
   const origin = await startOrigin(t);
   for (const [name, start] of Object.entries(WAYS_IN)) {
-    for (const perMessageDeflate of [false, DEFLATE]) {
-      const isCompressed = perMessageDeflate !== false;
-      await t.test(`browser: ${name}, permessage-deflate ${isCompressed ? 'on' : 'off'}`, async (inner) => {
+    for (const [mode, perMessageDeflate] of Object.entries(DEFLATE)) {
+      await t.test(`browser: ${name}, permessage-deflate ${mode}`, async (inner) => {
         const page = await openPage(inner, browser, origin);
         const server = await start(inner, { maxPayload: MAX_PAYLOAD, perMessageDeflate });
-        await exerciseEcho(inner, page, server, isCompressed);
+        await exerciseEcho(inner, page, server, perMessageDeflate);
         await exerciseClosing(inner, page, server);
       });
     }

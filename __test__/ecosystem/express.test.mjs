@@ -7,7 +7,7 @@ import test from 'node:test';
 import express from 'express';
 import { WebSocketServer } from 'reactor-ws';
 
-import { ask, firstMessage, open, refusal } from './helpers/clients.mjs';
+import { ask, open, refusal } from './helpers/clients.mjs';
 import { listen } from './helpers/http.mjs';
 import { assertOnReactor } from './helpers/on-reactor.mjs';
 
@@ -41,29 +41,4 @@ test('express: pages and sockets of one port', async (t) => {
   assert.equal(code, 3001);
   assert.equal(reason.toString(), 'enough');
   assert.equal(await refusal(t, `ws://127.0.0.1:${port}/elsewhere`), 400);
-});
-
-test('express: a middleware of express decides about the upgrade', async (t) => {
-  const http = createServer(application());
-  const wss = new WebSocketServer({ noServer: true });
-  const session = (request, _response, next) => {
-    request.user = request.headers.cookie?.match(/user=(\w+)/)?.[1];
-    next();
-  };
-  http.on('upgrade', (request, socket, head) => {
-    session(request, {}, () => {
-      if (request.user === undefined) {
-        socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n');
-        return;
-      }
-      wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', ws, request));
-    });
-  });
-  wss.on('connection', (socket, request) => socket.send(`welcome ${request.user}`));
-  const port = await listen(t, http);
-
-  const url = `ws://127.0.0.1:${port}/`;
-  assert.equal(await refusal(t, url), 401);
-  assert.equal(await firstMessage(t, url, { headers: { cookie: 'user=ada' } }), 'welcome ada');
-  await assertOnReactor(1);
 });

@@ -58,49 +58,6 @@ test('@fastify/websocket: hooks see the request and may refuse it', async (t) =>
   await assertOnReactor(1);
 });
 
-test('@fastify/websocket: close codes go both ways, an upgrade without a route is closed', async (t) => {
-  const { app, url } = await start(t, async (app) => {
-    app.get('/', { websocket: true }, (socket) => socket.on('message', () => socket.close(4001, 'bye')));
-  });
-  const client = await open(t, url);
-  client.send('close, please');
-  const [code, reason] = await once(client, 'close');
-  assert.equal(`${code} ${reason}`, '4001 bye');
-
-  const other = await open(t, url);
-  // The first connection may still be there.
-  const peer = [...app.websocketServer.clients].at(-1);
-  other.close(1000);
-  assert.equal((await once(peer, 'close'))[0], 1000);
-  assert.equal(await refusal(t, `${url}/nowhere`), 404);
-});
-
-test('@fastify/websocket: app.close() closes the sockets', async (t) => {
-  const { app, url } = await start(t, async (app) => {
-    app.get('/', { websocket: true }, echo);
-  });
-  const client = await open(t, url);
-  assert.equal(await ask(client, 'there?'), 'there?');
-  await assertOnReactor(1);
-  const closed = once(client, 'close');
-  await app.close();
-  assert.equal((await closed)[0], 1005);
-});
-
-test('@fastify/websocket: options reach the server: maxPayload', async (t) => {
-  const { url } = await start(
-    t,
-    async (app) => {
-      app.get('/', { websocket: true }, echo);
-    },
-    { maxPayload: 1000 },
-  );
-  const client = await open(t, url);
-  assert.equal((await ask(client, 'x'.repeat(1000))).length, 1000);
-  client.send('x'.repeat(1001));
-  assert.equal((await once(client, 'close'))[0], 1009);
-});
-
 test('@fastify/websocket: injectWS: both ends over streams that are no sockets', async (t) => {
   const app = fastify();
   await app.register(websocket);

@@ -1,19 +1,18 @@
 // graphql-ws gets the server from the application; @fastify/websocket needs the override.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import test from 'node:test';
 
 import websocket from '@fastify/websocket';
 import fastify from 'fastify';
 import { GraphQLObjectType, GraphQLInt, GraphQLSchema, GraphQLString } from 'graphql';
-import { CloseCode, createClient, makeServer } from 'graphql-ws';
+import { createClient } from 'graphql-ws';
 import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
 import { useServer } from 'graphql-ws/use/ws';
 import { WebSocketServer } from 'reactor-ws';
 
-import { ask, open } from './helpers/clients.mjs';
-import { listen, nextEvents } from './helpers/http.mjs';
+import { open } from './helpers/clients.mjs';
+import { nextEvents } from './helpers/http.mjs';
 import { RealWebSocket, assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
 
 const LONG = 'long '.repeat(200_000);
@@ -84,14 +83,6 @@ async function exercise(t, url) {
   await assertOnReactor(1);
 }
 
-test('graphql-ws/use/ws on an HTTP server', async (t) => {
-  const http = createServer();
-  const wss = new WebSocketServer({ server: http, path: '/graphql' });
-  const disposable = useServer({ schema }, wss);
-  t.after(() => disposable.dispose());
-  await exercise(t, `ws://127.0.0.1:${await listen(t, http)}/graphql`);
-});
-
 test('graphql-ws/use/ws on a port of its own', async (t) => {
   const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   const disposable = useServer({ schema }, wss);
@@ -115,49 +106,6 @@ test('graphql-ws: keep-alive: pings, and the end of a client that does not answe
   assert.equal(code, 1006);
   assert.equal(alive.readyState, RealWebSocket.OPEN);
   await assertOnReactor(1);
-});
-
-test('graphql-ws: close codes: another subprotocol, no connection_init, dispose', async (t) => {
-  const start = async (options) => {
-    const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-    const disposable = useServer({ schema, ...options }, wss);
-    await once(wss, 'listening');
-    return { disposable, url: `ws://127.0.0.1:${wss.address().port}` };
-  };
-  const { disposable, url } = await start();
-  const stranger = await open(t, url);
-  assert.equal((await once(stranger, 'close'))[0], CloseCode.SubprotocolNotAcceptable);
-
-  const impatient = await start({ connectionInitWaitTimeout: 1 });
-  t.after(() => impatient.disposable.dispose());
-  const silent = await open(t, impatient.url, ['graphql-transport-ws']);
-  assert.equal((await once(silent, 'close'))[0], CloseCode.ConnectionInitialisationTimeout);
-
-  const last = await open(t, url, ['graphql-transport-ws']);
-  assert.deepEqual(JSON.parse(await ask(last, '{"type":"connection_init"}')), { type: 'connection_ack' });
-  const closed = once(last, 'close');
-  await disposable.dispose();
-  assert.equal((await closed)[0], 1001);
-});
-
-test('graphql-ws: the plain makeServer over a socket of ours', async (t) => {
-  const server = makeServer({ schema });
-  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'graphql-transport-ws' });
-  t.after(() => wss.close());
-  wss.on('connection', (socket, request) => {
-    const closed = server.opened(
-      {
-        protocol: socket.protocol,
-        send: (data) => new Promise((done, fail) => socket.send(data, (error) => (error ? fail(error) : done()))),
-        close: (code, reason) => socket.close(code, reason),
-        onMessage: (handle) => socket.on('message', (data) => handle(data.toString())),
-      },
-      { socket, request },
-    );
-    socket.once('close', (code, reason) => closed(code, reason.toString()));
-  });
-  await once(wss, 'listening');
-  await exercise(t, `ws://127.0.0.1:${wss.address().port}`);
 });
 
 test('graphql-ws/use/@fastify/websocket', async (t) => {

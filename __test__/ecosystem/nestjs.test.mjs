@@ -89,14 +89,3 @@ test('NestJS: a gateway answers, streams and broadcasts', async (t) => {
   assert.equal((await told)[0].toString(), 'to all');
   await assertOnReactor(gateway.server.clients.size);
 });
-
-test('NestJS: a gateway hears of clients that leave, and app.close() ends them all', async (t) => {
-  const { gateway, url } = await start(t);
-  const leaving = await open(t, url);
-  await assertOnReactor(1);
-  const left = once([...gateway.server.clients][0], 'close');
-  seen.length = 0;
-  leaving.close(1000);
-  assert.equal((await left)[0], 1000);
-  assert.deepEqual(seen, ['disconnected']);
-});

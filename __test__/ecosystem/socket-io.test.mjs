@@ -89,61 +89,6 @@ test('socket.io: a broadcast reaches the room, and nobody else, in order', async
   await assertOnReactor(5);
 });
 
-test('socket.io: a broadcast of every size arrives, and what is sent after it', async (t) => {
-  const { server, url } = await start(t);
-  const clients = await Promise.all([connect(t, url), connect(t, url)]);
-  const payloads = [0, 1000, 65_000, 65_536, 70_000, MEGABYTE].flatMap((size) => ['b'.repeat(size), Buffer.alloc(size, 1)]);
-  for (const payload of payloads) {
-    const said = clients.map((client) => once(client, 'x'));
-    const behind = clients.map((client) => once(client, 'behind'));
-    server.emit('x', payload);
-    server.emit('behind');
-    for (const [seen] of await Promise.all(said)) assert.deepEqual(seen, payload);
-    await Promise.all(behind);
-  }
-  await assertOnReactor(2);
-});
-
-test('socket.io: either side disconnects, and both know why', async (t) => {
-  const { server, url } = await start(t);
-  const kicked = await connect(t, url);
-  kicked.emit('kick');
-  assert.equal((await once(kicked, 'disconnect'))[0], 'io server disconnect');
-
-  const connected = once(server, 'connection');
-  const leaving = await connect(t, url);
-  const [socket] = await connected;
-  await assertOnReactor(1);
-  leaving.disconnect();
-  assert.equal((await once(socket, 'disconnect'))[0], 'client namespace disconnect');
-
-  const again = once(server, 'connection');
-  const dropping = await connect(t, url);
-  const [dropped] = await again;
-  dropping.io.engine.transport.ws.terminate();
-  assert.equal((await once(dropped, 'disconnect'))[0], 'transport close');
-});
-
-test('socket.io: a message above maxHttpBufferSize ends its connection only', async (t) => {
-  const { url } = await start(t, { maxHttpBufferSize: 1000 });
-  const [greedy, modest] = await Promise.all([connect(t, url), connect(t, url)]);
-  greedy.emit('echo', 'x'.repeat(2000), () => {});
-  await once(greedy, 'disconnect');
-  assert.equal(await modest.emitWithAck('echo', 'hello'), 'hello');
-  await assertOnReactor(1);
-});
-
-test('socket.io: compression asked for, by both or one side', async (t) => {
-  const { url } = await start(t, { perMessageDeflate: { threshold: 10 } });
-  const text = 'compressible '.repeat(10_000);
-  for (const perMessageDeflate of [{ threshold: 10 }, false]) {
-    const client = await connect(t, url, { transports: ['websocket'], perMessageDeflate });
-    assert.equal(await client.emitWithAck('echo', text), text);
-    assert.equal(await client.compress(false).emitWithAck('echo', text), text);
-  }
-  await assertOnReactor(2);
-});
-
 test('socket.io: the client of reactor-ws below socket.io-client', async (t) => {
   class Transport extends NodeWebSocket {
     createSocket(address, protocols, options) {

@@ -90,21 +90,6 @@ test('tRPC: subscriptions: to the end, left in the middle, several at once', asy
   await assertOnReactor(1);
 });
 
-test('tRPC: keep-alive, and clients that are asked to connect again', async (t) => {
-  const { handler, url, wss } = await start(t, { keepAlive: { enabled: true, pingMs: 20, pongWaitMs: 5000 } });
-  const client = connect(t, url, { keepAlive: { enabled: true, intervalMs: 20, pongTimeoutMs: 5000 } });
-  assert.equal(await client.hello.query('first'), 'hello first');
-  const [first] = wss.clients;
-  await once(first, 'message');
-  await once(first, 'message');
-  const again = once(wss, 'connection');
-  handler.broadcastReconnectNotification();
-  await again;
-  assert.equal(await client.hello.query('second'), 'hello second');
-  if (first.readyState !== first.CLOSED) await once(first, 'close');
-  await assertOnReactor(1);
-});
-
 // The client of tRPC 11.18, which later ones do not, closes first and then opens anew. Where it hears of
 // its end after that, it takes it for the end of the new connection and connects once more, for ever.
 test('tRPC: a client that closes before it connects again sees its end first, 20 times', async (t) => {

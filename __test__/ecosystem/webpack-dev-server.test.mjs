@@ -96,14 +96,3 @@ for (const [name, webSocketServer] of Object.entries({
     assert.equal(server.webSocketServer.clients.length, 1);
   });
 }
-
-test('webpack-dev-server: its heartbeat leaves a living client alone, and stopping ends it', async (t) => {
-  const { server } = await start(t, 'ws');
-  const { socket } = await openPage(t, server);
-  for (let pings = 0; pings < 3; pings++) await once(socket, 'ping');
-  assert.equal(socket.readyState, RealWebSocket.OPEN);
-  await assertOnReactor(1);
-  const closed = once(socket, 'close');
-  await server.stop();
-  assert.equal((await closed)[0], 1006);
-});

@@ -1,13 +1,13 @@
 // The PROXY protocol: the clients of connections, as proxies name them. HAProxy and nginx are tried
-// where they are installed: `apt-get install haproxy nginx libnginx-mod-stream`.
+// where they are installed: `apt-get install haproxy nginx`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { RawClient, WebSocketServer, askRaw, openVisitor, ownOnly, startServer, test, upgradeRequest, visitor } from '../helpers/index.mjs';
+import { RawClient, WebSocketServer, askRaw, openVisitor, ownOnly, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const TRUSTED = { proxyProtocol: { trusted: ['127.0.0.0/8', '::1'] } };
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
@@ -181,8 +181,6 @@ async function keepsAddress(t, server, port) {
 }
 
 const has = (command) => spawnSync(command, ['-v']).error === undefined;
-const NGINX_STREAM = '/usr/lib/nginx/modules/ngx_stream_module.so';
-
 for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
   (has('haproxy') ? ownOnly : test.skip)(`HAProxy in front with ${send}`, async (t) => {
     const server = await startServer(t, TRUSTED);
@@ -197,35 +195,6 @@ for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
   });
 }
 
-(has('nginx') && existsSync(NGINX_STREAM) ? ownOnly : test.skip)('nginx in front with proxy_protocol', async (t) => {
-  const server = await startServer(t, TRUSTED);
-  const port = await startProxy(t, 'nginx', (folder, port) => {
-    const file = join(folder, 'nginx.conf');
-    const stream = `stream { server { listen 127.0.0.1:${port}; proxy_pass 127.0.0.1:${server.address().port}; proxy_protocol on; } }`;
-    const head = `load_module ${NGINX_STREAM}; daemon off; pid ${folder}/pid; error_log stderr; events {}`;
-    writeFileSync(file, `${head}\n${stream}\n`);
-    return ['-p', folder, '-c', file];
-  });
-  await keepsAddress(t, server, port);
-});
-
-/** As in docs/running.md; a socket of the file system has no address to replace. */
-const BEFORE_PATH = {
-  haproxy: (folder, port, path) => {
-    const file = join(folder, 'haproxy.cfg');
-    const limits = ['timeout connect 5s', 'timeout client 1h', 'timeout server 1h'];
-    writeFileSync(file, ['defaults', 'mode tcp', ...limits, 'listen in', `bind 127.0.0.1:${port}`, `server chat ${path}`, ''].join('\n'));
-    return ['-db', '-f', file];
-  },
-  nginx: (folder, port, path) => {
-    const file = join(folder, 'nginx.conf');
-    const upgrade = 'proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;';
-    const server = `server { listen 127.0.0.1:${port}; location / { proxy_pass http://unix:${path}; ${upgrade} } }`;
-    writeFileSync(file, nginxHttp(folder, server));
-    return ['-p', folder, '-c', file];
-  },
-};
-
 function nginxHttp(folder, server) {
   // The workers of a proxy that root starts run as the user nobody, which may not connect to a
   // socket of the file system without a mode.
@@ -234,46 +203,6 @@ function nginxHttp(folder, server) {
   const head = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;
   return `${head}\nhttp { access_log off; ${paths} ${server} }\n`;
 }
-
-for (const [name, configure] of Object.entries(BEFORE_PATH)) {
-  (has(name) && process.platform !== 'win32' ? ownOnly : test.skip)(`${name} in front of a socket of the file system`, async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'proxy-'));
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-    const path = join(folder, 'chat.sock');
-    const server = await startServer(t, { port: path });
-    const port = await startProxy(t, name, (own, free) => configure(own, free, path));
-    await throughProxy(t, server, `ws://127.0.0.1:${port}`, (_client, { socket }) => t.is(socket.remoteAddress, undefined));
-  });
-}
-
-const NOBODY = process.getuid?.() === 0 && spawnSync('id', ['-g', 'nobody']).status === 0;
-
-(has('nginx') && NOBODY ? ownOnly : test.skip)('nginx as another user in front of a socket of the file system, which has a mode', async (t) => {
-  const idOf = (option) => String(spawnSync('id', [option, 'nobody']).stdout).trim();
-  const folder = mkdtempSync(join(tmpdir(), 'proxy-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  // Files in it have its group.
-  chownSync(folder, 0, Number(idOf('-g')));
-  chmodSync(folder, 0o2755);
-  const path = join(folder, 'chat.sock');
-  const proxied = async (port) => {
-    const proxy = await startProxy(t, 'nginx', (own, free) => {
-      const file = BEFORE_PATH.nginx(own, free, path).at(-1);
-      writeFileSync(file, readFileSync(file, 'utf8').replace('user root;', `user nobody ${idOf('-gn')};`));
-      return ['-p', own, '-c', file];
-    });
-    const server = await startServer(t, { port });
-    const client = visitor(t, `ws://127.0.0.1:${proxy}`);
-    const seen = await once(client, 'open').then(() => 'open', ({ message }) => message);
-    client.terminate();
-    server.close();
-    await once(server, 'close');
-    return seen;
-  };
-  t.is(await proxied(path), 'Unexpected server response: 502');
-  t.is(await proxied({ path, mode: 0o660 }), 'open');
-  t.is(await proxied({ path, mode: 0o600 }), 'Unexpected server response: 502');
-});
 
 /** The blocks of docs/recipes.md, with ports of this test. */
 const RECIPES = {

@@ -33,6 +33,7 @@ export function options(): WebSocket[] {
       perMessageDeflate: { threshold: 10, zlibDeflateOptions: { level: 9, dictionary: [Buffer.from('a')], info: false } },
       allowSynchronousEvents: false,
       autoPong: false,
+      followRedirects: true,
       maxRedirects: 1,
       protocolVersion: 13,
       skipUTF8Validation: true,
@@ -69,6 +70,8 @@ export function sends(ws: WebSocket): void {
 /** Listeners added by each of the five methods have typed arguments. */
 export function listeners(ws: WebSocket): void {
   ws.on('message', (data, isBinary) => console.log(isBinary ? data : data.toString()));
+  ws.on('message', (data: WebSocket.RawData) => ws.send(data));
+  ws.on('pong', (data: Buffer) => console.log(data.length));
   ws.once('message', (data) => console.log(Array.isArray(data) ? Buffer.concat(data) : data.byteLength));
   ws.addListener('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
   ws.off('message', (data, isBinary) => console.log(data.toString(), !isBinary));
@@ -157,7 +160,7 @@ export function forms(ws: WebSocket): void {
 
 export function streams(ws: WebSocket): void {
   createWebSocketStream(ws).pipe(process.stdout);
-  process.stdin.pipe(createWebSocketStream(ws, { allowHalfOpen: true, readableObjectMode: true }));
+  process.stdin.pipe(createWebSocketStream(ws, { allowHalfOpen: true, encoding: 'utf8', readableObjectMode: true }));
 }
 
 /** Received data has types that a program can distinguish. */

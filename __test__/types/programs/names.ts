@@ -1,5 +1,9 @@
 // Every name of @types/ws, by import.
-import type {
+import type Default from 'ws';
+import type { WebSocket } from 'ws';
+import * as all from 'ws';
+
+export type {
   AddressInfo,
   CertMeta,
   ClientOptions,
@@ -18,31 +22,5 @@ import type {
   VerifyClientCallbackSync,
   WebSocketServer,
 } from 'ws';
-import type { default as Default, WebSocket } from 'ws';
-import * as all from 'ws';
-
-export type Names = [
-  AddressInfo,
-  CertMeta,
-  ClientOptions,
-  CloseEvent,
-  Data,
-  Default,
-  ErrorEvent,
-  Event,
-  EventListenerOptions,
-  FinishRequestCallback,
-  MessageEvent,
-  PerMessageDeflateOptions,
-  RawData,
-  Server,
-  ServerOptions,
-  VerifyClientCallbackAsync,
-  VerifyClientCallbackSync,
-  WebSocket,
-  WebSocketServer,
-  Default.Data,
-  Default.RawData,
-  Default.ServerOptions,
-];
+export type Names = [Default, WebSocket, Default.Data, Default.RawData, Default.ServerOptions];
 export const values = [all.WebSocket, all.WebSocketServer, all.createWebSocketStream, all.default];

@@ -20,6 +20,7 @@ export const servers: WebSocketServer[] = [
       clientNoContextTakeover: true,
       serverMaxWindowBits: 10,
       clientMaxWindowBits: 10,
+      concurrencyLimit: 10,
       zlibDeflateOptions: { flush: 0, finishFlush: 0, chunkSize: 1, windowBits: 9, level: 0, memLevel: 1, strategy: 0, info: false },
       zlibInflateOptions: { chunkSize: 1024 },
     },
@@ -37,7 +38,7 @@ export function verifies(): ServerOptions[] {
     { verifyClient: written },
     { verifyClient: loose },
     { verifyClient: async (info, callback) => callback(info.req.url !== undefined) },
-    { verifyClient: undefined, handleProtocols: (protocols) => [...protocols][0] ?? false },
+    { verifyClient: undefined, handleProtocols: (protocols: Set<string>, _request: IncomingMessage) => [...protocols][0] ?? false },
   ];
 }
 
