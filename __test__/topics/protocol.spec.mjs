@@ -429,3 +429,11 @@ ownOnly('names of clients that differ in lone surrogates only are other authors'
   const [one, other] = heard.filter((text) => text[0] === '[').map((text) => JSON.parse(text.split('\n')[0])[3]);
   t.not(one, other);
 });
+
+ownOnly('a number and a topic are not taken for others of the same digits', async (t) => {
+  const broker = new Broker();
+  const { open } = await speak(t, {}, { adapter: broker.adapter(), topicOptions: () => ({ history: 10 }) });
+  const { answers } = await open();
+  await answers(publish('12', 'to 12', 1), publish('2', 'to 2', 11));
+  t.deepEqual(['12', '2'].map((name) => broker.topic(name).offset), [1, 1]);
+});

@@ -183,7 +183,7 @@ class Session {
   publish(topic, { client = '', data = '', number }, refuse) {
     this.begun();
     const author = `,"${this.authorOf(client)}",${number}`;
-    const key = author + topic;
+    const key = `${author} ${topic}`;
     let result = this.waiting.get(key);
     // A client that has come back says again what the broker may have already.
     if (result === undefined) {

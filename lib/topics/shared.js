@@ -42,7 +42,7 @@ const MOST_DENIED = 64;
  * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, told: boolean, asked: number }} Waiting
  */
 
-/** @typedef {{ ws: object, waits: Set<Shared> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
+/** @typedef {{ ws: object, waits: Map<Shared, Set<Waiting>> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
 
 /** A message of this node that has not come back. @typedef {{ target: Target, settle: ((receipt: Receipt | Promise<never>) => void) | null, position: Position | null }} Sent */
 
@@ -117,10 +117,13 @@ class Shared {
 
   /** @type {(subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback?: (result: Subscribed) => void) => void} */
   wait(subscriptions, since, callback) {
+    const waits = (subscriptions.waits ??= new Map());
+    const own = waits.get(this) ?? new Set();
     // Those that were told are only to become members, which this one does too.
-    if (subscriptions.waits?.has(this)) for (const one of this.waiting) if (one.told && one.subscriptions === subscriptions) this.waiting.delete(one);
-    this.waiting.add({ subscriptions, since, callback, told: false, asked: this.asked });
-    (subscriptions.waits ??= new Set()).add(this);
+    for (const one of own) if (one.told && own.delete(one)) this.waiting.delete(one);
+    const one = { subscriptions, since, callback, told: false, asked: this.asked };
+    waits.set(this, own.add(one));
+    this.waiting.add(one);
     this.patience ??= setTimeout(() => this.tell(), PATIENCE).unref();
     if (this.isLive) this.ask();
     // Others hear of it with what follows their positions.
@@ -139,9 +142,9 @@ class Shared {
 
   /** The subscriber has left. @param {Subscriber} subscriptions */
   giveUp(subscriptions) {
-    if (!subscriptions.waits?.delete(this)) return;
-    for (const one of this.waiting) {
-      if (one.subscriptions !== subscriptions) continue;
+    const own = subscriptions.waits?.get(this) ?? [];
+    subscriptions.waits?.delete(this);
+    for (const one of own) {
       this.waiting.delete(one);
       if (!one.told && one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
     }
@@ -316,7 +319,8 @@ class Shared {
       if (isAhead && typeof since === 'object' && since.epoch !== topic.epoch) denied.add(since.epoch);
       if (denied.size > MOST_DENIED) denied.delete([...denied][0]);
       waiting.delete(one);
-      subscriptions.waits?.delete(this);
+      const own = subscriptions.waits?.get(this);
+      if (own?.delete(one) && own.size === 0) subscriptions.waits?.delete(this);
       if (!told) subscriptions.ask(topic, since, callback);
       else {
         subscriptions.ask(topic);

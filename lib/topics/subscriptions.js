@@ -24,7 +24,7 @@ class Subscriptions {
     this.joined = new Set();
     /** Waiting callbacks, by request. @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null} */
     this.pending = null;
-    /** Histories that it waits for. @type {Set<import('./shared').SharedHistory> | null} */
+    /** Histories that it waits for, and for what. @type {Map<import('./shared').SharedHistory, Set<import('./shared').Waiting>> | null} */
     this.waits = null;
     /** Its entries, by topic. @type {Map<{ part(number: number, isCut: boolean): void }, number> | null} */
     this.present = null;
@@ -91,7 +91,7 @@ class Subscriptions {
         process.nextTick(callback, { recovered: false, position: topic.position, replayed: 0 });
       }
     }
-    for (const shared of this.waits ?? []) shared.giveUp(this);
+    for (const shared of this.waits?.keys() ?? []) shared.giveUp(this);
     for (const [room, number] of this.present ?? []) room.part(number, true);
     this.present = null;
     if (joined.size === 0) return;
