@@ -98,7 +98,6 @@ class Publishing {
   async call(topic, batch) {
     const { adapter } = this;
     const channel = adapter.channelOf(topic);
-    const keys = [...adapter.keysOf(channel), `${channel}:${adapter.id}`];
     const { positionTtl, size, ttl } = batch[0].history;
     const first = this.last + 1;
     this.last += batch.length;
@@ -107,7 +106,7 @@ class Publishing {
     for (const backoff = new Backoff(RETRY, LONGEST_RETRY); ; ) {
       const { era } = adapter;
       try {
-        const [epoch, offset] = await adapter.call(PUBLISH, keys, adapter.seen(topic), [...words, ...messages]);
+        const [epoch, offset] = await adapter.call(PUBLISH, topic, adapter.seen(topic), [...words, ...messages]);
         if (Number(offset) === 0) return undefined;
         const position = { epoch: String(epoch), offset: Number(offset) };
         adapter.saw(topic, { ...position, check: checkOf(messages[messages.length - 1]), era });

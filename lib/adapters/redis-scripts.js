@@ -7,7 +7,8 @@
 //
 // Redis that starts with an older file, and a replica that takes over, give positions away again that somebody has seen. Each such life of
 // the data has another `master_replid`. In a new life, a node that remembers the last message it has seen shows whether that is still
-// there: if so, the epoch stays; if not, a history begins. Without such a node the epoch changes, and earlier positions are valid up to here.
+// there: if not, a history begins; if so, and the node follows the topic, the epoch stays. Other nodes do not know of the messages after it:
+// without one that follows the topic the epoch changes, and earlier positions are valid up to here.
 
 const { createHash } = require('node:crypto');
 
@@ -26,7 +27,7 @@ const MOST_EARLIER = 2048;
 
 /**
  * Sets `epoch`, `top`, `last`, and `earlier`. KEYS: stream, hash; ARGV: a new epoch; the last position that the node has seen, and
- * how its message begins; 1 to wait for a node that has seen one, if this one has not.
+ * how its message begins; 0 if the node follows the topic, 1 to wait for one that does, 2 if none has come.
  */
 const POSITION = `
 local epoch, top, last, life, earlier = unpack(redis.call('HMGET', KEYS[2], 'e', 'o', 'c', 'r', 'l'))
@@ -47,7 +48,7 @@ if not epoch or isLost then
   redis.call('HSET', KEYS[2], 'e', epoch, 'o', 0, 'c', last, 'r', now, 'l', earlier)
   redis.call('DEL', KEYS[1])
 elseif life ~= now then
-  if not isKnown then
+  if not isKnown or ARGV[5] ~= '0' then
     if ARGV[5] == '1' then return {} end
     earlier = string.sub(earlier .. ' ' .. epoch .. ':' .. string.format('%.0f', top), -${MOST_EARLIER})
     epoch = ARGV[1]

@@ -4,6 +4,7 @@
 
 const { randomBytes } = require('node:crypto');
 
+const { Backoff } = require('../base/backoff');
 const { checkNames, checkValue, wrongType } = require('../base/checks');
 const { encodeName } = require('./names');
 const { Scripts } = require('./redis-calls');
@@ -30,9 +31,10 @@ const PROBE = 5000;
 /** Milliseconds for which a new connection is waited for, until it is tried again. */
 const RETRY = 1000;
 
-/** Milliseconds after a connection within which other nodes come back, too, and between questions whether one has. */
-const SETTLE = 2000;
+/** Milliseconds after a connection within which other nodes come back, too, whose clients try every 2 s, and between questions whether one has, the first time and at most. */
+const SETTLE = 3000;
 const AGAIN = 50;
+const LONGEST_AGAIN = 400;
 
 /** Topics that this node does not follow, and of which it remembers its last message. */
 const MOST_SEEN = 4096;
@@ -57,7 +59,7 @@ class RedisAdapter {
     this.connecting = null;
     /** Topics by their channels. @type {Map<string, string>} */
     this.topics = new Map();
-    /** The last message that this node has seen, by topic: of those that it follows, and of others. @type {Map<string, Seen>} */
+    /** The last message that this node has seen, by topic: of those that it follows, and of others, which can have later ones. @type {Map<string, Seen>} */
     this.tops = new Map();
     /** @type {Map<string, Seen>} */
     this.others = new Map();
@@ -138,12 +140,7 @@ class RedisAdapter {
   subscribe(topics) {
     const channels = topics.map((topic) => this.channelOf(topic));
     return this.change(async (subscriber) => {
-      for (const [index, channel] of channels.entries()) {
-        const topic = topics[index];
-        this.topics.set(channel, topic);
-        const seen = this.others.get(topic);
-        if (seen !== undefined && this.others.delete(topic)) this.tops.set(topic, seen);
-      }
+      for (const [index, channel] of channels.entries()) this.topics.set(channel, topics[index]);
       await subscriber.subscribe(channels);
     });
   }
@@ -180,7 +177,7 @@ class RedisAdapter {
     // What the node has seen, even if nobody remembers how it begins.
     const claim = typeof since === 'object' && (seen === NONE || (seen.epoch === epoch && seen.offset < offset)) ? { ...since, check: '', era: 0 } : seen;
     const words = [wanted, epoch, String(offset), String(limit), String(size), String(positionTtl)];
-    const [now, top, isWhole, found, check, earlier] = await this.call(HISTORY, this.keysOf(this.channelOf(topic)), claim, words);
+    const [now, top, isWhole, found, check, earlier] = await this.call(HISTORY, topic, claim, words);
     const position = { epoch: String(now), offset: Number(top) };
     const messages = found.map((/** @type {[Buffer, [Buffer, Buffer]]} */ [id, [, bytes]]) => ({
       bytes,
@@ -190,14 +187,16 @@ class RedisAdapter {
     return { recovered: Number(isWhole) === 1, position, messages, earlier: earlierOf(String(earlier)) };
   }
 
-  /** A call of a script about a history. In a new life of Redis it waits for a node that has seen the last messages, unless this one has. @type {(script: Script, keys: string[], seen: Seen, words: Array<string | Buffer>) => Promise<any>} */
-  async call(script, keys, { check, epoch, offset }, words) {
+  /** A call of a script about a history. In a new life of Redis it waits for a node that follows the topic, unless this one does. @type {(script: Script, topic: string, seen: Seen, words: Array<string | Buffer>) => Promise<any>} */
+  async call(script, topic, { check, epoch, offset }, words) {
+    const again = new Backoff(AGAIN, LONGEST_AGAIN);
     for (const end = Date.now() + SETTLE; ; ) {
       const isToWait = Date.now() < Math.min(end, this.connectedAt + SETTLE);
-      const own = [randomBytes(EPOCH_BYTES).toString('base64url'), epoch, String(offset), Buffer.from(check, 'latin1'), isToWait ? '1' : '0'];
-      const answer = await this.scripts.run(script, keys, [...own, ...words]);
+      const right = this.tops.has(topic) ? '0' : isToWait ? '1' : '2';
+      const own = [randomBytes(EPOCH_BYTES).toString('base64url'), epoch, String(offset), Buffer.from(check, 'latin1'), right];
+      const answer = await this.scripts.run(script, this.keysOf(topic), [...own, ...words]);
       if (answer.length !== 0) return answer;
-      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+      await new Promise((resolve) => setTimeout(resolve, again.next()));
     }
   }
 
@@ -227,9 +226,10 @@ class RedisAdapter {
     return `${this.prefix}{/${encodeName(topic)}}`;
   }
 
-  /** @param {string} channel */
-  keysOf(channel) {
-    return [`${channel}:messages`, `${channel}:position`];
+  /** Of scripts. @param {string} topic */
+  keysOf(topic) {
+    const channel = this.channelOf(topic);
+    return [`${channel}:messages`, `${channel}:position`, `${channel}:${this.id}`];
   }
 
   /** @param {string} topic */
@@ -247,8 +247,8 @@ class RedisAdapter {
   /** @type {(topic: string, seen: Seen) => void} */
   remember(topic, seen) {
     const { others } = this;
-    if (this.topics.has(this.channelOf(topic))) return void this.tops.set(topic, seen);
     others.delete(topic);
+    if (this.topics.has(this.channelOf(topic))) return void this.tops.set(topic, seen);
     others.set(topic, seen);
     if (others.size > MOST_SEEN) others.delete(others.keys().next().value ?? '');
   }
@@ -268,7 +268,11 @@ class RedisAdapter {
     const position = { epoch: bytes.toString('latin1', 1, epochEnd), offset: Number(bytes.toString('latin1', epochEnd + 1, offsetEnd)) };
     const message = bytes.subarray(offsetEnd + 1);
     // What another life of Redis has lost must be found first.
-    if ((this.tops.get(topic)?.era ?? this.era) === this.era) this.tops.set(topic, { ...position, check: checkOf(message), era: this.era });
+    const { era } = this.seen(topic);
+    if (era === this.era || era === NONE.era) {
+      this.others.delete(topic);
+      this.tops.set(topic, { ...position, check: checkOf(message), era: this.era });
+    }
     node.deliver(topic, message, position);
   }
 
