@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-import { connect, frame, openPair, openRaw, urlOf, visitor } from './helpers/clients.mjs';
+import { connect, frame, openRaw, urlOf, visitor } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, ownOnly, startServer, test, upgradeRequest } from './helpers/index.mjs';
 
 test('clients: in the order in which they opened, whoever looks first and when', async (t) => {
@@ -35,22 +35,6 @@ test('clients: one whose socket is gone stays until its messages have been deliv
   t.deepEqual(await seen, [ws]);
   await closed;
   t.is(server.clients.size, 0);
-});
-
-test('close: waits for the clients, and reports once', async (t) => {
-  const { server, ws, client } = await openPair(t);
-  const calls = [];
-  server.on('close', () => calls.push('event'));
-  const closed = new Promise((resolve) => {
-    server.close((...args) => calls.push('first', ...args));
-    server.close(() => resolve(calls.push('second')));
-  });
-  t.is(server.address(), null);
-  t.deepEqual(calls, []);
-  t.is(ws.readyState, 1);
-  client.close();
-  await closed;
-  t.deepEqual(calls, ['event', 'first', 'second']);
 });
 
 test('close: in the turn of its making', async (t) => {

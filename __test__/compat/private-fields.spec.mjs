@@ -112,18 +112,6 @@ test('bufferedAmount: _socket._writableState has the same; a close frame is not 
   t.is(idle.ws.bufferedAmount, 2);
 });
 
-test("a client's 'open' comes when its server has the connection", async (t) => {
-  const server = await startServer(t);
-  for (let i = 0; i < 20; i++) {
-    const client = new WebSocket(`ws://127.0.0.1:${server.address().port}`);
-    await once(client, 'upgrade');
-    t.is(server.clients.size, 1);
-    const gone = once([...server.clients][0], 'close');
-    client.terminate();
-    await gone;
-  }
-});
-
 // Serial: every uncaught exception of that time counts as its own.
 test.serial("a 'connection' handler that throws does not take the client's 'open' with it", async (t) => {
   const server = await startServer(t);

@@ -85,8 +85,3 @@ test('an upgrade that is refused after the end is answered', async (t) => {
   const server = await startServer(t, { verifyClient: (info, done) => info.req.socket.once('end', () => done(false, 403)) });
   t.true((await answers(t, server)).startsWith('HTTP/1.1 403 Forbidden\r\n'));
 });
-
-test('an upgrade that is accepted after the end is not', async (t) => {
-  const server = await startServer(t, { verifyClient: (info, done) => info.req.socket.once('end', () => done(true)) });
-  t.is(await answers(t, server), '');
-});

@@ -25,13 +25,6 @@ async function resetPaused(t, bytes) {
   return { ws, closed, log, reportedBefore: [...log] };
 }
 
-test('pause: a reset with nothing unread is reported at once', async (t) => {
-  const { ws, closed, log } = await resetPaused(t, '');
-  await closed;
-  t.deepEqual(log, [1006]);
-  t.true(ws.isPaused);
-});
-
 test('pause: a reset after a lot that is unread is reported on resume', async (t) => {
   // More than Node reads ahead.
   const text = 'x'.repeat(100);

@@ -2,6 +2,7 @@
 // is served meanwhile, where the process lives on. The rows are those of docs/faults.md.
 import { once } from 'node:events';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 import { Child, MEASURED, repeat, traffic } from '../helpers/child.mjs';
 import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
@@ -11,30 +12,46 @@ import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
 const MIB = 2 ** 20;
 
-/** `[row, how the process ends, its code, its signal, what it says]`. */
+const FOREIGN_LOOP = ['--require', fileURLToPath(new URL('../fixtures/foreign-loop.cjs', import.meta.url))];
+const BYE = 'from an exit listener';
+
+/** `[row, how the process ends, its code, its signal, what it says, what clients of its port have heard, options of node]`. */
 const ENDS = [
-  ['P01', 'close', 0],
+  ['P01', 'close', 0, null, '', '\x88\x02\x03\xe9'],
+  ['P01', 'close and terminate', 0],
   ['P03', 'exit', 7],
+  ['P03', 'exit in a tick', 7],
+  ['P03', 'exit while behind', 7],
   ['P04', 'throw in a handler', 1, null, 'thrown on purpose'],
+  ['P04', 'throw in a job', 1, null, 'thrown on purpose'],
   ['P04', 'wait to be killed', null, 'SIGTERM'],
   ['P04', 'wait to be killed', null, 'SIGKILL'],
   ['P05', 'exit in a handler', 7],
-  ['P05', 'exit with listeners', 7],
+  ['P05', 'exit with listeners', 7, null, '', BYE],
+  ['P05', 'exit after listeners came', 7, null, '', BYE],
+  ['P05', 'last words', 7, null, '', 'last words'],
+  // Where the event loop is not libuv's, Node-API wakes it.
+  ['P01', 'close', 0, null, '', '', FOREIGN_LOOP],
+  ['P05', 'exit in a handler', 7, null, '', '', FOREIGN_LOOP],
 ];
 
 /** `[row, how the worker ends, how many at once, whether the main thread has a server too]`. */
 const WORKERS = [
   ['P07', 'terminate()', 2, 'yes'],
+  ['P07', 'process.exit()', 2, 'no'],
+  ['P07', 'an exception', 2, 'yes'],
+  ['P07', 'its natural end', 2, 'no'],
   ['P08', 'terminate()', 2, 'no'],
   ['P09', 'terminate()', 8, 'yes'],
+  ['P09', 'terminate()', 20, 'no'],
   ['P10', 'terminate() while blocked', 2, 'yes'],
 ];
 
 for (const way of Object.keys(WAYS)) {
-  for (const [row, name, code, signal = null, said = ''] of ENDS) {
-    ownSerial(`${row} ${way}: ${name}${signal === null ? '' : `, ${signal}`}`, async (t) => {
+  for (const [row, name, code, signal = null, said = '', heard = '', nodeArgs = []] of ENDS) {
+    ownSerial([`${row} ${way}: ${name}`, signal, ...nodeArgs.slice(0, 1)].filter(Boolean).join(' '), async (t) => {
       await repeat(2, 2, async () => {
-        const child = new Child(t, 'ending.mjs', [name, way]);
+        const child = new Child(t, 'ending.mjs', [name, way], { nodeArgs });
         const received = traffic(t, Number(await child.line()));
         if (signal !== null) {
           await child.line(1);
@@ -43,6 +60,7 @@ for (const way of Object.keys(WAYS)) {
         const end = await child.ended();
         t.like(end, { code, signal });
         t.true(said === '' ? end.stderr === '' : end.stderr.includes(said) && !end.stderr.includes('panicked'), end.stderr);
+        if (way === 'port') t.true((await received).some((text) => text.includes(heard)), JSON.stringify(await received));
         t.is((await received).length, 4);
       });
     });
@@ -57,6 +75,7 @@ for (const way of Object.keys(WAYS)) {
       // The server of the main thread is the canary.
       t.true(mainAlive);
       t.true(after.threads <= before.threads && after.files <= before.files);
+      t.true(after.rss < before.rss + 32 * MIB, `${before.rss} -> ${after.rss}`);
     });
   }
 

@@ -7,9 +7,9 @@ import net from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import { askRaw, openVisitor, urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
+import { openVisitor, urlOf, wsClient as WsClient } from '../helpers/clients.mjs';
 import { isInline, isReference, isSpread, listenFree, startServer, test } from '../helpers/index.mjs';
-import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { upgradeRequest } from '../helpers/raw-client.mjs';
 import { startServerBehind } from '../helpers/ways.mjs';
 import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
 
@@ -207,37 +207,6 @@ test.serial('peers that open and end in turn do not keep the messages of others 
   for (let tries = 0; tries < 5 && turns >= peers / 4; tries++) turns = Math.min(turns, await answered());
   // As many again if each of them waits for the end of the one before.
   t.true(turns < peers / 4, `${turns} turns of the event loop`);
-});
-
-test('what a handler of the connection sends comes after the answer, and close() and terminate() in it do', async (t) => {
-  const { server } = await listening(t, startServer);
-  const acts = [
-    [(ws) => ws.send('first'), '\x81\x05first'],
-    [(ws) => (ws.send('first'), ws.close(1000)), '\x81\x05first\x88\x02\x03\xe8'],
-    [(ws) => ws.terminate(), ''],
-  ];
-  for (const [act, frames] of acts) {
-    server.once('connection', act);
-    const client = await askRaw(t, server.address().port);
-    await once(server, 'connection');
-    setImmediate(() => setImmediate(() => client.end()));
-    const [head, rest] = (await client.closed()).split('\r\n\r\n');
-    t.true(head.startsWith('HTTP/1.1 101'));
-    t.is(rest, frames);
-  }
-});
-
-// A client that waits for the server to end the connection, as browsers do (RFC 6455, 7.1.1).
-test('a peer that does not end its side after its close frame is ended', async (t) => {
-  const { server, heard } = await listening(t, startServer);
-  for (const frames of ['\x88\x82\0\0\0\0\x03\xe8', '\x83\x80\0\0\0\0']) {
-    const client = await RawClient.connect(t, server.address().port);
-    const closes = heard.closes;
-    client.send(upgradeRequest() + frames);
-    await client.closed();
-    while (heard.closes === closes) await new Promise(setImmediate);
-  }
-  t.is(server.clients.size, 0);
 });
 
 /** Requests an upgrade; after the answer each frame of one byte counts in the shared word. */
