@@ -292,6 +292,32 @@ test('an HTTP/2 server is refused where Node is not safe', (t) => {
   t.is(Buffer.concat(await session.request({ ':path': '/' }).toArray()).length, 100_000);
 });
 
+(isSafe ? test : test.skip)('HTTP/2: an upload without an end, which the server answers and destroys, ends at the client', async (t) => {
+  const server = http2.createSecureServer({ allowHTTP1: true }, (request, response) => {
+    for (const side of [request, response]) side.on('error', () => {});
+    let bytes = 0;
+    request.on('data', (data) => {
+      bytes += data.length;
+      if (bytes < 100_000 || response.writableEnded) return;
+      response.end('enough');
+      setImmediate(() => [request, response].map((side) => side.destroy()));
+    });
+  });
+  server.on('sessionError', () => {});
+  const { port } = await start(t, home, { http: server });
+  for (let round = 0; round < 40; round++) {
+    const session = http2.connect(`https://localhost:${port}`, { ca: authority });
+    t.teardown(() => session.destroy());
+    session.on('error', () => {});
+    const stream = session.request({ ':method': 'POST' }).on('error', () => {}).resume();
+    const closed = Promise.all([stream, session].map((side) => new Promise((resolve) => side.on('close', resolve))));
+    stream.on('close', () => session.close());
+    for (let part = 0; part < 160; part++) stream.write(Buffer.alloc(65_536));
+    await closed;
+  }
+  t.pass();
+});
+
 /** What programs see of connections to an HTTP server with TLS, however they end. */
 async function sights(t, server, onSecure, port) {
   const seen = [];
