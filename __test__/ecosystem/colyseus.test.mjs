@@ -1,13 +1,13 @@
 // Colyseus requires 'ws' itself: it gets reactor-ws by an override.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import test from 'node:test';
 
 import { Room, Server } from '@colyseus/core';
 import { WebSocketTransport } from '@colyseus/ws-transport';
 import { Client } from 'colyseus.js';
 
-import { assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
+import { start } from './helpers/colyseus.mjs';
+import { assertOnReactor } from './helpers/on-reactor.mjs';
 
 const ROUNDS = 12;
 
@@ -31,15 +31,7 @@ class Game extends Room {
 // The server's 'close' listener keeps the seat, and the client's requests it.
 for (const [name, drop] of Object.entries(DROPS)) {
   test(`Colyseus: reconnect() as soon as the client hears of the drop: ${name}`, async (t) => {
-    const server = createServer();
-    const transport = new WebSocketTransport({ server });
-    assertOurs(transport.wss);
-    const game = new Server({ transport, greet: false, gracefullyShutdown: false });
-    game.define('game', Game);
-    await game.listen(0, '127.0.0.1');
-    t.after(() => game.gracefullyShutdown(false));
-
-    const client = new Client(`ws://127.0.0.1:${server.address().port}`);
+    const client = await start(t, { Client, Server, WebSocketTransport }, Game);
     let room = await client.create('game');
     const { sessionId } = room;
     for (let round = 0; round < ROUNDS; round++) {

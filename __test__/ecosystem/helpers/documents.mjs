@@ -1,5 +1,11 @@
-// A check of two clients of one Yjs document.
+// Checks of two clients of one Yjs document.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+
+import { WebSocketServer } from '../../../lib/index.mjs';
+
+import { listen } from './http.mjs';
+import { RealWebSocket, assertOnReactor } from './on-reactor.mjs';
 
 const LONG = 'a longer paragraph. '.repeat(20_000);
 
@@ -32,4 +38,60 @@ export function until(emitter, event, isTrue) {
       resolve();
     });
   });
+}
+
+/** Two clients of y-websocket, whose server gets its sockets from the application: they converge, and see each other come and go. */
+export async function exerciseY(t, { Doc, WebsocketProvider, docs, setupWSConnection }) {
+  const http = createServer();
+  const wss = new WebSocketServer({ server: http });
+  wss.on('connection', setupWSConnection);
+  const port = await listen(t, http);
+  // The server keeps its documents, and each of them a timer.
+  t.after(() => docs.forEach((doc) => doc.destroy()));
+  const [first, second] = [new Doc(), new Doc()];
+  const providers = [first, second].map((doc) => {
+    const options = { WebSocketPolyfill: RealWebSocket, disableBc: true };
+    const provider = new WebsocketProvider(`ws://127.0.0.1:${port}`, 'room', doc, options);
+    t.after(() => {
+      provider.destroy();
+      doc.destroy();
+    });
+    return provider;
+  });
+  await Promise.all(providers.map((provider) => until(provider, 'sync', () => provider.synced)));
+  await converge(first, second);
+  await assertOnReactor(2);
+
+  const [{ awareness: here }, { awareness: there }] = providers;
+  here.setLocalStateField('name', 'ada');
+  await until(there, 'change', () => there.getStates().get(first.clientID)?.name === 'ada');
+  providers[0].disconnect();
+  await until(there, 'change', () => !there.getStates().has(first.clientID));
+  providers[0].connect();
+  await until(providers[0], 'sync', () => providers[0].synced);
+  await assertOnReactor(2);
+}
+
+/** Two clients of Hocuspocus: they converge, and hear what the server says. `names`: of the documents that clients have asked for. */
+export async function exerciseHocuspocus(t, { Doc, HocuspocusProvider, HocuspocusProviderWebsocket, hocuspocus, names, port }) {
+  const [first, second] = [new Doc(), new Doc()];
+  const providers = [first, second].map((document) => {
+    const websocketProvider = new HocuspocusProviderWebsocket({ url: `ws://127.0.0.1:${port}`, WebSocketPolyfill: RealWebSocket });
+    const provider = new HocuspocusProvider({ websocketProvider, name: 'essay', document });
+    provider.attach();
+    t.after(() => {
+      provider.destroy();
+      websocketProvider.destroy();
+      document.destroy();
+    });
+    return provider;
+  });
+  await Promise.all(providers.map((provider) => until(provider, 'synced', () => provider.isSynced)));
+  await converge(first, second);
+  assert.deepEqual(names, ['essay', 'essay']);
+  await assertOnReactor(2);
+
+  const stateless = new Promise((resolve) => providers[1].on('stateless', resolve));
+  hocuspocus.documents.get('essay').broadcastStateless('news');
+  assert.equal((await stateless).payload, 'news');
 }
