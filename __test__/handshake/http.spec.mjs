@@ -95,15 +95,6 @@ for (const way of Object.keys(WAYS)) {
     t.is(wss.metrics().reactors.given >= 1, true);
   });
 
-  test(`${way}: WebSockets beside pages`, async (t) => {
-    const { wss } = await startGiven(t, way, home);
-    const { client, ws } = await connect(t, wss, { path: '/any' });
-    t.deepEqual(await get(wss, '/any'), { statusCode: 200, body: 'GET /any' });
-    ws.send('hello');
-    t.is(String((await once(client, 'message'))[0]), 'hello');
-    t.is(wss.clients.size, 1);
-  });
-
   test(`${way}: upgrades for another path go to the listeners of the HTTP server`, async (t) => {
     const { http: server, wss } = await startGiven(t, way, home, { path: '/ours' });
     const other = new WebSocketServer({ server, path: '/theirs' });

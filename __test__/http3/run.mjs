@@ -16,7 +16,7 @@ import { pythonWith } from '../helpers/python.mjs';
 
 const execute = promisify(execFile);
 
-const CHECKS = ['settings', 'echo', 'many', 'ping', 'fragments', 'close', 'half_close', 'errors', 'refusals'];
+const CHECKS = ['settings', 'echo', 'close', 'errors', 'refusals'];
 const MANIFEST = join(root, 'examples/http3/Cargo.toml');
 const TARGET = join(root, 'target/http3');
 

@@ -10,22 +10,11 @@ import test from 'ava';
 
 import { cert } from '../helpers/certificate.mjs';
 import { Child } from '../helpers/child.mjs';
-import { WebSocket, wsClient } from '../helpers/clients.mjs';
-import { WebSocketServer, isSpread } from '../helpers/impl.mjs';
+import { wsClient } from '../helpers/clients.mjs';
+import { WebSocketServer } from '../helpers/impl.mjs';
 import { SERVER, authority, connectTls, openSecure, pair, startSecure } from '../helpers/secure.mjs';
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
-
-test('a client of ours over wss, with compression', async (t) => {
-  const server = await startSecure(t, SERVER, { perMessageDeflate: true });
-  const { client, ws } = await openSecure(t, server, WebSocket, { perMessageDeflate: true });
-  t.is(ws.extensions, 'permessage-deflate');
-  const text = 'compressed '.repeat(10_000);
-  client.send(text);
-  t.is(String((await once(ws, 'message'))[0]), text);
-  ws.send(text);
-  t.is(String((await once(client, 'message'))[0]), text);
-});
 
 test('the header of the PROXY protocol comes before TLS', async (t) => {
   const server = await startSecure(t, SERVER, { proxyProtocol: { trusted: ['127.0.0.0/8'] } });
@@ -104,56 +93,6 @@ test('in the workers of a cluster', async (t) => {
   child.process.stdin.write('\n');
   await Promise.all(closed);
   t.like(await child.ended(), { code: 0, stderr: '' });
-});
-
-test('admission comes before the handshake, and the drain after it', async (t) => {
-  const server = await startSecure(t, SERVER, { maxConnections: 1 });
-  const { client } = await openSecure(t, server, wsClient);
-  await t.throwsAsync(connectTls(t, server.port));
-  t.is(server.wss.metrics().handshakes.denied.connections, 1);
-  const closed = once(client, 'close');
-  t.deepEqual(await server.wss.drain({ duration: 0 }), { closed: 1, timedOut: 0, left: 0 });
-  t.is((await closed)[0], 1012);
-});
-
-test('during a drain an upgrade is answered with 503', async (t) => {
-  const server = await startSecure(t);
-  const { client } = await openSecure(t, server, wsClient);
-  const drained = server.wss.drain({ duration: 60_000, signal: AbortSignal.timeout(60_000) });
-  const late = new wsClient(server.url, { ca: authority });
-  const [, response] = await once(late.on('error', () => {}), 'unexpected-response');
-  t.is(response.statusCode, 503);
-  client.terminate();
-  await drained;
-});
-
-test('several servers of one thread, each with its certificate', async (t) => {
-  const servers = await Promise.all(['server-ecdsa', 'server-rsa'].map((name) => startSecure(t, pair(name))));
-  const plain = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-  await once(plain, 'listening');
-  t.teardown(() => plain.close());
-  t.is((await connectTls(t, servers[0].port)).getPeerCertificate().asn1Curve, 'prime256v1');
-  t.is((await connectTls(t, servers[1].port)).getPeerCertificate().asn1Curve, undefined);
-  const client = new wsClient(`ws://127.0.0.1:${plain.address().port}`);
-  const [[, { socket }]] = await Promise.all([once(plain, 'connection'), once(client, 'open')]);
-  t.is(socket.encrypted, undefined);
-  t.false(socket instanceof tls.TLSSocket);
-  client.terminate();
-});
-
-test('topics and broadcasts reach clients over TLS', async (t) => {
-  const server = await startSecure(t);
-  const clients = [];
-  for (let i = 0; i < (isSpread ? 8 : 4); i++) {
-    const { client, ws } = await openSecure(t, server, wsClient);
-    ws.subscribe('news');
-    clients.push(client);
-  }
-  for (const size of [5, 4096, 100_000]) {
-    const heard = clients.map((client) => once(client, 'message'));
-    t.is(server.wss.publish('news', Buffer.alloc(size, 'n')), clients.length);
-    for (const [data] of await Promise.all(heard)) t.is(data.length, size);
-  }
 });
 
 test('handleUpgrade of another server gets the connection', async (t) => {
