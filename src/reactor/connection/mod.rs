@@ -5,11 +5,8 @@ pub(super) mod life;
 #[cfg(test)]
 mod tests;
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-
-use mio::{Registry, Token};
 
 use crate::bridge::layout::Cause;
 use crate::bridge::limits::{SHORTEST_FRAME, SHORTEST_MASKED_FRAME};
@@ -52,8 +49,6 @@ pub(super) struct Connection {
     pub(super) following: Following,
     /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(super) end_asked: bool,
-    /// The poll reports when the socket takes bytes again.
-    awaits_room: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +76,6 @@ impl Connection {
             dense: false,
             following: Following::Live,
             end_asked: false,
-            awaits_room: false,
         }
     }
 
@@ -136,14 +130,6 @@ impl Connection {
             (None, Cause::Reset | Cause::CloseTimeout) if ended => Cause::Fin,
             (None, last) => last,
         }
-    }
-
-    /// After the first refusal of the socket, the poll also reports when it takes bytes again.
-    pub(super) fn await_room(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
-        if !self.write.state.is_refused() || std::mem::replace(&mut self.awaits_room, true) {
-            return Ok(());
-        }
-        self.transport.await_room(registry, token)
     }
 
     /// What was queued as an answer waits, unless it has left, see [`WriteHalf::hold`].

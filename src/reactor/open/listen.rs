@@ -72,7 +72,7 @@ impl Listener {
             match socket.accept() {
                 Ok((stream, peer)) => {
                     self.await_event();
-                    return Accepted::Connection(Transport::Tcp(stream), peer);
+                    return Accepted::Connection(Transport::Tcp(stream, false), peer);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.await_event();

@@ -45,9 +45,12 @@ fn is_transient(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock || is_short(error)
 }
 
+/// Whether the poll reports when the socket takes bytes again. In the variant, where there is room for it.
+type AwaitsRoom = bool;
+
 pub enum Transport {
     /// A socket of the system. One of the file system refuses the options of TCP.
-    Tcp(TcpStream),
+    Tcp(TcpStream, AwaitsRoom),
     /// Such a socket with TLS. Boxed: it is larger.
     Tls(Box<TlsStream>),
     /// A stream of the program. Boxed: few are, and a socket is smaller.
@@ -83,7 +86,7 @@ impl From<std::net::TcpStream> for Transport {
     fn from(stream: std::net::TcpStream) -> Self {
         // A socket that refuses this is dead, as the first read will report.
         let _dead_anyway = stream.set_nonblocking(true);
-        Self::Tcp(TcpStream::from_std(stream))
+        Self::Tcp(TcpStream::from_std(stream), false)
     }
 }
 
@@ -92,7 +95,7 @@ impl Transport {
     #[inline]
     pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
         match self {
-            Self::Tcp(socket) => receive_from(socket, room),
+            Self::Tcp(socket, _) => receive_from(socket, room),
             Self::Tls(stream) => stream.receive(room),
             Self::Pipe(pipe) => pipe.receive(),
         }
@@ -104,7 +107,7 @@ impl Transport {
     pub(super) fn is_dry(&self, is_short: bool) -> bool {
         match self {
             // On Windows mio arms the edge only when a read is refused.
-            Self::Tcp(_) | Self::Pipe(_) => is_short && cfg!(unix),
+            Self::Tcp(..) | Self::Pipe(_) => is_short && cfg!(unix),
             Self::Tls(stream) => stream.is_dry(),
         }
     }
@@ -118,7 +121,7 @@ impl Transport {
     #[inline]
     pub(super) fn spent(&self) -> usize {
         match self {
-            Self::Tcp(_) | Self::Pipe(_) => 0,
+            Self::Tcp(..) | Self::Pipe(_) => 0,
             Self::Tls(stream) => stream.spent(),
         }
     }
@@ -131,7 +134,7 @@ impl Transport {
     #[inline]
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Tcp(socket) => tcp::send(socket, bytes),
+            Self::Tcp(socket, _) => tcp::send(socket, bytes),
             Self::Tls(stream) => stream.send_vectored(&[IoSlice::new(bytes)]),
             Self::Pipe(pipe) => pipe.send_vectored(&[IoSlice::new(bytes)]),
         }
@@ -140,7 +143,7 @@ impl Transport {
     #[inline]
     pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Self::Tcp(socket) => tcp::send_vectored(socket, parts),
+            Self::Tcp(socket, _) => tcp::send_vectored(socket, parts),
             Self::Tls(stream) => stream.send_vectored(parts),
             Self::Pipe(pipe) => pipe.send_vectored(parts),
         }
@@ -153,7 +156,7 @@ impl Transport {
     #[inline]
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Tcp(_) | Self::Pipe(_) => Ok(()),
+            Self::Tcp(..) | Self::Pipe(_) => Ok(()),
             Self::Tls(stream) => stream.flush(),
         }
     }
@@ -166,7 +169,7 @@ impl Transport {
     /// Makes an accepted socket one with TLS. `proxied`: a header of the PROXY protocol comes first.
     pub(super) fn secure(self, server: &Arc<TlsServer>, proxied: bool) -> Self {
         match self {
-            Self::Tcp(socket) => Self::Tls(Box::new(TlsStream::new(socket, server.clone(), proxied))),
+            Self::Tcp(socket, _) => Self::Tls(Box::new(TlsStream::new(socket, server.clone(), proxied))),
             other => other,
         }
     }
@@ -174,7 +177,7 @@ impl Transport {
     pub(super) fn as_tls(&mut self) -> Option<&mut TlsStream> {
         match self {
             Self::Tls(stream) => Some(stream),
-            Self::Tcp(_) | Self::Pipe(_) => None,
+            Self::Tcp(..) | Self::Pipe(_) => None,
         }
     }
 
@@ -182,14 +185,14 @@ impl Transport {
     pub(super) fn is_open(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.is_open(),
-            Self::Tcp(_) | Self::Pipe(_) => true,
+            Self::Tcp(..) | Self::Pipe(_) => true,
         }
     }
 
     /// The socket inside.
     pub(super) fn as_tcp(&self) -> Option<&TcpStream> {
         match self {
-            Self::Tcp(socket) => Some(socket),
+            Self::Tcp(socket, _) => Some(socket),
             Self::Tls(stream) => Some(stream.socket()),
             Self::Pipe(_) => None,
         }
@@ -197,20 +200,20 @@ impl Transport {
 
     pub(super) fn as_pipe(&mut self) -> Option<&mut Pipe> {
         match self {
-            Self::Tcp(_) | Self::Tls(_) => None,
+            Self::Tcp(..) | Self::Tls(_) => None,
             Self::Pipe(pipe) => Some(pipe),
         }
     }
 
     /// Whether another reader and writer could go on with the socket alone.
     pub(super) fn is_socket(&self) -> bool {
-        cfg!(unix) && matches!(self, Self::Tcp(_))
+        cfg!(unix) && matches!(self, Self::Tcp(..))
     }
 
     /// `None` unless `is_socket`.
     pub(super) fn into_descriptor(self) -> Option<Descriptor> {
         #[cfg(unix)]
-        if let Self::Tcp(socket) = self {
+        if let Self::Tcp(socket, _) = self {
             return Some(socket.into());
         }
         None
@@ -221,7 +224,7 @@ impl Transport {
     #[inline]
     pub(super) fn note_sent(&self, count: u32) -> bool {
         match self {
-            Self::Tcp(_) | Self::Tls(_) => false,
+            Self::Tcp(..) | Self::Tls(_) => false,
             Self::Pipe(pipe) => {
                 pipe.note_sent(count);
                 true
@@ -232,7 +235,7 @@ impl Transport {
     /// What a read would find; it stays there.
     pub(super) fn look_ahead(&mut self) -> Ahead {
         match self {
-            Self::Tcp(socket) => peek(socket),
+            Self::Tcp(socket, _) => peek(socket),
             Self::Tls(stream) => stream.look_ahead(),
             Self::Pipe(pipe) => pipe.look_ahead(),
         }
@@ -241,7 +244,7 @@ impl Transport {
     pub(super) fn end(&mut self) {
         match self {
             // Fails only on a dead socket, as the next read will report.
-            Self::Tcp(socket) => drop(socket.shutdown(Shutdown::Write)),
+            Self::Tcp(socket, _) => drop(socket.shutdown(Shutdown::Write)),
             Self::Tls(stream) => stream.end(),
             Self::Pipe(pipe) => pipe.end(),
         }
@@ -252,7 +255,7 @@ impl Transport {
     pub(super) fn leave_when_dropped(&mut self, has_ended: bool) {
         match self {
             // The kernel does that.
-            Self::Tcp(_) => {}
+            Self::Tcp(..) => {}
             Self::Tls(stream) => stream.leave_when_dropped(),
             Self::Pipe(pipe) => pipe.leave(has_ended),
         }
@@ -261,7 +264,7 @@ impl Transport {
     /// When this is dropped, the peer gets a reset, and no waiting bytes.
     pub(super) fn reset_when_dropped(&mut self) {
         match self {
-            Self::Tcp(socket) => drop(SockRef::from(&*socket).set_linger(Some(Duration::ZERO))),
+            Self::Tcp(socket, _) => drop(SockRef::from(&*socket).set_linger(Some(Duration::ZERO))),
             Self::Tls(stream) => drop(SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))),
             Self::Pipe(pipe) => pipe.reset_when_dropped(),
         }
@@ -278,7 +281,7 @@ impl Transport {
 
     pub(super) fn register(&mut self, registry: io::Result<&Registry>, token: Token) -> io::Result<()> {
         match self {
-            Self::Tcp(socket) => registry?.register(socket, token, tcp::interest()),
+            Self::Tcp(socket, _) => registry?.register(socket, token, tcp::interest()),
             Self::Tls(stream) => {
                 registry?.register(stream.socket_mut(), token, tcp::interest().add(Interest::WRITABLE))
             }
@@ -286,11 +289,12 @@ impl Transport {
         }
     }
 
-    /// The socket is full: an edge comes when it takes bytes again. From the beginning, that edge
-    /// would put a new connection before those whose bytes came earlier.
+    /// The socket has refused bytes: from now on an edge comes when it takes bytes again. From the
+    /// beginning, that edge would put a new connection before those whose bytes came earlier.
     pub(super) fn await_room(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
         match (self, registry) {
-            (Self::Tcp(socket), Some(registry)) => {
+            (Self::Tcp(socket, awaits @ false), Some(registry)) => {
+                *awaits = true;
                 registry.reregister(socket, token, tcp::interest().add(Interest::WRITABLE))
             }
             _ => Ok(()),
@@ -301,7 +305,7 @@ impl Transport {
     /// duplicate of it.
     pub(super) fn deregister(&mut self, registry: &Registry) {
         let _closed_next = match self {
-            Self::Tcp(socket) => registry.deregister(socket),
+            Self::Tcp(socket, _) => registry.deregister(socket),
             Self::Tls(stream) => registry.deregister(stream.socket_mut()),
             Self::Pipe(_) => Ok(()),
         };

@@ -72,12 +72,13 @@ impl<C: Consumer> Reactor<C> {
         self.metrics.tally.bytes_sent += connection.write.outgoing.written() - before;
         match written {
             Ok(Written::All) => {}
-            Ok(Written::Blocked) => {
+            Ok(Written::Blocked) if connection.write.state.is_refused() => {
                 let registry = self.poll.as_ref().map(mio::Poll::registry);
-                if connection.await_room(registry, Token(id.slot as usize)).is_err() {
+                if connection.transport.await_room(registry, Token(id.slot as usize)).is_err() {
                     return self.ends.doom(id, connection, Cause::Exhausted);
                 }
             }
+            Ok(Written::Blocked) => {}
             Ok(Written::Short) => self.timers.retry_later(id),
             // Goes on when others have had their turn.
             Ok(Written::Some) => self.writer.waiting.push(id, &mut connection.write.unwritten),
