@@ -1,14 +1,10 @@
-//! One test per rule, named after it. Frames are written as visible bytes; most have the key
+//! Frames are written as visible bytes; most have the key
 //! `00000000`, which masks nothing.
 
-mod close;
 mod deflate;
 mod error;
-mod fragments;
 mod frames;
-mod header;
 mod hostile;
-mod limits;
 mod memory;
 mod pair;
 mod payload;

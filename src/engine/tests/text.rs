@@ -22,55 +22,6 @@ fn invalid_text() {
     }
 }
 
-/// Binary messages are not text.
-#[test]
-fn binary_is_not_checked() {
-    assert_eq!(server("8281 00000000 ff"), [Seen::Binary(vec![0xff])]);
-    assert_eq!(server("0281 00000000 ff 8080 00000000"), [Seen::Binary(vec![0xff])]);
-}
-
-/// `skip_utf8_validation` hands out text that is not UTF-8.
-#[test]
-fn validation_can_be_skipped() {
-    let config = Config { skip_utf8_validation: true, ..Config::default() };
-    assert_eq!(with(&config, "8181 00000000 ff"), [Seen::Text(vec![0xff])]);
-    assert_eq!(with(&config, "0181 00000000 c3 8080 00000000"), [Seen::Text(vec![0xc3])]);
-}
-
-/// F11: RFC 6455, section 5.6: a fragment may end inside a character, a message may not.
-#[test]
-fn character_across_fragments() {
-    assert_eq!(server("0182 00000000 61e2 0081 00000000 82 8081 00000000 ac"), [text("a\u{20ac}")]);
-    assert_eq!(server("0181 00000000 f0 8083 00000000 9f9982"), [text("\u{1f642}")]);
-    assert_eq!(server("0181 00000000 e2 8081 00000000 82"), [INVALID]);
-    assert_eq!(server("0181 00000000 e2 8080 00000000"), [INVALID]);
-    assert_eq!(server("0182 00000000 e282 8081 00000000 61"), [INVALID]);
-}
-
-/// F11: RFC 6455, section 8.1: text fails with the first byte that nothing could follow.
-#[test]
-fn fails_fast() {
-    decides(&Config::default(), "81fe 4000 00000000 6162ff", ErrorKind::InvalidUtf8, 0);
-    decides(&Config::default(), "81fe 4000 00000000 ce ff", ErrorKind::InvalidUtf8, 0);
-    decides(&Config::default(), "81fe 4000 00000000 eda0", ErrorKind::InvalidUtf8, 0);
-    decides(&Config::default(), "81fe 4000 00000000 f490", ErrorKind::InvalidUtf8, 0);
-    decides(&Config::default(), "81fe 4000 00000000 e282 28", ErrorKind::InvalidUtf8, 0);
-    decides(
-        &Config::default(),
-        "0181 00000000 f0 0080 00000000 00ff 0000000000000100 00000000 80",
-        ErrorKind::InvalidUtf8,
-        0,
-    );
-}
-
-/// The text of a message does not end in that of the next.
-#[test]
-fn next_message_begins_anew() {
-    let seen =
-        server("0182 00000000 c3a4 8080 00000000 8182 00000000 c3b6 0181 00000000 61 8081 00000000 62");
-    assert_eq!(seen, [text("\u{e4}"), text("\u{f6}"), text("ab")]);
-}
-
 /// Both checks agree with the standard library at every length around a SIMD block.
 #[test]
 fn agrees_at_every_length() {
