@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { deflateRawSync } from 'node:zlib';
 
-import { RawClient, isReference, nextEvents, ownOnly, ownSerial, startServerBehind, test, upgradeRequest } from '../helpers/index.mjs';
+import { RawClient, frame, isReference, nextEvents, ownOnly, ownSerial, startServerBehind, test, upgradeRequest } from '../helpers/index.mjs';
 import { closeOf, pipePair, rawPair } from '../helpers/streams.mjs';
 
 // Other tests have no part in its turns.
@@ -15,10 +15,7 @@ function bombs(count, bytes) {
     const message = Buffer.alloc(bytes);
     message[bytes - 1] = number;
     const packed = Buffer.concat([deflateRawSync(message), Buffer.from([0])]);
-    const header = Buffer.from([0xc2, 0xfe, packed.length >> 8, packed.length & 0xff, 0, 0, 0, 0]);
-    return packed.length < 126
-      ? Buffer.concat([Buffer.from([0xc2, 0x80 | packed.length, 0, 0, 0, 0]), packed])
-      : Buffer.concat([header, packed]);
+    return frame(0x42, packed);
   });
   return Buffer.concat(frames);
 }
@@ -79,48 +76,32 @@ ownSerial('many streams that inflate to much have turns of a bounded length, and
   await Promise.all([...pairs, quiet].map(({ ws, far }) => far.destroy() && closeOf(ws)));
 });
 
-test('the stream closes meanwhile: all that came is delivered before `close`, once', async (t) => {
-  const { ws, near, far } = rawPair({ deflate: {} });
-  const seen = numbersOf(ws);
-  far.write(bombs(40, 64 << 10));
-  ws.once('message', () => near.destroy());
-  await closeOf(ws);
-  await new Promise(setImmediate);
-  t.deepEqual(seen.filter((entry) => entry !== 'turn'), [...MESSAGES, 'close']);
-});
+const CLOSE = Buffer.concat([frame(8, Buffer.from([0x03, 0xe8])), bombs(3, 10)]);
 
-test('a close frame after it, and what follows that', async (t) => {
-  const { ws, far } = rawPair({ deflate: {} });
-  const seen = numbersOf(ws);
-  const end = Buffer.concat([Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]), bombs(3, 10)]);
-  far.write(Buffer.concat([bombs(40, 64 << 10), end]));
-  far.resume().once('end', () => far.end());
-  t.is((await closeOf(ws))[0], 1000);
-  t.deepEqual(seen.filter((entry) => entry !== 'turn'), [...MESSAGES, 'close']);
-});
-
-ownOnly('terminate() meanwhile: nothing but `close`, once', async (t) => {
-  const { ws, far } = rawPair({ deflate: {} });
-  const seen = numbersOf(ws);
-  far.write(bombs(40, 64 << 10));
-  ws.once('message', () => ws.terminate());
-  await closeOf(ws);
-  await new Promise(setImmediate);
-  t.deepEqual(seen.filter((entry) => entry !== 'turn'), [0, 'close']);
-});
-
-test('one event per turn, and pause() meanwhile', async (t) => {
-  const { ws, far } = rawPair({ deflate: {}, allowSynchronousEvents: false });
-  const seen = numbersOf(ws);
-  const all = nextEvents(ws, 'message', 40);
-  far.write(bombs(40, 64 << 10));
-  ws.once('message', () => {
-    ws.pause();
-    setImmediate(() => ws.resume());
+/** What the handler of the first of many messages does, what comes behind them, and what is seen in the end. */
+for (const [title, kind, options, end, act, expected] of [
+  ['the stream closes: all that came is delivered before `close`, once', test, {}, [], ({ near }) => near.destroy(), [...MESSAGES, 'close']],
+  ['a close frame comes behind it, and more', test, {}, CLOSE, ({ far }) => far.resume().once('end', () => far.end()), [...MESSAGES, 'close']],
+  ['terminate(): nothing but `close`, once', ownOnly, {}, [], ({ ws }) => ws.terminate(), [0, 'close']],
+  ['one event per turn, and pause()', test, { allowSynchronousEvents: false }, CLOSE, pauses, [...MESSAGES, 'close']],
+]) {
+  kind(`meanwhile ${title}`, async (t) => {
+    const pair = rawPair({ deflate: {}, ...options });
+    const seen = numbersOf(pair.ws);
+    pair.far.write(Buffer.concat([bombs(40, 64 << 10), Buffer.from(end)]));
+    pair.ws.once('message', () => act(pair));
+    const [code] = await closeOf(pair.ws);
+    await new Promise(setImmediate);
+    t.is(code, end === CLOSE ? 1000 : 1006);
+    t.deepEqual(seen.filter((entry) => entry !== 'turn'), expected);
   });
-  await all;
-  t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
-});
+}
+
+function pauses({ ws, far }) {
+  ws.pause();
+  setImmediate(() => ws.resume());
+  far.resume().once('end', () => far.end());
+}
 
 ownSerial('a handler that throws meanwhile loses nothing', async (t) => {
   await new Promise(setImmediate);

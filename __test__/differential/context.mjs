@@ -3,10 +3,10 @@ import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
-import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import { cert, key } from '../helpers/certificate.mjs';
+import { Wrapped } from '../helpers/wrapped.mjs';
 import { Peer } from './peer.mjs';
 import { show } from './show.mjs';
 
@@ -211,35 +211,6 @@ export class Context {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return this.hidePort(server.address().port);
-  }
-}
-
-/** A Duplex over a socket, as of a program that needs to see its bytes. */
-export class Wrapped extends Duplex {
-  constructor(socket) {
-    super();
-    this.inner = socket;
-    socket.on('data', (chunk) => this.push(chunk) || socket.pause());
-    socket.on('end', () => this.push(null));
-    socket.on('error', (error) => this.destroy(error));
-    socket.on('close', () => this.destroy());
-  }
-
-  _read() {
-    this.inner.resume();
-  }
-
-  _write(chunk, encoding, callback) {
-    this.inner.write(chunk, encoding, callback);
-  }
-
-  _final(callback) {
-    this.inner.end(callback);
-  }
-
-  _destroy(error, callback) {
-    this.inner.destroy();
-    callback(error);
   }
 }
 

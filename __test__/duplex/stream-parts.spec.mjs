@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { attach, closeOf, isReference, ownOnly, pipe, rawPair, test, tlsPair } from '../helpers/index.mjs';
 
+const { Sender } = createRequire(import.meta.url)('ws');
 const RECORD = 16_384;
 const turn = () => new Promise(setImmediate);
 
@@ -17,15 +18,9 @@ function bytesOf(number, length) {
   return bytes;
 }
 
-/** A frame; masked if there is a key. */
-function frameOf(opcode, payload, { fin = true, key = [1, 2, 3, 4] } = {}) {
-  const { length } = payload;
-  const size = length < 126 ? [] : length < 65_536 ? [length >> 8, length & 0xff] : [0, 0, 0, 0, 0, length >> 16, (length >> 8) & 0xff, length & 0xff];
-  const first = length < 126 ? length : length < 65_536 ? 126 : 127;
-  const head = [(fin ? 0x80 : 0) | opcode, first | (key ? 0x80 : 0), ...size, ...(key ?? [])];
-  const body = Buffer.from(payload);
-  if (key) for (let index = 0; index < length; index++) body[index] ^= key[index & 3];
-  return Buffer.concat([Buffer.from(head), body]);
+/** A frame; masked unless it is that of a server. */
+function frameOf(opcode, payload, { fin = true, mask = true } = {}) {
+  return Buffer.concat(Sender.frame(payload, { fin, rsv1: false, opcode, mask, readOnly: true, generateMask: (key) => key.writeUInt32BE(0x01020304) }));
 }
 
 /** All received messages, kept as they were handed out: later changes show. */
@@ -89,7 +84,7 @@ test('a client leaves the bytes of a chunk alone', async (t) => {
   const ws = attach(near, { isServer: false });
   const kept = keep(ws);
   const message = bytesOf(1, RECORD);
-  const stream = frameOf(2, message, { key: null });
+  const stream = frameOf(2, message, { mask: false });
   const chunks = [stream.subarray(0, RECORD), stream.subarray(RECORD)];
   const before = chunks.map((chunk) => chunk.toString('hex'));
   for (const chunk of chunks) near.push(chunk);

@@ -3,13 +3,15 @@
 // that are a matter of a few bytes.
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 import { constants, deflateRawSync } from 'node:zlib';
 
 import { WAYS, WebSocket, askRaw, frame, nextEvents, ownOnLinuxSerial, ownSerial, randomNumbers, test } from '../helpers/index.mjs';
-import { framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
+import { onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
+const { Sender } = createRequire(import.meta.url)('ws');
 const MIB = 2 ** 20;
 const DEFLATED = { 'Sec-WebSocket-Extensions': 'permessage-deflate' };
 /** Streams on which other decoders overflowed their stack, read too far or did not end. */
@@ -31,11 +33,7 @@ async function isServed(t, { port }) {
 }
 
 /** A compressed message of bytes as zlib makes them, or of any. */
-function compressed(bytes) {
-  const one = framed(2, bytes);
-  one[0] |= 0x40;
-  return one;
-}
+const compressed = (bytes) => frame(0x42, bytes);
 const deflated = (data, options) => compressed(deflateRawSync(data, { finishFlush: constants.Z_SYNC_FLUSH, ...options }).subarray(0, -4));
 
 const numbered = (count, length = 3) => Array.from({ length: count }, (_, i) => String(i).padStart(length, '0'));
@@ -70,7 +68,7 @@ onEveryWay(test.serial, {
   },
 
   async 'F01: frames cut everywhere'(t, at) {
-    const bytes = Buffer.concat([frame(1, 'é', false), frame(9, 'p'), frame(0, 'x'), framed(2, 'b'.repeat(130)), frame(1), frame(8, Buffer.from([3, 232]))]);
+    const bytes = Buffer.concat([frame(1, 'é', false), frame(9, 'p'), frame(0, 'x'), frame(2, 'b'.repeat(130)), frame(1), frame(8, Buffer.from([3, 232]))]);
     const results = new Set();
     for (let cut = 0; cut <= bytes.length; cut++) {
       const { ws, raw } = await openedPair(t, at);
@@ -92,7 +90,7 @@ onEveryWay(test.serial, {
     const { ws, raw } = await openedPair(t, at);
     const received = nextEvents(ws, 'message', 900);
     const sent = Array.from({ length: 900 }, (_, i) => Buffer.from(Array.from({ length: i % 300 }, () => random(256))));
-    await raw.send(Buffer.concat(sent.map((payload) => masked(payload, random))));
+    await raw.send(Buffer.concat(sent.map((payload) => masked(payload))));
     for (const [i, [data]] of (await received).entries()) t.true(data.equals(sent[i]), String(i));
   },
 
@@ -140,7 +138,7 @@ onEveryWay(test.serial, {
   },
 
   async 'F15 R04: frames that come slowly, byte by byte'(t, at) {
-    const bytes = framed(2, 'slow'.repeat(1000));
+    const bytes = frame(2, 'slow'.repeat(1000));
     const raws = await crowd(t, at, 10, () => {}, '/');
     for (const byte of bytes) await Promise.all(raws.map((raw) => raw.send(Buffer.from([byte]))));
     for (const raw of raws) await raw.until((text) => text.endsWith('slow'.repeat(1000)));
@@ -190,7 +188,7 @@ onEveryWay(test.serial, {
     const all = [];
     for (let i = 0; i < 10; i++) all.push(await openedPair(t, at));
     const received = all.map(({ ws }) => nextEvents(ws, 'message', 300));
-    await Promise.all(all.map(({ raw }) => raw.send(Buffer.concat(numbered(300).map((number) => framed(2, number.repeat(100)))))));
+    await Promise.all(all.map(({ raw }) => raw.send(Buffer.concat(numbered(300).map((number) => frame(2, number.repeat(100)))))));
     for (const until = performance.now() + 500; performance.now() < until; );
     for (const messages of await Promise.all(received)) t.deepEqual(messages.map(([data]) => Number(data.subarray(0, 3))), numbers(300));
     t.true(all.every(({ ws }) => ws.readyState === WebSocket.OPEN));
@@ -205,7 +203,7 @@ onEveryWay(test.serial, {
         if (++handled === 2000) resolve();
       });
     });
-    await raw.send(Buffer.concat(Array(2000).fill(framed(2, 'x'.repeat(1000)))));
+    await raw.send(Buffer.concat(Array(2000).fill(frame(2, 'x'.repeat(1000)))));
     await isServed(t, at);
     await done;
   },
@@ -224,7 +222,7 @@ onEveryWay(test.serial, {
   },
 
   async 'F13 R14: many unfinished messages, of one frame and of many fragments'(t, at) {
-    const parts = [framed(2, Buffer.alloc(MIB)).subarray(0, 300_000), Buffer.concat([frame(2, 'x', false), ...Array(500).fill(frame(0, 'x', false))])];
+    const parts = [frame(2, Buffer.alloc(MIB)).subarray(0, 300_000), Buffer.concat([frame(2, 'x', false), ...Array(500).fill(frame(0, 'x', false))])];
     const raws = (await Promise.all(parts.map((part) => crowd(t, at, 50, (raw) => raw.send(part))))).flat();
     await isServed(t, at);
     for (const raw of raws) raw.reset();
@@ -327,10 +325,5 @@ onEveryWay(
   () => ({ perMessageDeflate: true }),
 );
 
-/** A frame with a mask of four bytes. */
-function masked(payload, random) {
-  const mask = Buffer.from([0, 0, 0, 0].map(() => random(256)));
-  const long = payload.length > 125;
-  const head = Buffer.from(long ? [0x82, 0xfe, payload.length >> 8, payload.length & 0xff] : [0x82, 0x80 | payload.length]);
-  return Buffer.concat([head, mask, Buffer.from(payload.map((byte, i) => byte ^ mask[i % 4]))]);
-}
+/** A frame with a random mask. */
+const masked = (payload) => Buffer.concat(Sender.frame(payload, { fin: true, rsv1: false, opcode: 2, mask: true, readOnly: true }));

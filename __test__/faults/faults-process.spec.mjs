@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Child, MEASURED, repeat, traffic } from '../helpers/child.mjs';
 import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
 import { OWN_HOST, WAYS, ownOnLinuxSerial, ownSerial, startServerBehind, test } from '../helpers/index.mjs';
-import { attacked, canary, framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
+import { attacked, canary, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
 const MIB = 2 ** 20;
@@ -156,7 +156,7 @@ async function signalled(t, way, act) {
 
 onEveryWay(test.serial, {
   async 'O01: resets, of a peer that reads, writes or closes'(t, at) {
-    for (const what of [Buffer.alloc(0), framed(2, Buffer.alloc(MIB)).subarray(0, 500_000), frame(8)]) {
+    for (const what of [Buffer.alloc(0), frame(2, Buffer.alloc(MIB)).subarray(0, 500_000), frame(8)]) {
       const { ws, raw } = await openedPair(t, at);
       const closed = once(ws, 'close');
       for (let i = 0; i < 20; i++) ws.send(Buffer.alloc(100_000));

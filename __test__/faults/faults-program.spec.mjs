@@ -7,7 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 import { WebSocket, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
 import { Child, WAYS, isReference, ownOnLinuxSerial, ownSerial, test } from '../helpers/index.mjs';
-import { canary, framed, onEveryWay, openedPair, pair } from '../helpers/under-attack.mjs';
+import { canary, onEveryWay, openedPair, pair } from '../helpers/under-attack.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const MIB = 2 ** 20;
@@ -106,7 +106,7 @@ onEveryWay(test.serial, {
         if (kept.length === 2000) resolve();
       });
     });
-    await raw.send(Buffer.concat(Array.from({ length: 2000 }, (_, i) => framed(2, Buffer.alloc(lengthOf(i), i)))));
+    await raw.send(Buffer.concat(Array.from({ length: 2000 }, (_, i) => frame(2, Buffer.alloc(lengthOf(i), i)))));
     await done;
     // In ws many messages share the memory of a chunk.
     const wrong = kept.filter((data, i) => i % 3 !== 2 && !data.equals(Buffer.alloc(lengthOf(i), i)));

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { constants, deflateRawSync } from 'node:zlib';
 
 import { KEY, RawClient, WAYS, askRaw, frame, isReference, test, upgradeRequest, visitor } from '../helpers/index.mjs';
-import { attacked, framed, opened } from '../helpers/under-attack.mjs';
+import { attacked, opened } from '../helpers/under-attack.mjs';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -141,18 +141,9 @@ const long = (length) => {
 };
 const utf8 = (...bytes) => frame(1, Buffer.from(bytes));
 const closing = (code) => frame(8, Buffer.from([code >> 8, code & 0xff]));
-const compressed = (data, last = true) => {
-  const bytes = deflateRawSync(data, { finishFlush: constants.Z_SYNC_FLUSH });
-  const one = framed(2, bytes.subarray(0, -4), last);
-  one[0] |= 0x40;
-  return one;
-};
 /** RSV1 is set. */
-const marked = (payload) => {
-  const one = framed(2, payload);
-  one[0] |= 0x40;
-  return one;
-};
+const marked = (payload) => frame(0x42, payload);
+const compressed = (data) => marked(deflateRawSync(data, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4));
 const BOMB = compressed(Buffer.alloc(16 * MIB));
 const DEFLATED = { 'Sec-WebSocket-Extensions': 'permessage-deflate' };
 const DEFLATE = { perMessageDeflate: true, maxPayload: MIB };
@@ -177,8 +168,8 @@ const FRAMES = [
   ['F18', 'many pongs that nobody asked for', {}, [Buffer.concat(Array(50_000).fill(frame(10, 'p'.repeat(125))))]],
   ['F19', 'status codes that nobody may send', {}, [0, 999, 1004, 1005, 1006, 1015, 2999, 5000].map(closing).concat(frame(8, Buffer.from([3]))), 1002],
   ['F19', 'status codes that one may send', {}, [1000, 1003, 1012, 1014, 3000, 4999].map(closing), /^(1000|1003|1012|1014|3000|4999)$/],
-  ['F20', 'a byte more than a message may have', { maxPayload: 1000 }, [framed(2, 'x'.repeat(1001)), Buffer.concat([framed(2, 'x'.repeat(500), false), framed(0, 'x'.repeat(501))])], 1009],
-  ['F20', 'as much as a message may have', { maxPayload: 1000 }, [framed(2, 'x'.repeat(1000))]],
+  ['F20', 'a byte more than a message may have', { maxPayload: 1000 }, [frame(2, 'x'.repeat(1001)), Buffer.concat([frame(2, 'x'.repeat(500), false), frame(0, 'x'.repeat(501))])], 1009],
+  ['F20', 'as much as a message may have', { maxPayload: 1000 }, [frame(2, 'x'.repeat(1000))]],
   ['F22', 'many messages of one byte', {}, [Buffer.concat(Array(100_000).fill(frame(1, 'x')))]],
   ['Z01', 'compression that was not negotiated', {}, [compressed('x')], 1002],
   ['Z02', '16 KiB that become 16 MiB', DEFLATE, [BOMB], 1009],

@@ -83,10 +83,12 @@ export async function frames(raw, bytes) {
   return Buffer.from(body(text), 'latin1').toString('hex');
 }
 
-/** A client's frame: masked with zeros, so that the payload can be read in the test. */
+/** A client's frame: masked with zeros, so that the payload can be read in the test. Programs get its source. */
 export function frame(opcode, payload = '', fin = true) {
   const bytes = Buffer.from(payload);
-  return Buffer.concat([Buffer.from([(fin ? 0x80 : 0) | opcode, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
+  const [first, { length }] = [(fin ? 0x80 : 0) | opcode, bytes];
+  const size = length < 126 ? [0x80 | length] : [0xff, 0, 0, 0, 0, ...[24, 16, 8, 0].map((by) => (length >>> by) & 0xff)];
+  return Buffer.concat([Buffer.from([first, ...size, 0, 0, 0, 0]), bytes]);
 }
 
 /** The arguments of the next `count` events. */

@@ -1,7 +1,7 @@
 // A server under attack, by any way in, and another client of it that is served meanwhile.
 import { once } from 'node:events';
 
-import { askRaw, connect, frame, openVisitor } from './clients.mjs';
+import { askRaw, connect, openVisitor } from './clients.mjs';
 import { upgradeRequest } from './raw-client.mjs';
 import { WAYS } from './ways.mjs';
 
@@ -62,15 +62,6 @@ export async function openedPair(t, { server, port }) {
 /** Both ends of a connection whose messages are not answered. */
 export function pair(t, server, options = {}) {
   return connect(t, server, { path: '/sink', perMessageDeflate: false, ...options });
-}
-
-/** As `frame`, also of more than 125 bytes. */
-export function framed(opcode, payload, isLast = true) {
-  const bytes = Buffer.from(payload);
-  if (bytes.length < 126) return frame(opcode, bytes, isLast);
-  const head = Buffer.from([(isLast ? 0x80 : 0) | opcode, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-  head.writeUInt32BE(bytes.length, 6);
-  return Buffer.concat([head, bytes]);
 }
 
 /** Tests by row and title, each on every way in. `test` is that of ava. */

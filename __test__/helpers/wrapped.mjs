@@ -2,7 +2,7 @@
 import { Duplex } from 'node:stream';
 
 /** A stream over a socket that is only a Duplex. */
-class Wrapped extends Duplex {
+export class Wrapped extends Duplex {
   #socket;
 
   constructor(socket) {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 
-import { Child, framed, test, upgradeRequest } from '../helpers/index.mjs';
+import { Child, frame, test, upgradeRequest } from '../helpers/index.mjs';
 import { isAll } from '../helpers/thresholds.mjs';
 
 const MIB = 2 ** 20;
@@ -21,13 +21,13 @@ async function send(t, port, { bytes, way }) {
   socket.write(upgradeRequest());
   await once(socket, 'data');
   socket.resume();
-  const message = framed(2, Buffer.alloc(bytes, 1));
+  const message = frame(2, Buffer.alloc(bytes, 1));
   const together = Buffer.concat(Array.from({ length: Math.max(1, Math.floor(MIB / bytes)) }, () => message));
   let sent = 0;
   for (; sent < FIRST + SENT; sent += together.length) {
     if (!socket.write(together)) await once(socket, 'drain');
   }
-  socket.end(framed(8, Buffer.alloc(0)));
+  socket.end(frame(8, Buffer.alloc(0)));
   return (sent / message.length) * bytes;
 }
 
