@@ -146,7 +146,8 @@ function grouped(methods) {
 function methodLines(overloads, instance, owner) {
   const [{ name }] = overloads;
   const of = overloads[0].code.startsWith('static ') ? owner : instance;
-  const method = of === '' ? `${name}()` : `${of}${name.startsWith('[') ? '' : '.'}${name}()`;
+  // Escaped: it would be a link.
+  const method = of === '' ? `${name}()` : `${of}.${name}()`.replace('.[', '\\[');
   const title = name === 'constructor' ? `new ${owner}()` : method;
   const lines = [`### ${title}`, '', ...fence(overloads.map(({ code }) => code))];
   for (const { doc } of overloads) lines.push(...docLines(doc));

@@ -10,7 +10,7 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
 
 /** Samples in a chart: 30 s. */
 const POINTS = 120;
-const READERS = { others: { style: 'ours', title: '9 readers' }, one: { style: 'theirs', title: 'the stalled one' } };
+const READERS = { others: { style: 'ours', title: '9 readers' }, one: { style: 'theirs', title: 'the tenth' } };
 const feedCharts = [
   new Chart($('feed-charts'), { key: 'messages', title: 'Messages received', unit: '/s', floor: 1, top: 100, lines: READERS }),
   new Chart($('feed-charts'), { key: 'delay', title: 'Time from publish to receipt', unit: 'ms', floor: 0.1, top: 10, lines: READERS }),
@@ -63,7 +63,7 @@ const HANDLERS = {
     showBusy($('stall'), isStalled);
     if (isStalled) return;
     const others = `Meanwhile each of the 9 readers got ${during} messages or more, the slowest after ${milliseconds(slowest)}.`;
-    const one = `The stalled one then got the ${lacked} that it lacked, and missed ${missed}; at most ${bytes(waited)} waited for it.`;
+    const one = `The tenth then got the ${lacked} that it lacked, and missed ${missed}; at most ${bytes(waited)} waited for it.`;
     $('stall-verdict').textContent = `${others} ${one}`;
   },
   room({ room }) {

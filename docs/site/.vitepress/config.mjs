@@ -17,9 +17,12 @@ function linksIn(text) {
   }));
 }
 
+const ICON = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><circle cx='8' cy='8' r='6' fill='none' stroke='#1d4fd7' stroke-width='4'/></svg>";
+
 export default defineConfig({
   title: 'reactor-ws',
   description: 'A WebSocket server for Node.js with the API of ws that keeps the network off the JavaScript thread',
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
   // Where the pages are on their server.
   base: process.env.DOCS_BASE ?? '/',
   srcDir: 'pages',
