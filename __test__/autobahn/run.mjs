@@ -5,17 +5,16 @@
 //   npm run test:autobahn -- --all               all sections, on a port, over TLS and over streams
 //   npm run test:autobahn -- --cases 1.*,6.12.*  some of them
 //   npm run test:autobahn -- --way stream        instead of a port: tls, server (node:http) or stream
-//   npm run test:autobahn -- --impl ws           the same cases against the ws package
-//   npm run test:autobahn -- --server ./file.mjs against any module that exports WebSocketServer
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { WebSocketServer } from '../../lib/index.mjs';
 import { setup } from '../../scripts/setup.mjs';
 import { findWstest, WSTEST_HINT } from '../../scripts/wstest.mjs';
 import { cert, key } from '../helpers/certificate.mjs';
@@ -40,8 +39,6 @@ const { values: options } = parseArgs({
     all: { type: 'boolean', default: false },
     cases: { type: 'string' },
     way: { type: 'string' },
-    impl: { type: 'string', default: 'reactor-ws' },
-    server: { type: 'string' },
     quiet: { type: 'boolean', default: false },
   },
 });
@@ -77,7 +74,7 @@ async function main() {
 
 async function testWay(wstest, way) {
   const cases = options.cases ? options.cases.split(',').map((text) => text.trim()) : options.all ? ALL : CORE;
-  const agent = `${options.server ? 'custom' : options.impl}-${way}`;
+  const agent = `reactor-ws-${way}`;
   const reports = join(here, 'reports', agent);
   rmSync(reports, { recursive: true, force: true });
   mkdirSync(reports, { recursive: true });
@@ -90,7 +87,6 @@ async function testWay(wstest, way) {
 
   const bad = verdicts.filter((verdict) => !isGood(verdict));
   const missing = missingCases(cases, verdicts, code);
-  printSections(verdicts);
   for (const { id, behavior, behaviorClose, reportfile } of bad) {
     console.log(`failed: case ${id}: ${behavior}, close ${behaviorClose} (${join(reports, reportfile)})`);
   }
@@ -100,7 +96,6 @@ async function testWay(wstest, way) {
 }
 
 async function startServer(way) {
-  const { WebSocketServer } = await import(moduleOf());
   const port = { port: 0, host: '127.0.0.1' };
   const where = { port, tls: { ...port, tls: { cert, key } } }[way] ?? { server: createServer().listen(0, '127.0.0.1') };
   const server = new WebSocketServer({ ...where, ...LIMITS, perMessageDeflate: true });
@@ -112,12 +107,6 @@ async function startServer(way) {
   });
   await once(server, 'listening');
   return server;
-}
-
-function moduleOf() {
-  if (options.server) return pathToFileURL(resolve(options.server)).href;
-  if (options.impl === 'reactor-ws') return new URL('../../lib/index.mjs', import.meta.url).href;
-  return options.impl;
 }
 
 async function runClient(wstest, reports, agent, url, cases) {
@@ -163,16 +152,4 @@ function missingCases(cases, verdicts, code) {
   const expected = COUNTS.get(cases) ?? verdicts.length;
   if (verdicts.length !== expected) return `${expected} cases expected, ${verdicts.length} reported`;
   return null;
-}
-
-function printSections(verdicts) {
-  const sections = new Map();
-  for (const { id, duration } of verdicts) {
-    const name = id.split('.')[0];
-    const section = sections.get(name) ?? { cases: 0, ms: 0 };
-    sections.set(name, { cases: section.cases + 1, ms: section.ms + duration });
-  }
-  for (const [name, { cases, ms }] of [...sections].sort((a, b) => a[0] - b[0])) {
-    console.log(`section ${name.padStart(2)}: ${String(cases).padStart(3)} cases, ${(ms / 1000).toFixed(1)} s`);
-  }
 }

@@ -1,4 +1,4 @@
-// A page over HTTP/2 whose WebSockets come over the same connection, in Chromium and in Firefox.
+// A page over HTTP/2 whose WebSockets come over the same connection.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http2 from 'node:http2';
@@ -6,7 +6,6 @@ import test from 'node:test';
 
 import { WebSocketServer } from '../../lib/index.mjs';
 import { cert, key } from '../helpers/certificate.mjs';
-import { findFirefox, launchFirefox } from './helpers/firefox.mjs';
 import { launch, openPage } from './helpers/page.mjs';
 
 /** A page and an echo on one port. */
@@ -38,47 +37,29 @@ async function start(t) {
 
 /** Runs in the page: echoes of all kinds on some WebSockets at once, a refusal, and how each has ended. */
 async function exercise(url) {
-  const open = (path, protocols) => {
-    const socket = new WebSocket(url.replace('https', 'wss') + path, protocols);
-    socket.binaryType = 'arraybuffer';
-    socket.closed = new Promise((resolve) => {
-      socket.onclose = ({ code, reason, wasClean }) => resolve([code, reason, wasClean]);
-    });
-    return new Promise((resolve) => {
-      socket.onopen = () => resolve(socket);
-      socket.closed.then(() => resolve(socket));
-    });
-  };
-  const echo = (socket, messages) =>
-    new Promise((resolve, reject) => {
-      const answers = [];
-      socket.closed.then(() => reject(new Error('closed')));
-      socket.onmessage = ({ data }) => answers.push(data) === messages.length && resolve(answers);
-      for (const message of messages) socket.send(message);
-    });
+  const open = (path, protocols) => window.openSocket(url.replace('https', 'wss') + path, protocols);
   const sockets = await Promise.all([1, 2, 3, 4, 5].map((number) => open(`${number}`, ['first', 'last'])));
   const [first] = sockets;
   const noise = new Uint8Array(1 << 20);
   for (let at = 0; at < noise.length; at += 4096) crypto.getRandomValues(noise.subarray(at, at + 4096));
   const messages = ['', 'grüße', 'x'.repeat(1 << 20), ...Array.from({ length: 1000 }, (_, n) => `message ${n}`)];
-  const whole = (await Promise.all(sockets.map((socket) => echo(socket, messages)))).every((answers) => answers.every((answer, n) => answer === messages[n]));
-  const [bytes] = await echo(first, [noise]);
-  const isSame = new Uint8Array(bytes).every((byte, n) => byte === noise[n]);
+  const whole = (await Promise.all(sockets.map((socket) => window.echoes(socket, messages)))).flat().every(Boolean);
+  const [isSame] = await window.echoes(first, [noise]);
   sockets.forEach((socket, n) => socket.close(3000 + n, 'done'));
   const ends = await Promise.all(sockets.map((socket) => socket.closed));
   const refused = await (await open('no')).closed;
   return { whole, isSame, ends, refused, protocol: first.protocol, extensions: first.extensions.split(';')[0] };
 }
 
-async function check(t, { seen, url, wss }, evaluate) {
+async function check(page, { seen, url, wss }) {
   const codes = [];
   wss.on('connection', (ws) => ws.on('close', (code, reason) => codes.push(`${code} ${reason}`)));
-  const result = await evaluate(exercise, url);
+  const result = await page.evaluate(exercise, url);
   assert.deepEqual(result, {
     whole: true,
     isSame: true,
-    ends: [0, 1, 2, 3, 4].map((n) => [3000 + n, 'done', true]),
-    refused: [1006, '', false],
+    ends: [0, 1, 2, 3, 4].map((n) => ({ code: 3000 + n, reason: 'done', wasClean: true, failed: false })),
+    refused: { code: 1006, reason: '', wasClean: false, failed: true },
     protocol: 'last',
     extensions: 'permessage-deflate',
   });
@@ -93,20 +74,11 @@ test('browser: Chromium opens its WebSockets over the HTTP/2 connection of the p
   const server = await start(t);
   const browser = await launch(t);
   const page = await openPage(t, browser, server.url);
-  await check(t, server, (step, ...args) => page.evaluate(step, ...args));
+  await check(page, server);
   const connected = once(server.wss, 'connection');
   await page.evaluate((url) => void (window.kept = new WebSocket(url.replace('https', 'wss'))), server.url);
   const closed = once((await connected)[0], 'close');
   await page.goto('about:blank');
   // Chromium resets the stream of a page that goes away, without the close frame that it sends over HTTP/1.1.
   assert.ok([1001, 1006].includes((await closed)[0]));
-});
-
-const firefox = findFirefox();
-
-test('browser: Firefox opens its WebSockets over the HTTP/2 connection of the page', { skip: firefox === null && 'Firefox was not found: put it on PATH or name it in FIREFOX_PATH' }, async (t) => {
-  const server = await start(t);
-  const page = await launchFirefox(t, firefox);
-  await page.goto(server.url);
-  await check(t, server, (step, ...args) => page.evaluate(step, ...args));
 });

@@ -8,7 +8,6 @@ import tls from 'node:tls';
 
 import test from 'ava';
 
-import { cert } from '../helpers/certificate.mjs';
 import { Child } from '../helpers/child.mjs';
 import { wsClient } from '../helpers/clients.mjs';
 import { WebSocketServer } from '../helpers/impl.mjs';
@@ -73,26 +72,6 @@ onLinux('where only a server of Node can listen: an abstract name', async (t) =>
   const failed = once(wss, 'tlsClientError');
   net.connect({ path }).end('no TLS at all\r\n\r\n').on('error', () => {});
   t.truthy((await failed)[0].code);
-});
-
-test('in the workers of a cluster', async (t) => {
-  const child = new Child(t, 'clustered.mjs', ['tls'], { stdio: ['pipe', 'pipe', 'pipe'] });
-  const [port] = JSON.parse(await child.line(0));
-  const greetings = new Set();
-  const clients = [];
-  while (greetings.size < 2) {
-    const client = new wsClient(`wss://localhost:${port}`, { ca: cert });
-    clients.push(client);
-    const [greeting] = await once(client, 'message');
-    greetings.add(String(greeting));
-    client.send('hello');
-    t.is(String((await once(client, 'message'))[0]), 'hello');
-  }
-  t.deepEqual([...greetings].sort(), ['worker 1, TLSv1.3', 'worker 2, TLSv1.3']);
-  const closed = clients.map((client) => once(client, 'close'));
-  child.process.stdin.write('\n');
-  await Promise.all(closed);
-  t.like(await child.ended(), { code: 0, stderr: '' });
 });
 
 test('handleUpgrade of another server gets the connection', async (t) => {
