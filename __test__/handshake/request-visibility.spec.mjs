@@ -98,17 +98,6 @@ test.serial('emitters that show the arguments to others', (t) => {
 for (const [title, attach] of [
   ['a second parameter', (server, tell) => server.on('connection', (ws, request) => tell(request))],
   ['a second parameter, once', (server, tell) => server.once('connection', (ws, request) => tell(request))],
-  ['rest', (server, tell) => server.on('connection', (...all) => tell(all[1]))],
-  ['a default', (server, tell) => server.on('connection', (ws, request = null) => tell(request))],
-  ['destructuring', (server, tell) => server.on('connection', (ws, { url }) => tell({ url }))],
-  [
-    'arguments',
-    (server, tell) =>
-      server.on('connection', function (_ws) {
-        tell(arguments[1]);
-      }),
-  ],
-  ['bind', (server, tell) => server.on('connection', ((first, ws, request) => tell(request)).bind(null, 1))],
   ['events.once', async (server, tell) => tell((await once(server, 'connection'))[1])],
   [
     'events.on',

@@ -65,7 +65,8 @@ for (const way of WAYS) {
     const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'drop' });
     await publishMany(server, live);
     t.deepEqual(await numbersOf(live), upTo(COUNT));
-    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    const { bufferedAmount } = stalled.ws;
+    t.true(bufferedAmount > LIMIT - SIZE && bufferedAmount <= LIMIT + 3 * SIZE, `${bufferedAmount}`);
     stalled.ws.send('-1');
     const controls = [once(stalled.client, 'ping'), once(stalled.client, 'pong')];
     stalled.ws.ping();
@@ -83,17 +84,20 @@ for (const way of WAYS) {
     t.deepEqual(await numbersOf(stalled), [COUNT]);
   });
 
-  test(`${way}: 'latest' keeps the last of each key, in order`, async (t) => {
+  test(`${way}: 'latest' keeps the last of each key, which it tells apart, in order`, async (t) => {
     const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'latest' });
     await publishMany(server, live, { options: (n) => ({ key: String(n % 3) }) });
     t.deepEqual(await numbersOf(live), upTo(COUNT));
     t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    const keys = ['\u{d800}', '\u{d801}', '\u{fffd}', ''];
+    for (const [n, key] of keys.entries()) server.publish('room', String(COUNT + n), { key });
+    const count = COUNT + keys.length;
     stalled.client._socket.resume();
-    await heardOf(stalled, COUNT - 1);
+    await heardOf(stalled, count - 1);
     const heard = await numbersOf(stalled);
-    t.deepEqual(heard.slice(-3), [COUNT - 3, COUNT - 2, COUNT - 1]);
+    t.deepEqual(heard.slice(-7), upTo(count).slice(-7));
     t.deepEqual(heard, [...heard].sort((a, b) => a - b));
-    t.is(heard.length + dropped.reduce((a, b) => a + b, 0), COUNT);
+    t.is(heard.length + dropped.reduce((a, b) => a + b, 0), count);
   });
 
   test(`${way}: 'catch-up' serves it from the history`, async (t) => {
@@ -153,16 +157,6 @@ for (const way of WAYS) {
     });
   }
 
-  test(`${way}: 'latest' tells all keys apart`, async (t) => {
-    const { server, live, stalled } = await openStalled(t, way, { slow: 'latest' });
-    await publishMany(server, live, { options: () => ({ key: 'a' }) });
-    const keys = ['\u{d800}', '\u{d801}', '\u{fffd}', ''];
-    for (const [n, key] of keys.entries()) server.publish('room', String(COUNT + n), { key });
-    stalled.client._socket.resume();
-    await heardOf(stalled, COUNT + keys.length - 1);
-    t.deepEqual((await numbersOf(stalled)).slice(-keys.length), keys.map((_, n) => COUNT + n));
-  });
-
   test(`${way}: 'catch-up' bounds what waits for one that has come back and does not read`, async (t) => {
     const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: COUNT });
     stalled.ws.unsubscribe('room');
@@ -191,19 +185,6 @@ for (const way of WAYS) {
     if (stalled.ws.readyState !== stalled.ws.CLOSED) await once(stalled.ws, 'close');
     t.is(server.subscriberCount('room'), 1);
     t.is(stalled.ws.closeCause, 'slow');
-  });
-
-  test(`${way}: messages count in bufferedAmount and in limit`, async (t) => {
-    const { server, live, stalled } = await openStalled(t, way, { slow: 'drop' });
-    const message = 'x'.repeat(SIZE);
-    let most = 0;
-    for (let n = 0; n < COUNT; n++) {
-      t.is(server.publish('room', message), 2);
-      most = Math.max(most, stalled.ws.bufferedAmount);
-      while (live.heard.length <= n) await once(live.client, 'message');
-    }
-    t.true(most > LIMIT && most <= LIMIT + 3 * SIZE, `${most}`);
-    t.is((await heardBy(live))[0].length, COUNT);
   });
 }
 
