@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import { ALL_WAYS as WAYS, askRaw, connectRaw, WebSocketServer, connect, allWays as everyWay, frame, implementation, isInline, isReference, openPair, openRaw, startServer, test, upgradeRequest, urlOf } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, askRaw, connectRaw, WebSocketServer, connect, allWays as everyWay, frame, isInline, isReference, openPair, openRaw, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 /**
  * Resets a paused connection after these bytes. Returns the events that were reported by the time
@@ -263,16 +263,4 @@ everyWay(test, 'pause and resume in the handler of each message, one by one', as
   await all;
   t.deepEqual(errors, []);
   t.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f']);
-});
-
-test('a client that pauses and terminates: isPaused in close, and the time of the closing handshake', async (t) => {
-  const server = await startServer(t);
-  const client = new implementation.WebSocket(urlOf(server), { closeTimeout: 1234 });
-  await once(client, 'open');
-  client.pause();
-  const closed = once(client, 'close').then(() => client.isPaused);
-  client.close();
-  t.is(client._closeTimer._idleTimeout, 1234);
-  client.terminate();
-  t.true(await closed);
 });

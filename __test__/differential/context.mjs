@@ -12,7 +12,7 @@ import { show } from './show.mjs';
 
 /**
  * The ways in to a server. `stream` is `handleUpgrade` with a Duplex that is no net.Socket, `tls` a port with option `tls`,
- * and with ws https in its place.
+ * and with ws https in its place; `https` (not in WAYS) an https server with both.
  */
 export const WAYS = ['port', 'server', 'noServer', 'stream', 'tls'];
 
@@ -92,7 +92,7 @@ export class Context {
       return { wss, port: this.hidePort(wss.address().port) };
     }
     const server = await this.httpServer();
-    const isServed = this.way === 'server' || this.way === 'tls';
+    const isServed = ['server', 'tls', 'https'].includes(this.way);
     const wss = new WebSocketServer({ ...(isServed ? { server } : { noServer: true }), ...options });
     if (!isServed) {
       server.on('upgrade', (request, socket, head) => {
@@ -106,7 +106,7 @@ export class Context {
 
   /** A bare HTTP server. */
   async httpServer(handler) {
-    const server = this.way === 'tls' ? https.createServer({ cert, key }, handler) : http.createServer(handler);
+    const server = ['tls', 'https'].includes(this.way) ? https.createServer({ cert, key }, handler) : http.createServer(handler);
     const sockets = new Set();
     server.on('connection', (socket) => sockets.add(socket));
     this.teardown(() => {

@@ -20,7 +20,7 @@ export class Peer {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
     c.teardown(() => socket.destroy());
     await once(socket, 'connect');
-    if (c.way !== 'tls') return new Peer(c, socket, lane);
+    if (c.way !== 'tls' && c.way !== 'https') return new Peer(c, socket, lane);
     const secure = tls.connect({ socket, ca: cert, servername: 'localhost', allowHalfOpen: true });
     await once(secure, 'secureConnect');
     return new Peer(c, secure, lane, socket);

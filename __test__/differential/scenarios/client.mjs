@@ -177,7 +177,10 @@ s.once('close() by the client', (c) => {
     c.log('origin', 'frames', unmaskedList(peer.body));
     await peer.send(unmasked(8, '\x0f\xa0bye'));
   });
-  return visit(c, [NO_DEFLATE], origin, (ws) => ws.on('open', () => ws.close(4000, 'bye')));
+  return visit(c, [NO_DEFLATE], origin, (ws) => ws.on('open', () => {
+    ws._receiver.on('conclude', (...args) => c.log('client', 'conclude', ...args, ws.readyState));
+    ws.close(4000, 'bye');
+  }));
 });
 
 s.once('a client waits for the server to end the connection', (c) =>
@@ -190,7 +193,10 @@ s.once('a client waits for the server to end the connection', (c) =>
 );
 
 s.once('closeTimeout of a client', (c) =>
-  visit(c, [{ ...NO_DEFLATE, closeTimeout: 30 }], accepting(), (ws) => ws.on('open', () => ws.close())),
+  visit(c, [{ ...NO_DEFLATE, closeTimeout: 30 }], accepting(), (ws) => ws.on('open', () => {
+    ws.close();
+    c.log('client', ws._closeTimer._idleTimeout);
+  })),
 );
 
 s.once('masked frames, a reserved bit and others errors of a server', async (c) => {
@@ -210,6 +216,8 @@ s.once('the server resets', (c) => visit(c, [NO_DEFLATE], accepting((peer) => se
 
 s.once('terminate() of an open client', (c) =>
   visit(c, [NO_DEFLATE], accepting(), (ws) => ws.on('open', () => {
+    ws.on('close', () => c.log('client', 'paused', ws.isPaused));
+    ws.pause();
     ws.terminate();
     c.log('client', ws.readyState);
   })),

@@ -107,8 +107,10 @@ s.session('the server ends its side only after both close frames', async ({ c, w
   peer.end();
 });
 
-s.session('closeTimeout: a peer that does not answer', ({ ws }) => {
+s.session('closeTimeout: a peer that does not answer', ({ c, ws }) => {
+  c.log('server', ws._closeTimer);
   ws.close(1000, 'hello?');
+  c.log('server', ws._closeTimer._idleTimeout);
 }, { closeTimeout: 30 });
 
 s.all('closeTimeout: a peer that answers and does not end', async (c) => {

@@ -154,6 +154,20 @@ s.all('_server and _state', async (c) => {
   c.log('server', wss._state);
 });
 
+s.once('_server stands for the listener', async (c) => {
+  const wss = new c.WebSocketServer({ port: 0, host: '127.0.0.1' });
+  const { _server: listener } = wss;
+  for (const [name, one] of Object.entries({ listener, wss })) {
+    for (const event of ['listening', 'close']) one.on(event, () => c.log('server', name, event));
+  }
+  await once(wss, 'listening');
+  const own = wss.address();
+  c.log('server', listener.address().port === own.port, listener.listening, listener.unref() === listener, listener.unref().ref() === listener);
+  wss.close();
+  await once(wss, 'close');
+  c.log('server', listener.listening, listener.address());
+});
+
 s.over('port')('_server is an HTTP server that can be asked', async (c) => {
   const { wss } = await c.listen();
   c.log('server', wss._server instanceof http.Server, wss._server?.listening, wss._server?.address());

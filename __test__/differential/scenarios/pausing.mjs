@@ -158,7 +158,10 @@ s.session('methods of the socket return it', ({ c, ws, peer }) => {
 });
 
 s.all('_sender and _receiver are there', async (c) => {
-  const { ws, peer, closed } = await c.open();
+  const { ws, peer, closed } = await c.open({ maxBufferedChunks: 1024, maxFragments: 512, maxPayload: 20480, skipUTF8Validation: true });
+  const fields = ['_maxBufferedChunks', '_maxFragments', '_maxPayload', '_skipUTF8Validation', '_isServer', '_allowSynchronousEvents', '_binaryType', '_extensions'];
+  for (const name of fields) c.log('receiver', name, ws._receiver[name]);
+  ws._receiver.on('conclude', (...args) => c.log('receiver', 'conclude', ...args, ws.readyState));
   c.log('server', typeof ws._sender, typeof ws._receiver, typeof ws._sender.sendFrame, ws._sender._socket === ws._socket);
   ws._sender.sendFrame(c.impl.Sender.frame(Buffer.from('framed'), { fin: true, opcode: 1, mask: false }), (error) =>
     c.log('callbacks', error),

@@ -1,11 +1,9 @@
 // `_socket` and `request.socket` as a stream, raw writes to them, and a printed WebSocket.
 import { once } from 'node:events';
-import https from 'node:https';
 import net from 'node:net';
 import { Duplex, PassThrough, Readable, Stream, Writable } from 'node:stream';
 import { inspect } from 'node:util';
 
-import { cert, key } from '../../helpers/certificate.mjs';
 import { section } from '../scenario.mjs';
 
 const s = section('sockets');
@@ -132,7 +130,7 @@ s.over('port', 'server', 'noServer')("'drain' with a listener from before the We
 );
 
 // The reactor gives a stream a part at a time, each with a 'drain' of its own, so these programs do not count.
-s.over('stream')("'drain' of a stream follows a frame", (c) =>
+s.over('stream', 'https')("'drain' of a stream follows a frame", (c) =>
   c.session({}, async ({ ws, peer }) => {
     for (const size of [20_000, 200_000, 3_000_000]) {
       const drained = once(ws._socket, 'drain');
@@ -144,29 +142,6 @@ s.over('stream')("'drain' of a stream follows a frame", (c) =>
     await peer.send(CLOSE);
   }),
 );
-
-s.once("'drain' over TLS follows a frame", async (c) => {
-  const server = https.createServer({ cert, key });
-  const wss = new c.WebSocketServer({ server });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const connected = once(wss, 'connection');
-  const client = new c.WebSocket(`wss://127.0.0.1:${server.address().port}`, { rejectUnauthorized: false });
-  c.teardown(() => {
-    client.terminate();
-    wss.close();
-    server.close();
-    server.closeAllConnections();
-  });
-  const [[ws]] = await Promise.all([connected, once(client, 'open')]);
-  for (const size of [20_000, 200_000, 3_000_000]) {
-    const drained = once(ws._socket, 'drain');
-    ws.send(Buffer.alloc(size));
-    await drained;
-    c.log('socket', size);
-    await new Promise((resolve) => { ws.send('all has left', resolve); });
-  }
-});
 
 s.session('a WebSocket, and its server, as JSON and printed', async ({ c, ws, req, wss, peer }) => {
   for (const look of [() => {}, () => ws._socket, () => ws._receiver, () => ws._sender, () => req.socket]) {

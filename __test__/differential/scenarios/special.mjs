@@ -1,17 +1,14 @@
 // TLS, sockets of the file system, WebSockets over any stream, and special moments.
 import { once } from 'node:events';
-import https from 'node:https';
+import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import tls from 'node:tls';
 
-import { cert, key } from '../../helpers/certificate.mjs';
 import { frame } from '../../helpers/clients.mjs';
 import { upgradeRequest } from '../../helpers/raw-client.mjs';
 import { pipe } from '../../helpers/streams.mjs';
 import { next } from '../context.mjs';
-import { Peer } from '../peer.mjs';
 import { section } from '../scenario.mjs';
 import { frameList, outcome } from '../show.mjs';
 
@@ -20,31 +17,19 @@ export default s;
 
 const CLOSE = frame(8, Buffer.from([3, 232]));
 
-s.once('an https server', async (c) => {
-  const server = https.createServer({ cert, key });
-  c.teardown(() => server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+s.over('https')('an https server', (c) => {
   const verifyClient = ({ secure, req }) => { c.log('verify', secure, req.socket.encrypted); return true; };
-  const wss = new c.WebSocketServer({ server, verifyClient });
-  const connected = once(wss, 'connection');
-  const socket = tls.connect({ port: server.address().port, host: '127.0.0.1', ca: cert, servername: 'localhost' });
-  c.teardown(() => socket.destroy());
-  await once(socket, 'secureConnect');
-  const peer = new Peer(c, socket, 'peer');
-  await peer.upgrade();
-  const [ws] = await connected;
-  c.watch('server', ws);
-  c.log('server', ws._socket.encrypted, ws._socket.remoteAddress);
-  ws.send('over TLS');
-  await peer.frames(1);
-  await peer.send(Buffer.concat([frame(1, 'hello'), CLOSE]));
-  await Promise.all([next(ws, 'close'), peer.closed()]);
+  return c.session({ verifyClient }, async ({ ws, peer }) => {
+    c.log('server', ws._socket.encrypted, ws._socket.remoteAddress);
+    ws.send('over TLS');
+    await peer.frames(1);
+    await peer.send(Buffer.concat([frame(1, 'hello'), CLOSE]));
+  });
 });
 
 s.once('a socket of the file system: server and client', async (c) => {
   const path = join(tmpdir(), `differential-${process.pid}-${Math.random().toString(36).slice(2)}.sock`);
-  const server = https.Server ? (await import('node:http')).createServer() : null;
+  const server = http.createServer();
   c.teardown(() => server.close());
   server.listen(path);
   await once(server, 'listening');
