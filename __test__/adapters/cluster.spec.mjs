@@ -102,3 +102,36 @@ test('a connection that ends after the next one of the same node has come takes 
   t.true(adapter.ready.has(id));
   sockets[1].destroy();
 });
+
+test('names for a node that stands still have a bound, and it is told all of them when it goes on', async (t) => {
+  const { adapter, node } = await nodeOf(t, own());
+  const id = 'abcdefabcdef';
+  const named = [];
+  let first = null;
+  const server = net.createServer((socket) => {
+    const frames = new Frames((kind, body) => {
+      if (kind !== SUBSCRIBE) return;
+      if (socket !== first) named.push(body.length);
+      socket.write(frame(ACK, body.subarray(0, 4)));
+    });
+    first ??= socket.pause();
+    socket.on('data', (chunk) => socket === first || frames.push(chunk));
+    if (socket === first) socket.pause();
+    socket.on('error', () => {});
+  });
+  server.listen(adapter.pathOf(id));
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  await adapter.look();
+  await until(() => adapter.others.get(id).isOpen && first !== null);
+  const { socket } = adapter.others.get(id);
+  const pad = 'x'.repeat(2 ** 20);
+  for (let n = 0; n < 40; n++) void adapter.subscribe([`${pad}${n}`]);
+  const most = socket.writableLength;
+  adapter.unsubscribe(Array.from({ length: 40 }, (_, n) => `${pad}${n}`));
+  void adapter.subscribe(['one']);
+  t.is(socket.writableLength, most);
+  first.resume();
+  await until(() => named.length === 1 && node.lost.length !== 0);
+  t.deepEqual([named, node.lost], [[4 + 8 + 'one'.length * 2], [undefined]]);
+});

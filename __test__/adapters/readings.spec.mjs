@@ -88,3 +88,26 @@ test('close() before the broker is there settles what waits, and closes the adap
   await t.throwsAsync(receipt, { message: 'The server is closed' });
   t.deepEqual(calls, ['close']);
 });
+
+test('topics that are left before the broker knows of them are forgotten, and later ones come', async (t) => {
+  const broker = new Broker();
+  const { members: [member], server } = await openNode(t, broker.adapter(), 1, KEPT);
+  const [adapter] = broker.adapters;
+  const { subscribe: ask } = adapter;
+  const asked = [];
+  adapter.subscribe = (topics) => new Promise((resolve) => asked.push(() => resolve(ask.call(adapter, topics))));
+  for (let n = 0; n < 12_000; n++) {
+    member.ws.subscribe(`topic ${n}`);
+    member.ws.unsubscribe(`topic ${n}`);
+    if (n < 200) await new Promise(setImmediate);
+  }
+  const { all, remote } = server._topics;
+  t.true(asked.length <= 64 && remote.interest.all.size <= 64 && all.size <= 10_001);
+  const isIn = subscribe(member.ws, 'topic');
+  adapter.subscribe = ask;
+  for (const answer of asked) answer();
+  await isIn;
+  await server.publish('topic', 'text', { receipt: true });
+  await hears(member, 'text');
+  t.deepEqual(member.heard, ['text']);
+});

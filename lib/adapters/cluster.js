@@ -37,6 +37,9 @@ const TICK = 100;
 /** Milliseconds after which a socket that nobody listens on is nobody's: it has been there before its node listened. */
 const GRACE = 10_000;
 
+/** Bytes of names that may wait for a node that stands still: peers choose topics, and leave them. */
+const MOST_NAMES = 64 * 2 ** 20;
+
 /** Topics that a connection names one by one when it has lost messages of them. */
 const MOST_LOST = 1024;
 
@@ -169,7 +172,7 @@ class ClusterAdapter {
     this.others.delete(link.id);
     if (!link.isOpen) void removeStale(this.pathOf(link.id));
     // It may only have lost the connection.
-    if (link.isKnown && !link.isBye) this.meet(link.id).isAgain = true;
+    if ((link.isKnown || link.isFull) && !link.isBye) this.meet(link.id).isAgain = true;
     else if (link.isAgain && !link.isKnown) this.node?.lost();
   }
 }
@@ -191,6 +194,8 @@ class Outward {
     this.lastAsked = 0;
     /** The other node stands still. */
     this.isLate = false;
+    /** It is to be told all names anew, on another connection, once it reads. */
+    this.isFull = false;
     /** The other node has connected, too, and has said what it wants. @type {() => void} */
     this.onMutual = () => {};
     this.mutual = new Promise((resolve) => (this.onMutual = () => resolve(undefined)));
@@ -216,7 +221,7 @@ class Outward {
   /** @param {string[]} topics @returns {Promise<void>} When the other node knows, or stands still */
   subscribe(topics) {
     // Before it is open: when it opens.
-    if (!this.isOpen) return Promise.resolve();
+    if (!this.isOpen || !this.hasRoom()) return Promise.resolve();
     const { numbers } = this.adapter;
     const request = ++this.lastAsked;
     const named = topics.map((topic) => ({ number: /** @type {number} */ (numbers.get(topic)), name: Buffer.from(topic, 'utf16le') }));
@@ -248,7 +253,16 @@ class Outward {
 
   /** @param {number[]} numbers */
   unsubscribe(numbers) {
-    if (this.isOpen && numbers.length !== 0) this.socket.write(frame(UNSUBSCRIBE, numbersOf(numbers)));
+    if (this.isOpen && numbers.length !== 0 && this.hasRoom()) this.socket.write(frame(UNSUBSCRIBE, numbersOf(numbers)));
+  }
+
+  hasRoom() {
+    const { socket } = this;
+    if (!this.isFull && socket.writableLength > MOST_NAMES) {
+      this.isFull = true;
+      socket.write('', () => socket.destroy());
+    }
+    return !this.isFull;
   }
 
   /** @type {(kind: number, body: Buffer) => void} */

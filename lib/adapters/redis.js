@@ -191,7 +191,7 @@ class RedisAdapter {
   async call(script, topic, { check, epoch, offset }, words) {
     const again = new Backoff(AGAIN, LONGEST_AGAIN);
     for (const end = Date.now() + SETTLE; ; ) {
-      const isToWait = Date.now() < Math.min(end, this.connectedAt + SETTLE);
+      const isToWait = !this.isClosed && Date.now() < Math.min(end, this.connectedAt + SETTLE);
       const right = this.tops.has(topic) ? '0' : isToWait ? '1' : '2';
       const own = [randomBytes(EPOCH_BYTES).toString('base64url'), epoch, String(offset), Buffer.from(check, 'latin1'), right];
       const answer = await this.scripts.run(script, this.keysOf(topic), [...own, ...words]);

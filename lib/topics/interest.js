@@ -9,14 +9,15 @@ const { Backoff } = require('../base/backoff');
 /** Milliseconds for which a topic without subscribers is still wanted: they may come back. */
 const LINGER = 5000;
 
-/** Most topics of one call. */
+/** Most topics of one call, and calls that are under way: peers choose topics while the broker is away, and leave them. */
 const BATCH = 512;
+const MOST_CALLS = 64;
 
 /** Milliseconds after which a refused call is made again, the first time and at most; until then there is one call in the first of them for new topics. */
 const RETRY = 250;
 const LONGEST_RETRY = 10_000;
 
-/** `FRESH`: no call has been made; `ASKED`: one is under way; `ON`: messages come. */
+/** `FRESH`: no call has been made, or it was refused; `ASKED`: one is under way; `ON`: messages come. */
 const FRESH = 0;
 const ASKED = 1;
 const ON = 2;
@@ -37,15 +38,16 @@ class Interest {
     this.all = new Map();
     /** Without subscribers, the one that lost them first comes first. @type {Set<Entry>} */
     this.idle = new Set();
-    /** For the calls of this tick. @type {Entry[]} */
-    this.coming = [];
+    /** For the next calls. @type {Set<Entry>} */
+    this.coming = new Set();
+    this.calls = 0;
     /** @type {string[]} */
     this.going = [];
     this.isOpen = false;
     this.isScheduled = false;
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
-    /** Of refused calls. @type {Entry[]} */
-    this.refused = [];
+    /** Of refused calls. @type {Set<Entry>} */
+    this.refused = new Set();
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
@@ -67,7 +69,7 @@ class Interest {
     }
     const entry = { name, state: FRESH, isWanted: true, since: 0, waiting: [] };
     this.all.set(name, entry);
-    this.coming.push(entry);
+    this.coming.add(entry);
     this.schedule();
   }
 
@@ -76,9 +78,17 @@ class Interest {
     const entry = this.all.get(name);
     if (entry === undefined || !entry.isWanted) return;
     entry.isWanted = false;
+    if (entry.state === FRESH) return this.drop(entry);
     entry.since = Date.now();
     this.idle.add(entry);
     this.sweepLater(LINGER);
+  }
+
+  /** Nobody wants it any more, and the adapter does not know it. @param {Entry} entry */
+  drop(entry) {
+    this.all.delete(entry.name);
+    for (const entries of [this.coming, this.refused, this.idle]) entries.delete(entry);
+    for (const callback of entry.waiting.splice(0)) callback();
   }
 
   /** Whether somebody wants it, or did until a moment ago. @param {string} name */
@@ -111,30 +121,45 @@ class Interest {
 
   flush() {
     const { coming, going } = this;
-    this.coming = [];
     this.going = [];
     if (!this.isOpen) return;
     for (let start = 0; start < going.length; start += BATCH) {
       attempt(() => this.adapter.unsubscribe(going.slice(start, start + BATCH))).catch(this.events.failed);
     }
-    for (let start = 0; start < coming.length; start += BATCH) void this.ask(coming.slice(start, start + BATCH));
+    while (coming.size !== 0 && this.calls < MOST_CALLS) {
+      const entries = /** @type {Entry[]} */ ([]);
+      for (const entry of coming) {
+        coming.delete(entry);
+        if (entries.push(entry) === BATCH) break;
+      }
+      void this.ask(entries);
+    }
   }
 
   /** @param {Entry[]} entries */
   async ask(entries) {
     for (const entry of entries) entry.state = ASKED;
+    this.calls++;
     try {
       await attempt(() => this.adapter.subscribe(entries.map(({ name }) => name)));
     } catch (error) {
       if (!this.isOpen) return;
       this.events.failed(error);
-      for (const entry of entries) this.refused.push(entry);
+      for (const entry of entries) {
+        entry.state = FRESH;
+        if (entry.isWanted) this.refused.add(entry);
+        else this.drop(entry);
+      }
       this.retrying ??= setTimeout(() => {
         this.retrying = undefined;
-        for (const entry of this.refused.splice(0)) this.coming.push(entry);
+        for (const entry of this.refused) this.coming.add(entry);
+        this.refused.clear();
         this.schedule();
       }, this.backoff.next()).unref();
       return;
+    } finally {
+      this.calls--;
+      if (this.coming.size !== 0) this.schedule();
     }
     this.backoff.reset();
     for (const entry of entries) {

@@ -294,6 +294,8 @@ class Node {
   /** Compares positions with the broker's: of some topics at a time, in which nothing has come since the last time. */
   check() {
     const { all } = this.topics;
+    // An iterator that stands still keeps what was there.
+    if (!this.isConnected || all.size === 0) this.toCheck = all.values();
     let compared = 0;
     for (let left = Math.ceil(all.size / CHECK); left > 0 && compared < MOST_CHECKED && this.isConnected; left--) {
       const { done, value } = this.toCheck.next();

@@ -111,7 +111,7 @@ class ServerTopics {
   /** It has a history, but no subscribers. @param {AnyTopic} topic */
   rest(topic) {
     this.idle.add(topic);
-    if (topic.offset === 0 && topic.shared === null) this.unused.add(topic);
+    if (isUnused(topic)) this.unused.add(topic);
     if (this.unused.size > MOST_UNUSED) this.forgetUnused();
     if (this.sweeping === undefined) this.sweepLater(SWEEP_MILLISECONDS);
   }
@@ -119,7 +119,7 @@ class ServerTopics {
   forgetUnused() {
     const [topic] = this.unused;
     this.unused.delete(topic);
-    if (topic.offset === 0) this.forget(topic);
+    if (isUnused(topic)) this.forget(topic);
   }
 
   /** @param {number} milliseconds */
@@ -164,6 +164,11 @@ class ServerTopics {
     for (const topic of this.idle) this.forget(topic);
     clearTimeout(this.sweeping);
   }
+}
+
+/** Whether nothing is known of it. @param {AnyTopic} topic */
+function isUnused({ offset, shared }) {
+  return offset === 0 && (shared === null || shared.isCold);
 }
 
 /** @type {(topic: AnyTopic, now: number) => boolean} */

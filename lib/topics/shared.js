@@ -148,6 +148,12 @@ class Shared {
       this.waiting.delete(one);
       if (!one.told && one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
     }
+    if (this.waiting.size === 0) this.stopPatience();
+  }
+
+  stopPatience() {
+    clearTimeout(this.patience);
+    this.patience = undefined;
   }
 
   /** Nobody knows when the history will be here. */
@@ -328,8 +334,7 @@ class Shared {
       }
     }
     if (waiting.size !== 0) return this.ask();
-    clearTimeout(this.patience);
-    this.patience = undefined;
+    this.stopPatience();
   }
 
   /** A message from the broker. @type {(bytes: Buffer, position: Position) => void} */
