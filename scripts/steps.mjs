@@ -9,7 +9,6 @@
 export const MODE_SPECS = [
   'differential',
   'own-options',
-  'websocket',
   'websocket-server',
   'connection/backpressure',
   'connection/bytes-in',

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import { WebSocketServer, askRaw, frame, frames, test } from '../helpers/index.mjs';
-import { open, openPair, start, startHttp } from '../helpers/http.mjs';
+import { WebSocketServer, test } from '../helpers/index.mjs';
+import { open, openPair, startHttp } from '../helpers/http.mjs';
 
 test('the socket that was seen before the upgrade shows the same afterwards', async (t) => {
   const server = await startHttp(t);
@@ -35,54 +35,6 @@ test('the socket that was seen before the upgrade shows the same afterwards', as
   await Promise.all([once(client, 'message'), new Promise((resolve) => ws.send('12345', resolve))]);
   t.is(socket.bytesWritten, written + 7);
   t.is(socket.writableLength, 0);
-});
-
-for (const [title, act] of [
-  ['destroy()', (socket) => socket.destroy()],
-  ['destroy(error)', (socket) => socket.destroy(new Error('mine'))],
-  ['resetAndDestroy()', (socket) => socket.resetAndDestroy()],
-  ['destroySoon()', (socket) => socket.destroySoon()],
-]) {
-  // J18.
-  test(`${title} of the socket ends the connection with 1006, and 'close' comes once`, async (t) => {
-    const { client, request, ws } = await openPair(t);
-    let closes = 0;
-    request.socket.on('close', () => closes++);
-    const gone = new Promise((resolve) => request.socket.on('close', resolve));
-    const ended = Promise.all([once(ws, 'close'), once(client, 'close'), gone]);
-    act(request.socket);
-    const [[code], [remote]] = await ended;
-    t.deepEqual([code, remote, closes, request.socket.destroyed], [1006, 1006, 1, true]);
-  });
-}
-
-test('write() and end() of the socket: raw bytes in order, callbacks, finish', async (t) => {
-  const { server, wss } = await start(t);
-  const connected = once(wss, 'connection');
-  const raw = await askRaw(t, server.address().port);
-  const [ws, { socket }] = await connected;
-  ws.send('a');
-  const written = new Promise((resolve) => socket.write(Buffer.from([0x81, 1]), resolve));
-  socket.write('b');
-  socket.end(frame(1, '').subarray(0, 0));
-  await Promise.all([written, once(socket, 'finish')]);
-  // destroySoon() looks at it.
-  t.true(socket.writableFinished);
-  const { code } = await new Promise((resolve) => socket.end(resolve));
-  t.is(code, 'ERR_STREAM_ALREADY_FINISHED');
-  await raw.closed();
-  t.is(await frames(raw, 6), '810161' + '810162');
-});
-
-test("terminate() destroys the socket, the peer's end ends it", async (t) => {
-  const first = await openPair(t);
-  first.ws.terminate();
-  t.true(first.ws._socket.destroyed);
-  t.is((await once(first.request.socket, 'close'))[0], false);
-  const { client, request, ws } = await openPair(t);
-  const ended = Promise.all([once(request.socket, 'end'), once(ws, 'close')]);
-  client._socket.end();
-  t.is((await ended)[1][0], 1006);
 });
 
 test('setTimeout() of the socket', async (t) => {

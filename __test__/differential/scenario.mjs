@@ -52,13 +52,13 @@ export async function run(scenario, way, implementation) {
   }
 }
 
-/** Until the scenario ends, `log` gets the name and the arguments of each call of these methods. */
+/** Until the scenario ends, `log` gets the name, the arguments and the object of each call of these methods. */
 export function watchMethods(c, target, names, log) {
   for (const name of names) {
     const own = Object.getOwnPropertyDescriptor(target, name);
     const original = target[name];
     const value = function (...args) {
-      log(name, args);
+      log(name, args, this);
       return original.apply(this, args);
     };
     Object.defineProperty(target, name, { configurable: true, value, writable: true });

@@ -42,6 +42,48 @@ s.once('another subprotocol than those that were offered', (c) =>
   answered(c, (head) => accept(head, 'Sec-WebSocket-Protocol: c'), ['a', 'b'], NO_DEFLATE),
 );
 
+const COMPRESSION = [
+  undefined,
+  true,
+  false,
+  { serverNoContextTakeover: true, clientNoContextTakeover: true },
+  { serverNoContextTakeover: false, clientNoContextTakeover: false },
+  { serverMaxWindowBits: 10, clientMaxWindowBits: 11 },
+  { serverMaxWindowBits: true, clientMaxWindowBits: true, serverNoContextTakeover: true },
+  { serverMaxWindowBits: false, clientMaxWindowBits: false },
+  { clientMaxWindowBits: null, threshold: 5 },
+];
+
+const ANSWERS = [
+  undefined, '', ';', 'permessage-deflate', 'permessage-deflate;', 'permessage-deflate, permessage-deflate', 'foo',
+  'permessage-deflate, foo', 'Permessage-Deflate', 'permessage-deflate; foo', 'permessage-deflate; foo=1', 'constructor',
+  'permessage-deflate; server_no_context_takeover', 'permessage-deflate; client_no_context_takeover',
+  'permessage-deflate; server_no_context_takeover; client_no_context_takeover',
+  'permessage-deflate; client_no_context_takeover; client_no_context_takeover',
+  'permessage-deflate; server_no_context_takeover=1', 'permessage-deflate; server_max_window_bits=10',
+  'permessage-deflate; server_max_window_bits', 'permessage-deflate; server_max_window_bits=7',
+  'permessage-deflate; server_max_window_bits=15', 'permessage-deflate; client_max_window_bits',
+  'permessage-deflate; client_max_window_bits=8', 'permessage-deflate; client_max_window_bits=10',
+  'permessage-deflate; client_max_window_bits="11"', 'permessage-deflate; client_max_window_bits=12',
+  'permessage-deflate; client_max_window_bits=15', 'permessage-deflate; client_max_window_bits=16',
+  'permessage-deflate; server_max_window_bits=9; client_max_window_bits=9; client_no_context_takeover',
+];
+
+/** The offer in the request, and the result for each answer. */
+for (const perMessageDeflate of COMPRESSION) {
+  s.once(`answers to ${JSON.stringify(perMessageDeflate)}`, async (c) => {
+    for (const answer of ANSWERS) {
+      const lines = answer === undefined ? [] : [`Sec-WebSocket-Extensions: ${answer}`];
+      const origin = (head, peer) => {
+        c.log('origin', cleanHead(head));
+        withFrames(BYE, ...lines)(head, peer);
+      };
+      const look = (ws) => c.log('client', answer, ws.extensions, ws._extensions['permessage-deflate']?.params);
+      await visit(c, [perMessageDeflate === undefined ? {} : { perMessageDeflate }], origin, (ws) => ws.on('open', () => look(ws)));
+    }
+  });
+}
+
 s.once('a subprotocol that was offered, with an extension that was not', (c) =>
   answered(c, (head) => accept(head, 'Sec-WebSocket-Protocol: a', 'Sec-WebSocket-Extensions: foo'), ['a']),
 );

@@ -1,7 +1,8 @@
-// permessage-deflate: compressed messages of both directions. Offers and answers: deflate/deflate-negotiation.spec.mjs.
+// permessage-deflate: the negotiated parameters, and compressed messages of both directions.
 import zlib from 'node:zlib';
 
 import { frame } from '../../helpers/clients.mjs';
+import { randomNumbers } from '../../helpers/random.mjs';
 import { section } from '../scenario.mjs';
 import { outcome } from '../show.mjs';
 
@@ -22,6 +23,95 @@ const compressed = (opcode, data, fin = true) => {
 
 const offering = (header) => ({ request: { 'Sec-WebSocket-Extensions': header } });
 const ALL = { threshold: 0 };
+
+const OPTIONS = [
+  true,
+  { serverNoContextTakeover: true, clientNoContextTakeover: true },
+  { serverNoContextTakeover: false, clientNoContextTakeover: false },
+  { serverMaxWindowBits: 10, clientMaxWindowBits: 11 },
+  { serverMaxWindowBits: false, clientMaxWindowBits: false },
+  { serverMaxWindowBits: true, clientMaxWindowBits: true, serverNoContextTakeover: 0 },
+  { serverMaxWindowBits: 15, clientNoContextTakeover: true },
+  { clientMaxWindowBits: 8, serverMaxWindowBits: 8 },
+  false,
+];
+
+const FIXED = [
+  '', ';;;', ',,', 'permessage-deflate', 'permessage-deflate,', 'permessage-deflate;', 'constructor', '__proto__; a',
+  'permessage-deflate; __proto__', 'permessage-deflate; __proto__=1', 'foo', 'foo; bar="baz', 'foo; bar="b\\az"',
+  'x-webkit-deflate-frame, permessage-deflate', 'permessage-deflate; server_max_window_bits="9"',
+  'permessage-deflate; client_max_window_bits="1\\0"', 'permessage-deflate ; client_max_window_bits = 10',
+  'permessage-deflate;client_max_window_bits=10;\tserver_no_context_takeover', 'Permessage-Deflate',
+  'permessage-deflate; client_max_window_bits, permessage-deflate',
+  'permessage-deflate; client_max_window_bits=99999999999', 'permessage-deflate; client_max_window_bits=',
+  'permessage-deflate; server_no_context_takeover=1', 'permessage-deflate; client_max_window_bits=0xb',
+];
+
+const PARAMS = [
+  'server_no_context_takeover', 'client_no_context_takeover', 'client_max_window_bits', 'server_max_window_bits=8',
+  'server_max_window_bits=9', 'server_max_window_bits=10', 'server_max_window_bits=15', 'client_max_window_bits=8',
+  'client_max_window_bits=10', 'client_max_window_bits=11', 'client_max_window_bits=15',
+];
+const RARE = [
+  'server_max_window_bits', 'server_max_window_bits=7', 'client_max_window_bits=16', 'unknown', 'a=b',
+  'client_max_window_bits=0xb', 'server_max_window_bits="12"', 'client_max_window_bits=1e1', 'server_max_window_bits=010',
+  'client_max_window_bits=+9', 'client_max_window_bits=9.5', 'server_no_context_takeover=true', 'client_max_window_bits=0b1010',
+  'client_max_window_bits=Infinity', 'client_max_window_bits=9.', 'client_max_window_bits=-0x9',
+];
+
+function generated(count) {
+  const random = randomNumbers(7);
+  const pick = (list) => list[random(list.length)];
+  return Array.from({ length: count }, () =>
+    Array.from({ length: 1 + random(3) }, () => {
+      const params = Array.from({ length: random(4) }, () => pick(random(6) === 0 ? RARE : PARAMS));
+      return [random(8) === 0 ? 'other' : 'permessage-deflate', ...params].join(pick(['; ', ';', ' ; ']));
+    }).join(pick([', ', ','])),
+  );
+}
+
+const OFFERS = [...FIXED, ...generated(60)];
+
+/** The whole answers to offers, by the server, and by JavaScript behind an HTTP server. */
+for (const perMessageDeflate of OPTIONS) {
+  s.over('port', 'server')(`offers to ${JSON.stringify(perMessageDeflate)}`, async (c) => {
+    const { wss, port } = await c.listen({ perMessageDeflate });
+    wss.on('connection', (ws) => {
+      c.log('server', 'extensions', ws.extensions);
+      ws.terminate();
+    });
+    for (const offer of OFFERS) {
+      const peer = await c.peer(port);
+      await peer.upgrade({ 'Sec-WebSocket-Extensions': offer });
+      await peer.closed();
+      c.log('peer', offer, peer.head);
+    }
+  });
+}
+s.all("several headers are one list, and refusals reach 'wsClientError'", async (c) => {
+  const { wss, port } = await c.listen({ perMessageDeflate: true });
+  wss.on('connection', (ws) => ws.terminate());
+  wss.on('wsClientError', (error, socket) => {
+    c.log('server', error);
+    socket.end('HTTP/1.1 400 Mine\r\n\r\n');
+  });
+  for (const offer of [['foo', 'permessage-deflate; client_no_context_takeover'], ';;']) {
+    const peer = await c.peer(port);
+    await peer.upgrade({ 'Sec-WebSocket-Extensions': offer });
+    await peer.closed();
+    c.log('peer', peer.head);
+  }
+});
+s.over('port')('16 KiB of offers and of parameters are answered', async (c) => {
+  const { wss, port } = await c.listen({ perMessageDeflate: true });
+  wss.on('connection', (ws) => ws.terminate());
+  for (const offer of [`${Array(1600).fill('a').join(', ')}, permessage-deflate`, `permessage-deflate${'; a=b'.repeat(2500)}`]) {
+    const peer = await c.peer(port);
+    await peer.upgrade({ 'Sec-WebSocket-Extensions': offer });
+    await peer.closed();
+    c.log('peer', peer.head);
+  }
+});
 
 /** A session with compression. */
 const session = (title, options, act, offer = OFFER) =>

@@ -105,3 +105,21 @@ s.once('events can be emitted by hand', (c) => {
   ws.emit('error', new Error('mine'));
   ws.emit('close', 1000, Buffer.from('reason'));
 });
+
+s.once('listeners are those of any emitter', (c) => {
+  const ws = new c.WebSocket(null, undefined, {});
+  const listener = (...all) => c.log('events', ...all);
+  for (const event of ['a', '__proto__', 'constructor', 'toString']) {
+    c.log('ws', ws.listenerCount(event), ws.emit(event));
+    ws.on(event, listener);
+  }
+  ws.once('a', listener);
+  c.log('ws', ws.eventNames(), ws.emit('a', 1, 2), ws.emit('__proto__', 3));
+  ws.off('a', listener);
+  ws.on('removeListener', (event) => c.log('removed', event));
+  ws.on('message', () => {});
+  ws.once('close', () => {});
+  ws.removeListener('message', ws.listeners('message')[0]);
+  ws.emit('close');
+  c.log('ws', ws.eventNames());
+});

@@ -41,9 +41,11 @@ const isPlain = (value) => Object.getPrototypeOf(value) === Object.prototype && 
 const isShown = (value) => value === null || Buffer.isBuffer(value) || isPlain(value);
 const plain = (value) => (typeof value !== 'object' || value instanceof Error || isShown(value) ? value : 'object');
 
-/** Wraps methods so that they log their arguments, each in a lane of its own. */
-function watch(c, who, target, names) {
-  watchMethods(c, target, names, (name, args) => {
+/** Wraps methods so that they log their arguments, each in a lane of its own; `only` of one object. */
+function watch(c, who, target, names, only) {
+  watchMethods(c, target, names, (name, args, self) => {
+    // A server of the scenario before may still emit events.
+    if (only !== undefined && self !== only) return;
     if (who !== 'ws' || !isOwn[name]?.(args)) c.log(`${who}.${name}`, ...args.map(plain));
   });
 }
@@ -94,7 +96,7 @@ async function visit(c, style) {
   }
   const listening = await c.listen({ path: '/' });
   if (style === 'of the instance') watch(c, 'server', listening.wss, OF_SERVER);
-  if (style === 'of the prototype') watch(c, 'server', c.impl.WebSocketServer.prototype, OF_SERVER);
+  if (style === 'of the prototype') watch(c, 'server', c.impl.WebSocketServer.prototype, OF_SERVER, listening.wss);
   const { ws, peer, closed } = await c.join(listening, { events: [] });
   ws.send('hi');
   await peer.frames(1);

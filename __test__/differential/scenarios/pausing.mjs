@@ -108,15 +108,38 @@ s.session('pause() in the connection handler', async ({ c, ws }) => {
   ws.resume();
 }, {}, { onConnection: (ws) => ws.pause(), early: Buffer.concat([frame(1, 'early'), CLOSE]) });
 
-s.session('_socket.destroy()', ({ c, ws }) => {
-  ws._socket.on('close', () => c.log('socket', 'close'));
-  ws._socket.destroy();
-  c.log('server', ws._socket.destroyed, ws.readyState);
-});
+for (const [method, ...args] of [['destroy'], ['destroy', new Error('mine')], ['resetAndDestroy'], ['destroySoon']]) {
+  s.over('port', 'server', 'noServer')(`_socket.${method}() with ${args.length} arguments`, (c) =>
+    c.session({}, ({ ws }) => {
+      ws._socket.on('close', () => c.log('socket', 'close'));
+      ws._socket[method](...args);
+      c.log('server', ws._socket.destroyed, ws.readyState);
+    }),
+  );
+}
 
 s.session('_socket.destroy(error) is no error of the WebSocket', ({ ws }) => {
   ws._socket.destroy(new Error('mine'));
 });
+
+s.session('terminate() destroys the socket', async ({ c, ws }) => {
+  ws._socket.on('close', () => c.log('socket', 'close'));
+  ws.terminate();
+  c.log('socket', ws._socket.destroyed);
+});
+
+s.over('port', 'server', 'noServer')('_socket.write() and end(): callbacks and finish', (c) =>
+  c.session({}, async ({ ws }) => {
+    const { _socket: socket } = ws;
+    ws.send('a');
+    const written = new Promise((resolve) => { socket.write(Buffer.from([0x81, 1]), resolve); });
+    socket.write('b');
+    socket.end(Buffer.alloc(0));
+    await Promise.all([written, once(socket, 'finish')]);
+    // destroySoon() looks at it.
+    c.log('socket', socket.writableFinished, await new Promise((resolve) => { socket.end(resolve); }));
+  }),
+);
 
 s.session('_socket.end()', ({ c, ws }) => {
   ws._socket.end();
