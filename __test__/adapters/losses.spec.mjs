@@ -125,20 +125,6 @@ test('without a history every loss is a gap of which nobody knows anything', asy
   t.is(a.server.metrics().adapter.gaps, 1);
 });
 
-test('a message that is read while it is on its way comes once', async (t) => {
-  const { broker, b, member } = await open(t, kept(100));
-  let release;
-  broker.beforeRead = () => new Promise((resolve) => (release = resolve));
-  lose(broker);
-  while (release === undefined) await new Promise(setImmediate);
-  for (const text of ['1', '2', '3']) await b.server.publish('topic', text, { receipt: true });
-  broker.beforeRead = () => {};
-  release();
-  b.server.publish('topic', 'end');
-  await hears(member, 'end');
-  t.deepEqual(member.heard, ['1', '2', '3', 'end']);
-});
-
 test('a history that cannot be read is read later, and subscribers that wait are told at the end of their patience, or when they leave', async (t) => {
   const { broker, a, b } = await open(t, kept(100), 3);
   const events = [];

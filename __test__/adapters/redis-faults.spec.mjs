@@ -254,18 +254,4 @@ for (const name of Object.keys(CLIENTS)) {
     t.is(a.server.metrics().adapter.reconnects, 1);
   });
 
-  when(`${name}: a node that is killed while it publishes leaves a row without holes`, async (t) => {
-    const { gaps, members, nodes, server } = await open(t, name);
-    const child = new Child(t, 'redis-publisher.mjs', [server.path, 1_000_000, 100]);
-    await child.line();
-    await until(() => members.every(({ heard }) => heard.length > 200));
-    child.process.kill('SIGKILL');
-    t.is((await child.ended()).signal, 'SIGKILL');
-    nodes[1].server.publish('topic', 'end');
-    for (const member of members) await hears(member, 'end');
-    const count = members[0].heard.length - 1;
-    const wanted = [...Array.from({ length: count }, (_, n) => String(n)), 'end'];
-    for (const { heard } of members) t.deepEqual(heard.map((text) => text.split(' ')[0]), wanted);
-    t.deepEqual(gaps, []);
-  });
 }

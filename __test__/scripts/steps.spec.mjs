@@ -1,10 +1,5 @@
 // The tests that `npm test` runs, with `--all` all of them, and the output before they run.
-import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { existsSync } from 'node:fs';
 
 import test from 'ava';
 
@@ -51,37 +46,4 @@ test('steps that are named are run, each once', (t) => {
   t.deepEqual(namesOf(choose(['packages', 'reactor'])), ['reactor', 'packages']);
   t.false(choose(['ava']).isShort);
   t.throws(() => choose(['none']), { message: /^no such step: none \(there are rust, reactor, / });
-});
-
-/** A clone in which all is installed and built, with nothing to run after that. */
-function builtClone(t, declarations) {
-  const clone = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
-  t.teardown(() => rmSync(clone, { recursive: true }));
-  cpSync(fileURLToPath(new URL('../../scripts', import.meta.url)), join(clone, 'scripts'), { recursive: true });
-  const files = {
-    'package-lock.json': '{}',
-    'node_modules/.package-lock.json': '{}',
-    'lib/native/reactor-ws.node': '',
-    'lib/native/binding.d.ts': declarations,
-    'examples/demo/server.mjs': "console.log('the demo');",
-  };
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(join(clone, dirname(path)), { recursive: true });
-    writeFileSync(join(clone, path), content);
-  }
-  return clone;
-}
-
-test('npm start and npm test say that the addon is a debug build', async (t) => {
-  const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  const [, header] = /--dts-header "(.+)"/.exec(scripts['build:debug']);
-  t.false(scripts.build.includes(header));
-  const notice = 'lib/native has a debug build, which is several times slower: npm run build makes a release\n';
-  for (const [declarations, said] of [[`${header}\n`, notice], ['', '']]) {
-    const clone = builtClone(t, declarations);
-    const output = async (...args) => (await promisify(execFile)(process.execPath, args, { cwd: clone })).stdout;
-    t.is(await output('scripts/start.mjs'), `${said}the demo\n`);
-    // A step with a missing program.
-    t.is(await output('scripts/test.mjs', 'packages'), `${said}\n0 passed, 0 failed, 0 skipped\n`);
-  }
 });
