@@ -4,27 +4,16 @@ import https from 'node:https';
 
 import { cert, key } from './certificate.mjs';
 import { connect, visitor } from './clients.mjs';
-import { WebSocketServer } from './impl.mjs';
-import { ALL_WAYS } from './ways.mjs';
+import { ALL_WAYS, startServerBehind } from './ways.mjs';
 
 /** Behind whatever was sent and published before, for connections keep the order. */
 const MARK = 'all of it';
 
-async function startSecure(t, options) {
-  const server = https.createServer({ cert, key });
-  const wss = new WebSocketServer({ server, ...options });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const client of wss.clients ?? []) client.terminate();
-    wss.close();
-    server.close();
-  });
-  return wss;
-}
-
 /** Ways to start a server, by name: each serves its connections in another place. */
-export const TOPIC_WAYS = { ...ALL_WAYS, https: startSecure };
+export const TOPIC_WAYS = {
+  ...ALL_WAYS,
+  https: (t, options) => startServerBehind(t, options, { server: https.createServer({ cert, key }) }),
+};
 
 /** A connection to a server of `TOPIC_WAYS`, and the texts that its client has heard. */
 export async function join(t, server, options) {

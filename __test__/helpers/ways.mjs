@@ -7,8 +7,7 @@ import { WebSocketServer, isReference, startServer } from './impl.mjs';
 import { expectTls } from './secure-ports.mjs';
 import { wrapUpgrades } from './wrapped.mjs';
 
-async function startBehind(options, { port = 0, host = '127.0.0.1' }) {
-  const server = http.createServer();
+async function startBehind(options, { port = 0, host = '127.0.0.1', server = http.createServer() }) {
   const wss = new WebSocketServer({ server, ...options });
   server.listen(port, host);
   await once(server, 'listening');

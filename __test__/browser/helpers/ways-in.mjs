@@ -1,38 +1,18 @@
 // A page to run in, and servers for it, one for each way in.
 import { once } from 'node:events';
 import http from 'node:http';
-import https from 'node:https';
 
-import { WebSocketServer } from '../../../lib/index.mjs';
-import { cert, key } from '../../helpers/certificate.mjs';
+import { TOPIC_WAYS } from '../../helpers/topics.mjs';
 
 /** Each function listens, and returns the WebSocketServer and the address of its sockets. */
-export const WAYS_IN = {
-  port: async (t, options) => {
-    const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
-    t.after(() => wss.close());
-    await once(wss, 'listening');
-    return { wss, url: `ws://127.0.0.1:${wss.address().port}/` };
-  },
-  server: async (t, options) => {
-    const { port, wss } = await listen(t, http.createServer(), options);
-    return { wss, url: `ws://127.0.0.1:${port}/` };
-  },
-  'https server': async (t, options) => {
-    const { port, wss } = await listen(t, https.createServer({ cert, key }), options);
-    return { wss, url: `wss://127.0.0.1:${port}/` };
-  },
-};
+export const WAYS_IN = { port: startOf('port', 'ws'), server: startOf('server', 'ws'), 'https server': startOf('https', 'wss') };
 
-async function listen(t, server, options) {
-  const wss = new WebSocketServer({ server, ...options });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    for (const client of wss.clients) client.terminate();
-  });
-  return { wss, port: server.address().port };
+function startOf(way, scheme) {
+  return async (t, options) => {
+    const wss = await TOPIC_WAYS[way]({ teardown: (undo) => t.after(undo) }, options);
+    const { port } = wss.address();
+    return { wss, url: `${scheme}://127.0.0.1:${port}/` };
+  };
 }
 
 /** A page to run in, with an origin to send. */
