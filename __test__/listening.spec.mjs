@@ -1,9 +1,8 @@
 // Where a server listens: sockets of files and of other processes, options of TCP, their end.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import http from 'node:http';
-import { createRequire } from 'node:module';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +12,6 @@ import { fileURLToPath } from 'node:url';
 import { openVisitor, visitor, wsClient } from './helpers/clients.mjs';
 import { OWN_HOST, WebSocketServer, cert, isReference, key, listen as listenOn, onPosix, ownOnLinux, ownOnPosix, startServer, test } from './helpers/index.mjs';
 
-const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
 const { platform } = process;
 
 function folder(t) {
@@ -22,8 +20,8 @@ function folder(t) {
   return path;
 }
 
-async function listen(t, options, Server = WebSocketServer) {
-  const server = new Server(options);
+async function listen(t, options) {
+  const server = new WebSocketServer(options);
   t.teardown(() => {
     for (const client of server.clients) client.terminate();
     server.close();
@@ -37,23 +35,6 @@ async function visit(t, path, options) {
   const client = await openVisitor(t, `ws+unix:${path}:/chat?a=b`, options);
   return client;
 }
-
-onPosix('a socket of the file system: what the request shows, as in ws', async (t) => {
-  const seen = {};
-  for (const [name, Server] of Object.entries({ ours: WebSocketServer, theirs: Reference })) {
-    const path = join(folder(t), 'x.sock');
-    const server = await listen(t, { port: path }, Server);
-    t.is(server.address(), path);
-    t.is(server._server.address(), path);
-    const connected = once(server, 'connection');
-    await visit(t, path);
-    const [, { socket, url }] = await connected;
-    const { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort } = socket;
-    seen[name] = { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort, address: socket.address(), url };
-  }
-  t.deepEqual(seen.ours, seen.theirs);
-  t.is(seen.ours.remoteAddress, undefined);
-});
 
 for (const perMessageDeflate of [false, true]) {
   onPosix(`a socket of the file system: messages of every size, compressed: ${perMessageDeflate}`, async (t) => {
@@ -97,72 +78,6 @@ onPosix('a socket of the file system is removed before "close", unless another o
   // The socket is under its new name, not under the one that it was bound to.
   t.true(existsSync(path));
 });
-
-/** The error of listening, without the parts that differ from run to run. */
-async function failure(Server, port, name) {
-  const server = new Server({ port });
-  const result = await once(server, 'listening').then(() => null, ({ code, errno, message, address, port: at, syscall }) => ({
-    code,
-    errno,
-    message: message.replaceAll(name, '<path>'),
-    address: typeof address === 'string' ? address.replaceAll(name, '<path>') : address,
-    port: at,
-    syscall,
-  }));
-  if (result === null) {
-    server.close();
-    await once(server, 'close');
-  }
-  return result;
-}
-
-for (const [what, make] of Object.entries({
-  'a path in use': (path) => {
-    writeFileSync(path, '');
-    return path;
-  },
-  'a path of a server': async (path, t) => {
-    const server = net.createServer().listen(path);
-    t.teardown(() => server.close());
-    await once(server, 'listening');
-    return { path };
-  },
-  'a folder that is missing': (path) => join(path, 'x', 'y.sock'),
-  'a folder that is a file': (path) => {
-    writeFileSync(path, '');
-    return join(path, 'x.sock');
-  },
-  'a descriptor that is not open': () => ({ fd: 987 }),
-  'a descriptor of a file': (path) => {
-    writeFileSync(path, '');
-    return { fd: openSync(path) };
-  },
-})) {
-  onPosix(`listening fails with ${what} as in ws`, async (t) => {
-    const path = join(folder(t), 'x');
-    const port = await make(path, t);
-    const theirs = await failure(Reference, port, path);
-    t.truthy(theirs);
-    t.deepEqual(await failure(WebSocketServer, port, path), theirs);
-  });
-}
-
-// Room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off longer names.
-for (const bytes of [103, 104, 107, 108, 109, 200]) {
-  onPosix(`a path of ${bytes} bytes: as in ws`, async (t) => {
-    const seen = {};
-    for (const [name, Server] of Object.entries({ ours: WebSocketServer, theirs: Reference })) {
-      const path = mkdtempSync(join(tmpdir(), 'x'));
-      t.teardown(() => rmSync(path, { recursive: true, force: true }));
-      const port = join(path, 'x'.repeat(bytes - path.length - 1));
-      const server = new Server({ port });
-      const error = await once(server, 'listening').then(() => null, ({ code }) => code);
-      seen[name] = { error, address: server.address()?.length, files: readdirSync(path) };
-      await new Promise((resolve) => server.close(resolve));
-    }
-    t.deepEqual(seen.ours, seen.theirs);
-  });
-}
 
 ownOnPosix('a path of nothing', (t) => {
   t.throws(() => new WebSocketServer({ port: '' }), { code: 'ERR_SOCKET_BAD_PORT' });

@@ -1,4 +1,4 @@
-// The values of `port`, and the stand-in for the server of ws. Each case runs on `ws`, too.
+// Options of `port`, and the stand-in for the server of ws. Its values: differential/scenarios/listening.mjs.
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,70 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-import { WebSocketServer, isReference, onPosix, startServer, test, visitor, wsClient } from './helpers/index.mjs';
-
-const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
+import { WebSocketServer, isReference, onPosix, startServer, test, visitor } from './helpers/index.mjs';
 
 let pipes = 0;
 
-/** The outcome of a server with this port, in words without the number that the system chose. */
-async function outcome(Server, port) {
-  let server;
-  try {
-    server = new Server({ port, host: '127.0.0.1' });
-  } catch (error) {
-    return `${error.constructor.name} ${error.code}: ${error.message}`;
-  }
-  server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
-  const failure = await once(server, 'listening').then(() => null, (error) => error);
-  // Without IPv6, for example.
-  if (failure !== null) return `fails: ${failure.code}`;
-  const address = server.address();
-  const where = typeof address === 'string' ? `ws+unix:${address}:/` : `ws://${hostOf(address)}:${address.port}`;
-  const client = new wsClient(where);
-  await once(client, 'open');
-  client.send('hello');
-  const [echo] = await once(client, 'message');
-  client.terminate();
-  server.close();
-  await once(server, 'close');
-  return `listens at ${typeof address === 'string' ? 'a pipe' : `${address.address} ${address.family}`}: ${echo}`;
-}
-
-function hostOf({ address, family }) {
-  return family === 'IPv6' ? '[::1]' : address;
-}
-
 const pipe = () => join(tmpdir(), `reactor-ws-${process.pid}-${pipes++}.sock`);
-
-for (const [name, port] of [
-  ['a number', () => 0],
-  ['a number as text', () => '0'],
-  ['{ port, host }', () => ({ port: 0, host: '127.0.0.1' })],
-  ['{ port } as text, with what is undefined', () => ({ port: '0', path: undefined, fd: undefined })],
-  ['{ port, host, backlog, ipv6Only }', () => ({ port: 0, host: '::1', backlog: 1, ipv6Only: true })],
-  ['{ port: null }', () => ({ port: null })],
-  ['{ port: undefined }', () => ({ port: undefined })],
-  ['{ path }', () => ({ path: pipe() })],
-  ['a path', () => pipe()],
-  ['an empty object', () => ({})],
-  ['a descriptor that is none', () => ({ fd: -1 })],
-  ['an array', () => [1]],
-  ['a port beyond the last', () => 65_536],
-  ['the same as text', () => '65536'],
-  ['the same in an object', () => ({ port: 65_536 })],
-  ['no number', () => NaN],
-  ['a fraction', () => 0.5],
-  ['empty text', () => ''],
-  ['a long number', () => '9'.repeat(40)],
-  ['true', () => true],
-  ['a symbol', () => Symbol('port')],
-]) {
-  const run = name.includes('path') ? onPosix : test;
-  run(`port: ${name}, as in ws`, async (t) => {
-    t.is(await outcome(WebSocketServer, port()), await outcome(Reference, port()));
-  });
-}
 
 test('port: an object with a port is served by the reactor', async (t) => {
   if (isReference) return t.pass();
