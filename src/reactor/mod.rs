@@ -184,10 +184,6 @@ impl<C: Consumer> Reactor<C> {
         Handle { shared: self.shared.clone() }
     }
 
-    pub fn consumer(&mut self) -> &mut C {
-        &mut self.consumer
-    }
-
     /// Includes those in their handshake.
     pub fn connections(&self) -> usize {
         self.connections.len()

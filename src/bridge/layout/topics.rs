@@ -42,19 +42,16 @@ layout! {
     SUBSCRIBED_REPLAYED: usize = 2;
     /// Of the last message that the connection has or that is queued for it; 64 bits.
     SUBSCRIBED_OFFSET: usize = 3;
-    SUBSCRIBED_WORDS: usize = 5;
 
     DROPPED_TOPIC: usize = 0;
     /// Since the last such record.
     DROPPED_COUNT: usize = 1;
-    DROPPED_WORDS: usize = 2;
 
     GAP_TOPIC: usize = 0;
     /// The first missing offset; 64 bits. 0: nobody knows, since the history is another one now.
     GAP_FROM: usize = 1;
     /// The last missing offset, or of the other history's last message; 64 bits.
     GAP_TO: usize = 3;
-    GAP_WORDS: usize = 5;
 
     /// Also the only word of [`IN_ENDED`].
     HISTORY_REQUEST: usize = 0;

@@ -1,34 +1,18 @@
 use super::*;
 
 #[test]
-fn buckets_reach_up_to_powers_of_two() {
-    for (nanos, bucket) in [
-        (0, 0),
-        (1, 0),
-        (1000, 0),
-        (1001, 1),
-        (2000, 1),
-        (2001, 2),
-        (4000, 2),
-        (1_000_000, 10),
-        (u64::MAX, 24),
-    ] {
-        let histogram = Histogram::default();
-        histogram.record(Duration::from_nanos(nanos));
-        let mut buckets = [0; BUCKETS];
-        assert_eq!(histogram.add_to(&mut buckets), nanos);
-        assert_eq!(buckets.iter().position(|&count| count == 1), Some(bucket), "{nanos}");
-    }
-}
-
-#[test]
-fn counts_and_ratios_have_buckets_of_their_own() {
+fn buckets_reach_up_to_powers_of_two_and_counts_and_ratios_have_their_own() {
     let bucket_of = |record: &dyn Fn(&Histogram)| {
         let (histogram, mut buckets) = (Histogram::default(), [0; BUCKETS]);
         record(&histogram);
         let sum = histogram.add_to(&mut buckets);
         (buckets.iter().position(|&count| count == 1), sum)
     };
+    let times = [0, 1, 1000, 1001, 2000, 2001, 4000, 1_000_000, u64::MAX];
+    for (nanos, bucket) in times.into_iter().zip([0, 0, 0, 1, 1, 2, 2, 10, 24]) {
+        let time = Duration::from_nanos(nanos);
+        assert_eq!(bucket_of(&|of| of.record(time)), (Some(bucket), nanos), "{nanos}");
+    }
     for (count, bucket) in [(0, 0), (1, 0), (2, 1), (3, 2), (16_384, 14), (u64::MAX, 24)] {
         assert_eq!(bucket_of(&|of| of.record_count(count)), (Some(bucket), count));
     }

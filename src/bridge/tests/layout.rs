@@ -26,15 +26,18 @@ fn opened_is_laid_out_as_the_constants_say() {
     let bytes = &bytes[6..];
     assert_eq!(bytes.len(), opened.encoded_len());
     let field = |offset: usize| u32::from_le_bytes(bytes[offset..offset + 4].try_into().unwrap());
-    assert_eq!(field(OPENED_GENERATION), 0x0102_0304);
-    assert_eq!(field(OPENED_LISTENER), 5);
-    assert_eq!(field(OPENED_LOCAL_PORT), 80);
-    assert_eq!(field(OPENED_REMOTE_PORT), 40000);
-    assert_eq!(field(OPENED_FAMILY), 4);
-    assert_eq!(field(OPENED_REQUEST_LENGTH), 7);
-    assert_eq!(field(OPENED_PROTOCOL_LENGTH), 4);
-    assert_eq!(field(OPENED_TAIL_LENGTH), 18);
-    assert_eq!(field(OPENED_TLS_LENGTH), 6);
+    let fields = [
+        OPENED_GENERATION,
+        OPENED_LISTENER,
+        OPENED_LOCAL_PORT,
+        OPENED_REMOTE_PORT,
+        OPENED_FAMILY,
+        OPENED_REQUEST_LENGTH,
+        OPENED_PROTOCOL_LENGTH,
+        OPENED_TAIL_LENGTH,
+        OPENED_TLS_LENGTH,
+    ];
+    assert_eq!(fields.map(field), [0x0102_0304, 5, 80, 40000, 4, 7, 4, 18, 6]);
     assert_eq!(&bytes[36..40], [127, 0, 0, 1]);
     assert_eq!(&bytes[52..56], [10, 0, 0, 2]);
     assert_eq!(&bytes[68..], b"GET\0/\x001chatpermessage-deflatesecure");

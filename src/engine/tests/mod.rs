@@ -6,7 +6,6 @@ mod error;
 mod frames;
 mod hostile;
 mod memory;
-mod pair;
 mod payload;
 mod prepared;
 mod send;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use mio::Token;
 
 use super::head::Head;
-use crate::bridge::admission::Admission;
 use crate::bridge::layout::Cause;
 use crate::reactor::config;
 use crate::reactor::connection::life::Life;
@@ -140,19 +139,11 @@ impl<C: Consumer> Reactor<C> {
             (Some(_), None) => self.metrics.tally.accepted += 1,
             (Some(slot), Some(admission)) => {
                 self.metrics.tally.accepted += 1;
-                self.let_in(slot, &admission, peer, proxied);
+                let Some((mut session, _)) = self.session(slot) else { return };
+                // Of a proxy's connection the client is not known yet.
+                let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };
+                upgrade::let_in(&mut session, &admission, peer.map(|peer| peer.ip()));
             }
-        }
-    }
-
-    /// Counts a connection, or answers one too many before it has asked. Of a proxy's connection
-    /// the client is not known yet.
-    fn let_in(&mut self, slot: u32, admission: &Arc<Admission>, peer: Option<SocketAddr>, proxied: bool) {
-        let Some((mut session, _)) = self.session(slot) else { return };
-        let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };
-        match admission.admit(peer.map(|peer| peer.ip())) {
-            Ok(ticket) => session.ends.set_ticket(slot, Some(ticket)),
-            Err(denial) => upgrade::deny(&mut session, denial),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The opening handshake of one connection.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -182,16 +182,19 @@ fn readmit(session: &mut Session<'_>, client: SocketAddr) -> bool {
     let Some(admission) = session.connection.config.admission.clone() else { return true };
     // So far the connection counted as one without an address.
     session.ends.set_ticket(session.id.slot, None);
-    match admission.admit(Some(client.ip())) {
-        Ok(ticket) => {
-            session.ends.set_ticket(session.id.slot, Some(ticket));
-            true
-        }
+    let_in(session, &admission, Some(client.ip()))
+}
+
+/// Counts a connection, or answers one too many, even before it has asked. False: that was one.
+pub(super) fn let_in(session: &mut Session<'_>, admission: &Arc<Admission>, client: Option<IpAddr>) -> bool {
+    match admission.admit(client) {
+        Ok(ticket) => session.ends.set_ticket(session.id.slot, Some(ticket)),
         Err(denial) => {
             deny(session, denial);
-            false
+            return false;
         }
     }
+    true
 }
 
 fn on_upgrade<C: Consumer>(
@@ -350,7 +353,7 @@ fn note_accepted(session: &Session<'_>, since: Option<Instant>) {
     }
 }
 
-pub(super) fn deny(session: &mut Session<'_>, denial: Denial) {
+fn deny(session: &mut Session<'_>, denial: Denial) {
     let (status, retry_after) = (denial.status(), denial.retry_after());
     let fields: &[(&str, &str)] = if retry_after.is_empty() { &[] } else { &[("Retry-After", retry_after)] };
     session.respond(&handshake::abort(status, reason_phrase(status), fields));

@@ -38,6 +38,13 @@ impl Client {
         Self(stream)
     }
 
+    /// Connects and asks for an upgrade.
+    pub(crate) fn asking(to: SocketAddr) -> Self {
+        let mut client = Self::connect(to);
+        client.write(UPGRADE.as_bytes());
+        client
+    }
+
     /// Connects and upgrades.
     pub(crate) fn open(to: SocketAddr) -> Self {
         Self::connect(to).upgrade()

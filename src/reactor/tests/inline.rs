@@ -71,19 +71,3 @@ fn a_turn_whose_budget_is_used_up_wants_another_at_once() {
     drop(writer.join().unwrap());
     until(&mut reactor, |reactor| reactor.connections() == 0);
 }
-
-#[cfg(unix)]
-#[test]
-fn its_descriptor_is_readable_when_a_socket_is() {
-    let (mut reactor, address, _seen) = reactor(Setup::default());
-    let descriptor = reactor.descriptor().unwrap();
-    // The server listens after this.
-    reactor.run_once(Some(Duration::ZERO)).unwrap();
-    let _client = Client::connect(address);
-    let mut polled = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor, which the reactor keeps open.
-    #[expect(unsafe_code, reason = "the standard library has no poll")]
-    let ready = unsafe { libc::poll(&raw mut polled, 1, 20_000) };
-    assert_eq!(ready, 1);
-    until(&mut reactor, |reactor| reactor.connections() == 1);
-}

@@ -23,8 +23,7 @@ pub(crate) fn until<C: Consumer>(reactor: &mut Reactor<C>, mut done: impl FnMut(
 
 /// A client that has upgraded, and its connection.
 pub(crate) fn open(reactor: &mut Turned, address: SocketAddr, seen: &Reports) -> (Client, ConnectionId) {
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
+    let mut client = Client::asking(address);
     let mut opened = None;
     until(reactor, |_| {
         opened = seen.try_recv().ok();
@@ -77,8 +76,7 @@ pub(crate) fn idle_for(reactor: &mut Turned, wait: Duration) -> bool {
 #[test]
 fn nothing_is_left_to_do_when_a_turn_returns() {
     let (mut reactor, address, seen) = reactor(Setup::default());
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
+    let mut client = Client::asking(address);
     client.write(&frame(0x82, Some([1, 2, 3, 4]), &[7; 300 << 10]));
     client.end();
     let mut open = 0;

@@ -31,11 +31,6 @@ impl Session<'_> {
         self.frame(FrameKind::Ping, true, control(payload));
     }
 
-    /// Bytes beyond 125 are cut off.
-    pub fn pong(&mut self, payload: &[u8]) {
-        self.frame(FrameKind::Pong, true, control(payload));
-    }
-
     /// Queues the consumer's messages, uncompressed, on a connection that takes frames and masks
     /// none: whether each is text, and its payload.
     #[inline(always)]

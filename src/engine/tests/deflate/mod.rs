@@ -84,37 +84,33 @@ pub(super) fn sent(engine: &mut Engine, payload: &[u8], fin: bool) -> Vec<u8> {
     bytes
 }
 
-/// RFC 7692, section 7.2.3.1.
+/// RFC 7692, sections 6.1 and 7.2.3.1 to 7.2.3.6. The block after one with BFINAL starts anew; control frames
+/// come in between.
 #[test]
-fn rfc_one_block() {
-    assert_eq!(takes(&[(0xc1, "f2 48 cd c9 c9 07 00")]), [text("Hello")]);
-    assert_eq!(takes(&[(0x41, "f2 48 cd"), (0x80, "c9 c9 07 00")]), [text("Hello")]);
-}
-
-/// RFC 7692, section 7.2.3.2.
-#[test]
-fn rfc_sharing_the_window() {
-    let seen = takes(&[(0xc1, "f2 48 cd c9 c9 07 00"), (0xc1, "f2 00 11 00 00")]);
-    assert_eq!(seen, [text("Hello"), text("Hello")]);
-    let stream = [frame(0xc1, &hex("f2 48 cd c9 c9 07 00")), frame(0xc1, &hex("f2 00 11 00 00"))].concat();
+fn examples_of_the_rfc() {
+    let (hello, again) = ((0xc1, "f2 48 cd c9 c9 07 00"), (0xc1, "f3 48 cd c9 c9 07 00 00"));
+    let one = || vec![text("Hello")];
+    let between = [Seen::Ping(vec![0x2a]), Seen::Pong(vec![]), text("Hello"), text("a")];
+    let pieces =
+        [(0x41, "f2 48 cd"), (0x89, "2a"), (0, ""), (0, "c9 c9 07"), (0x8a, ""), (0x80, "00"), (0x81, "61")];
+    for (frames, seen) in [
+        (&[hello][..], one()),
+        (&[(0x41, "f2 48 cd"), (0x80, "c9 c9 07 00")], one()),
+        (&[hello, (0xc1, "f2 00 11 00 00")], times(2, &one())),
+        (&[(0xc1, "00 05 00 fa ff 48 65 6c 6c 6f 00")], one()),
+        (&[again, again, hello], times(3, &one())),
+        (&[(0xc1, "f2 48 05 00 00 00 ff ff ca c9 c9 07 00")], one()),
+        (&[(0xc1, "00"), (0xc2, ""), hello], vec![text(""), Seen::Binary(vec![]), text("Hello")]),
+        (&pieces, between.to_vec()),
+    ] {
+        assert_eq!(takes(frames), seen, "{frames:?}");
+    }
+    let stream = [frame(0xc1, &hex(hello.1)), frame(0xc1, &hex("f2 00 11 00 00"))].concat();
     let seen = inflated(&Config::default(), BOTH_NO_TAKEOVER, &stream);
     assert_eq!(seen, [text("Hello"), Seen::Error(ErrorKind::DeflateDistanceTooFar, 0)]);
 }
 
-/// RFC 7692, section 7.2.3.3.
-#[test]
-fn rfc_a_block_without_compression() {
-    assert_eq!(takes(&[(0xc1, "00 05 00 fa ff 48 65 6c 6c 6f 00")]), [text("Hello")]);
-}
-
-/// RFC 7692, section 7.2.3.4, and the block behind it starts anew.
-#[test]
-fn rfc_a_block_with_bfinal() {
-    let again = (0xc1, "f3 48 cd c9 c9 07 00 00");
-    assert_eq!(takes(&[again, again, (0xc1, "f2 48 cd c9 c9 07 00")]), times(3, &[text("Hello")]));
-}
-
-/// The same, however it is fragmented: a fragment without a byte is no block.
+/// A block with BFINAL, however it is fragmented: a fragment without a byte is no block.
 #[test]
 fn rfc_a_block_with_bfinal_in_fragments() {
     let payload = hex("f3 48 cd c9 c9 07 00 00");
@@ -130,36 +126,6 @@ fn rfc_a_block_with_bfinal_in_fragments() {
             }
         }
     }
-}
-
-/// RFC 7692, section 7.2.3.5.
-#[test]
-fn rfc_two_blocks() {
-    assert_eq!(takes(&[(0xc1, "f2 48 05 00 00 00 ff ff ca c9 c9 07 00")]), [text("Hello")]);
-}
-
-/// RFC 7692, section 7.2.3.6; and a message without a byte.
-#[test]
-fn rfc_an_empty_message() {
-    assert_eq!(
-        takes(&[(0xc1, "00"), (0xc2, ""), (0xc1, "f2 48 cd c9 c9 07 00")]),
-        [text(""), Seen::Binary(Vec::new()), text("Hello")]
-    );
-}
-
-/// RFC 7692, section 6.1: control frames in between, empty fragments, uncompressed messages.
-#[test]
-fn frames_in_between() {
-    let seen = takes(&[
-        (0x41, "f2 48 cd"),
-        (0x89, "2a"),
-        (0x00, ""),
-        (0x00, "c9 c9 07"),
-        (0x8a, ""),
-        (0x80, "00"),
-        (0x81, "61"),
-    ]);
-    assert_eq!(seen, [Seen::Ping(vec![0x2a]), Seen::Pong(vec![]), text("Hello"), text("a")]);
 }
 
 /// Z01, and RFC 7692, section 6: only the first frame of a message has RSV1.

@@ -19,8 +19,7 @@ fn an_idle_reactor_leaves_the_processor_alone_even_if_it_may_spin() {
 
     let config = ReactorConfig { spin: Spin::Micros(1000), ..ReactorConfig::default() };
     let (mut reactor, address, seen) = server::reactor(Setup { reactor: config, ..Setup::default() });
-    let mut client = Client::connect(address);
-    client.write(UPGRADE.as_bytes());
+    let _client = Client::asking(address);
     turns::until(&mut reactor, |_| seen.try_recv().is_ok());
     let (begun, before) = (Instant::now(), on_cpu());
     while let Some(rest) = Duration::from_millis(300).checked_sub(begun.elapsed()) {
@@ -97,8 +96,7 @@ fn r06_with_40_descriptors() {
         open -= seen.try_iter().filter(|(_, seen)| matches!(seen, Seen::Closed)).count();
         open == 0
     });
-    let mut late = Client::connect(address);
-    late.write(UPGRADE.as_bytes());
+    let _late = Client::asking(address);
     turns::until(&mut reactor, |_| seen.try_iter().any(|(_, seen)| matches!(seen, Seen::Open(_))));
 }
 

@@ -110,8 +110,7 @@ fn a_request_that_is_not_complete_when_its_listener_closes_is_answered_503() {
     let handle = reactor.handle();
     let (mut silent, mut begun) = (Client::connect(address), Client::connect(address));
     begun.write(&UPGRADE.as_bytes()[..30]);
-    let mut open = Client::connect(address);
-    open.write(UPGRADE.as_bytes());
+    let mut open = Client::asking(address);
     until(&mut reactor, |reactor| {
         let mut heads = reactor.connections.slots();
         heads.retain(|&slot| {

@@ -128,7 +128,7 @@ fn r11_nothing_is_accepted_while_too_much_waits_about_those_that_have_opened() {
     let connections = reactor.connections();
     (0..20).for_each(|_| turn(&mut reactor));
     assert_eq!(reactor.connections(), connections);
-    give_all_back(&js);
+    js.give_all_back();
     assert_eq!(js.link.inbox.openings(), 0);
     while reactor.connections() == connections {
         turn(&mut reactor);
@@ -151,8 +151,7 @@ fn r11_unfinished_messages_do_not_press() {
     }
     // Something waits to be taken all the time.
     assert!(js.link.inbox.weight() > 0);
-    let mut late = Client::connect(js.address);
-    late.write(UPGRADE.as_bytes());
+    let mut late = Client::asking(js.address);
     let upload = frame(0x82, Some([1, 2, 3, 4]), &[7; 60_000]);
     late.write(&upload);
     while reactor.connections.get_mut(1).is_none_or(|connection| connection.read.held < 60_000) {
@@ -191,20 +190,13 @@ fn pressed(total_mark: usize) -> (Js, Reactor<Forward>, Client) {
 }
 
 pub(super) fn open(js: &Js, reactor: &mut Reactor<Forward>) -> Client {
-    let mut client = Client::connect(js.address);
-    client.write(UPGRADE.as_bytes());
+    let mut client = Client::asking(js.address);
     let before = js.link.inbox.weight();
     while js.link.inbox.weight() == before {
         reactor.run_once(Some(Duration::from_millis(10))).unwrap();
     }
     client.expect_text(client::SWITCHED);
     client
-}
-
-fn give_all_back(js: &Js) {
-    while let Some(batch) = js.link.inbox.take() {
-        let _wakes_nobody = js.link.inbox.give_back(batch);
-    }
 }
 
 /// The bytes that a held ping of four bytes counts for.
@@ -220,12 +212,12 @@ fn r11_pings_are_answered_beyond_the_small_allowance_as_long_as_the_reserve_last
         let beyond = (pongs * PING).saturating_sub(SMALL_ALLOWANCE);
         assert!(beyond >= reserve && beyond < reserve + 2 * PING, "{beyond} bytes");
         // All records are taken, so the ping is answered, and everything begins again.
-        give_all_back(&js);
+        js.give_all_back();
         while reactor.connections.get_mut(slot).expect("open").read.held != PING {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
         }
         client.expect("8a 04 'ping'");
-        give_all_back(&js);
+        js.give_all_back();
         reactor.run_once(Some(Duration::ZERO)).unwrap();
         assert_eq!(reactor.connections.get_mut(slot).expect("open").read.held, 0);
     }
@@ -257,8 +249,7 @@ fn r11_a_peer_that_sends_messages_too_has_no_part_in_the_reserve() {
 #[test]
 fn r11_credit_that_came_before_the_wish_is_seen() {
     let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });
-    let mut client = Client::connect(js.address);
-    client.write(UPGRADE.as_bytes());
+    let mut client = Client::asking(js.address);
     let mut turn = |wait| reactor.run_once(Some(wait)).unwrap();
     let soon = Duration::from_millis(10);
     while js.link.inbox.weight() == 0 {

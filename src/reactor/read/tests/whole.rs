@@ -17,8 +17,7 @@ const KEY: Option<[u8; 4]> = Some([0xa5, 0x5a, 0x3c, 0xc3]);
 /// A connection with a peer that can send a megabyte before anything is read.
 fn open() -> (Js, Reactor<Forward>, Client, ConnectionId) {
     let (js, mut reactor) = forward(ReactorConfig::default());
-    let mut client = Client::connect(js.address);
-    client.write(UPGRADE.as_bytes());
+    let mut client = Client::asking(js.address);
     while js.link.inbox.weight() == 0 {
         turn(&mut reactor);
     }

@@ -48,9 +48,7 @@ fn opened() -> (Gated, Client, ConnectionId) {
 
 impl Gated {
     fn ask(&self) -> Client {
-        let mut client = Client::connect(self.address);
-        client.write(UPGRADE.as_bytes());
-        client
+        Client::asking(self.address)
     }
 
     /// Nothing has come although the reactor has run: it has answered a client that came later.

@@ -20,8 +20,7 @@ fn check(mut script: Script, says_1011: bool, act: impl FnOnce(&mut Client)) {
     let server = Server::script(script);
     let mut canary = Client::open(server.address);
     let canary_id = server.opened();
-    let mut client = Client::connect(server.address);
-    client.write(UPGRADE.as_bytes());
+    let mut client = Client::asking(server.address);
     act(&mut client);
     let received = client.read_to_end();
     let last_word = bytes("88 02 03f3");

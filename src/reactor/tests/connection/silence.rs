@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::engine::CloseCode;
 use crate::reactor::ListenerConfig;
 use crate::reactor::config::TIMER_BUDGET;
 use crate::reactor::tests::*;
@@ -71,42 +70,6 @@ fn crowd(reactor: &mut turns::Turned, address: SocketAddr, seen: &turns::Reports
     clients
 }
 
-/// The number of connections whose peers have not spoken since their ping.
-fn pinged(reactor: &mut turns::Turned) -> usize {
-    let slots = reactor.connections.slots();
-    slots.into_iter().filter(|&slot| reactor.connections.get_mut(slot).is_some_and(|it| it.pinged)).count()
-}
-
-/// The time that the process did not have is no silence of its peers.
-#[test]
-fn after_a_pause_of_the_process_what_waits_is_read_before_silence_is_judged() {
-    let minute = Duration::from_secs(60);
-    for (ping_interval, idle_timeout) in
-        [(minute, Duration::ZERO), (Duration::ZERO, minute), (minute, minute * 2)]
-    {
-        let listener = ListenerConfig { ping_interval, idle_timeout, ..ListenerConfig::default() };
-        let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
-        let mut clients = crowd(&mut reactor, address, &seen);
-        // Each is pinged, where there are pings.
-        let pings = if ping_interval.is_zero() { 0 } else { CROWD };
-        reactor.timers.go_by(if pings == 0 { Duration::ZERO } else { minute });
-        turns::until(&mut reactor, |reactor| pinged(reactor) == pings && reactor.writer.has_written());
-        let silent = CROWD / 2;
-        for (number, client) in clients.iter_mut().enumerate() {
-            if number != silent {
-                client.send("8a 80 00000000");
-            }
-        }
-        reactor.timers.go_by(minute * 2);
-        turns::until(&mut reactor, |reactor| reactor.connections() < CROWD && !reactor.timers.is_behind());
-        assert_eq!(reactor.connections(), CROWD - 1, "{ping_interval:?} {idle_timeout:?}");
-        if pings != 0 {
-            clients[silent].expect("89 00");
-        }
-        clients[silent].expect_end();
-    }
-}
-
 /// A peer of which more waits than one turn reads has had its share before anybody is judged.
 #[test]
 fn after_a_pause_peers_that_wait_for_their_share_of_a_turn_are_not_silent() {
@@ -147,39 +110,4 @@ fn a_flood_postpones_no_deadline_of_others_nor_its_own() {
         pour();
         reactor.connections() == 0
     });
-}
-
-#[test]
-fn after_a_pause_whole_requests_get_their_101_and_parts_of_one_a_408() {
-    let (mut reactor, address, seen) = server::reactor(Setup::default());
-    let mut clients = Vec::new();
-    while clients.len() < CROWD {
-        clients.extend(std::iter::repeat_with(|| Client::connect(address)).take(100));
-        turns::until(&mut reactor, |reactor| reactor.connections() == clients.len());
-    }
-    let (last, others) = clients.split_last_mut().unwrap();
-    others.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
-    last.write(b"GET / HTTP/1.1\r\n");
-    reactor.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
-    let mut opened = 0;
-    turns::until(&mut reactor, |reactor| {
-        opened += seen.try_iter().filter(|(_, seen)| matches!(seen, Seen::Open(_))).count();
-        opened == CROWD - 1 && reactor.writer.has_written()
-    });
-    others.iter_mut().for_each(|client| client.expect_text(client::SWITCHED));
-    turns::until(&mut reactor, |reactor| reactor.metrics.tally.timeouts == 1);
-    last.expect_text("HTTP/1.1 408 Request Timeout\r\n");
-}
-
-/// A close frame that has come in time is read before the closing handshake is judged.
-#[test]
-fn after_a_pause_an_answer_to_a_close_frame_counts() {
-    let script = Script::on_open(|session| session.close(CloseCode::new(1000), b""));
-    let (mut reactor, seen, mut client, _) = turns::opened(Setup { script, ..Setup::default() });
-    client.expect("88 02 03e8");
-    client.send("88 82 00000000 03e8");
-    reactor.timers.go_by(ListenerConfig::default().close_timeout * 2);
-    turns::until(&mut reactor, |reactor| reactor.connections() == 0);
-    let seen: Vec<Seen> = seen.try_iter().map(|(_, seen)| seen).collect();
-    assert_eq!(seen, [Seen::Close(Some(1000), vec![]), Seen::Closed]);
 }

@@ -372,16 +372,6 @@ fn what_everybody_gets_is_what_the_model_says() {
 }
 
 #[test]
-fn the_same_with_several_reactors() {
-    run(3, false);
-}
-
-#[test]
-fn the_same_with_connections_that_end_and_come_back() {
-    run(1, true);
-}
-
-#[test]
-fn the_same_with_both() {
+fn the_same_with_several_reactors_and_connections_that_end_and_come_back() {
     run(3, true);
 }

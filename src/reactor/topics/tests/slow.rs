@@ -77,7 +77,7 @@ impl Stalled {
     fn dropped(&mut self) -> u32 {
         let dropped = self.stage.take(IN_DROPPED);
         let counts = dropped.into_iter().map(|(slot, words)| {
-            assert_eq!((slot, words[DROPPED_TOPIC], words.len()), (self.stalled.1.slot, 1, DROPPED_WORDS));
+            assert_eq!((slot, words[DROPPED_TOPIC], words.len()), (self.stalled.1.slot, 1, 2));
             words[DROPPED_COUNT]
         });
         counts.sum()

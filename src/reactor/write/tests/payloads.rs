@@ -40,8 +40,7 @@ impl World {
 
     /// A client that has sent an upgrade request, and the record of it.
     fn connect(&mut self, kind: u8) -> (Client, ConnectionId) {
-        let mut client = Client::connect(self.js.address);
-        client.write(UPGRADE.as_bytes());
+        let client = Client::asking(self.js.address);
         until(&mut self.reactor, |_| self.js.link.inbox.is_waiting());
         (client, self.js.opened(kind))
     }
