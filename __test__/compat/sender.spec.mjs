@@ -1,41 +1,18 @@
 // Sender: frames made once and written by hand.
-import { Writable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 
 import { implementation, isReference, test } from '../helpers/index.mjs';
 
-const { PerMessageDeflate, Sender } = implementation;
-
-const hexOf = (list) => Buffer.concat(list.map((part) => Buffer.from(part))).toString('hex');
-
-function sink() {
-  const written = [];
-  const socket = new Writable({
-    write(chunk, _encoding, callback) {
-      written.push(chunk);
-      callback();
-    },
-  });
-  return { socket, hex: () => hexOf(written) };
-}
+const { Sender } = implementation;
 
 test('frame: keys are random', (t) => {
-  const keys = Array.from({ length: 3000 }, () => hexOf(Sender.frame('', { opcode: 1, fin: true, mask: true })));
+  const keys = Array.from({ length: 3000 }, () => Sender.frame('', { opcode: 1, fin: true, mask: true })[0].toString('hex'));
   t.true(new Set(keys).size > 2990);
-});
-
-test('an instance compresses, and what follows waits', async (t) => {
-  const { socket, hex } = sink();
-  const deflate = new PerMessageDeflate({ threshold: 0 });
-  deflate.accept([{}]);
-  const sender = new Sender(socket, { 'permessage-deflate': deflate });
-  sender.send('hi', { compress: true, fin: true });
-  await new Promise((resolve) => sender.ping('', false, resolve));
-  t.is(hex(), 'c104cac80400' + '8900');
 });
 
 // In ws the last one is not called.
 (isReference ? test.skip : test)('a Blob that cannot be read fails what waits for it, and what comes later', async (t) => {
-  const sender = new Sender(sink().socket);
+  const sender = new Sender(new PassThrough());
   const failed = new Error('unreadable');
   const log = [];
   const blob = Object.assign(new Blob(['a']), { arrayBuffer: () => Promise.reject(failed) });

@@ -79,14 +79,9 @@ export class Context {
   /** A server over the way of the scenario: `wss`, and `http` if there is an HTTP server. */
   async listen(options = {}) {
     const { WebSocketServer } = this;
-    if (this.way === 'port' || this.way === undefined) {
-      const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
-      await once(wss, 'listening');
-      this.#guard(wss);
-      return { wss, port: this.hidePort(wss.address().port) };
-    }
-    if (this.way === 'tls' && 'emitUpgrades' in this.impl) {
-      const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', tls: { cert, key }, ...options });
+    const hasTls = this.way === 'tls' && 'emitUpgrades' in this.impl;
+    if (this.way === 'port' || this.way === undefined || hasTls) {
+      const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', ...(hasTls && { tls: { cert, key } }), ...options });
       await once(wss, 'listening');
       this.#guard(wss);
       return { wss, port: this.hidePort(wss.address().port) };

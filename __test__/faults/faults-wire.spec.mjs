@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { constants, deflateRawSync } from 'node:zlib';
 
 import { KEY, RawClient, WAYS, askRaw, frame, isReference, test, upgradeRequest, visitor } from '../helpers/index.mjs';
-import { attacked, opened } from '../helpers/under-attack.mjs';
+import { attacked, onEveryWay, opened } from '../helpers/under-attack.mjs';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -73,65 +73,59 @@ for (const way of Object.keys(WAYS)) {
       });
     });
   }
-
-  test.serial(`H12 ${way}: targets come as they are`, async (t) => {
-    await attacked(t, way, {}, async ({ server, port }) => {
-      for (const target of ['http://169.254.169.254/', '//x', `/${'%00'.repeat(2 * KIB)}`, '/\xe9\xff', '*']) {
-        const seen = new Promise((resolve) => server.once('connection', (_, { url }) => resolve(url)));
-        const status = await statusOf(t, port, upgradeRequest({ line: `GET ${target} HTTP/1.1` }));
-        if (status === '101') t.is(await seen, target);
-        else t.is(status, '400');
-      }
-    });
-  });
-
-  test.serial(`H17 ${way}: a handshake with a frame behind it, cut everywhere`, async (t) => {
-    await attacked(t, way, {}, async ({ port }) => {
-      const bytes = Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'hello')]);
-      const isAnswered = (text) => text.endsWith('\x81\x05hello');
-      for (let begin = 0; begin < bytes.length; begin += 20) {
-        const cut = async (at) => {
-          const raw = await askRaw(t, port, bytes.subarray(0, at));
-          await raw.send(bytes.subarray(at));
-          const text = await raw.until(isAnswered);
-          t.is(text.match(/HTTP\/1\.1 101/g).length, 1);
-          raw.reset();
-        };
-        await Promise.all(Array.from({ length: Math.min(20, bytes.length - begin) }, (_, i) => cut(begin + i)));
-      }
-    });
-  });
-
-  test.serial(`H17 ${way}: 1000 frames behind the request`, async (t) => {
-    await attacked(t, way, {}, async ({ port }) => {
-      const raw = await RawClient.connect(t, port);
-      const numbers = Array.from({ length: 1000 }, (_, i) => String(i).padStart(3, '0'));
-      await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), ...numbers.map((number) => frame(1, number))]));
-      const echo = numbers.map((number) => `\x81\x03${number}`).join('');
-      t.true((await raw.until((text) => text.length >= echo.length + 100 && text.endsWith('999'))).endsWith(echo));
-    });
-  });
-
-  test.serial(`H19 O03 ${way}: the end and a reset at every byte`, async (t) => {
-    await attacked(t, way, {}, async ({ server, port }) => {
-      const bytes = Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'hello'), frame(8, Buffer.from([3, 232]))]);
-      let [opened, closed] = [0, 0];
-      server.on('connection', (ws) => {
-        opened++;
-        ws.on('close', () => closed++);
-      });
-      for (let at = 0; at <= bytes.length; at += 3) {
-        const raws = await Promise.all([0, 1].map(() => RawClient.connect(t, port)));
-        await Promise.all(raws.map((raw) => raw.send(bytes.subarray(0, at))));
-        raws[0].end();
-        raws[1].reset();
-        await Promise.all(raws.map((raw) => raw.closed()));
-      }
-      while (server.clients.size > 1) await new Promise((resolve) => setTimeout(resolve, 5));
-      t.is(closed, opened);
-    });
-  });
 }
+
+onEveryWay(test.serial, {
+  async 'H12: targets come as they are'(t, { server, port }) {
+    for (const target of ['http://169.254.169.254/', '//x', `/${'%00'.repeat(2 * KIB)}`, '/\xe9\xff', '*']) {
+      const seen = new Promise((resolve) => server.once('connection', (_, { url }) => resolve(url)));
+      const status = await statusOf(t, port, upgradeRequest({ line: `GET ${target} HTTP/1.1` }));
+      if (status === '101') t.is(await seen, target);
+      else t.is(status, '400');
+    }
+  },
+
+  async 'H17: a handshake with a frame behind it, cut everywhere'(t, { port }) {
+    const bytes = Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'hello')]);
+    const isAnswered = (text) => text.endsWith('\x81\x05hello');
+    for (let begin = 0; begin < bytes.length; begin += 20) {
+      const cut = async (at) => {
+        const raw = await askRaw(t, port, bytes.subarray(0, at));
+        await raw.send(bytes.subarray(at));
+        const text = await raw.until(isAnswered);
+        t.is(text.match(/HTTP\/1\.1 101/g).length, 1);
+        raw.reset();
+      };
+      await Promise.all(Array.from({ length: Math.min(20, bytes.length - begin) }, (_, i) => cut(begin + i)));
+    }
+  },
+
+  async 'H17: 1000 frames behind the request'(t, { port }) {
+    const raw = await RawClient.connect(t, port);
+    const numbers = Array.from({ length: 1000 }, (_, i) => String(i).padStart(3, '0'));
+    await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), ...numbers.map((number) => frame(1, number))]));
+    const echo = numbers.map((number) => `\x81\x03${number}`).join('');
+    t.true((await raw.until((text) => text.length >= echo.length + 100 && text.endsWith('999'))).endsWith(echo));
+  },
+
+  async 'H19 O03: the end and a reset at every byte'(t, { server, port }) {
+    const bytes = Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'hello'), frame(8, Buffer.from([3, 232]))]);
+    let [opened, closed] = [0, 0];
+    server.on('connection', (ws) => {
+      opened++;
+      ws.on('close', () => closed++);
+    });
+    for (let at = 0; at <= bytes.length; at += 3) {
+      const raws = await Promise.all([0, 1].map(() => RawClient.connect(t, port)));
+      await Promise.all(raws.map((raw) => raw.send(bytes.subarray(0, at))));
+      raws[0].end();
+      raws[1].reset();
+      await Promise.all(raws.map((raw) => raw.closed()));
+    }
+    while (server.clients.size > 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    t.is(closed, opened);
+  },
+});
 
 const header = (first, ...rest) => Buffer.from([first, ...rest, 0, 0, 0, 0]);
 const long = (length) => {
@@ -204,29 +198,27 @@ for (const way of Object.keys(WAYS)) {
       });
     });
   }
-
-  test.serial(`F07 ${way}: lengths of 99 MiB, of which a byte comes`, async (t) => {
-    await attacked(t, way, {}, async ({ port }) => {
-      const before = process.memoryUsage.rss();
-      const raws = await Promise.all(Array.from({ length: 100 }, () => opened(t, port)));
-      for (const raw of raws) await raw.send(Buffer.concat([long(99n * 2n ** 20n), Buffer.from('x')]));
-      for (const raw of raws) raw.reset();
-      // The declared lengths would be 9.9 GB.
-      t.true(process.memoryUsage.rss() - before < GIB);
-    });
-  });
-
-  test.serial(`F17 ${way}: many pings of one that never reads`, async (t) => {
-    await attacked(t, way, {}, async ({ server, port }) => {
-      const client = visitor(t, `ws://127.0.0.1:${port}/sink`, { perMessageDeflate: false });
-      const [ws] = await once(server, 'connection');
-      await once(client, 'open');
-      client._socket.pause();
-      const pings = Buffer.concat(Array(10_000).fill(frame(9, 'p'.repeat(125))));
-      for (let i = 0; i < 5; i++) client._socket.write(pings);
-      // Either the connection is ended, or the bytes that are kept for it have a bound.
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      t.true(ws.bufferedAmount < 16 * MIB);
-    });
-  });
 }
+
+onEveryWay(test.serial, {
+  async 'F07: lengths of 99 MiB, of which a byte comes'(t, { port }) {
+    const before = process.memoryUsage.rss();
+    const raws = await Promise.all(Array.from({ length: 100 }, () => opened(t, port)));
+    for (const raw of raws) await raw.send(Buffer.concat([long(99n * 2n ** 20n), Buffer.from('x')]));
+    for (const raw of raws) raw.reset();
+    // The declared lengths would be 9.9 GB.
+    t.true(process.memoryUsage.rss() - before < GIB);
+  },
+
+  async 'F17: many pings of one that never reads'(t, { server, port }) {
+    const client = visitor(t, `ws://127.0.0.1:${port}/sink`, { perMessageDeflate: false });
+    const [ws] = await once(server, 'connection');
+    await once(client, 'open');
+    client._socket.pause();
+    const pings = Buffer.concat(Array(10_000).fill(frame(9, 'p'.repeat(125))));
+    for (let i = 0; i < 5; i++) client._socket.write(pings);
+    // Either the connection is ended, or the bytes that are kept for it have a bound.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    t.true(ws.bufferedAmount < 16 * MIB);
+  },
+});

@@ -288,10 +288,6 @@ s.all('clients: an add that is replaced', async (c) => {
   await gone;
 });
 
-const sets = {
-  'assigned': (c) => (wss) => { wss.clients = new Watched(c); },
-  'defined': (c) => (wss) => { Object.defineProperty(wss, 'clients', { configurable: true, value: new Watched(c), writable: true }); },
-};
 class Watched extends Set {
   constructor(c) {
     super();
@@ -303,32 +299,26 @@ class Watched extends Set {
     return super.add(ws);
   }
 }
-for (const [title, put] of Object.entries(sets)) {
-  s.all(`clients: another Set that is ${title}`, async (c) => {
-    const listening = await listen(c, 'of a subclass', {});
-    put(c)(listening.wss);
+/** What a subclass has, or what is done to the server when it listens. */
+const sets = {
+  'that is assigned': (c) => [class extends c.WebSocketServer {}, (wss) => { wss.clients = new Watched(c); }],
+  'that is defined': (c) => [class extends c.WebSocketServer {}, (wss) => Object.defineProperty(wss, 'clients', { configurable: true, value: new Watched(c), writable: true })],
+  'in a field of a subclass': (c) => [class extends c.WebSocketServer { clients = new Watched(c); }],
+  'by an accessor of a subclass': (c) => [class extends c.WebSocketServer {
+    get clients() { return this.mine; }
+    set clients(set) { c.log('clients', 'set', set.size); this.mine = set; }
+  }],
+};
+for (const [title, make] of Object.entries(sets)) {
+  s.all(`clients: another Set ${title}`, async (c) => {
+    const [Class, put = () => {}] = make(c);
+    c.WebSocketServer = Class;
+    const listening = await listen(c, 'of the instance', {});
+    put(listening.wss);
     await visit(c, listening);
     c.log('server', listening.wss.clients.constructor.name);
   });
 }
-
-s.all('clients: an accessor of a subclass', async (c) => {
-  c.WebSocketServer = class extends c.WebSocketServer {
-    get clients() { return this.mine; }
-    set clients(set) { c.log('clients', 'set', set.size); this.mine = set; }
-  };
-  const listening = await listen(c, 'of the instance', {});
-  await visit(c, listening);
-  c.log('server', listening.wss.mine.constructor.name);
-});
-
-s.all('clients: a field of a subclass', async (c) => {
-  c.WebSocketServer = class extends c.WebSocketServer {
-    clients = new Watched(c);
-  };
-  const listening = await listen(c, 'of the instance', {});
-  await visit(c, listening);
-});
 
 s.over('port')("'upgrade' of _server: another listener before, behind, and alone", async (c) => {
   const listening = await listen(c, 'of the instance', {});

@@ -111,7 +111,7 @@ s.session('pause() in the connection handler', async ({ c, ws }) => {
 for (const [method, ...args] of [['destroy'], ['destroy', new Error('mine')], ['resetAndDestroy'], ['destroySoon']]) {
   s.over('port', 'server', 'noServer')(`_socket.${method}() with ${args.length} arguments`, (c) =>
     c.session({}, ({ ws }) => {
-      ws._socket.on('close', () => c.log('socket', 'close'));
+      for (const event of ['error', 'close']) ws._socket.on(event, () => c.log('socket', event));
       ws._socket[method](...args);
       c.log('server', ws._socket.destroyed, ws.readyState);
     }),
@@ -123,7 +123,7 @@ s.session('_socket.destroy(error) is no error of the WebSocket', ({ ws }) => {
 });
 
 s.session('terminate() destroys the socket', async ({ c, ws }) => {
-  ws._socket.on('close', () => c.log('socket', 'close'));
+  ws._socket.on('close', (...args) => c.log('socket', 'close', ...args));
   ws.terminate();
   c.log('socket', ws._socket.destroyed);
 });

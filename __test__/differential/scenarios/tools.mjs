@@ -57,6 +57,14 @@ s.once('a Sender of a server', async (c) => {
   await new Promise((resolve) => sender.close(1000, 'reason', false, resolve));
 });
 
+s.once('a Sender that compresses: what follows waits', async (c) => {
+  const deflate = new c.impl.PerMessageDeflate({ threshold: 0 });
+  deflate.accept([{}]);
+  const sender = new c.impl.Sender(sink(c), { 'permessage-deflate': deflate });
+  sender.send('hi', { compress: true, fin: true });
+  await new Promise((resolve) => sender.ping('', false, resolve));
+});
+
 s.once('what a Sender refuses', (c) => {
   const sender = new c.impl.Sender(sink(c));
   for (const args of [[7], ['1000'], [1000, 'x'.repeat(124)], [null]]) c.log('sender', outcome(() => sender.close(...args)));
@@ -100,6 +108,14 @@ s.once('a Receiver, several frames in a chunk, byte by byte', async (c) => {
 s.once('a Receiver, event by event', (c) =>
   receive(c, { isServer: true, allowSynchronousEvents: false }, Buffer.concat([frame(1, 'one'), frame(9), frame(2, 'two')]), frame(1, 'x')),
 );
+s.once('_totalPayloadLength of a Receiver: what the frames of a message under way have declared', (c) => {
+  const receiver = new c.impl.Receiver();
+  for (const event of ['message', 'ping']) receiver.on(event, () => c.log('receiver', event, receiver._totalPayloadLength));
+  for (const chunk of ['810548656c6c6f', '02024865', '8900', '00036c', '6c6f', '8000']) {
+    receiver.write(Buffer.from(chunk, 'hex'));
+    c.log('receiver', receiver._totalPayloadLength);
+  }
+});
 s.once('a Receiver and binary types', async (c) => {
   for (const binaryType of ['nodebuffer', 'arraybuffer']) await receive(c, { ...server, binaryType }, frame(2, 'bytes'), frame(1, 'text'));
 });
