@@ -1,26 +1,6 @@
 use crate::bridge::batch::{Batch, Credit, Record};
-use crate::bridge::layout::{
-    IN_BINARY, IN_CLOSE, IN_FLAG_OWNED, IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, MAX_RECORDS,
-};
+use crate::bridge::layout::{IN_BINARY, IN_FLAG_OWNED, IN_TEXT, IN_WORD_OFFSET, MAX_RECORDS};
 use crate::bridge::limits::{BATCH_BYTES, MIN_READ, SHORTEST_MASKED_FRAME, TURN_BYTES};
-
-#[test]
-fn records_carry_what_they_were_given() {
-    let record = Record::new(7, IN_CLOSE, 0, 1001, 40, 3);
-    assert_eq!(record, Record([7, 1001 << 16 | 6, 40, 3]));
-    assert_eq!(record.kind(), (IN_CLOSE, 0, 1001));
-}
-
-#[test]
-fn copied_payloads_lie_one_after_the_other() {
-    let mut batch = Batch::new();
-    batch.push_copy(1, IN_TEXT, 0, 0, b"ab");
-    batch.push_copy(2, IN_BINARY, 0, 0, b"");
-    batch.push_copy(3, IN_BINARY, 0, 0, b"cde");
-    assert_eq!(&batch.bytes[..batch.used], b"abcde");
-    let places: Vec<_> = batch.records.iter().map(|r| (r.0[IN_WORD_OFFSET], r.0[IN_WORD_LENGTH])).collect();
-    assert_eq!(places, [(0, 2), (2, 0), (2, 3)]);
-}
 
 #[test]
 fn a_payload_without_room_becomes_a_large_one() {

@@ -57,15 +57,6 @@ fn sockets_that_end_together_are_closed_in_several_turns() {
     until(&mut reactor, |reactor| reactor.connections() == 0);
 }
 
-/// O10.
-#[test]
-fn a_turn_without_events_waits_as_long_as_it_was_asked_to_and_no_longer() {
-    let (mut reactor, address, _seen) = reactor(Setup::default());
-    let _client = Client::connect(address);
-    until(&mut reactor, |reactor| reactor.connections() == 1);
-    until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
-}
-
 /// Whether one turn waits for as long as it should.
 pub(crate) fn idle_for(reactor: &mut Turned, wait: Duration) -> bool {
     let begun = Instant::now();

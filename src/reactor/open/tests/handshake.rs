@@ -59,18 +59,6 @@ fn a_client_that_asks_on_and_on_and_reads_no_answer_is_not_answered_for_ever() {
 }
 
 #[test]
-fn h04_a_head_without_end_is_answered_431() {
-    let server = Server::echo();
-    let mut client = Client::connect(server.address);
-    client.write(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(20 << 10)).as_bytes());
-    client.expect_text("HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n");
-    // Further bytes are thrown away, and no reset takes the answer from the client.
-    client.write(&[b'x'; 100 << 10]);
-    client.end();
-    client.expect_end();
-}
-
-#[test]
 fn h02_a_slow_head_is_answered_408_however_often_a_byte_comes() {
     let server = Server::serve(soon());
     // A client that has sent nothing in time gets no answer: the test then tries again.

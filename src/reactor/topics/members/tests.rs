@@ -42,27 +42,6 @@ fn check(topics: &Topics) {
     }
 }
 
-/// Some topics end meanwhile, each of which is looked for among the rest.
-#[test]
-fn a_connection_that_leaves_many_topics_finds_the_others() {
-    let mut topics = Topics::new(0);
-    for number in 1..=100 {
-        topics.create(number, &[0; TOPIC_WORDS]);
-        topics.join(number, id(1));
-        topics.join(number, id(2));
-    }
-    for number in (1..=100).rev() {
-        match number % 2 {
-            0 => drop(topics.leave(number, id(1))),
-            _ => drop(topics.end(number)),
-        }
-        assert_eq!(members(&topics, number), if number % 2 == 0 { vec![2] } else { vec![] });
-        assert_eq!(topics.joined.get(&id(1)).map_or(0, |it| it.places.len()), number as usize - 1);
-        check(&topics);
-    }
-    assert!(!topics.joined.contains_key(&id(1)));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..<_>::default() })]
 
