@@ -2,14 +2,12 @@
 // look like is compared with HTTP/1.1 by http2-matrix.spec.mjs.
 import { once } from 'node:events';
 import http from 'node:http';
-import https from 'node:https';
 import net from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
-import { cert } from '../helpers/certificate.mjs';
-import { nextEvents, wsClient } from '../helpers/clients.mjs';
+import { nextEvents } from '../helpers/clients.mjs';
 import { SERVERS, answered, ask, connect, open, openPair, refusal, start, startHttp2 } from '../helpers/http2.mjs';
 import { WebSocketServer, implementation, isReference } from '../helpers/impl.mjs';
 import { SIZES, payloads } from '../helpers/payloads.mjs';
@@ -65,28 +63,6 @@ for (const kind of Object.keys(SERVERS)) {
     t.is(wss.clients.size, 50);
   });
 }
-
-own('HTTP/1.1 and HTTP/2 on one port reach the same server', async (t) => {
-  const { server, wss } = await start(t, { path: '/live' }, { kind: 'tls', listener: (_request, response) => response.end('page') });
-  const versions = [];
-  wss.on('connection', (ws, request) => {
-    versions.push(request.httpVersion);
-    echo(ws);
-  });
-  const session = await connect(t, server);
-  const modern = await open(session, { path: '/live' });
-  const older = new wsClient(`wss://localhost:${server.address().port}/live`, { ca: cert });
-  t.teardown(() => older.terminate());
-  await once(older, 'open');
-  for (const client of [modern, older]) {
-    client.send('hello');
-    t.is(String((await once(client, 'message'))[0]), 'hello');
-  }
-  t.deepEqual(versions, ['2.0', '1.1']);
-  t.is((await get(session, '/')).body, 'page');
-  const [page] = await once(https.get({ host: 'localhost', port: server.address().port, ca: cert, agent: false }), 'response');
-  t.is(String(Buffer.concat(await page.toArray())), 'page');
-});
 
 own('the request is an upgrade as a gateway makes it, and its socket the stream', async (t) => {
   const { server, wss } = await start(t, {}, { kind: 'tls' });
@@ -235,18 +211,6 @@ own('handleConnect() refuses every other request, and does not answer twice', as
   for (const { body, status } of await Promise.all(answers)) t.deepEqual([status, body], [202, 'mine']);
 });
 
-own('Node refuses a CONNECT that RFC 9113 and RFC 8441 do not allow, and the session goes on', async (t) => {
-  const { server, wss } = await start(t);
-  wss.on('connection', echo);
-  const session = await connect(t, server);
-  const rows = [{ ':method': 'GET' }, { ':path': '' }, { ':path': 'x' }];
-  for (const fields of rows) t.is(await answered(ask(session, fields)), null, JSON.stringify(fields));
-  const client = await open(session);
-  client.send('hello');
-  t.is(String((await once(client, 'message'))[0]), 'hello');
-  t.is(wss.clients.size, 1);
-});
-
 own('a CONNECT for another protocol, and one without, are the program\'s', async (t) => {
   const { server } = await start(t, {}, { listener: () => t.fail() });
   const session = await connect(t, server);
@@ -348,41 +312,6 @@ for (const [name, [end, code, cause, clientCode]] of Object.entries(ENDS)) {
     t.is(wss.clients.size, 0);
   });
 }
-
-own('after GOAWAY without an error, WebSockets go on, and new ones are not taken', async (t) => {
-  const { server, wss } = await start(t);
-  wss.on('connection', echo);
-  const session = await connect(t, server);
-  const { client, ws } = await openPair(session, wss);
-  ws._socket.session.close();
-  while (!session.closed) await turn();
-  client.send('still');
-  t.is(String((await once(client, 'message'))[0]), 'still');
-  let refused = null;
-  try {
-    refused = await answered(ask(session));
-  } catch ({ code }) {
-    t.is(code, 'ERR_HTTP2_GOAWAY_SESSION');
-  }
-  t.is(refused, null);
-  client.close();
-  await Promise.all([once(session, 'close'), once(ws, 'close')]);
-});
-
-own('close() of the HTTP/2 server waits for its WebSockets', async (t) => {
-  const { server, wss } = await start(t);
-  const { client, ws } = await openPair(await connect(t, server), wss);
-  let isClosed = false;
-  server.close(() => {
-    isClosed = true;
-  });
-  ws.send('still');
-  t.is(String((await once(client, 'message'))[0]), 'still');
-  t.false(isClosed);
-  client._socket.session.close();
-  client.close();
-  await once(server, 'close');
-});
 
 own('a client that does not read stops the server, and the other way round', async (t) => {
   const { server, wss } = await start(t);
@@ -557,27 +486,6 @@ own('a stream that is reset while verifyClient decides is not opened', async (t)
     callback(isIn);
   }
   t.is(wss.clients.size, 0);
-});
-
-own('a subclass, its setSocket(), topics and broadcasts', async (t) => {
-  class Session extends implementation.WebSocket {
-    setSocket(socket, head, options) {
-      this.taken = socket;
-      super.setSocket(socket, head, options);
-    }
-  }
-  const { server, wss } = await start(t, { WebSocket: Session });
-  const session = await connect(t, server);
-  const pairs = [await openPair(session, wss), await openPair(session, wss)];
-  for (const { ws } of pairs) {
-    t.true(ws instanceof Session);
-    t.is(ws.taken, ws._socket);
-    ws.subscribe('news');
-  }
-  const received = pairs.map(({ client }) => nextEvents(client, 'message', 2));
-  t.is(wss.publish('news', 'published'), 2);
-  t.is(wss.broadcast('broadcast'), 2);
-  for (const events of await Promise.all(received)) t.deepEqual(events.map(([data]) => String(data)), ['published', 'broadcast']);
 });
 
 own('an unanswered upgrade of a stream that fails does not end the process', async (t) => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 
 import { visitor } from './clients.mjs';
+import { httpServer } from './given.mjs';
 import { WebSocketServer } from './impl.mjs';
 
 /** The answer to a request for another page than `/`. */
@@ -10,17 +11,8 @@ export const NO_PAGE = { statusCode: 404, body: 'no such page' };
 
 /** An HTTP server on a free port, which the end of the test closes with all its connections. */
 export async function startHttp(t) {
-  const server = http.createServer((request, response) => {
+  const server = httpServer(t, (request, response) => {
     response.writeHead(request.url === '/' ? 200 : 404).end(request.url === '/' ? 'home' : NO_PAGE.body);
-  });
-  const sockets = new Set();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  t.teardown(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -34,8 +26,7 @@ export async function start(t, options) {
 }
 
 export function open(t, server, path = '/', options = {}) {
-  const client = visitor(t, `ws://127.0.0.1:${server.address().port}${path}`, options);
-  return client;
+  return visitor(t, `ws://127.0.0.1:${server.address().port}${path}`, options);
 }
 
 export async function openPair(t, options) {
