@@ -11,7 +11,7 @@ use reactor_ws::bridge::batch::{Batch, Record};
 use reactor_ws::bridge::chunk::{Chunk, OutRecord, OutRecords};
 use reactor_ws::bridge::inbox::Inbox;
 use reactor_ws::bridge::layout::{
-    IN_FLAG_OWNED, IN_TEXT, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    IN_FLAG_OWNED, IN_TEXT, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
     OUT_FLAG_WANT_SENT, OUT_HISTORY, PUBLISH_TEXT, RECORD_WORDS, TOPIC_SLOT, TOPIC_STREAMS, unpack,
 };
 use reactor_ws::bridge::split::split;
@@ -115,14 +115,14 @@ fn take(inbox: &Inbox, in_parts: bool, expected: &mut Expected) {
     let mut words = vec![0; batch.records.len() * RECORD_WORDS];
     assert_eq!(batch.copy_records(&mut words), batch.records.len());
     for record in words.chunks(RECORD_WORDS) {
-        let (_, flags, _) = unpack(record[IN_WORD_KIND]);
-        let (offset, length) = (record[IN_WORD_OFFSET] as usize, record[IN_WORD_LENGTH] as usize);
+        let (_, flags, _) = unpack(record[1]);
+        let (offset, length) = (record[2] as usize, record[3] as usize);
         let payload = match flags & IN_FLAG_OWNED {
             0 => &batch.bytes[..batch.used][offset..offset + length],
             _ => &batch.large[offset][..],
         };
         assert_eq!(payload.len(), length);
-        assert_eq!(expected.pop_front(), Some((record[IN_WORD_SLOT], payload.to_vec())));
+        assert_eq!(expected.pop_front(), Some((record[0], payload.to_vec())));
     }
     if in_parts {
         let _ = inbox.deliver(&batch, batch.records.len() / 2);

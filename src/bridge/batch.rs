@@ -3,10 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use super::layout::{
-    IN_FLAG_OWNED, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, MAX_RECORDS, RECORD_WORDS,
-    is_report, pack, unpack,
-};
+use super::layout::{IN_FLAG_OWNED, MAX_RECORDS, RECORD_WORDS, is_report, pack, unpack};
 use super::limits::{MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
 use super::room::Room;
 
@@ -17,12 +14,7 @@ impl Record {
     /// `offset`: where the payload is in the batch, 0 without one. `length`: its bytes, or a count
     /// for some kinds.
     pub const fn new(slot: u32, kind: u8, flags: u8, aux: u16, offset: u32, length: u32) -> Self {
-        let mut words = [0; RECORD_WORDS];
-        words[IN_WORD_SLOT] = slot;
-        words[IN_WORD_KIND] = pack(kind, flags, aux);
-        words[IN_WORD_OFFSET] = offset;
-        words[IN_WORD_LENGTH] = length;
-        Self(words)
+        Self([slot, pack(kind, flags, aux), offset, length])
     }
 
     /// The payload stays where it was read.
@@ -33,13 +25,13 @@ impl Record {
     }
 
     pub const fn kind(&self) -> (u8, u8, u16) {
-        unpack(self.0[IN_WORD_KIND])
+        unpack(self.0[1])
     }
 
     /// As part of a batch that held `bytes` bytes and `large` payloads before.
     const fn shifted(mut self, bytes: u32, large: u32) -> Self {
         let by = if self.kind().1 & IN_FLAG_OWNED != 0 { large } else { bytes };
-        self.0[IN_WORD_OFFSET] += by;
+        self.0[2] += by;
         self
     }
 }

@@ -8,6 +8,9 @@
 //! [slot, kind | flags << 8 | aux << 16, offset, length]
 //! ```
 //!
+//! Instead of a slot some kinds have the number of a listener, instead of an offset large payloads have
+//! their index, and instead of a length some kinds have a count.
+//!
 //! An outbound record is four `u32` in the byte order of the machine (JavaScript writes a
 //! `Uint32Array`), then the payload, padded to a multiple of 16:
 //!
@@ -123,14 +126,6 @@ layout! {
     KIND_MASK: u32 = 0xff;
     FLAGS_SHIFT: u32 = 8;
     AUX_SHIFT: u32 = 16;
-
-    /// Or the listener's id.
-    IN_WORD_SLOT: usize = 0;
-    IN_WORD_KIND: usize = 1;
-    /// In the batch, or an index among the large payloads.
-    IN_WORD_OFFSET: usize = 2;
-    /// In bytes, or a count.
-    IN_WORD_LENGTH: usize = 3;
 
     /// Payload: [`Opened`].
     IN_OPEN: u8 = 1;

@@ -1,5 +1,5 @@
 use crate::bridge::batch::{Batch, Credit, Record};
-use crate::bridge::layout::{IN_BINARY, IN_FLAG_OWNED, IN_TEXT, IN_WORD_OFFSET, MAX_RECORDS};
+use crate::bridge::layout::{IN_BINARY, IN_FLAG_OWNED, IN_TEXT, MAX_RECORDS};
 use crate::bridge::limits::{BATCH_BYTES, MIN_READ, SHORTEST_MASKED_FRAME, TURN_BYTES};
 
 #[test]
@@ -10,7 +10,7 @@ fn a_payload_without_room_becomes_a_large_one() {
     batch.push_copy(1, IN_TEXT, 0, 0, b"abc");
     assert_eq!(batch.large, [b"abcd"]);
     assert_eq!(batch.records[0].kind(), (IN_TEXT, IN_FLAG_OWNED, 0));
-    assert_eq!(batch.records[1].0[IN_WORD_OFFSET] as usize, BATCH_BYTES - 3);
+    assert_eq!(batch.records[1].0[2] as usize, BATCH_BYTES - 3);
     assert!(batch.spare().is_empty());
 }
 

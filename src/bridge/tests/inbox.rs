@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::inbox::Inbox;
-use crate::bridge::layout::{IN_BINARY, IN_TEXT, IN_WORD_OFFSET, MAX_RECORDS};
+use crate::bridge::layout::{IN_BINARY, IN_TEXT, MAX_RECORDS};
 use crate::bridge::limits::{APPEND_BYTES, BATCH_BYTES, FREE_BATCHES};
 use crate::bridge::room::Lent;
 
@@ -76,7 +76,7 @@ fn small_batches_are_appended_to_the_one_that_waits() {
 
     let batch = inbox.take().unwrap();
     assert!(inbox.take().is_none());
-    let offsets: Vec<_> = batch.records.iter().map(|record| record.0[IN_WORD_OFFSET]).collect();
+    let offsets: Vec<_> = batch.records.iter().map(|record| record.0[2]).collect();
     assert_eq!(offsets, [0, 0, 5, 1]);
     assert_eq!(&batch.bytes[5..9], [2; 4]);
     assert_eq!(batch.large, [vec![1; 9], vec![2; 8]]);

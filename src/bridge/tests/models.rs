@@ -15,7 +15,7 @@ use crate::bridge::batch::Batch;
 use crate::bridge::chunk::{Arena, Outbox};
 use crate::bridge::doorbell::{Bell, Sleep};
 use crate::bridge::inbox::Inbox;
-use crate::bridge::layout::{IN_PING, IN_WORD_OFFSET, IN_WORD_SLOT};
+use crate::bridge::layout::IN_PING;
 use crate::bridge::queue::Queue;
 use crate::bridge::room::Lent;
 
@@ -254,9 +254,9 @@ fn drain(inbox: &Inbox, seen: &mut u32) -> usize {
     inbox.bell().answer();
     while let Some(batch) = inbox.take() {
         for record in &batch.records {
-            let slot = record.0[IN_WORD_SLOT];
+            let slot = record.0[0];
             assert_eq!(slot, *seen);
-            assert_eq!(u32::from(batch.bytes[record.0[IN_WORD_OFFSET] as usize]), slot);
+            assert_eq!(u32::from(batch.bytes[record.0[2] as usize]), slot);
             *seen += 1;
         }
         wakes += usize::from(inbox.give_back(batch));

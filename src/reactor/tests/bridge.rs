@@ -129,8 +129,8 @@ impl Drop for Js {
 }
 
 pub(crate) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
-    let (kind, flags, aux) = unpack(words[IN_WORD_KIND]);
-    let (offset, length) = (words[IN_WORD_OFFSET] as usize, words[IN_WORD_LENGTH] as usize);
+    let (kind, flags, aux) = unpack(words[1]);
+    let (offset, length) = (words[2] as usize, words[3] as usize);
     let carries = matches!(
         kind,
         IN_OPEN | IN_REQUEST | IN_TEXT | IN_BINARY | IN_PING | IN_PONG | IN_CLOSE | IN_FAILURE | IN_SUBSCRIBED
@@ -142,7 +142,7 @@ pub(crate) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
         // The other side copies `..used`, and no reference may lead outside of it.
         (true, false) => batch.bytes[..batch.used][offset..offset + length].to_vec(),
     };
-    Record { slot: words[IN_WORD_SLOT], kind, aux, count: words[IN_WORD_LENGTH], payload }
+    Record { slot: words[0], kind, aux, count: words[3], payload }
 }
 
 #[test]

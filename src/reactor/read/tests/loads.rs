@@ -6,7 +6,6 @@ use std::io::{Read, Write};
 use std::time::Instant;
 
 use super::pressure::open;
-use crate::bridge::layout::IN_WORD_SLOT;
 use crate::bridge::limits::SHORTEST_MASKED_FRAME;
 use crate::reactor::config::{BUSY_ALLOWANCE, READ_SIZE};
 use crate::reactor::tests::bridge::{Js, forward_with};
@@ -93,7 +92,7 @@ impl Loads {
             return Vec::new();
         }
         let Some(batch) = self.js.link.inbox.take() else { return Vec::new() };
-        let slots = batch.records.iter().map(|record| record.0[IN_WORD_SLOT]).collect();
+        let slots = batch.records.iter().map(|record| record.0[0]).collect();
         let _turned_anyway = self.js.link.inbox.give_back(batch);
         slots
     }

@@ -4,8 +4,7 @@ use socket2::SockRef;
 
 use crate::bridge::batch::Batch;
 use crate::bridge::layout::{
-    IN_BINARY, IN_FLAG_OWNED, IN_OPEN, IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, OUT_FLAG_FIN, OUT_PAUSE,
-    OUT_RESUME,
+    IN_BINARY, IN_FLAG_OWNED, IN_OPEN, IN_TEXT, OUT_FLAG_FIN, OUT_PAUSE, OUT_RESUME,
 };
 use crate::reactor::config::{READ_BUDGET, READ_SIZE, TURN_BUDGET};
 use crate::reactor::tests::bridge::{Js, forward};
@@ -49,7 +48,7 @@ fn write(client: &mut Client, reactor: &mut Reactor<Forward>, id: ConnectionId, 
 fn messages(batch: &Batch) -> Vec<(u8, Vec<u8>, bool)> {
     let messages = batch.records.iter().map(|record| {
         let (kind, flags, _) = record.kind();
-        let (at, len) = (record.0[IN_WORD_OFFSET] as usize, record.0[IN_WORD_LENGTH] as usize);
+        let (at, len) = (record.0[2] as usize, record.0[3] as usize);
         let owned = flags & IN_FLAG_OWNED != 0;
         let payload = if owned { batch.large[at].clone() } else { batch.bytes[at..at + len].to_vec() };
         (kind, payload, owned)

@@ -178,7 +178,7 @@ fn nobody_waits_for_a_reactor_that_stops() {
 /// The connection that a batch opens.
 fn identify(batch: &Batch) -> ConnectionId {
     let words = batch.records[0].0;
-    let start = words[IN_WORD_OFFSET] as usize;
+    let start = words[2] as usize;
     let generation = u32::from_le_bytes(*batch.bytes[start..].first_chunk().unwrap());
-    ConnectionId { slot: words[IN_WORD_SLOT], generation }
+    ConnectionId { slot: words[0], generation }
 }
