@@ -44,7 +44,7 @@ export const FRAMEWORKS = [
   row('Colyseus 0.18', ['@colyseus/core'], 'override', 'frameworks/colyseus', '`new WebSocketTransport({ server })` as before'),
   row('Colyseus 0.17', ['@colyseus/core'], 'override', 'colyseus-0.17/colyseus', 'as before'),
   row('Colyseus 0.16', ['@colyseus/core'], 'override', 'colyseus', 'as before'),
-  row('PeerJS', ['peer'], 'option', 'frameworks/peerjs', '`createWebSocketServer: (options) => new WebSocketServer(options)`'),
+  row('PeerJS', ['peer'], 'option', 'frameworks/peerjs', '`createWebSocketServer: (options) => new WebSocketServer({ ...options, WebSocket })`'),
   row('Parse', ['parse-server'], 'option', 'frameworks/parse', '`liveQueryServerOptions: { wssAdapter }`, [a class](#parse)'),
   row('aedes (MQTT)', ['aedes'], 'option', 'frameworks/aedes', '`broker.handle(createWebSocketStream(socket), request)`'),
   row('ocpp-rpc', ['ocpp-rpc'], 'override', 'frameworks/rpc', 'as before'),

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import test from 'node:test';
 
 import { PeerServer } from 'peer';
-import { WebSocketServer } from 'reactor-ws';
+import { WebSocket, WebSocketServer } from 'reactor-ws';
 
 import { RealWebSocket, assertOnReactor } from '../helpers/on-reactor.mjs';
 
@@ -13,7 +13,7 @@ test('PeerJS: an offer from one peer to another', async (t) => {
   const started = new Promise((resolve) => {
     listening = resolve;
   });
-  const app = PeerServer({ port: 0, host: '127.0.0.1', path: '/app', createWebSocketServer: (options) => new WebSocketServer(options) }, listening);
+  const app = PeerServer({ port: 0, host: '127.0.0.1', path: '/app', createWebSocketServer: (options) => new WebSocketServer({ ...options, WebSocket }) }, listening);
   const server = await started;
   t.after(() => {
     server.close();
