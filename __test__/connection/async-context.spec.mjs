@@ -136,3 +136,47 @@ ownOnly('messages that were held back run in the store too', async (t) => {
   for (const text of ['a', 'b', 'c']) client.send(text);
   t.deepEqual(await found, ['made', 'made', 'made']);
 });
+
+/** @type {Record<string, (t: any) => Promise<any>>} A server, by how it was made */
+const SERVERS = {
+  'a port': (t) => listening(t),
+  'a port in a store': (t) => listening(t, 'made'),
+  async https(t) {
+    const server = https.createServer({ cert, key }).listen(0, '127.0.0.1');
+    t.teardown(() => server.close());
+    await once(server, 'listening');
+    return new WebSocketServer({ server });
+  },
+};
+
+for (const [kind, make] of Object.entries(SERVERS)) {
+  test(`${kind}: no client finds the store that a handler of another one has entered`, async (t) => {
+    const server = await make(t);
+    const found = new Set();
+    server.on('connection', (ws, { url }) => {
+      const look = () => {
+        const name = store() ?? url;
+        if (name !== url && name !== 'made') found.add(`${url} ${name}`);
+        storage.enterWith(url);
+      };
+      storage.enterWith(url);
+      ws.on('message', () => {
+        look();
+        ws.send('answer', look);
+      });
+      ws.on('close', look);
+    });
+    const address = `${kind === 'https' ? 'wss' : 'ws'}://127.0.0.1:${server.address().port}`;
+    const clients = [];
+    for (const path of ['a', 'b', 'c', 'd']) clients.push(await openVisitor(t, `${address}/${path}`, { rejectUnauthorized: false }));
+    for (let round = 0; round < 3; round++) {
+      const answers = clients.map((client) => once(client, 'message'));
+      for (const client of clients) client.send('hello');
+      await Promise.all(answers);
+    }
+    const ends = clients.map((client) => once(client, 'close'));
+    for (const client of clients) client.close();
+    await Promise.all(ends);
+    t.deepEqual([...found], []);
+  });
+}

@@ -4,6 +4,7 @@
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
+const { delivery, leaveStores } = require('../base/async-context');
 const { DRAINED_TURN } = require('../base/layout');
 const { state } = require('./link');
 
@@ -74,7 +75,8 @@ function callDue() {
   let finished = false;
   try {
     while (called < waiting.length && waiting[called].turn !== state.calls.loopTurn()) {
-      waiting[called++].act();
+      leaveStores();
+      delivery.runInAsyncScope(waiting[called++].act);
       checkpoint();
     }
     finished = true;
