@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-import { ALL_WAYS as WAYS, askRaw, connectRaw, WebSocketServer, connect, allWays as everyWay, frame, isInline, isReference, openPair, openRaw, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { ALL_WAYS as WAYS, askRaw, WebSocketServer, connect, allWays as everyWay, frame, isInline, isReference, openPair, openRaw, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 /**
  * Resets a paused connection after these bytes. Returns the events that were reported by the time
@@ -215,52 +215,4 @@ test('pause: after the closing handshake it keeps nobody from the end', async (t
   });
   socket.write(frame(8, Buffer.from([3, 232])));
   t.is((await closed)[0], 1000);
-});
-
-everyWay(test, 'resume() and pause() have the last word over those of the socket', async (t, start) => {
-  const server = await start(t, {});
-  const { ws, raw } = await connectRaw(t, server);
-  const messages = [];
-  ws.on('message', (data) => messages.push(String(data)));
-  ws._socket.pause();
-  ws.resume();
-  const message = once(ws, 'message');
-  await raw.send(frame(1, 'a'));
-  await message;
-  ws.pause();
-  ws._socket.resume();
-  ws.pause();
-  await raw.send(frame(1, 'b'));
-  await raw.send(frame(9, 'c'));
-  const other = await askRaw(t, server.address().port);
-  await other.until((text) => text.includes('\r\n\r\n'));
-  t.deepEqual(messages, ['a']);
-  const last = once(ws, 'message');
-  ws.resume();
-  t.is(String((await last)[0]), 'b');
-});
-
-everyWay(test, 'pause and resume in the handler of each message, one by one', async (t, start, way) => {
-  const server = await WAYS[way](t, { allowSynchronousEvents: false });
-  const { ws, raw } = await connectRaw(t, server);
-  const seen = [];
-  const errors = [];
-  const all = new Promise((resolve) => {
-    ws.on('message', (data) => {
-      seen.push(String(data));
-      try {
-        ws.pause();
-        ws.resume();
-      } catch (error) {
-        errors.push(error);
-      }
-      if (seen.length === 6 || errors.length !== 0) resolve();
-    });
-  });
-  await raw.send(Buffer.concat(['a', 'b', 'c'].map((text) => frame(1, text))));
-  while (seen.length < 3) await new Promise(setImmediate);
-  await raw.send(Buffer.concat(['d', 'e', 'f'].map((text) => frame(1, text))));
-  await all;
-  t.deepEqual(errors, []);
-  t.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f']);
 });

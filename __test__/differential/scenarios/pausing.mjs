@@ -61,6 +61,35 @@ s.session('a paused WebSocket and terminate()', async ({ c, ws, peer }) => {
   c.log('server', ws.isPaused);
 });
 
+s.session('the last word over pause() and resume() of the socket', async ({ c, ws, peer }) => {
+  ws._socket.pause();
+  ws.resume();
+  const first = once(ws, 'message');
+  await peer.send(frame(1, 'a'));
+  await first;
+  ws.pause();
+  ws._socket.resume();
+  ws.pause();
+  await peer.send(Buffer.concat([frame(1, 'b'), frame(9, 'c')]));
+  await c.settle();
+  c.log('server', 'resume');
+  ws.resume();
+  await peer.send(CLOSE);
+});
+
+s.session('pause() and resume() in the handler of each message, one event per turn', async ({ ws, peer }) => {
+  const third = new Promise((resolve) => {
+    ws.on('message', (data) => {
+      ws.pause();
+      ws.resume();
+      if (String(data) === 'c') resolve();
+    });
+  });
+  await peer.send(Buffer.concat(['a', 'b', 'c'].map((text) => frame(1, text))));
+  await third;
+  await peer.send(Buffer.concat([...['d', 'e', 'f'].map((text) => frame(1, text)), CLOSE]));
+}, { allowSynchronousEvents: false });
+
 s.session('close() on a paused WebSocket whose peer does not come: the timer', ({ ws }) => {
   ws.pause();
   ws.close(1000);
