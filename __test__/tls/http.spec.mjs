@@ -367,3 +367,19 @@ test('the socket is one object, and tells what one of Node tells', async (t) => 
   const given = await start(t, () => {});
   t.deepEqual(await sights(t, given.http, (see) => given.wss.on('secureConnection', see), () => given.port), expected);
 });
+
+test.serial('after a handler that throws, the connection is read on', async (t) => {
+  const { port } = await start(t, (request, response) => {
+    response.end('answered');
+    throw new Error('thrown');
+  });
+  const { closed, socket, until } = await connect(t, port);
+  const thrown = new Promise((resolve) => process.setUncaughtExceptionCaptureCallback(resolve));
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.is((await thrown).message, 'thrown');
+  process.setUncaughtExceptionCaptureCallback(null);
+  await until((text) => text.includes('answered'));
+  // As in Node, whose parser has lost its place.
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.regex(await closed, /400 Bad Request/);
+});

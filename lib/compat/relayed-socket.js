@@ -109,7 +109,8 @@ class Relay {
     }
     this.socket = /** @type {typeof socket} */ (/** @type {unknown} */ (seen));
     if (timeout !== 0) seen.setTimeout(timeout);
-    this.refer(!isUnreferenced);
+    // By `takeSecured()`, nothing holds the process for it.
+    this.isUnreferenced = isUnreferenced;
   }
 
   get bufferedAmount() {
@@ -160,7 +161,13 @@ class Relay {
         const piece = this.takePiece();
         // Not after the call, in which the stream can ask for more.
         this.wants = false;
-        if (socket.push(piece)) this.wants = true;
+        let hasRoom = true;
+        try {
+          hasRoom = socket.push(piece);
+        } finally {
+          // Also if a listener has thrown: Node reads on.
+          if (hasRoom) this.wants = true;
+        }
       }
     } finally {
       this.isFeeding = false;
