@@ -80,3 +80,16 @@ fn r05_frames_after_our_close_frame_are_dropped_and_a_second_close_is_none() {
     client.send("88 82 00000000 03e9");
     client.expect_end();
 }
+
+#[test]
+fn stop_writes_what_was_queued_before_it_and_closes_all() {
+    let server = Server::echo();
+    let mut client = Client::open(server.address);
+    let mut silent = Client::connect(server.address);
+    let id = server.opened();
+    server.handle.send(id, crate::engine::MessageKind::Text, b"last").unwrap();
+    assert_eq!(server.stop(), [Seen::Closed, Seen::ListenerClosed(0)]);
+    client.expect("81 04 'last'");
+    client.read_to_end();
+    silent.read_to_end();
+}
