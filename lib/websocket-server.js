@@ -4,7 +4,7 @@ const EventEmitter = require('node:events');
 
 const { addon } = require('./reactor/addon');
 const { wantedAsk } = require('./handshake/asking');
-const { capture, create, setContext } = require('./base/async-context');
+const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
@@ -267,12 +267,7 @@ class WebSocketServer extends EventEmitter {
     this._came();
     hold();
     if (this._context === null) this._show(slot, tag, bytes, start);
-    else this._ownContext().runInAsyncScope(this._show, this, slot, tag, bytes, start);
-  }
-
-  /** Of one client: another must not see a store that its handlers enter. */
-  _ownContext() {
-    return /** @type {import('node:async_hooks').AsyncResource} */ (this._context).runInAsyncScope(create);
+    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
 
   /** @type {WebSocketServer['_onOpened']} */
@@ -290,7 +285,7 @@ class WebSocketServer extends EventEmitter {
     const secured = this._tls === null ? null : takeSecured(opening);
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
     if (secured !== null) ws._adopt(secured);
-    if (this._context !== null) setContext(ws, capture());
+    setContext(ws, this._context);
     withhold(ws);
     // The reactor opened it before it knew that the server was closing.
     if (!this._isRunning()) return ws.terminate();
@@ -305,7 +300,7 @@ class WebSocketServer extends EventEmitter {
   /** HELLO, SECURE and TLS_ERROR records. @type {(kind: number, slot: number, bytes: Buffer) => void} */
   _onTls(kind, slot, bytes) {
     if (this._context === null) onTls(this, kind, slot, bytes);
-    else this._ownContext().runInAsyncScope(onTls, undefined, this, kind, slot, bytes);
+    else this._context.runInAsyncScope(onTls, undefined, this, kind, slot, bytes);
   }
 
   _onReleased() {

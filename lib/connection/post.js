@@ -1,7 +1,7 @@
 'use strict';
 
 const { CLIENT, GONE } = require('../base/bits');
-const { create } = require('../base/async-context');
+const { capture } = require('../base/async-context');
 const { NO_SLOT } = require('../base/constants');
 const { streamDestroyed } = require('../base/errors');
 const { MASK_FLIPPED } = require('./arguments');
@@ -90,10 +90,8 @@ function remember(ws, callback) {
   }
   const extra = ws._ensureExtra();
   // A stream may report a write in the callback of another send.
-  if (extra.stream !== null) {
-    const context = create();
-    callback = context.runInAsyncScope.bind(context, callback, null);
-  }
+  const context = extra.stream === null ? null : capture();
+  if (context !== null) callback = context.runInAsyncScope.bind(context, callback, null);
   if (extra.callbacks === null) extra.callbacks = [callback];
   else extra.callbacks.push(callback);
   return extra.callbacks;

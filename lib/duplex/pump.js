@@ -5,7 +5,6 @@ const tls = require('node:tls');
 // Not the global ones, which a test may replace.
 const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
 
-const { root } = require('../base/async-context');
 const { PAUSED, PEER_DONE, TERMINATED } = require('../base/bits');
 const { LONGEST_DELAY, delay } = require('../base/checks');
 const { callAll } = require('../connection/post');
@@ -195,13 +194,8 @@ class Pump {
     };
   }
 
-  /** In no store: a handler of another connection may be running. @param {number} kind One of `FLOW_` */
-  flow(kind) {
-    root.runInAsyncScope(this.obey, this, kind);
-  }
-
   /** @param {number} kind One of `FLOW_` */
-  obey(kind) {
+  flow(kind) {
     if (kind === FLOW_END) {
       this.socket.end();
     } else if (kind === FLOW_RESUME) {

@@ -231,6 +231,7 @@ class Handshake {
     const { head, request, server, socket } = this;
     ws._common = ws._common.opened({ extensions: '', local: 0, localPort: 0, owner: server, protocol });
     if (extensions !== '') ws._extensions = this.accepted;
+    setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, server.options);
     server._came();
@@ -239,7 +240,6 @@ class Handshake {
     server._opened(ws);
     diagnostics.opened(ws, request);
     this.callback(ws, request);
-    setContext(ws, capture());
   }
 
   /** Writes a refusal and closes. @type {(response: string) => void} */

@@ -255,6 +255,7 @@ class ReactorHandshake extends Handshake {
       upgrade.server = server;
       server._came();
     }
+    setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     ws.setSocket(socket, head, socketOptions(server.options));
     // If `setSocket()` keeps the socket, the table does not know this client.
@@ -262,7 +263,6 @@ class ReactorHandshake extends Handshake {
     server._opened(ws);
     diagnostics.opened(ws, this.request);
     this.callback(ws, this.request);
-    setContext(ws, capture());
     // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }

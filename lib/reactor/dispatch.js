@@ -4,7 +4,6 @@
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
-const { delivery, entered, hasEntered, leaveStores } = require('../base/async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
 const { NOT_PLAIN } = require('../base/bits');
@@ -125,8 +124,7 @@ function turn(streamsOnly = false) {
         }
         if (batches++ !== 0 && performance.now() > deadline) break;
       }
-      // A chunk is for the stream whose context this is.
-      if (!(isChunk ? deliver(deadline) : delivery.runInAsyncScope(deliver, undefined, deadline))) break;
+      if (!deliver(deadline)) break;
       if (!isChunk || isAwaited()) continue;
       outbox.flush();
       if (!isAwaited()) {
@@ -137,7 +135,6 @@ function turn(streamsOnly = false) {
   } finally {
     // Also when a handler threw: the error goes to 'uncaughtException', and the rest comes next.
     delivering = false;
-    leaveStores();
     outbox.endBatching();
     if (!finished) {
       // Peers may wait until these records count as delivered, which must not take a whole batch.
@@ -197,8 +194,6 @@ function deliver(deadline) {
         runTicks();
         // A peer waits for each connection that opens.
         if (previous === OPENED_JUST_NOW) nextLook = next;
-        // The next call of this has no store again.
-        if (!isChunk && hasEntered()) return performance.now() <= latest;
       }
       previous = slot;
     }
@@ -210,7 +205,6 @@ function deliver(deadline) {
       }
       nextLook = next + CLOCK_INTERVAL;
     }
-    if (entered.length !== 0) leaveStores();
     // Before a handler may throw: the next delivery begins after this record.
     cursor = ++next;
     if (bytes.length === 0) {
@@ -266,7 +260,6 @@ function deliver(deadline) {
   }
   // Jobs of the last connection also run before the flush, and send with it.
   runTicks();
-  leaveStores();
   return true;
 }
 

@@ -4,7 +4,6 @@
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
-const { delivery, leaveStores } = require('../base/async-context');
 const { DRAINED_TURN } = require('../base/layout');
 const { state } = require('./link');
 
@@ -75,8 +74,7 @@ function callDue() {
   let finished = false;
   try {
     while (called < waiting.length && waiting[called].turn !== state.calls.loopTurn()) {
-      leaveStores();
-      delivery.runInAsyncScope(waiting[called++].act);
+      waiting[called++].act();
       checkpoint();
     }
     finished = true;
