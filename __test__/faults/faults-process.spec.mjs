@@ -106,6 +106,8 @@ for (const way of Object.keys(WAYS)) {
       t.like(await child.ended(), { code: 0, stderr: '' });
       return;
     }
+    // A connection that comes before JavaScript hears of it would go to the dead reactor.
+    if (way === 'server') await child.line(1);
     // The server of Node goes on, and so do its connections without a reactor.
     const next = await opened(t, port);
     await next.send(frame(2, 'still there'));
