@@ -1,4 +1,4 @@
-// What the adapter of Redis, and a node, ask for, how often, and again.
+// Calls to Redis by its adapter and by a node: which, how often, and when they are repeated.
 import { once } from 'node:events';
 import { mock } from 'node:test';
 

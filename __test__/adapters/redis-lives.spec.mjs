@@ -1,5 +1,5 @@
-// Redis that starts with a file, or whose replica takes over, with all that it had or with half: positions that it gives away twice are
-// found by nodes that only publish, by nodes that only listen, and for clients whose nodes have ended; what lost nothing costs nothing.
+// Redis restarts from a file, or a replica takes over, with all messages or with half of them. Nodes that only publish, nodes that
+// only listen, and clients of nodes that have ended notice reused positions. A restart without loss costs no recovery.
 import { once } from 'node:events';
 import { renameSync } from 'node:fs';
 import net from 'node:net';
@@ -30,7 +30,7 @@ const close = ({ server }) => new Promise((resolve) => {
   server.close(resolve);
 });
 
-/** `keep()`: what is there now survives `fail()`. */
+/** `keep()`: the current data survives `fail()`. */
 const WAYS = {
   async 'a file'(t) {
     const server = await RedisServer.start(t, { save: '3600 1' });

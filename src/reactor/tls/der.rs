@@ -37,12 +37,12 @@ impl<'a> Reader<'a> {
         Some((tag, contents))
     }
 
-    fn expect(&mut self, tag: u8) -> Option<&'a [u8]> {
+    fn read(&mut self, tag: u8) -> Option<&'a [u8]> {
         self.next().filter(|(found, _)| *found == tag).map(|(_, contents)| contents)
     }
 
     fn enter(&mut self, tag: u8) -> Option<Self> {
-        self.expect(tag).map(Self)
+        self.read(tag).map(Self)
     }
 }
 
@@ -64,12 +64,12 @@ impl<'a> Certificate<'a> {
         if has_version {
             let _serial = fields.next()?;
         }
-        let _algorithm = fields.expect(SEQUENCE)?;
-        let issuer = fields.expect(SEQUENCE)?;
-        let _validity = fields.expect(SEQUENCE)?;
-        let subject = fields.expect(SEQUENCE)?;
+        let _algorithm = fields.read(SEQUENCE)?;
+        let issuer = fields.read(SEQUENCE)?;
+        let _validity = fields.read(SEQUENCE)?;
+        let subject = fields.read(SEQUENCE)?;
         let before = fields.0;
-        let _key = fields.expect(SEQUENCE)?;
+        let _key = fields.read(SEQUENCE)?;
         let key = before.get(..before.len() - fields.0.len())?;
         let mut extensions = Reader(&[]);
         while let Some((tag, contents)) = fields.next() {
@@ -83,8 +83,8 @@ impl<'a> Certificate<'a> {
     /// The algorithm of the key, and its bits.
     pub(super) fn key_parts(&self) -> Option<(&'a [u8], &'a [u8])> {
         let mut key = Reader(self.key).enter(SEQUENCE)?;
-        let algorithm = key.expect(SEQUENCE)?;
-        Some((algorithm, key.expect(BITS)?.strip_prefix(&[0])?))
+        let algorithm = key.read(SEQUENCE)?;
+        Some((algorithm, key.read(BITS)?.strip_prefix(&[0])?))
     }
 
     pub(super) fn is_self_issued(&self) -> bool {
@@ -98,7 +98,7 @@ impl<'a> Certificate<'a> {
             && self.first_bits(NETSCAPE_TYPE).is_none_or(|bits| bits & 0x80 != 0)
             && self.extension(EXTENDED_KEY_USAGE).is_none_or(|mut value| {
                 let mut purposes = value.enter(SEQUENCE).unwrap_or(Reader(&[]));
-                std::iter::from_fn(|| purposes.expect(OBJECT)).any(|purpose| purpose == CLIENT_AUTHENTICATION)
+                std::iter::from_fn(|| purposes.read(OBJECT)).any(|purpose| purpose == CLIENT_AUTHENTICATION)
             })
     }
 
@@ -107,7 +107,7 @@ impl<'a> Certificate<'a> {
         let may_sign = self.first_bits(KEY_USAGE).map(|bits| bits & 0x04 != 0);
         match self.extension(BASIC_CONSTRAINTS) {
             Some(mut value) => {
-                let flag = value.enter(SEQUENCE).and_then(|mut constraints| constraints.expect(BOOLEAN));
+                let flag = value.enter(SEQUENCE).and_then(|mut constraints| constraints.read(BOOLEAN));
                 may_sign != Some(false) && flag.is_some_and(|flag| flag != [0])
             }
             None => may_sign.unwrap_or_else(|| !self.has_version && self.is_self_issued()),
@@ -118,7 +118,7 @@ impl<'a> Certificate<'a> {
         let mut extensions = self.extensions;
         loop {
             let mut extension = extensions.enter(SEQUENCE)?;
-            if extension.expect(OBJECT)? == object {
+            if extension.read(OBJECT)? == object {
                 // A boolean can come first.
                 let values = std::iter::from_fn(|| extension.next());
                 return values.last().filter(|(tag, _)| *tag == OCTETS).map(|(_, value)| Reader(value));
@@ -128,7 +128,7 @@ impl<'a> Certificate<'a> {
 
     fn first_bits(&self, object: &[u8]) -> Option<u8> {
         let mut value = self.extension(object)?;
-        Some(value.expect(BITS).and_then(|bits| bits.get(1)).copied().unwrap_or(0))
+        Some(value.read(BITS).and_then(|bits| bits.get(1)).copied().unwrap_or(0))
     }
 }
 

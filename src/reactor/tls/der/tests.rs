@@ -7,7 +7,7 @@ fn an_element_that_is_cut_off_is_none() {
         assert!(Reader(&whole[..len]).next().is_none(), "{len}");
     }
     let mut inside = Reader(&whole).enter(SEQUENCE).unwrap();
-    assert_eq!(inside.expect(0x02), Some(&[5][..]));
+    assert_eq!(inside.read(0x02), Some(&[5][..]));
     assert!(Reader(&[0x30, 0x80, 0, 0]).next().is_some_and(|(_, contents)| contents.is_empty()));
     assert!(Reader(&[0x30, 0x85, 0, 0, 0, 0, 0]).next().is_none());
 }
