@@ -12,7 +12,7 @@ ownOnly('maxPayload: 0: a message whose length takes more than 32 bits is refuse
   t.is(await frames(raw, 4), '880203f1');
 });
 
-// ws ends the connection after the 60th pong.
+// F16. ws ends the connection after the 60th pong.
 for (const pings of isReference ? [1, 60] : [1, 60, 61, 300, 2000]) {
   test(`maxPendingAutoPongs: ${pings} pings right after the request are answered after the 101`, async (t) => {
     const server = await startServer(t);

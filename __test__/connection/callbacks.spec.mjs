@@ -1,4 +1,4 @@
-// Every callback of a send is called once, whatever happens to the connection. Random programs of
+// J08, R01. Every callback of a send is called once, whatever happens to the connection. Random programs of
 // sends, pauses and ends. SEED=7 PROGRAMS=1 runs one of them, WS_IMPL=ws the same ones on ws.
 import { once } from 'node:events';
 import net from 'node:net';

@@ -38,7 +38,7 @@ const NOT_OF_STREAMS = [WAITING, UNFINISHED];
 const NOT_OF_TLS = ['close, answered by a reset', 'a reset', 'terminate() of the client'];
 
 /**
- * What ends a connection: the cause, the options of the server, what happens to `{ client, server,
+ * O01, F17: what ends a connection: the cause, the options of the server, what happens to `{ client, server,
  * ws }`, and the code of 'close'.
  */
 const ENDS = {

@@ -1,4 +1,4 @@
-// A peer that ends its side right after its messages: work that handlers put off within the turn
+// O05. A peer that ends its side right after its messages: work that handlers put off within the turn
 // is still done before 'close'.
 import { once } from 'node:events';
 

@@ -1,4 +1,4 @@
-// The same data to many connections, which goes to the reactor once: each connection gets the data
+// J09, J10, R03: the same data to many connections, which goes to the reactor once: each connection gets the data
 // as it was at the time of its own send.
 import { once } from 'node:events';
 import net from 'node:net';

@@ -41,7 +41,7 @@ async function openOn(start, t, serverOptions, clientOptions = true) {
   return { server, ...(await connect(t, server, { perMessageDeflate: clientOptions })) };
 }
 
-/** Messages of all sizes, with all that can be negotiated. */
+/** Z04: messages of all sizes, with all that can be negotiated. */
 function echoes(way, start) {
   for (const [name, [serverOptions, clientOptions]] of Object.entries(MODES)) {
     test(`${way}: echo, ${name}: text and random bytes from 0 B to 4 MiB`, async (t) => {

@@ -5,8 +5,8 @@ import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url';
 
 import { Child, MEASURED, repeat, traffic } from '../helpers/child.mjs';
-import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
-import { OWN_HOST, WAYS, ownOnLinuxSerial, ownSerial, startServerBehind, test } from '../helpers/index.mjs';
+import { WebSocket, askRaw, frame } from '../helpers/clients.mjs';
+import { OWN_HOST, WAYS, ownOnLinuxSerial, ownSerial, startServerBehind, test, upgradeRequest } from '../helpers/index.mjs';
 import { attacked, canary, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
@@ -157,42 +157,6 @@ async function signalled(t, way, act) {
 }
 
 onEveryWay(test.serial, {
-  async 'O01: resets, of a peer that reads, writes or closes'(t, at) {
-    for (const what of [Buffer.alloc(0), frame(2, Buffer.alloc(MIB)).subarray(0, 500_000), frame(8)]) {
-      const { ws, raw } = await openedPair(t, at);
-      const closed = once(ws, 'close');
-      for (let i = 0; i < 20; i++) ws.send(Buffer.alloc(100_000));
-      await raw.send(what);
-      raw.reset();
-      const [code] = await closed;
-      t.true([1005, 1006].includes(code), String(code));
-      t.is(ws.readyState, WebSocket.CLOSED);
-    }
-  },
-
-  async 'O02: writes after a reset'(t, at) {
-    const { ws, raw } = await openedPair(t, at);
-    const closed = once(ws, 'close');
-    raw.reset();
-    let failed = 0;
-    const push = setInterval(() => ws.send('x'.repeat(1000), (error) => error && failed++), 1);
-    await closed;
-    clearInterval(push);
-    ws.send('x', (error) => error && failed++);
-    while (failed === 0) await turn();
-    t.true(failed > 0);
-  },
-
-  async 'O05: half of a connection is closed'(t, at) {
-    const { ws, raw } = await openedPair(t, at);
-    const closed = once(ws, 'close');
-    for (let i = 0; i < 10; i++) ws.send(String(i).repeat(100));
-    raw.end();
-    await closed;
-    // What was sent before the end is there.
-    t.true((await raw.closed()).endsWith('9'.repeat(100)));
-  },
-
   async 'O09: connections take the place of others'(t, at) {
     for (let i = 0; i < 30; i++) {
       const { ws, raw } = await openedPair(t, at);
@@ -209,17 +173,21 @@ onEveryWay(test.serial, {
     }
   },
 
-  async 'O10: a wake-up for each of many sends'(t, { server }) {
-    const { ws, client } = await pair(t, server);
-    const received = nextEvents(client, 'message', 3000);
-    for (let i = 0; i < 1000; i++) {
-      await turn();
-      ws.send(String(3 * i));
-      await null;
-      ws.send(String(3 * i + 1));
-      process.nextTick(() => ws.send(String(3 * i + 2)));
+  async 'H19 O03: the end and a reset at every byte'(t, { server, port }) {
+    const bytes = Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'hello'), frame(8, Buffer.from([3, 232]))]);
+    let [opens, closes] = [0, 0];
+    server.on('connection', (ws) => {
+      opens++;
+      ws.on('close', () => closes++);
+    });
+    for (let at = 0; at <= bytes.length; at += 3) {
+      const raws = await Promise.all([0, 1].map(() => askRaw(t, port, bytes.subarray(0, at))));
+      raws[0].end();
+      raws[1].reset();
+      await Promise.all(raws.map((raw) => raw.closed()));
     }
-    t.deepEqual((await received).map(([data]) => Number(data)), [...Array(3000).keys()]);
+    while (server.clients.size > 1) await turn();
+    t.is(closes, opens);
   },
 });
 

@@ -43,7 +43,7 @@ test('the noServer way, after an await, loses no byte: a message of 1 MiB sent w
   t.is(await frames(raw, 2), '8800');
 });
 
-// J18.
+// H17, J18.
 test('a head of any length given to handleUpgrade comes before what the socket has', async (t) => {
   const server = await startHttp(t);
   const wss = new WebSocketServer({ noServer: true });
@@ -130,7 +130,7 @@ test('sockets that are in use otherwise: somebody reads them, or has written wha
 });
 
 if (process.platform === 'linux') {
-  // R08.
+  // H21, R08.
   test.serial('all descriptors are closed in the end', async (t) => {
     const { server, wss } = await start(t);
     const descriptors = () => readdirSync('/proc/self/fd').length;

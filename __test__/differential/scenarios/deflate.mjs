@@ -1,4 +1,4 @@
-// permessage-deflate: the negotiated parameters, and compressed messages of both directions.
+// H14, Z05, Z06. permessage-deflate: the negotiated parameters, and compressed messages of both directions.
 import zlib from 'node:zlib';
 
 import { frame } from '../../helpers/clients.mjs';

@@ -32,6 +32,7 @@ answers('accepted: names in other cases', {}, { Upgrade: 'WebSocket', Connection
 answers('accepted: without Host', {}, { Host: null, line: 'GET / HTTP/1.1', 'X-Other': 'a' });
 answers('method', {}, { line: 'POST / HTTP/1.1' }, { line: 'HEAD / HTTP/1.1' }, { line: 'PUT /x HTTP/1.1' });
 answers('Upgrade', {}, { Upgrade: 'h2c' }, { Upgrade: 'websocket, foo' }, { Upgrade: 'websocket/13' }, { Upgrade: 'web socket' });
+// H05.
 answers(
   'Sec-WebSocket-Key',
   {},
@@ -97,6 +98,7 @@ s.over('port')('a request without Connection: Upgrade', async (c) => {
   await ask(c, port, { Connection: 'close' });
 });
 
+// H08.
 s.over('port')('what is not HTTP', async (c) => {
   const { port } = await c.listen();
   for (const line of ['\r\n\r\nnonsense\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'GET /\r\n\r\n', '\x16\x03\x01\x02\x00\x01\x00']) {

@@ -1,4 +1,4 @@
-// Frames that break the protocol or a limit: the error, the close frame, the events.
+// F02, F03, F04, F06, F08, F10, F11, F12, F19, F20, Z01: frames that break the protocol or a limit: the error, the close frame, the events.
 import { frame } from '../../helpers/clients.mjs';
 import { section } from '../scenario.mjs';
 

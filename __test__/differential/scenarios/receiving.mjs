@@ -153,6 +153,7 @@ s.all('skipUTF8Validation: invalid text and an invalid reason are delivered', (c
   ),
 );
 
+// J05.
 s.all('close() and send() inside a message handler: what follows in the chunk', async (c) => {
   const messages = Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(10, 'p'), frame(1, 'c'), CLOSE]);
   await c.session({}, ({ ws, peer }) => {

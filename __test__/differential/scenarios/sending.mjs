@@ -27,6 +27,7 @@ const detached = () => {
   return buffer;
 };
 
+/** J12, J13. */
 const VALUES = {
   'the empty string': '',
   text: 'text ✓',

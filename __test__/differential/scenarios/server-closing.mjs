@@ -55,6 +55,7 @@ s.all('close() once it is closed', async (c) => {
   });
 });
 
+// J07.
 s.all('clients that are terminated in the loop of a shutdown', async (c) => {
   const listening = await c.listen();
   const first = await c.join(listening, { lane: 'first', peerLane: 'peer one' });
