@@ -9,12 +9,6 @@
 //! `engine` is RFC 6455 with no sockets, clock or threads. `reactor` owns every socket. `bridge` is
 //! the only memory the two threads share. `binding` is the only code that knows about JavaScript.
 //! Nothing imports to its right; see ARCHITECTURE.md.
-//!
-//! # In Rust
-//!
-//! The reactor also serves Rust programs without Node: implement [`reactor::Handler`], give it to
-//! [`reactor::Reactor::with_handler`], and let a thread run that. `examples/rust/echo.rs` is the
-//! smallest server; `examples/rust/chat.rs` has a second thread that sends.
 
 pub mod engine;
 

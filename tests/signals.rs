@@ -6,13 +6,16 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::ops::Range;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use reactor_ws::engine::Event;
 use reactor_ws::reactor::{
-    BoundListener, Command, Handler, ListenAddress, ListenerConfig, Message, Reactor, ReactorConfig, Session,
+    BoundListener, Command, Events, Flow, ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
+    Session,
 };
 
 const UPGRADE: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -36,11 +39,25 @@ fn catch(signal: libc::c_int) {
     assert_eq!(installed, 0);
 }
 
-struct Echo;
+struct Echo(Vec<u8>);
 
-impl Handler for Echo {
-    fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        session.send(message.kind, true, message.payload);
+impl Memory for Echo {
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.0.get_mut(range).unwrap_or_default()
+    }
+}
+
+impl Flow for Echo {}
+
+impl Events for Echo {
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+        if let Event::Message { kind, payload } = event {
+            session.send(kind, true, payload.bytes(&self.0));
+        }
+    }
+
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        session.end();
     }
 }
 
@@ -81,7 +98,7 @@ fn converse(address: std::net::SocketAddr) {
 #[test]
 fn o06_a_storm_of_signals_in_the_reactors_thread_changes_nothing() {
     catch(libc::SIGUSR1);
-    let mut reactor = Reactor::with_handler(Echo, ReactorConfig::default()).expect("descriptors");
+    let mut reactor = Reactor::new(Echo(vec![0; 64 << 10]), ReactorConfig::default()).expect("descriptors");
     let handle = reactor.handle();
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let place = ListenAddress { host, port: 0, ..ListenAddress::default() };

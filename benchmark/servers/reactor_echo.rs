@@ -6,17 +6,37 @@
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 use std::sync::Arc;
 
+use reactor_ws::engine::Event;
 use reactor_ws::reactor::{
-    BoundListener, Command, Handler, ListenAddress, ListenerConfig, Message, Reactor, ReactorConfig, Session,
+    BoundListener, Command, Events, Flow, ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
+    Session,
 };
 
-struct Echo;
+struct Echo(Vec<u8>);
 
-impl Handler for Echo {
-    fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        session.send(message.kind, true, message.payload);
+impl Memory for Echo {
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.0.get_mut(range).unwrap_or_default()
+    }
+}
+
+impl Flow for Echo {}
+
+impl Events for Echo {
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+        match event {
+            Event::Message { kind, payload } => session.send(kind, true, payload.bytes(&self.0)),
+            Event::Close { code, reason } => session.close(code, reason.bytes(&self.0)),
+            Event::Error(error) => session.close(Some(error.close_code()), &[]),
+            Event::Ping(_) | Event::Pong(_) => {}
+        }
+    }
+
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        session.end();
     }
 }
 
@@ -25,7 +45,7 @@ fn main() -> std::io::Result<()> {
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let listener = BoundListener::bind(&ListenAddress { host, port, ..ListenAddress::default() })?;
     let address = listener.address();
-    let mut reactor = Reactor::with_handler(Echo, ReactorConfig::default())?;
+    let mut reactor = Reactor::new(Echo(vec![0; 64 << 10]), ReactorConfig::default())?;
     let handle = reactor.handle();
     handle.submit(Command::Listen { id: 0, listener, config: Arc::new(ListenerConfig::default()) })?;
     handle.submit(Command::Accept(0))?;

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -12,9 +13,9 @@ use std::time::Duration;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use reactor_ws::engine::CloseCode;
+use reactor_ws::engine::Event;
 use reactor_ws::reactor::tls::{ContextOptions, PairOptions, SecureContext, TlsOptions, TlsServer};
-use reactor_ws::reactor::{Command, Handler, ListenerConfig, Local, Message, Reactor, ReactorConfig, Session};
+use reactor_ws::reactor::{Command, Events, Flow, ListenerConfig, Memory, Reactor, ReactorConfig, Session};
 use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
@@ -61,20 +62,33 @@ struct Input<'a> {
     acts: Vec<Act<'a>>,
 }
 
-struct Echo;
+struct Echo(Vec<u8>);
 
-impl Handler for Echo {
-    fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        session.send(message.kind, true, message.payload);
+impl Memory for Echo {
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.0.get_mut(range).unwrap_or_default()
+    }
+}
+
+impl Flow for Echo {}
+
+impl Events for Echo {
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+        match event {
+            Event::Message { kind, payload } => session.send(kind, true, payload.bytes(&self.0)),
+            Event::Close { code, reason } => session.close(code, reason.bytes(&self.0)),
+            Event::Error(error) => session.close(Some(error.close_code()), &[]),
+            Event::Ping(_) | Event::Pong(_) => {}
+        }
     }
 
-    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: &[u8]) {
-        session.close(code, reason);
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        session.end();
     }
 }
 
 struct World {
-    reactor: Reactor<Local<Echo>>,
+    reactor: Reactor<Echo>,
     /// By version and whether the client has a certificate.
     clients: [Arc<ClientConfig>; 4],
 }
@@ -111,7 +125,7 @@ impl World {
             handshake_timeout: Duration::from_secs(3600),
             ..ListenerConfig::default()
         };
-        let mut reactor = Reactor::with_handler(Echo, ReactorConfig::default()).unwrap();
+        let mut reactor = Reactor::new(Echo(vec![0; 64 << 10]), ReactorConfig::default()).unwrap();
         reactor.serve(Command::Join { id: 0, config: Arc::new(config) });
         let client = |version, with_certificate| Arc::new(client(version, with_certificate));
         let (new, old) = (&rustls::version::TLS13, &rustls::version::TLS12);

@@ -43,7 +43,7 @@ pub struct ListenerConfig {
     pub head: HeadLimits,
     /// `None`, the default: the offers of clients are ignored.
     pub deflate: Option<DeflateConfig>,
-    /// Answer pings without asking the handler. Default: true.
+    /// Answer pings without asking the consumer. Default: true.
     pub auto_pong: bool,
     /// Automatic pongs that may wait for a peer that does not read; one more ends the connection.
     /// 0 = no limit. Default: 60.

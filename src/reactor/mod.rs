@@ -1,7 +1,7 @@
 //! One thread, one `mio::Poll`, all sockets and timers.
 //!
-//! This layer knows nothing of JavaScript: events go to a [`Consumer`], which is a [`Handler`] on
-//! the same thread, or [`Forward`] if they cross to another one.
+//! This layer knows nothing of JavaScript: events go to a [`Consumer`], which is [`Forward`] if they
+//! cross to another thread.
 //!
 //! ```text
 //! serve_commands -> wait -> serve_commands
@@ -55,7 +55,6 @@ pub use connection::ConnectionId;
 pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
-pub use consume::local::{Handler, Local, Message};
 pub use group::reactors;
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
@@ -133,12 +132,6 @@ const WAKER: Token = Token(usize::MAX);
 const LISTENERS: usize = 1 << 31;
 /// Most events taken with one system call: a turn that closed 1,024 sockets took 10 ms.
 const EVENTS: usize = 512;
-
-impl<H: Handler> Reactor<Local<H>> {
-    pub fn with_handler(handler: H, config: ReactorConfig) -> io::Result<Self> {
-        Self::new(Local::new(handler), config)
-    }
-}
 
 impl<C: Consumer> Reactor<C> {
     pub fn new(consumer: C, config: ReactorConfig) -> io::Result<Self> {

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use mio::Waker;
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
-use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
 use crate::engine::deflate::Params;
-use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::{BoundListener, Choice, ConnectionId, Export, ListenerConfig, Transport};
 
 pub enum Command {
@@ -115,27 +113,5 @@ impl Handle {
     /// For the memory of arenas.
     pub fn outbox(&self) -> &Outbox<Command> {
         &self.shared.outbox
-    }
-
-    pub fn send(&self, to: ConnectionId, kind: MessageKind, payload: &[u8]) -> io::Result<()> {
-        let kind = match kind {
-            MessageKind::Text => OUT_TEXT,
-            MessageKind::Binary => OUT_BINARY,
-        };
-        self.record(to, kind, OUT_FLAG_FIN, 0, payload)
-    }
-
-    pub fn close(&self, to: ConnectionId, code: Option<CloseCode>, reason: &[u8]) -> io::Result<()> {
-        self.record(to, OUT_CLOSE, 0, code.map_or(0, CloseCode::get), reason)
-    }
-
-    pub fn terminate(&self, to: ConnectionId) -> io::Result<()> {
-        self.record(to, OUT_TERMINATE, 0, 0, &[])
-    }
-
-    fn record(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) -> io::Result<()> {
-        let mut chunk = Chunk { bytes: self.buffer(), ..Chunk::default() };
-        chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
-        self.submit(Command::Chunk(chunk))
     }
 }

@@ -1,5 +1,4 @@
-//! Who receives the reactor's events: a [`Handler`](crate::reactor::Handler) on the same thread, or
-//! the bridge.
+//! Who receives the reactor's events: the bridge, or a program on the same thread.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,14 +59,19 @@ pub trait Consumer: Memory + Events + Flow {}
 
 impl<T: Memory + Events + Flow> Consumer for T {}
 
-/// The buffer that sockets are read into. Ranges in payloads refer to it.
+/// The buffer that sockets are read into. Ranges in payloads refer to it. By default each read begins
+/// at its start, so it stays in cache; it then has 64 KiB.
 pub trait Memory {
     /// Memory for the next read: at most `most` bytes, never empty. `shortest`: bytes of the
     /// shortest frame that may come.
-    fn spare(&mut self, most: usize, shortest: usize) -> &mut [u8];
+    fn spare(&mut self, most: usize, _shortest: usize) -> &mut [u8] {
+        self.buffer(0..most)
+    }
     /// Takes `len` bytes that were read into the memory of `spare`; returns their range in the
     /// buffer.
-    fn claim(&mut self, len: usize) -> Range<usize>;
+    fn claim(&mut self, len: usize) -> Range<usize> {
+        0..len
+    }
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
     /// The next event for the reactor in the buffer, from `pos` to `end`. A consumer that only
     /// notes messages may keep those to itself.
@@ -94,6 +98,8 @@ pub trait Memory {
     fn release(&mut self, _range: Range<usize>) {}
 }
 
+/// All methods run on the reactor's thread and must not block. A consumer may leave out what it does
+/// not need.
 pub trait Events {
     /// Whether the handshake needs a decision that comes later, as a command.
     fn asks(&mut self, _listener: u32, _verdict: Verdict) -> bool {
@@ -111,41 +117,46 @@ pub trait Events {
     fn on_tls_error(&mut self, _opening: &Opening<'_>, _failure: &Failure) {}
     /// Follows `asks`, if that returned true.
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
-    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    fn on_open(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
     /// The connection is the consumer's HTTP server's, with `opening.rest`. With `socket`,
     /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
-    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool);
+    fn on_given(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>, _socket: bool) {}
     /// A socket that the consumer closes.
-    fn on_socket(&mut self, id: ConnectionId, socket: Descriptor);
+    fn on_socket(&mut self, _id: ConnectionId, _socket: Descriptor) {}
     /// Bytes of a relayed connection, in the buffer.
-    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>);
+    fn on_data(&mut self, _session: &mut Session<'_>, _range: Range<usize>) {}
     /// A relayed connection has become a WebSocket: no `on_data` comes any more. Whether the consumer
     /// hands back what came after the request.
-    fn on_reclaim(&mut self, id: ConnectionId) -> bool;
+    fn on_reclaim(&mut self, _id: ConnectionId) -> bool {
+        false
+    }
     /// A message, a control frame, or an error of the peer, after which nothing is read. The
     /// automatic pong of a ping is already queued.
     fn on_event(&mut self, session: &mut Session<'_>, event: Event);
     /// The peer ended its side without a close frame. Also called while the consumer decides about
     /// the handshake, and again if it then accepts, after what was received before the end.
     fn on_end(&mut self, session: &mut Session<'_>);
-    fn on_closed(&mut self, id: ConnectionId, cause: Cause);
+    /// The socket is closed; `id` is of no more use.
+    fn on_closed(&mut self, _id: ConnectionId, _cause: Cause) {}
     /// `count` marked sends are in the kernel.
-    fn on_sent(&mut self, id: ConnectionId, count: u32);
-    /// As in [`Handler`](crate::reactor::Handler).
-    fn on_drain(&mut self, id: ConnectionId);
+    fn on_sent(&mut self, _id: ConnectionId, _count: u32) {}
+    /// Queued bytes have fallen to half the high-water mark after having been above it.
+    fn on_drain(&mut self, _id: ConnectionId) {}
     /// A close frame was sent that the consumer did not ask for.
     fn on_closing(&mut self, _id: ConnectionId) {}
-    /// As in [`Handler`](crate::reactor::Handler).
-    fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>);
-    /// As in [`Handler`](crate::reactor::Handler).
-    fn on_refused(&mut self, listener: u32, count: u32);
-    fn on_listener_closed(&mut self, listener: u32);
+    /// A report about a topic: a record of one of the `IN_` kinds of
+    /// [`layout`](crate::bridge::layout) for topics, with its slot.
+    fn on_topic(&mut self, _slot: u32, _kind: u8, _payload: Vec<u8>) {}
+    /// Descriptors have run out: this many connections of the listener were closed as they came. At
+    /// most once a second.
+    fn on_refused(&mut self, _listener: u32, _count: u32) {}
+    fn on_listener_closed(&mut self, _listener: u32) {}
 }
 
 /// The defaults are for a consumer that has dealt with a report when the call returns.
 pub trait Flow {
     fn on_turn_begin(&mut self, _now: Instant) {}
-    fn on_turn_end(&mut self);
+    fn on_turn_end(&mut self) {}
     /// The reactor's counts so far, and when the turn began.
     fn on_tally(&mut self, _tally: &Tally, _began: Option<Instant>) {}
     fn meters(&self) -> Arc<Meters> {

@@ -201,7 +201,10 @@ fn r15_commands_of_many_threads_arrive_in_the_order_of_each() {
             std::thread::spawn(move || {
                 for n in 0..1000_u16 {
                     let [high, low] = n.to_be_bytes();
-                    handle.send(id, crate::engine::MessageKind::Binary, &[thread, high, low]).unwrap();
+                    let mut chunk = Chunk::default();
+                    let to = (id.slot, id.generation);
+                    chunk.push_record(to, OUT_BINARY, OUT_FLAG_FIN, 0, &[thread, high, low]);
+                    handle.submit(Command::Chunk(chunk)).unwrap();
                 }
             })
         })

@@ -1,6 +1,7 @@
 //! Several reactors behind one listener.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -8,22 +9,45 @@ use std::time::{Duration, Instant};
 use super::server::bind;
 use super::*;
 use crate::bridge::layout::Cause;
+use crate::engine::Event;
+use crate::reactor::config::READ_SIZE;
 use crate::reactor::{
-    Command, ConnectionId, Handler, ListenerConfig, Local, Message, Opening, ReactorConfig, Session, reactors,
+    Command, ConnectionId, Events, Flow, ListenerConfig, Memory, Opening, ReactorConfig, Session, reactors,
 };
 
 struct Echo {
     number: usize,
     seen: Sender<(usize, u32, &'static str)>,
+    buffer: Vec<u8>,
 }
 
-impl Handler for Echo {
+impl Echo {
+    fn new(number: usize, seen: &Sender<(usize, u32, &'static str)>) -> Self {
+        Self { number, seen: seen.clone(), buffer: vec![0; READ_SIZE] }
+    }
+}
+
+impl Memory for Echo {
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.buffer.get_mut(range).unwrap_or_default()
+    }
+}
+
+impl Flow for Echo {}
+
+impl Events for Echo {
     fn on_open(&mut self, session: &mut Session<'_>, _opening: &Opening<'_>) {
         let _over = self.seen.send((self.number, session.id().slot, "open"));
     }
 
-    fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        session.send(message.kind, true, message.payload);
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+        if let Event::Message { kind, payload } = event {
+            session.send(kind, true, payload.bytes(&self.buffer));
+        }
+    }
+
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        session.end();
     }
 
     fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {
@@ -40,7 +64,7 @@ fn connections_are_spread_evenly_and_each_stays_where_it_is() {
     const COUNT: usize = 3;
     let (seen, next) = channel();
     let next = || next.recv_timeout(PATIENCE).unwrap();
-    let echoes = (0..COUNT).map(|number| Local::new(Echo { number, seen: seen.clone() })).collect();
+    let echoes = (0..COUNT).map(|number| Echo::new(number, &seen)).collect();
     let reactors = reactors(echoes, ReactorConfig::default()).unwrap();
     let handles: Vec<_> = reactors.iter().map(|reactor| reactor.handle()).collect();
     let threads: Vec<_> =
@@ -95,7 +119,7 @@ fn connections_are_spread_evenly_and_each_stays_where_it_is() {
 #[test]
 fn a_connection_that_comes_after_its_listener_is_closed() {
     let (seen, _next) = channel();
-    let echoes = (0..2).map(|number| Local::new(Echo { number, seen: seen.clone() })).collect();
+    let echoes = (0..2).map(|number| Echo::new(number, &seen)).collect();
     let mut reactors = reactors(echoes, ReactorConfig::default()).unwrap();
     let (mut second, mut first) = (reactors.pop().unwrap(), reactors.pop().unwrap());
     let listener = bind();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::bridge::Js;
 use super::*;
-use crate::bridge::layout::{IN_OPEN, IN_PONG};
+use crate::bridge::layout::{IN_OPEN, IN_PONG, OUT_BINARY, OUT_CLOSE};
 use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
 use crate::reactor::config::READ_BUDGET;
@@ -72,9 +72,9 @@ fn p13_a_reactor_that_hangs_holds_nobody_up() {
     client.send("81 81 00000000 'x'");
     hanging.recv_timeout(PATIENCE).unwrap();
     for n in 0..10_000_u32 {
-        server.handle.send(id, crate::engine::MessageKind::Binary, &n.to_be_bytes()).unwrap();
+        server.send(id, OUT_BINARY, &n.to_be_bytes());
     }
-    server.handle.close(id, None, b"").unwrap();
+    server.send(id, OUT_CLOSE, b"");
     release.send(()).unwrap();
     for n in 0..10_000_u32 {
         assert_eq!(client.read(6), [&[0x82, 4], &n.to_be_bytes()[..]].concat());

@@ -1,20 +1,22 @@
-//! A reactor on a thread of its own, with a handler that reports each call.
+//! A reactor on a thread of its own, with a consumer that reports each call.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use super::{Client, PATIENCE};
 use crate::bridge::chunk::Chunk;
-use crate::bridge::layout::Cause;
-use crate::engine::{CloseCode, ErrorKind, MessageKind, ProtocolError};
+use crate::bridge::layout::{Cause, OUT_FLAG_FIN};
+use crate::engine::{CloseCode, ErrorKind, Event, MessageKind, Payload};
+use crate::reactor::config::READ_SIZE;
 use crate::reactor::{
-    BoundListener, Command, ConnectionId, Descriptor, Handle, Handler, ListenAddress, ListenerConfig, Local,
-    Message, Opening, Reactor, ReactorConfig, Session,
+    BoundListener, Command, ConnectionId, Descriptor, Events, Flow, Handle, ListenAddress, ListenerConfig,
+    Memory, Opening, Reactor, ReactorConfig, Session,
 };
 
-/// The reports to a handler.
+/// The reports to a consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// With the target of the request, or the listener number of an adopted socket.
@@ -38,17 +40,22 @@ pub(crate) enum Seen {
     Refused(u32),
 }
 
+pub(crate) struct Message<'a> {
+    pub(crate) kind: MessageKind,
+    pub(crate) payload: &'a [u8],
+}
+
 pub(crate) type Act = Box<dyn FnMut(&mut Session<'_>) + Send>;
 pub(crate) type OnMessage = Box<dyn FnMut(&mut Session<'_>, Message<'_>) + Send>;
 
-/// The behaviour of a handler.
+/// The behaviour of a consumer.
 pub(crate) struct Script {
     pub(crate) open: Act,
     /// Default: the message is sent back.
     pub(crate) message: OnMessage,
-    /// `None`: the default of `Handler`.
+    /// `None`: answers the peer's.
     pub(crate) close: Option<Act>,
-    /// `None`: the default of `Handler`.
+    /// `None`: ends our side too.
     pub(crate) end: Option<Act>,
     pub(crate) closed: Box<dyn FnMut(Cause) + Send>,
 }
@@ -112,7 +119,7 @@ impl Server {
         Self { address, handle, seen, thread: Some(thread) }
     }
 
-    /// The next report to a handler.
+    /// The next report to the consumer.
     #[track_caller]
     pub(crate) fn next(&self) -> Seen {
         self.next_of().1
@@ -157,6 +164,10 @@ impl Server {
         self.submit(Command::Chunk(chunk));
     }
 
+    pub(crate) fn send(&self, to: ConnectionId, kind: u8, payload: &[u8]) {
+        self.records(to, &[(kind, OUT_FLAG_FIN, 0, payload)]);
+    }
+
     /// Stops the reactor and waits for its thread; returns the reports since the last `next`.
     pub(crate) fn stop(mut self) -> Vec<Seen> {
         self.join();
@@ -178,12 +189,10 @@ impl Drop for Server {
 }
 
 /// A reactor that listens, for a test that turns it itself.
-pub(crate) fn reactor(
-    setup: Setup,
-) -> (Reactor<Local<Reporter>>, SocketAddr, Receiver<(ConnectionId, Seen)>) {
+pub(crate) fn reactor(setup: Setup) -> (Reactor<Reporter>, SocketAddr, Receiver<(ConnectionId, Seen)>) {
     let (sender, seen) = channel();
-    let reporter = Reporter { seen: sender, script: setup.script };
-    let reactor = Reactor::with_handler(reporter, setup.reactor).expect("descriptors");
+    let reporter = Reporter { seen: sender, script: setup.script, buffer: vec![0; READ_SIZE] };
+    let reactor = Reactor::new(reporter, setup.reactor).expect("descriptors");
     let listener = bind();
     if let Some(size) = setup.send_buffer {
         listener.socket.duplicate().set_send_buffer_size(size).expect("a size");
@@ -206,6 +215,7 @@ pub(crate) fn listen(handle: &Handle, id: u32, listener: BoundListener, config: 
 pub(crate) struct Reporter {
     seen: Sender<(ConnectionId, Seen)>,
     pub(crate) script: Script,
+    buffer: Vec<u8>,
 }
 
 impl Reporter {
@@ -215,7 +225,15 @@ impl Reporter {
     }
 }
 
-impl Handler for Reporter {
+impl Memory for Reporter {
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.buffer.get_mut(range).unwrap_or_default()
+    }
+}
+
+impl Flow for Reporter {}
+
+impl Events for Reporter {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         let target = opening.request.map(|request| String::from_utf8_lossy(request.target).into_owned());
         self.report(session.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
@@ -235,42 +253,35 @@ impl Handler for Reporter {
         self.report(id, Seen::Socket(next));
     }
 
-    fn on_data(&mut self, session: &mut Session<'_>, bytes: &[u8]) {
-        self.report(session.id(), Seen::Data(bytes.to_vec()));
-        session.write(bytes);
+    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+        let bytes = self.buffer(range).to_vec();
+        session.write(&bytes);
+        self.report(session.id(), Seen::Data(bytes));
     }
 
-    fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        let bytes = message.payload.to_vec();
-        self.report(
-            session.id(),
-            match message.kind {
-                MessageKind::Text => Seen::Text(bytes),
-                MessageKind::Binary => Seen::Binary(bytes),
+    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+        let bytes = |payload: &Payload| payload.bytes(&self.buffer).to_vec();
+        let seen = match &event {
+            Event::Message { kind: MessageKind::Text, payload } => Seen::Text(bytes(payload)),
+            Event::Message { kind: MessageKind::Binary, payload } => Seen::Binary(bytes(payload)),
+            Event::Ping(payload) => Seen::Ping(bytes(payload)),
+            Event::Pong(payload) => Seen::Pong(bytes(payload)),
+            Event::Close { code, reason } => Seen::Close(code.map(CloseCode::get), bytes(reason)),
+            Event::Error(error) => Seen::Error(error.kind),
+        };
+        self.report(session.id(), seen);
+        match event {
+            Event::Message { kind, payload } => {
+                let payload = payload.bytes(&self.buffer);
+                (self.script.message)(session, Message { kind, payload });
+            }
+            Event::Close { code, reason } => match &mut self.script.close {
+                Some(act) => act(session),
+                None => session.close(code, reason.bytes(&self.buffer)),
             },
-        );
-        (self.script.message)(session, message);
-    }
-
-    fn on_ping(&mut self, session: &mut Session<'_>, payload: &[u8]) {
-        self.report(session.id(), Seen::Ping(payload.to_vec()));
-    }
-
-    fn on_pong(&mut self, session: &mut Session<'_>, payload: &[u8]) {
-        self.report(session.id(), Seen::Pong(payload.to_vec()));
-    }
-
-    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: &[u8]) {
-        self.report(session.id(), Seen::Close(code.map(CloseCode::get), reason.to_vec()));
-        match &mut self.script.close {
-            Some(act) => act(session),
-            None => session.close(code, reason),
+            Event::Error(error) => session.close(Some(error.close_code()), &[]),
+            Event::Ping(_) | Event::Pong(_) => {}
         }
-    }
-
-    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
-        self.report(session.id(), Seen::Error(error.kind));
-        session.close(Some(error.close_code()), &[]);
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::server::{Reporter, reactor};
 use super::*;
-use crate::reactor::{ConnectionId, Consumer, Local, Reactor};
+use crate::reactor::{ConnectionId, Consumer, Reactor};
 
-pub(crate) type Turned = Reactor<Local<Reporter>>;
+pub(crate) type Turned = Reactor<Reporter>;
 pub(crate) type Reports = Receiver<(ConnectionId, Seen)>;
 
 /// Turns until `done`.

@@ -1,6 +1,8 @@
 //! Messages of all sizes, in and out.
 
-use crate::engine::MessageKind;
+use crate::bridge::chunk::Chunk;
+use crate::bridge::layout::{OUT_FLAG_FIN, OUT_TEXT};
+use crate::reactor::Command;
 use crate::reactor::tests::*;
 
 const KEY: Option<[u8; 4]> = Some([0xa5, 0x5a, 0x3c, 0xc3]);
@@ -61,7 +63,9 @@ fn frames_for_a_connection_that_is_not_open_are_dropped() {
     let mut client = Client::connect(address);
     turns::until(&mut reactor, |reactor| reactor.connections() == 1);
     let id = reactor.connections.id(0).unwrap();
-    reactor.handle().send(id, MessageKind::Text, b"too early").unwrap();
+    let mut chunk = Chunk::default();
+    chunk.push_record((id.slot, id.generation), OUT_TEXT, OUT_FLAG_FIN, 0, b"too early");
+    reactor.handle().submit(Command::Chunk(chunk)).unwrap();
     client.write(UPGRADE.as_bytes());
     client.send("81 82 00000000 'ok'");
     client.end();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bridge::layout::{OUT_CLOSE, OUT_FLAG_FIN, OUT_TEXT};
+use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
 use crate::reactor::ListenerConfig;
 use crate::reactor::tests::*;
 
@@ -53,9 +53,9 @@ fn terminate_by_handle_closes_although_the_peer_does_not_read() {
     let server = Server::with(Setup { send_buffer: Some(8 << 10), ..Setup::default() });
     let client = Client::connect_narrow(server.address, 8 << 10).upgrade();
     let id = server.opened();
-    server.handle.send(id, crate::engine::MessageKind::Binary, &[0; 1 << 20]).unwrap();
-    server.handle.terminate(id).unwrap();
-    server.handle.terminate(id).unwrap();
+    server.send(id, OUT_BINARY, &[0; 1 << 20]);
+    server.send(id, OUT_TERMINATE, b"");
+    server.send(id, OUT_TERMINATE, b"");
     assert_eq!(server.next(), Seen::Closed);
     drop(client);
     server.expect_silence();
@@ -87,7 +87,7 @@ fn stop_writes_what_was_queued_before_it_and_closes_all() {
     let mut client = Client::open(server.address);
     let mut silent = Client::connect(server.address);
     let id = server.opened();
-    server.handle.send(id, crate::engine::MessageKind::Text, b"last").unwrap();
+    server.send(id, OUT_TEXT, b"last");
     assert_eq!(server.stop(), [Seen::Closed, Seen::ListenerClosed(0)]);
     client.expect("81 04 'last'");
     client.read_to_end();

@@ -1,7 +1,6 @@
 //! Ids of connections: a command for one connection never reaches another.
 
-use crate::bridge::layout::ADOPTED_SLOTS;
-use crate::engine::MessageKind;
+use crate::bridge::layout::{ADOPTED_SLOTS, OUT_CLOSE, OUT_TERMINATE, OUT_TEXT};
 use crate::reactor::connections::{Connections, Share};
 use crate::reactor::tests::bridge::forward;
 use crate::reactor::tests::server::reactor;
@@ -20,9 +19,9 @@ fn o09_a_slot_that_is_used_again_has_another_generation_and_stale_commands_hit_n
     let (mut second, mut third) = (Client::open(server.address), Client::open(server.address));
     let ids = [server.opened(), server.opened()];
     assert!(ids.iter().any(|id| id.slot == old.slot && id.generation != old.generation), "{old:?} {ids:?}");
-    server.handle.send(old, MessageKind::Text, b"for the dead").unwrap();
-    server.handle.terminate(old).unwrap();
-    server.handle.close(old, None, b"").unwrap();
+    server.send(old, OUT_TEXT, b"for the dead");
+    server.send(old, OUT_TERMINATE, b"");
+    server.send(old, OUT_CLOSE, b"");
     for (client, text) in [(&mut second, "81 81 00000000 'b'"), (&mut third, "81 81 00000000 'c'")] {
         client.send(text);
         assert_eq!(client.read(3)[..2], [0x81, 1]);
@@ -38,8 +37,8 @@ fn o09_commands_for_nobody_are_ignored() {
     assert_ne!(first.generation, 0);
     for slot in [first.slot, 5, 1 << 31, u32::MAX] {
         let nobody = ConnectionId { slot, generation: 0 };
-        server.handle.send(nobody, MessageKind::Text, b"y").unwrap();
-        server.handle.terminate(nobody).unwrap();
+        server.send(nobody, OUT_TEXT, b"y");
+        server.send(nobody, OUT_TERMINATE, b"");
     }
     client.send("81 81 00000000 'x'");
     client.expect("81 01 'x'");

@@ -1,5 +1,6 @@
 //! Sent messages arrive whole and in order, and the sender gets reports of the progress.
 
+use crate::bridge::layout::OUT_BINARY;
 use crate::engine::MessageKind;
 use crate::reactor::ListenerConfig;
 use crate::reactor::tests::*;
@@ -24,11 +25,11 @@ fn a_pong_between_partly_written_messages_lies_between_frames() {
     let mut client = Client::connect_narrow(server.address, 4 << 10).upgrade();
     let id = server.opened();
     let payload = numbered(1, 500_000);
-    server.handle.send(id, MessageKind::Binary, &payload).unwrap();
+    server.send(id, OUT_BINARY, &payload);
     assert_eq!(client.read(10), bytes("82 7f 000000000007a120"));
     client.send("89 81 00000000 'p'");
     assert_eq!(server.next(), Seen::Ping(b"p".to_vec()));
-    server.handle.send(id, MessageKind::Binary, b"last").unwrap();
+    server.send(id, OUT_BINARY, b"last");
     assert!(client.read(payload.len()) == payload);
     client.expect("8a 01 'p'  82 04 'last'");
 }
@@ -64,14 +65,14 @@ fn drain_comes_when_half_of_the_high_water_mark_is_reached_once_per_flood() {
     let mut client = Client::connect_narrow(server.address, 4 << 10).upgrade();
     let id = server.opened();
     for _ in 0..2 {
-        server.handle.send(id, MessageKind::Binary, &[0; 4 << 20]).unwrap();
+        server.send(id, OUT_BINARY, &[0; 4 << 20]);
         client.read(10);
         client.send("8a 80 00000000");
         assert_eq!(server.next(), Seen::Pong(vec![]));
         client.read(4 << 20);
         assert_eq!(server.next(), Seen::Drain);
     }
-    server.handle.send(id, MessageKind::Binary, &[0; 100]).unwrap();
+    server.send(id, OUT_BINARY, &[0; 100]);
     client.read(102);
     client.reset();
     assert_eq!(server.next(), Seen::Closed);
