@@ -21,7 +21,6 @@ export const MODE_SPECS = [
   'connection/silence',
   'connection/socket-bytes',
   'connection/websocket-pause',
-  'handshake/handshake',
   'handshake/hooks',
   'handshake/ways-in',
   'reactor/blocked',

@@ -1,6 +1,7 @@
 // The answers to upgrade requests, byte for byte.
 import net from 'node:net';
 
+import { upgradeRequest } from '../../helpers/raw-client.mjs';
 import { section } from '../scenario.mjs';
 
 const s = section('handshake');
@@ -31,6 +32,7 @@ answers('accepted: version 8', {}, { 'Sec-WebSocket-Version': '8' }, { 'Sec-WebS
 answers('accepted: names in other cases', {}, { Upgrade: 'WebSocket', Connection: 'keep-alive, UPGRADE' });
 answers('accepted: without Host', {}, { Host: null, line: 'GET / HTTP/1.1', 'X-Other': 'a' });
 answers('method', {}, { line: 'POST / HTTP/1.1' }, { line: 'HEAD / HTTP/1.1' }, { line: 'PUT /x HTTP/1.1' });
+// H06.
 answers('Upgrade', {}, { Upgrade: 'h2c' }, { Upgrade: 'websocket, foo' }, { Upgrade: 'websocket/13' }, { Upgrade: 'web socket' });
 // H05.
 answers(
@@ -45,6 +47,7 @@ answers(
   { 'Sec-WebSocket-Key': '!GhlIHNhbXBsZSBub25jZQ==' },
   { 'Sec-WebSocket-Key': ['dGhlIHNhbXBsZSBub25jZQ==', 'dGhlIHNhbXBsZSBub25jZQ=='] },
 );
+// H07.
 answers(
   'Sec-WebSocket-Version',
   {},
@@ -98,6 +101,40 @@ s.over('port')('a request without Connection: Upgrade', async (c) => {
   await ask(c, port, { Connection: 'close' });
 });
 
+const PLAIN = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+const LAST = PLAIN.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+const line = (text) => upgradeRequest({ line: text });
+const extra = (text) => upgradeRequest({ extra: text });
+
+/** Requests as bytes, which a parser of HTTP takes apart or refuses; the last one of each ends the connection. */
+const REQUESTS = {
+  'plain requests': [LAST, LAST.replace('GET', 'HEAD'), LAST.replace('GET', 'POST'), 'GET / HTTP/1.0\r\n\r\n', PLAIN + LAST],
+  'a plain request, kept alive in HTTP/1.0': [`GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n${LAST}`],
+  'an upgrade after a plain request': [PLAIN + upgradeRequest()],
+  'no upgrade': [{ Upgrade: '' }, { Connection: null }, { Connection: 'xupgrade' }].map((fields) => upgradeRequest(fields) + LAST),
+  'fields twice': [['Host', 'a', 'b'], ['Sec-WebSocket-Version', '13', '13'], ['Upgrade', 'websocket', 'websocket'], ['Connection', 'keep-alive', 'upgrade']].map(([name, ...values]) => upgradeRequest({ [name]: values })),
+  'empty lines before it': [`\r\n\r\n${upgradeRequest()}`],
+  'a head of 17 KiB': [upgradeRequest({ 'X-Padding': 'a'.repeat(17_000) })],
+  versions: ['1.0', '1.2', '9.9'].map((version) => line(`GET / HTTP/${version}`)),
+  targets: ['foo', '/\xe9\xff', '/\xc3\xa9', '*'].map((target) => line(`GET ${target} HTTP/1.1`)),
+  'the HTTP/2 preface, TLS, zeros': ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', `\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03${'\0'.repeat(500)}`, '\0'.repeat(500)],
+  'lines that are no fields': ['X-A: b\r\n c\r\n', 'X-A : b\r\n', 'X-A: \0\r\n', 'X-A: a\rb\r\n', 'X-A: a\nX-B: c\r\n', 'X-A\r\n', ': a\r\n'].map(extra),
+  'lengths of a body': [{ 'Content-Length': '0' }, { 'Content-Length': 'x' }, { 'Content-Length': ['0', '0'] }, { 'Content-Length': '5', 'Transfer-Encoding': 'chunked' }].map(upgradeRequest),
+};
+for (const [title, requests] of Object.entries(REQUESTS)) {
+  s.over('port')(`bytes: ${title}`, async (c) => {
+    const { wss, port } = await c.listen();
+    wss.on('connection', (ws) => ws.close(1000));
+    for (const request of requests) {
+      const peer = await c.peer(port);
+      await peer.send(request);
+      // A server that waits for more than this is answered by the end.
+      peer.end();
+      await peer.closed();
+    }
+  });
+}
+
 // H08.
 s.over('port')('what is not HTTP', async (c) => {
   const { port } = await c.listen();
@@ -109,6 +146,7 @@ s.over('port')('what is not HTTP', async (c) => {
   }
 });
 
+// H13.
 s.all('the request in the connection event', async (c) => {
   const fields = {
     line: 'GET /path?query=1&b=%20 HTTP/1.1',
@@ -150,7 +188,6 @@ s.all('the client ends before the answer', async (c) => {
 });
 
 s.all('two requests in one packet: the second one is no frame', async (c) => {
-  const { upgradeRequest } = await import('../../helpers/raw-client.mjs');
   await c.session({}, () => {}, { early: Buffer.from(upgradeRequest()) });
 });
 
