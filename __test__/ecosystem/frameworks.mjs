@@ -11,7 +11,7 @@ import { existsSync, readFileSync } from 'node:fs';
  */
 
 /** The packages in this folder, by the folder. */
-export const FOLDERS = ['frameworks', 'colyseus-0.17', 'next', 'nitro', 'nuxt'];
+export const FOLDERS = ['frameworks', 'next', 'nitro', 'nuxt'];
 
 /** @type {Framework[]} */
 export const FRAMEWORKS = [
@@ -37,19 +37,15 @@ export const FRAMEWORKS = [
   row('Hocuspocus 4', ['@hocuspocus/server'], 'option', 'frameworks/hocuspocus', '[`handleConnection`](#hocuspocus-4)'),
   row('Hocuspocus 3', ['@hocuspocus/server'], 'override', 'hocuspocus', 'as before'),
   row('y-websocket 3', ['y-websocket', '@y/websocket-server'], 'option', 'frameworks/y-websocket', "`wss.on('connection', setupWSConnection)`"),
-  row('y-websocket 2', ['y-websocket'], 'option', 'y-websocket', "`wss.on('connection', setupWSConnection)`"),
   row('automerge-repo', ['@automerge/automerge-repo-network-websocket'], 'option', 'frameworks/automerge', '`new WebSocketServerAdapter(wss)`'),
   row('ShareDB', ['sharedb'], 'option', 'frameworks/sharedb', '`backend.listen(new WebSocketJSONStream(socket))`'),
   row('tldraw sync', ['@tldraw/sync-core'], 'option', 'frameworks/tldraw', '`room.handleSocketConnect({ sessionId, socket })`'),
   row('Colyseus 0.18', ['@colyseus/core'], 'override', 'frameworks/colyseus', '`new WebSocketTransport({ server })` as before'),
-  row('Colyseus 0.17', ['@colyseus/core'], 'override', 'colyseus-0.17/colyseus', 'as before'),
-  row('Colyseus 0.16', ['@colyseus/core'], 'override', 'colyseus', 'as before'),
   row('PeerJS', ['peer'], 'option', 'frameworks/peerjs', '`createWebSocketServer: (options) => new WebSocketServer({ ...options, WebSocket })`'),
   row('Parse', ['parse-server'], 'option', 'frameworks/parse', '`liveQueryServerOptions: { wssAdapter }`, [a class](#parse)'),
   row('aedes (MQTT)', ['aedes'], 'option', 'frameworks/aedes', '`broker.handle(createWebSocketStream(socket), request)`'),
   row('ocpp-rpc', ['ocpp-rpc'], 'override', 'frameworks/rpc', 'as before'),
   row('webpack-dev-server 6', ['webpack-dev-server'], 'option', 'frameworks/webpack-dev-server', '`webSocketServer: { type: YourServer }`, or the override'),
-  row('webpack-dev-server 5', ['webpack-dev-server'], 'option', 'webpack-dev-server', 'the same'),
 ];
 
 /** @returns {Framework} */

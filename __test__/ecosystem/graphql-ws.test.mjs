@@ -1,19 +1,16 @@
-// graphql-ws gets the server from the application; @fastify/websocket needs the override.
+// graphql-ws gets the server from the application.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test from 'node:test';
 
-import websocket from '@fastify/websocket';
-import fastify from 'fastify';
 import { GraphQLObjectType, GraphQLInt, GraphQLSchema, GraphQLString } from 'graphql';
 import { createClient } from 'graphql-ws';
-import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
 import { useServer } from 'graphql-ws/use/ws';
 import { WebSocketServer } from 'reactor-ws';
 
 import { open } from './helpers/clients.mjs';
 import { nextEvents } from './helpers/http.mjs';
-import { RealWebSocket, assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
+import { RealWebSocket, assertOnReactor } from './helpers/on-reactor.mjs';
 
 const LONG = 'long '.repeat(200_000);
 
@@ -67,9 +64,12 @@ async function values(client, query, limit = Infinity) {
   return seen;
 }
 
-/** For every path: a subscription to its end, several at once, one that is left, a long answer. */
-async function exercise(t, url) {
-  const client = connect(t, url, { lazy: false });
+test('graphql-ws: a subscription to its end, several at once, one that is left, a long answer', async (t) => {
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  const disposable = useServer({ schema }, wss);
+  t.after(() => disposable.dispose());
+  await once(wss, 'listening');
+  const client = connect(t, `ws://127.0.0.1:${wss.address().port}`, { lazy: false });
   await new Promise((resolve) => client.on('connected', resolve));
   assert.deepEqual(await values(client, 'subscription { count(to: 3) }'), [1, 2, 3]);
   await assertOnReactor(1);
@@ -81,14 +81,6 @@ async function exercise(t, url) {
   while (ended === before) await new Promise((resolve) => setImmediate(resolve));
   await assert.rejects(values(client, 'subscription { unknown }'), (errors) => /unknown/.test(errors[0].message));
   await assertOnReactor(1);
-}
-
-test('graphql-ws/use/ws on a port of its own', async (t) => {
-  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-  const disposable = useServer({ schema }, wss);
-  t.after(() => disposable.dispose());
-  await once(wss, 'listening');
-  await exercise(t, `ws://127.0.0.1:${wss.address().port}`);
 });
 
 test('graphql-ws: keep-alive: pings, and the end of a client that does not answer', async (t) => {
@@ -106,16 +98,4 @@ test('graphql-ws: keep-alive: pings, and the end of a client that does not answe
   assert.equal(code, 1006);
   assert.equal(alive.readyState, RealWebSocket.OPEN);
   await assertOnReactor(1);
-});
-
-test('graphql-ws/use/@fastify/websocket', async (t) => {
-  const app = fastify();
-  await app.register(websocket);
-  assertOurs(app.websocketServer);
-  app.register(async (scope) => {
-    scope.get('/graphql', { websocket: true }, makeHandler({ schema }));
-  });
-  t.after(() => app.close());
-  const address = await app.listen({ port: 0, host: '127.0.0.1' });
-  await exercise(t, `${address.replace('http', 'ws')}/graphql`);
 });

@@ -2,17 +2,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { createServer as createHttp2 } from 'node:http2';
 import test from 'node:test';
 
 import { NodeWebSocket } from 'engine.io-client';
-import { WebSocket, WebSocketServer, emitUpgrades } from 'reactor-ws';
+import { WebSocket, WebSocketServer } from 'reactor-ws';
 import { Server } from 'socket.io';
 import { io } from 'socket.io-client';
 
-import { answered, ask, connect as connectHttp2, refusal } from '../helpers/http2.mjs';
 import { listen } from './helpers/http.mjs';
-import { RealWebSocket, assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
+import { assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
 
 const MEGABYTE = 1 << 20;
 
@@ -102,57 +100,4 @@ test('socket.io: the client of reactor-ws below socket.io-client', async (t) => 
   assert.deepEqual(await client.emitWithAck('echo', bytes), bytes);
   assert.equal(await client.emitWithAck('echo', 'text'), 'text');
   await assertOnReactor(1);
-});
-
-/** A transport of engine.io's client whose WebSocket is a stream of a session of HTTP/2. */
-function transportOver(session) {
-  return class extends NodeWebSocket {
-    createSocket(address) {
-      const { pathname, search } = new URL(address);
-      const client = new RealWebSocket(null, undefined, { closeTimeout: 30_000 });
-      client._isServer = false;
-      const stream = ask(session, { path: pathname + search });
-      answered(stream).then((fields) => {
-        if (fields?.[':status'] === 200) client.setSocket(stream, Buffer.alloc(0), { maxPayload: 0, allowSynchronousEvents: true });
-        else client.emit('error', new Error(`refused with ${fields?.[':status']}`));
-      });
-      return client;
-    }
-  };
-}
-
-test('socket.io: WebSockets over HTTP/2, and requests that engine.io refuses', async (t) => {
-  const http2 = createHttp2();
-  const server = new Server(http2, { wsEngine: WebSocketServer, maxHttpBufferSize: 4 * MEGABYTE });
-  emitUpgrades(http2);
-  assertOurs(server.engine.ws);
-  const versions = [];
-  server.on('connection', (socket) => {
-    versions.push([socket.request.httpVersion, socket.handshake.address, socket.handshake.headers.host]);
-    socket.on('echo', (data, answer) => answer(data));
-    socket.on('join', (room, answer) => answer(socket.join(room)));
-    socket.on('say', (room, ...args) => server.to(room).emit('said', ...args));
-  });
-  http2.listen(0, '127.0.0.1');
-  await once(http2, 'listening');
-  const undo = [];
-  const session = await connectHttp2({ teardown: (action) => undo.push(action) }, http2);
-  t.after(() => {
-    for (const action of undo) action();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${http2.address().port}`;
-  const [one, other] = await Promise.all([1, 2].map(() => connect(t, url, { transports: [transportOver(session)] })));
-  assert.deepEqual(versions, [1, 2].map(() => ['2.0', '127.0.0.1', 'example.com']));
-  const bytes = Buffer.alloc(MEGABYTE, 'abc');
-  for (const data of ['text', bytes, { deep: [bytes, 'ü'.repeat(70_000)] }]) assert.deepEqual(await one.emitWithAck('echo', data), data);
-  for (const client of [one, other]) await client.emitWithAck('join', 'room');
-  const said = [one, other].map((client) => once(client, 'said'));
-  one.emit('say', 'room', 'hello', bytes);
-  for (const args of await Promise.all(said)) assert.deepEqual(args, ['hello', bytes]);
-  const { body, status } = await refusal(ask(session, { path: '/socket.io/?EIO=4&transport=nonsense' }));
-  assert.deepEqual([status, body], [400, 'Transport unknown']);
-  const left = once([...server.sockets.sockets.values()][0], 'disconnect');
-  one.disconnect();
-  assert.equal((await left)[0], 'client namespace disconnect');
 });

@@ -2,17 +2,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 
 import { createTRPCClient, createWSClient, wsLink } from '@trpc/client';
 import { initTRPC } from '@trpc/server';
 import { applyWSSHandler } from '@trpc/server/adapters/ws';
-import { WebSocket, WebSocketServer } from 'reactor-ws';
-import {
-  createTRPCClient as createEarlierClient,
-  createWSClient as createEarlierWSClient,
-  wsLink as earlierWsLink,
-} from 'trpc-client-11.18';
+import { WebSocketServer } from 'reactor-ws';
 
 import { RealWebSocket, assertOnReactor } from './helpers/on-reactor.mjs';
 
@@ -24,9 +18,6 @@ const appRouter = router({
   address: procedure.query(({ ctx }) => ctx.address),
   count: procedure.input(Number).subscription(async function* ({ input }) {
     for (let value = 1; value <= input; value++) yield value;
-  }),
-  ticks: procedure.subscription(async function* ({ signal }) {
-    for (let value = 1; !signal.aborted; value++) yield await setTimeout(5, value);
   }),
   forever: procedure.subscription(async function* ({ signal }) {
     for (let value = 1; !signal.aborted; value++) yield await new Promise((done) => setImmediate(done, value));
@@ -88,36 +79,4 @@ test('tRPC: subscriptions: to the end, left in the middle, several at once', asy
   const all = await Promise.all([100, 200, 300].map((to) => subscribe(client.count, to)));
   assert.deepEqual(all.map((seen) => seen.length), [100, 200, 300]);
   await assertOnReactor(1);
-});
-
-// The client of tRPC 11.18, which later ones do not, closes first and then opens anew. Where it hears of
-// its end after that, it takes it for the end of the new connection and connects once more, for ever.
-test('tRPC: a client that closes before it connects again sees its end first, 20 times', async (t) => {
-  let late = 0;
-  for (let round = 0; round < 20; round++) {
-    const { handler, url, wss } = await start(t, {}, 'localhost');
-    const events = [];
-    const socket = createEarlierWSClient({
-      url,
-      WebSocket,
-      retryDelayMs: () => 50,
-      onOpen: () => events.push('open'),
-      onClose: () => events.push('close'),
-    });
-    const client = createEarlierClient({ links: [earlierWsLink({ client: socket })] });
-    let seen = 0;
-    const subscription = client.ticks.subscribe(undefined, { onData: () => seen++ });
-    const nextTicks = async () => {
-      for (const until = seen + 5; seen < until; ) await setTimeout(5);
-    };
-    await nextTicks();
-    handler.broadcastReconnectNotification();
-    while (events.length < 3 || wss.clients.size > 1) await setTimeout(5);
-    await nextTicks();
-    if (events[1] !== 'close') late++;
-    subscription.unsubscribe();
-    await socket.close();
-  }
-  // 13 to 17 where the end waits for JavaScript. A busy machine may still hold one or two back.
-  assert.ok(late <= 2, `${late} of 20 ends were late`);
 });

@@ -1,5 +1,5 @@
 // webpack-dev-server 6 accepts a class as `webSocketServer`. Without one it is webpack-dev-middleware 8 that requires
-// 'ws': it gets reactor-ws by an override. The client's bundle is tested with version 5.
+// 'ws': it gets reactor-ws by an override.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
