@@ -1,6 +1,7 @@
 // Nodes of one machine without a broker.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync, rmSync } from 'node:fs';
 import net from 'node:net';
 
 import ava from 'ava';
@@ -134,4 +135,35 @@ test('names for a node that stands still have a bound, and it is told all of the
   first.resume();
   await until(() => named.length === 1 && node.lost.length !== 0);
   t.deepEqual([named, node.lost], [[4 + 8 + 'one'.length * 2], [undefined]]);
+});
+
+test('a node whose socket is removed, or the whole folder, is found by the next one', async (t) => {
+  const options = own();
+  const nodes = [await nodeOf(t, options)];
+  const [{ adapter }] = nodes;
+  for (const gone of [adapter.pathOf(adapter.node.id), adapter.folder]) {
+    rmSync(gone, { recursive: true });
+    for (const one of nodes) await one.adapter.look();
+    t.true(existsSync(adapter.pathOf(adapter.node.id)));
+    const next = await nodeOf(t, options);
+    await next.adapter.subscribe(['topic']);
+    await until(() => adapter.wanted.get('topic')?.size === nodes.length);
+    t.deepEqual([...next.adapter.others.values()].map(({ isKnown }) => isKnown), nodes.map(() => true));
+    nodes.push(next);
+  }
+});
+
+test.serial('a node that cannot be reached for want of descriptors keeps its socket', async (t) => {
+  const options = own();
+  const [a, b] = [await nodeOf(t, options), await nodeOf(t, options)];
+  const link = a.adapter.others.get(b.node.id);
+  const { now } = Date;
+  t.teardown(() => (Date.now = now));
+  // Removing is for sockets that have been there for a while.
+  Date.now = () => now() + 60_000;
+  link.isOpen = false;
+  link.socket.destroy(Object.assign(new Error('too many open files'), { code: 'EMFILE' }));
+  await once(link.socket, 'close').catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  t.true(existsSync(a.adapter.pathOf(b.node.id)));
 });

@@ -75,8 +75,6 @@ class ClusterAdapter {
     if (process.platform === 'win32') throw new Error('clusterAdapter() needs sockets in the file system, which Windows lacks');
     this.node = node;
     try {
-      await prepareFolder(this.folder);
-      await this.listen();
       const links = await this.look();
       await within(PATIENCE, Promise.all(links.map((link) => link.mutual)));
     } catch (error) {
@@ -137,23 +135,28 @@ class ClusterAdapter {
   async listen() {
     const { id } = /** @type {AdapterNode} */ (this.node);
     const server = net.createServer((socket) => this.inward.add(new Inward(this, socket)));
+    // Its end removes what has its path.
+    this.server?.close();
+    this.server = server;
     // In a worker of node:cluster, by itself.
     server.listen({ path: this.pathOf(id), exclusive: true });
     await once(server, 'listening');
     server.unref();
     server.on('error', () => {});
-    this.server?.close();
-    this.server = server;
   }
 
   /** Connects to nodes that are not known. @returns {Promise<Outward[]>} */
   async look() {
-    const ids = (await fs.readdir(this.folder)).filter((id) => ID.test(id));
+    await prepareFolder(this.folder);
+    let ids = await fs.readdir(this.folder);
+    // At first, and when some program has cleared the folder for temporary files.
+    if (this.node !== null && !ids.includes(this.node.id)) {
+      await this.listen();
+      ids = await fs.readdir(this.folder);
+    }
     const { node } = this;
     if (node === null) return [];
-    // Some programs clear the folder for temporary files.
-    if (!ids.includes(node.id)) await this.listen();
-    return ids.filter((id) => id !== node.id).map((id) => this.meet(id));
+    return ids.filter((id) => ID.test(id) && id !== node.id).map((id) => this.meet(id));
   }
 
   /** @param {string} id */
@@ -170,7 +173,7 @@ class ClusterAdapter {
   parted(link) {
     if (this.others.get(link.id) !== link) return;
     this.others.delete(link.id);
-    if (!link.isOpen) void removeStale(this.pathOf(link.id));
+    if (link.isRefused) void removeStale(this.pathOf(link.id));
     // It may only have lost the connection.
     if ((link.isKnown || link.isFull) && !link.isBye) this.meet(link.id).isAgain = true;
     else if (link.isAgain && !link.isKnown) this.node?.lost();
@@ -185,6 +188,8 @@ class Outward {
     this.id = id;
     this.isBye = false;
     this.isOpen = false;
+    /** Nobody listens: another error can be of this process, such as too many open files. */
+    this.isRefused = false;
     /** The other node has answered. */
     this.isKnown = false;
     /** Messages may be missing since an earlier connection. */
@@ -214,7 +219,7 @@ class Outward {
       socket.write(frame(READY));
     });
     socket.on('data', (chunk) => frames.push(/** @type {Buffer} */ (chunk)));
-    socket.on('error', () => {});
+    socket.on('error', (/** @type {NodeJS.ErrnoException} */ { code }) => (this.isRefused = code === 'ECONNREFUSED'));
     socket.on('close', () => this.ended());
   }
 
