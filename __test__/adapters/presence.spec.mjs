@@ -376,8 +376,8 @@ for (const adapterLimit of [0, 1, 1000, 100_000]) {
   });
 }
 
-ownOnly('a node that does not answer is asked thirty times, and heard again when it speaks', async (t) => {
-  const { broker, nodes: [{ room, server }, other] } = await pair(t);
+ownOnly('a node that does not answer is asked thirty times, then it has nobody, and it is heard again when it speaks', async (t) => {
+  const { broker, nodes: [{ room, server }, other] } = await pair(t, { presenceGrace: 5 });
   const { id } = other.server._topics.remote;
   const { peers } = server._topics.presence.rooms.get('room');
   const peer = peers.nodes.get(id);
@@ -396,8 +396,38 @@ ownOnly('a node that does not answer is asked thirty times, and heard again when
   while (asked < 30) await turn();
   for (let turns = 0; turns < 10; turns++) await turn();
   t.is(asked, 30);
+  while (room.count !== 1) await turn();
   other.member.ws.enter('room', { key: 'bob', meta: 'again' });
   other.server._topics.presence.resync();
-  while (room.get('bob')[0] !== 'again') await turn();
-  t.is(peer.questions, 0);
+  while (room.get('bob')?.[0] !== 'again') await turn();
+  t.is(peers.nodes.get(id).questions, 0);
 });
+
+for (const isCut of [false, true]) {
+  ownOnly(`a node forgets a topic while ${isCut ? 'another node' : 'the broker'} is away: nobody stays in it`, async (t) => {
+    const { broker, nodes: [{ room, server }, other] } = await pair(t, { presenceGrace: 5 });
+    const [near, far] = [server, other.server].map(({ _topics: { remote } }) => remote);
+    const away = isCut ? [near] : [near, far];
+    for (const remote of away) {
+      broker.adapters.delete(remote.adapter);
+      remote.changed('away');
+    }
+    const { presence } = other.server._topics;
+    presence.rooms.get('room').usedAt -= 60_001;
+    other.member.ws.leave('room');
+    while (presence.rooms.get('room')?.own.size === 1 || presence.rooms.get('room')?.telling !== undefined) await turn();
+    await sleep(20);
+    t.is(presence.rooms.has('room'), !isCut);
+    t.is(room.count, 2);
+    for (const remote of away) {
+      broker.adapters.add(remote.adapter);
+      remote.changed('connected');
+      remote.lost();
+    }
+    const peer = server._topics.presence.rooms.get('room').peers.nodes.get(far.id);
+    // The last question, a second later.
+    if (isCut) peer.questions = 30;
+    while (room.count !== 1) await sleep(5);
+    t.deepEqual(room.list().map(({ key }) => key), ['ann']);
+  });
+}

@@ -74,7 +74,7 @@ class Presences {
   forgetIdle(room) {
     const { own, peers, roster, telling, watchers } = room;
     if (own.size !== 0 || watchers !== null || telling !== undefined) return;
-    if (peers === null ? roster.keys.size !== 0 : roster.leaving.size !== 0 || performance.now() - room.usedAt < KEPT) return;
+    if (peers === null ? roster.keys.size !== 0 : peers.isBusy || roster.leaving.size !== 0 || performance.now() - room.usedAt < KEPT) return;
     this.lastVersion = Math.max(this.lastVersion, peers?.version ?? 0);
     room.end();
     this.rooms.delete(room.name);

@@ -18,7 +18,7 @@ const ANSWER = 20;
 /** Milliseconds between questions to a node, and after a message that the adapter has refused. */
 const AGAIN = 1000;
 
-/** Questions after which a node has nothing to say any more. */
+/** Questions after which a node that has not answered has no entries any more. */
 const MOST_QUESTIONS = 30;
 
 /** @typedef {[number, string, unknown]} Entry A number, key and meta */
@@ -87,6 +87,7 @@ class Peers {
     this.isStale = false;
     this.sayAll();
     this.say({ q: 1 });
+    for (const [node, peer] of this.nodes) this.expect(node, peer);
   }
 
   sayAll() {
@@ -95,6 +96,11 @@ class Peers {
     if (!this.hasSaid) return;
     const parts = partsOf([...this.room.own].map(([number, { key, meta }]) => /** @type {Entry} */ ([number, key, meta])));
     parts.forEach((part, index) => this.say({ v: this.version, s: part, p: index, of: parts.length }));
+  }
+
+  /** Whether there is something that other nodes have yet to hear. */
+  get isBusy() {
+    return this.isStale || this.retrying !== undefined || this.joins.length + this.left.length + this.cut.length !== 0;
   }
 
   /** Whether other nodes may have something of this one. */
@@ -159,12 +165,19 @@ class Peers {
     for (const [number, key, meta] of j) this.put(node, peer, number, key, meta);
   }
 
-  /** Until it has answered. @type {(node: string, peer: Peer) => void} */
+  /** Until it has answered. Without entries of its own it forgets the topic, and does not. @type {(node: string, peer: Peer) => void} */
   ask(node, peer) {
+    if (peer.asking === undefined) {
+      if (this.remote.isConnected && ++peer.questions > MOST_QUESTIONS) return this.gone(node, true);
+      this.say({ q: 1, to: node });
+    }
+    this.expect(node, peer);
+  }
+
+  /** @type {(node: string, peer: Peer) => void} */
+  expect(node, peer) {
     peer.isBehind = true;
-    if (peer.asking !== undefined || ++peer.questions > MOST_QUESTIONS) return;
-    this.say({ q: 1, to: node });
-    peer.asking = setTimeout(() => {
+    peer.asking ??= setTimeout(() => {
       peer.asking = undefined;
       if (peer.isBehind) this.ask(node, peer);
     }, AGAIN).unref();
