@@ -12,7 +12,7 @@ const { checkHttp, kAll } = require('./handshake/http-option');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
 const { checkGiven, shownOf } = require('./tls/options');
-const { adapterOf } = require('./topics/remote');
+const { adapterOf } = require('./topics/arguments');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
 

@@ -28,6 +28,7 @@ const { state } = require('./reactor/link');
 const { createSecureContext } = require('./tls/context');
 const { ReactorTls } = require('./tls/listener');
 const { NodeTls } = require('./tls/node');
+const { receive } = require('./topics/publish');
 const { Node } = require('./topics/remote');
 const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
@@ -98,7 +99,7 @@ class WebSocketServer extends EventEmitter {
     const { http } = this.options;
     if (http) startChecks(http);
     const remote = remoteOptions(this.options);
-    if (remote !== null) new Node(this, remote);
+    if (remote !== null) new Node(this, remote, receive);
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));

@@ -119,12 +119,36 @@ test('a client that is ahead comes while the history is read: it is read once mo
   t.like(await recovers, { recovered: true, replayed: 0 });
 });
 
+test('a message looks only at those that wait for its position', async (t) => {
+  const { server, members } = await openNode(t, new Broker().adapter(), 2, KEPT);
+  const [stays, forged] = members;
+  const { position } = await subscribe(stays.ws, 'topic');
+  const { shared } = server._topics.all.get('topic');
+  shared.ask = () => {};
+  const offsets = Array.from({ length: 100 }, (_, n) => 100 + n);
+  const answers = offsets.map((offset) => subscribe(forged.ws, 'topic', { since: { ...position, offset } }));
+  let looks = 0;
+  shared.isAhead = (since) => (looks++, Object.getPrototypeOf(shared).isAhead.call(shared, since));
+  const texts = Array.from({ length: 100 }, (_, n) => `${n + 1}`);
+  for (const text of texts) server.publish('topic', text);
+  t.like(await answers[0], { recovered: true, replayed: 0 });
+  t.deepEqual([looks, shared.waiting.size], [1, 99]);
+  forged.ws.terminate();
+  await Promise.all(answers);
+  t.deepEqual([shared.waiting.size, shared.byOffset.size], [0, 0]);
+});
+
 test('an adapter that calls with nonsense is told by events, and nothing is thrown', async (t) => {
   const broker = new Broker();
   const { server, members } = await openNode(t, broker.adapter(), 1, KEPT);
   await subscribe(members[0].ws, 'topic');
   const [{ node }] = broker.adapters;
-  const failed = once(server, 'adapter');
+  const events = [];
+  server.on('adapter', ({ error, type }) => events.push([type, error?.constructor, error?.message]));
+  node.report('away', 'a text');
+  node.report('connected', null);
   t.notThrows(() => node.deliver('topic', undefined));
-  t.is((await failed)[0].type, 'failed');
+  while (events.length < 3) await once(server, 'adapter');
+  t.deepEqual(events.slice(0, 2), [['away', Error, 'a text'], ['connected', undefined, undefined]]);
+  t.is(events[2][0], 'failed');
 });

@@ -2,10 +2,9 @@
 
 // Redis between the nodes: a channel for each topic, and for its history a stream.
 
-const { randomBytes } = require('node:crypto');
-
 const { Backoff } = require('../base/backoff');
 const { checkNames, checkValue, wrongType } = require('../base/checks');
+const { newEpoch } = require('../base/epoch');
 const { encodeName } = require('./names');
 const { Scripts } = require('./redis-calls');
 const { clientOf } = require('./redis-clients');
@@ -38,9 +37,6 @@ const LONGEST_AGAIN = 400;
 
 /** Topics that this node does not follow, and of which it remembers its last message. */
 const MOST_SEEN = 4096;
-
-/** Bytes of an epoch: 8 characters that need no escape in JSON or a URL, and are no colon. */
-const EPOCH_BYTES = 6;
 
 class RedisAdapter {
   /** @param {Client} client @param {string} prefix @param {boolean} isSharded */
@@ -193,7 +189,7 @@ class RedisAdapter {
     for (const end = Date.now() + SETTLE; ; ) {
       const isToWait = !this.isClosed && Date.now() < Math.min(end, this.connectedAt + SETTLE);
       const right = this.tops.has(topic) ? '0' : isToWait ? '1' : '2';
-      const own = [randomBytes(EPOCH_BYTES).toString('base64url'), epoch, String(offset), Buffer.from(check, 'latin1'), right];
+      const own = [newEpoch(), epoch, String(offset), Buffer.from(check, 'latin1'), right];
       const answer = await this.scripts.run(script, this.keysOf(topic), [...own, ...words]);
       if (answer.length !== 0) return answer;
       await new Promise((resolve) => setTimeout(resolve, again.next()));

@@ -16,6 +16,8 @@ const STRING = /** @type {Range} */ ({ type: 'string' });
 const OFFSET = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
 const LIMIT = /** @type {Range} */ ({ type: 'number', least: 1, most: MOST_ENTRIES });
 
+const ADAPTER_METHODS = ['start', 'publish', 'subscribe', 'unsubscribe', 'close'];
+
 /** @import { HistoryOptions, Position, SubscribeOptions } from '../../types/topics' */
 
 /** Where nodes tell each other about presence: the name of the topic follows after another NUL. */
@@ -60,4 +62,15 @@ function limitOf(options) {
   return /** @type {number} */ (checkValue(LIMIT, options?.limit ?? MOST_ENTRIES, 'options.limit'));
 }
 
-module.exports = { PRESENCE_CHANNEL, checkCallback, checkOptions, checkTopic, isReserved, limitOf, sinceOf };
+/** Null without an adapter. @type {(options: any) => import('../../types/adapter').Adapter | null} */
+function adapterOf({ adapter }) {
+  if (adapter === undefined || adapter === null) return null;
+  if (typeof adapter !== 'object') throw wrongType('options.adapter', 'an adapter', adapter);
+  for (const name of ADAPTER_METHODS) {
+    if (typeof adapter[name] !== 'function') throw wrongType(`options.adapter.${name}`, 'a function', adapter[name]);
+  }
+  if (adapter.history !== undefined && typeof adapter.history !== 'function') throw wrongType('options.adapter.history', 'a function', adapter.history);
+  return adapter;
+}
+
+module.exports = { PRESENCE_CHANNEL, adapterOf, checkCallback, checkOptions, checkTopic, isReserved, limitOf, sinceOf };

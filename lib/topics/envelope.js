@@ -1,14 +1,15 @@
 'use strict';
 
-// A published message as it goes to other nodes: the same bytes, whatever carries them.
+// A published message as it goes to other nodes: the same bytes, whatever carries them. Messages about presence are JSON.
 
 const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_TEXT } = require('../base/layout');
 const { BINARY, TEXT } = require('../connection/arguments');
 
 /** @import { Message } from './publish' */
 
-/** The first byte. Nodes ignore messages of another version. */
-const VERSION = 1;
+/** The first byte: of a published message, and of one about presence. Nodes ignore all others. */
+const PUBLISHED = 1;
+const PRESENCE = 2;
 
 // The second byte.
 const IS_TEXT = 1;
@@ -36,7 +37,7 @@ function encode(node, number, { data, tag }, key) {
   const length = isText ? Buffer.byteLength(data) : data.length;
   const keyBytes = key === '' ? 0 : LENGTH_BYTES + 2 * key.length;
   const bytes = Buffer.allocUnsafe(HEADER_BYTES + keyBytes + length);
-  bytes[0] = VERSION;
+  bytes[0] = PUBLISHED;
   bytes[1] = ((tag & KIND_MASK) === OUT_TEXT ? IS_TEXT : 0) | ((tag & OUT_FLAG_COMPRESS) !== 0 ? IS_COMPRESSED : 0) | (key === '' ? 0 : HAS_KEY);
   bytes.writeUIntBE(node, NODE_AT, NODE_BYTES);
   bytes.writeUIntBE(number, NUMBER_AT, NODE_BYTES);
@@ -52,7 +53,7 @@ function encode(node, number, { data, tag }, key) {
 
 /** Null for anything that this version cannot read. `data` of the message is a part of `bytes`. @type {(bytes: Buffer) => Envelope | null} */
 function decode(bytes) {
-  if (bytes.length < HEADER_BYTES || bytes[0] !== VERSION) return null;
+  if (bytes.length < HEADER_BYTES || bytes[0] !== PUBLISHED) return null;
   const flags = bytes[1];
   let start = HEADER_BYTES;
   let key = '';
@@ -70,4 +71,4 @@ function decode(bytes) {
   return { node: bytes.readUIntBE(NODE_AT, NODE_BYTES), number: bytes.readUIntBE(NUMBER_AT, NODE_BYTES), key, message };
 }
 
-module.exports = { NODE_BYTES, decode, encode };
+module.exports = { NODE_BYTES, PRESENCE, decode, encode };

@@ -1,11 +1,14 @@
 'use strict';
 
-const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, PUBLISH_TEXT, SINCE_NOW, SINCE_OFFSET } = require('../base/layout');
+const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, KIND_MASK, OUT_TEXT, PUBLISH_TEXT, SINCE_NOW, SINCE_OFFSET } = require('../base/layout');
 const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_TOP, HISTORY_WORDS } = require('../base/layout');
 const { checkOptions, checkTopic, limitOf, sinceOf } = require('./arguments');
+const { decode } = require('./envelope');
+const { headed } = require('./publish');
 const records = require('./records');
 const { expect } = require('./requests');
 const { topicsOf } = require('./server-topics');
+const { PageSize } = require('./shared');
 const { state } = require('../reactor/link');
 
 const { WORD_BYTES, longOf, wordOf } = records;
@@ -30,7 +33,43 @@ function history(server, name, options) {
   const remote = server._topics?.remote;
   if (!remote?.hasHistory || topic?.shared?.has(since)) return collect(topic, since, limit);
   const settings = topic?.settings ?? topicsOf(server).settings(name);
-  return settings.history === 0 ? collect(topic, since, limit) : remote.history(name, since, limit, settings);
+  return settings.history === 0 ? collect(topic, since, limit) : collectRemotely(remote, name, since, limit, settings);
+}
+
+/**
+ * Of a topic that this node does not follow.
+ *
+ * @type {(remote: import('./remote').Remote, name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>}
+ */
+async function collectRemotely(remote, name, since, limit, settings) {
+  const { history: size, positionTtl, ttl } = settings;
+  /** @type {History['messages']} */
+  const messages = [];
+  const kept = { size, ttl, positionTtl };
+  const pageSize = new PageSize();
+  let top = /** @type {Position | null} */ (null);
+  // To the adapter, a position above the last one means that the broker has lost messages. A peer can have made up this one.
+  if (typeof since === 'object') {
+    const { position } = await remote.page(name, 'latest', 0, kept);
+    if (since.epoch === position.epoch && since.offset > position.offset) return { recovered: false, position, messages: [] };
+  }
+  for (let from = since; messages.length < limit; ) {
+    const page = await remote.page(name, from, Math.min(limit - messages.length, pageSize.limit), kept);
+    pageSize.had(page.messages);
+    if (!page.recovered) return { recovered: false, position: page.position, messages: [] };
+    top ??= page.position;
+    for (const { bytes, position } of page.messages) {
+      const message = decode(bytes)?.message;
+      if (message === undefined || position.offset > top.offset) continue;
+      const { data } = headed(message, settings, position.epoch, position.offset);
+      messages.push({ data: Buffer.from(/** @type {Uint8Array} */ (data)), isBinary: (message.tag & KIND_MASK) !== OUT_TEXT, position });
+    }
+    const last = page.messages.at(-1);
+    const before = typeof from === 'string' ? 0 : from.offset;
+    if (last === undefined || last.position.offset >= top.offset || last.position.offset <= before) break;
+    from = last.position;
+  }
+  return { recovered: true, position: top, messages };
 }
 
 /** A long answer comes in pieces. @type {(topic: AnyTopic | undefined, since: Position | 'oldest', limit: number) => Promise<History>} */

@@ -3,11 +3,10 @@
 // What nodes tell each other of a topic's presence. Each has entries of its own, counts their versions up, and says what has changed;
 // whoever misses a version asks for the whole.
 
+const { PRESENCE } = require('./envelope');
+
 /** @import { OneRoom } from './presence-room' */
 /** @import { Remote } from './remote' */
-
-/** The first byte; a published message has another one. JSON follows. */
-const PRESENCE = 2;
 
 /** UTF-16 code units of entries in a message, above which another one begins: NATS allows 1 MB. */
 const MOST_TEXT = 64 * 1024;
@@ -250,4 +249,4 @@ function unpacked(bytes) {
   }
 }
 
-module.exports = { PRESENCE, Peers, packed, unpacked };
+module.exports = { Peers, packed, unpacked };

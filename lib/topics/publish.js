@@ -7,6 +7,7 @@ const { clientsOf } = require('../connection/clients');
 const { connections } = require('../reactor/table');
 const { checkOptions, checkTopic } = require('./arguments');
 const records = require('./records');
+const { Overflow } = require('./remote');
 const { topicsOf } = require('./server-topics');
 const { DEFAULTS } = require('./settings');
 const { isOpen, subscriptionsOf } = require('./subscriptions');
@@ -67,14 +68,31 @@ async function publishFrom(server, name, text, author) {
 function send(server, name, message, target) {
   const topics = topicsOf(server);
   const topic = topics.forPublish(name);
-  if (topics.remote !== null) return topics.remote.publish(name, topic, message, target);
-  return publishLocally(topic, message, target);
-}
-
-/** @type {(topic: AnyTopic | undefined, message: Message, target: Target) => number | Promise<Receipt>} */
-function publishLocally(topic, message, target) {
+  let sent;
+  try {
+    sent = topics.remote?.publish(name, topic?.shared ?? null, message, target);
+  } catch (error) {
+    if (target.receipt && error instanceof Overflow) return Promise.reject(error);
+    throw error;
+  }
+  if (sent !== undefined && topic !== undefined) {
+    // The broker gives it back, with its position.
+    if (target.receipt) return Promise.resolve(sent).then((position) => ({ position }));
+    return sent === null ? 0 : topic.size - membersAmong(topic, target.except).length;
+  }
   const matched = topic === undefined ? 0 : publishTo(topic, message, target);
   return target.receipt ? Promise.resolve({ position: topic?.position ?? null }) : matched;
+}
+
+/**
+ * A message that a broker delivers. Returns false if the topic cannot have it.
+ *
+ * @type {(topic: AnyTopic, message: Message, key: string, except?: Set<WebSocket>) => boolean}
+ */
+function receive(topic, message, key, except = NO_CONNECTION) {
+  if (topic.settings.header !== null && (message.tag & KIND_MASK) !== OUT_TEXT) return false;
+  publishTo(topic, message, { except, key, receipt: false });
+  return true;
 }
 
 /**
@@ -178,11 +196,6 @@ function headed(message, { header }, epoch, offset) {
   return { tag, data: isText ? head + rest : Buffer.concat([Buffer.from(head), /** @type {Buffer} */ (rest)]) };
 }
 
-/** Whether it can have the message of another node. @type {(topic: AnyTopic, message: Message) => boolean} */
-function takes({ settings }, { tag }) {
-  return settings.header === null || (tag & KIND_MASK) === OUT_TEXT;
-}
-
 /** @typedef {Everyone} Anyone */
 
 /** All open connections of a server. */
@@ -215,4 +228,4 @@ function everyoneOf(server) {
   return topics.everyone;
 }
 
-module.exports = { TO_ALL, broadcast, headed, isWebSocket, membersAmong, publish, publishFrom, publishLocally, publishTo, takes };
+module.exports = { TO_ALL, broadcast, headed, isWebSocket, publish, publishFrom, publishTo, receive };

@@ -6,24 +6,19 @@ const { AsyncResource } = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
 
 const { Backoff } = require('../base/backoff');
-const { wrongType } = require('../base/checks');
-const { KIND_MASK, OUT_TEXT } = require('../base/layout');
 const { warn } = require('../base/log');
-const { NODE_BYTES, decode, encode } = require('./envelope');
+const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
 const { Interest, attempt } = require('./interest');
-const { PRESENCE } = require('./presence-peers');
-const { TO_ALL, headed, publishLocally, publishTo, takes } = require('./publish');
+const { Lanes } = require('./lanes');
 const records = require('./records');
 const { topicsOf } = require('./server-topics');
-const { PageSize, Shared } = require('./shared');
 
 /** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings, PublishSettings } from '../../types/adapter' */
 /** @import { Server } from '../connection/state' */
-/** @import { History, Position, Receipt } from '../../types/topics' */
+/** @import { Position } from '../../types/topics' */
 /** @import { Message, Target } from './publish' */
+/** @import { SharedHistory } from './shared' */
 /** @import { AnyTopic } from './topic' */
-
-const METHODS = /** @type {const} */ (['start', 'publish', 'subscribe', 'unsubscribe', 'close']);
 
 /** Seconds in which the positions of all topics are compared with the broker's, and most topics of a second. */
 const CHECK = 40;
@@ -52,9 +47,14 @@ const OVERHEAD = 1024;
 /** @typedef {(error: Error | null, position?: Position) => void} OnPublished */
 
 class Node {
-  /** @param {Server} server @param {{ adapter: Adapter, adapterLimit: number, adapterOverflow: string }} options */
-  constructor(server, { adapter, adapterLimit, adapterOverflow }) {
+  /**
+   * @param {Server} server
+   * @param {{ adapter: Adapter, adapterLimit: number, adapterOverflow: string }} options
+   * @param {typeof import('./publish').receive} receive Takes messages of other nodes
+   */
+  constructor(server, { adapter, adapterLimit, adapterOverflow }, receive) {
     this.server = server;
+    this.receive = receive;
     this.topics = topicsOf(server);
     this.adapter = adapter;
     this.limit = adapterLimit;
@@ -96,7 +96,7 @@ class Node {
       id: this.id,
       deliver: this.guarded((/** @type {string} */ topic, /** @type {Uint8Array} */ bytes, /** @type {Position | undefined} */ position) => this.deliver(topic, bytes, position)),
       lost: this.guarded((/** @type {string | undefined} */ topic) => this.lost(topic)),
-      report: (/** @type {'connected' | 'away'} */ state, /** @type {Error | undefined} */ error) => this.changed(state, error),
+      report: (/** @type {'connected' | 'away'} */ state, /** @type {unknown} */ error) => this.changed(state, error),
     };
     try {
       await attempt(() => this.adapter.start(node));
@@ -132,11 +132,6 @@ class Node {
   /** Whether all nodes share the histories. */
   get hasHistory() {
     return typeof this.adapter.history === 'function';
-  }
-
-  /** @param {AnyTopic} topic */
-  share(topic) {
-    return new Shared(topic, this);
   }
 
   /** The topic is about to have its first subscriber. @param {AnyTopic} topic */
@@ -178,25 +173,20 @@ class Node {
     return ++this.last;
   }
 
-  /** @type {(number: number, message: Message, key: string) => Buffer} */
-  pack(number, message, key) {
-    return encode(this.number, number, message, key);
-  }
-
-  /** To local subscribers at once, then to other nodes. @type {(name: string, topic: AnyTopic | undefined, message: Message, target: Target) => number | Promise<Receipt>} */
-  publish(name, topic, message, target) {
-    if (this.isClosed) return publishLocally(topic, message, target);
-    try {
-      if (topic !== undefined && topic.shared !== null) return topic.shared.publish(message, target);
-      const bytes = this.pack(this.nextNumber(), message, target.key);
-      const isAdmitted = this.admit(bytes.length);
-      const result = publishLocally(topic, message, target);
-      if (isAdmitted) this.send(name, bytes, {});
-      return result;
-    } catch (error) {
-      if (target.receipt && error instanceof Overflow) return Promise.reject(error);
-      throw error;
-    }
+  /**
+   * To other nodes. With `shared`, the broker delivers it here, too: the position, or null without room for the message. Undefined: the
+   * caller publishes it on this node.
+   *
+   * @type {(name: string, shared: SharedHistory | null, message: Message, target: Target) => Promise<Position | null> | null | undefined}
+   */
+  publish(name, shared, message, target) {
+    if (this.isClosed) return undefined;
+    const number = this.nextNumber();
+    const bytes = encode(this.number, number, message, target.key);
+    const isAdmitted = this.admit(bytes.length);
+    if (shared !== null) return isAdmitted ? shared.publish(number, bytes, target) : null;
+    if (isAdmitted) this.send(name, bytes, {});
+    return undefined;
   }
 
   /** Whether there is room for a message. @param {number} length @throws {Overflow} */
@@ -256,8 +246,7 @@ class Node {
     if (envelope === null) return this.ignored();
     const { key, message, node, number } = envelope;
     if (node === this.number || isRepeated(topic, node, number)) return;
-    if (!takes(topic, message)) return this.refused(topic);
-    publishTo(topic, message, { ...TO_ALL, key });
+    if (!this.receive(topic, message, key)) this.refused(topic);
   }
 
   /** Of another version. */
@@ -325,13 +314,13 @@ class Node {
     if (topic.size === 0) this.topics.forget(topic);
   }
 
-  /** @type {(state: 'connected' | 'away', error?: Error) => void} */
+  /** @type {(state: 'connected' | 'away', error?: unknown) => void} */
   changed(state, error) {
     if (this.isClosed || state === this.state) return;
     if (this.state === 'away') this.counts.reconnects++;
     this.state = state;
     if (state === 'connected') this.topics.presence?.connected();
-    this.emit(error === undefined ? { type: state } : { type: state, error });
+    this.emit(error === undefined || error === null ? { type: state } : { type: state, error: errorOf(error) });
   }
 
   /** The broker, or the adapter, has refused something. @param {unknown} error */
@@ -362,38 +351,6 @@ class Node {
     const page = await this.adapter.history?.(name, since, limit, settings);
     if (page === undefined) throw new TypeError('The history() of the adapter has returned undefined');
     return page;
-  }
-
-  /** For `server.history()`, of a topic that this node does not follow. @type {(name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>} */
-  async history(name, since, limit, settings) {
-    const { history: size, positionTtl, ttl } = settings;
-    /** @type {History['messages']} */
-    const messages = [];
-    const kept = { size, ttl, positionTtl };
-    const pageSize = new PageSize();
-    let top = /** @type {Position | null} */ (null);
-    // To the adapter, a position above the last one means that the broker has lost messages. This one can be anybody's.
-    if (typeof since === 'object') {
-      const { position } = await this.page(name, 'latest', 0, kept);
-      if (since.epoch === position.epoch && since.offset > position.offset) return { recovered: false, position, messages: [] };
-    }
-    for (let from = since; messages.length < limit; ) {
-      const page = await this.page(name, from, Math.min(limit - messages.length, pageSize.limit), kept);
-      pageSize.had(page.messages);
-      if (!page.recovered) return { recovered: false, position: page.position, messages: [] };
-      top ??= page.position;
-      for (const { bytes, position } of page.messages) {
-        const envelope = decode(bytes);
-        if (envelope === null || position.offset > top.offset) continue;
-        const { data } = headed(envelope.message, settings, position.epoch, position.offset);
-        messages.push({ data: Buffer.from(/** @type {Uint8Array} */ (data)), isBinary: !isText(envelope.message), position });
-      }
-      const last = page.messages.at(-1);
-      const before = typeof from === 'string' ? 0 : from.offset;
-      if (last === undefined || last.position.offset >= top.offset || last.position.offset <= before) break;
-      from = last.position;
-    }
-    return { recovered: true, position: top, messages };
   }
 
   /** For `metrics()`. */
@@ -427,43 +384,6 @@ class Overflow extends Error {
   }
 }
 
-/** Runs at most so many at a time. */
-class Lanes {
-  /** @param {number} most */
-  constructor(most) {
-    this.left = most;
-    /** Those that come first, and others. */
-    this.queues = [new Queue(), new Queue()];
-  }
-
-  /** @type {(work: () => Promise<void>, isUrgent: boolean) => Promise<void>} */
-  async run(work, isUrgent) {
-    if (this.left === 0) await new Promise((resolve) => this.queues[isUrgent ? 0 : 1].all.add(() => resolve(undefined)));
-    else this.left--;
-    try {
-      await work();
-    } finally {
-      const next = this.queues[0].take() ?? this.queues[1].take();
-      if (next !== undefined) next();
-      else this.left++;
-    }
-  }
-}
-
-/** An array would move all that follows the first one, and a new iterator would pass over all that are gone. */
-class Queue {
-  /** @type {Set<() => void>} */
-  all = new Set();
-  next = this.all.values();
-
-  take() {
-    let { value } = this.next.next();
-    if (value === undefined) ({ value } = (this.next = this.all.values()).next());
-    if (value !== undefined) this.all.delete(value);
-    return value;
-  }
-}
-
 /** @param {unknown} error */
 function errorOf(error) {
   if (error instanceof Error) return error;
@@ -490,22 +410,6 @@ function isRepeated(topic, node, number) {
   return false;
 }
 
-/** @param {Message} message */
-function isText({ tag }) {
-  return (tag & KIND_MASK) === OUT_TEXT;
-}
-
-/** Null without an adapter. @type {(options: any) => Adapter | null} */
-function adapterOf({ adapter }) {
-  if (adapter === undefined || adapter === null) return null;
-  if (typeof adapter !== 'object') throw wrongType('options.adapter', 'an adapter', adapter);
-  for (const name of METHODS) {
-    if (typeof adapter[name] !== 'function') throw wrongType(`options.adapter.${name}`, 'a function', adapter[name]);
-  }
-  if (adapter.history !== undefined && typeof adapter.history !== 'function') throw wrongType('options.adapter.history', 'a function', adapter.history);
-  return adapter;
-}
-
 /** @typedef {Node} Remote */
 
-module.exports = { Node, adapterOf };
+module.exports = { Node, Overflow };

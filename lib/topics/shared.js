@@ -5,12 +5,11 @@
 
 const { Backoff } = require('../base/backoff');
 const { decode } = require('./envelope');
-const { TO_ALL, membersAmong, publishTo, takes } = require('./publish');
 const records = require('./records');
 
 /** @import { AdapterPage, HistorySettings } from '../../types/adapter' */
-/** @import { Position, Receipt, Subscribed } from '../../types/topics' */
-/** @import { Message, Target } from './publish' */
+/** @import { Position, Subscribed } from '../../types/topics' */
+/** @import { Target } from './publish' */
 /** @import { AnyTopic } from './topic' */
 
 /** Messages and bytes that a page of a reading should have at most. */
@@ -44,7 +43,10 @@ const MOST_DENIED = 64;
 
 /** @typedef {{ ws: object, waits: Map<Shared, Set<Waiting>> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
 
-/** A message of this node that has not come back. @typedef {{ target: Target, settle: ((receipt: Receipt | Promise<never>) => void) | null, position: Position | null }} Sent */
+/** A message of this node that has not come back. @typedef {{ target: Target, settle: ((position: Position | null | Promise<never>) => void) | null, position: Position | null }} Sent */
+
+/** Without a receipt. @type {Promise<Position | null>} */
+const NO_POSITION = Promise.resolve(null);
 
 /** `COLD`: this node does not follow the topic; `READING` its history; `LIVE`: all is here. */
 const COLD = 0;
@@ -70,6 +72,8 @@ class Shared {
     this.denied = new Set();
     /** @type {Set<Waiting>} */
     this.waiting = new Set();
+    /** Those with a position, by its offset. A peer can make up thousands. @type {Map<number, Set<Waiting>>} */
+    this.byOffset = new Map();
     /** Messages of this node for subscribers that wait without a position. @type {Array<() => void>} */
     this.held = [];
     this.isHolding = false;
@@ -120,14 +124,24 @@ class Shared {
     const waits = (subscriptions.waits ??= new Map());
     const own = waits.get(this) ?? new Set();
     // Those that were told are only to become members, which this one does too.
-    for (const one of own) if (one.told && own.delete(one)) this.waiting.delete(one);
+    for (const one of own) if (one.told && own.delete(one)) this.remove(one);
     const one = { subscriptions, since, callback, told: false, asked: this.asked };
     waits.set(this, own.add(one));
     this.waiting.add(one);
+    if (typeof since === 'object') this.byOffset.set(since.offset, (this.byOffset.get(since.offset) ?? new Set()).add(one));
     this.patience ??= setTimeout(() => this.tell(), PATIENCE).unref();
     if (this.isLive) this.ask();
     // Others hear of it with what follows their positions.
     else this.isHolding ||= since === undefined;
+  }
+
+  /** It waits no more. @param {Waiting} one */
+  remove(one) {
+    this.waiting.delete(one);
+    if (typeof one.since !== 'object') return;
+    const { offset } = one.since;
+    const same = this.byOffset.get(offset);
+    if (same?.delete(one) && same.size === 0) this.byOffset.delete(offset);
   }
 
   /** For members whose positions are not known here. A peer can make them up. */
@@ -145,7 +159,7 @@ class Shared {
     const own = subscriptions.waits?.get(this) ?? [];
     subscriptions.waits?.delete(this);
     for (const one of own) {
-      this.waiting.delete(one);
+      this.remove(one);
       if (!one.told && one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
     }
     if (this.waiting.size === 0) this.stopPatience();
@@ -315,16 +329,20 @@ class Shared {
     this.arrived.push({ bytes, position });
   }
 
-  /** Those that have waited become members, if the broker has answered a question since they came, or their positions are known. @param {number} answered */
-  admit(answered) {
+  /**
+   * Makes members of `some` that have waited: their positions are known, or the broker has answered a question since they came.
+   *
+   * @type {(answered: number, some?: Set<Waiting>) => void}
+   */
+  admit(answered, some = this.waiting) {
     const { denied, topic, waiting } = this;
-    for (const one of waiting) {
+    for (const one of some) {
       const { asked, callback, since, subscriptions, told } = one;
       const isAhead = this.isAhead(since);
       if (isAhead && asked >= answered) continue;
       if (isAhead && typeof since === 'object' && since.epoch !== topic.epoch) denied.add(since.epoch);
       if (denied.size > MOST_DENIED) denied.delete([...denied][0]);
-      waiting.delete(one);
+      this.remove(one);
       const own = subscriptions.waits?.get(this);
       if (own?.delete(one) && own.size === 0) subscriptions.waits?.delete(this);
       if (!told) subscriptions.ask(topic, since, callback);
@@ -347,7 +365,8 @@ class Shared {
     if (epoch === topic.epoch && offset === topic.offset + 1) {
       this.overlap = 0;
       this.apply(bytes, position);
-      if (this.waiting.size !== 0) this.admit(0);
+      const known = this.byOffset.get(offset);
+      if (known !== undefined) this.admit(0, known);
       return;
     }
     if (epoch === topic.epoch && offset <= this.overlap) return;
@@ -367,12 +386,11 @@ class Shared {
       return this.skip();
     }
     const { key, message, node, number } = envelope;
-    if (!takes(topic, message)) {
+    const own = node === this.remote.number ? this.sent.get(number) : undefined;
+    if (!this.remote.receive(topic, message, key, own?.target.except)) {
       this.remote.refused(topic);
       return this.skip();
     }
-    const own = node === this.remote.number ? this.sent.get(number) : undefined;
-    publishTo(topic, message, { ...TO_ALL, except: own?.target.except ?? TO_ALL.except, key });
     if (own !== undefined) this.settle(number, { ...own, position });
   }
 
@@ -383,18 +401,13 @@ class Shared {
     records.restart(topic, topic.offset, true);
   }
 
-  /** To all nodes, by way of the broker. @type {(message: Message, target: Target) => number | Promise<Receipt>} */
-  publish(message, target) {
+  /** To all nodes, by way of the broker. The position is that of a receipt. @type {(number: number, bytes: Buffer, target: Target) => Promise<Position | null>} */
+  publish(number, bytes, target) {
     const { topic, remote } = this;
-    const number = remote.nextNumber();
-    const bytes = remote.pack(number, message, target.key);
-    const matched = topic.size - membersAmong(topic, target.except).length;
-    const isAdmitted = remote.admit(bytes.length);
-    if (!isAdmitted) return target.receipt ? Promise.resolve({ position: null }) : 0;
     const sent = /** @type {Sent} */ ({ target, settle: null, position: null });
     const isAwaited = target.receipt || target.except.size !== 0;
     if (isAwaited) this.sent.set(number, sent);
-    const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : null;
+    const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : NO_POSITION;
     const send = () => {
       remote.send(topic.name, bytes, { history: this.settings }, (error, position) => {
         if (!isAwaited || this.sent.get(number) !== sent) return;
@@ -412,7 +425,7 @@ class Shared {
     // A subscriber that came before the message gets it, so its place in the history is found first.
     if (this.isHolding) this.held.push(send);
     else send();
-    return /** @type {Promise<Receipt> | null} */ (result) ?? matched;
+    return result;
   }
 
   /** Messages of this node that were passed over will not come back. */
@@ -426,7 +439,7 @@ class Shared {
   /** @type {(number: number, sent: Sent) => void} */
   settle(number, { position, settle }) {
     this.sent.delete(number);
-    settle?.({ position });
+    settle?.(position);
   }
 }
 

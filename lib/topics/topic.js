@@ -2,12 +2,9 @@
 
 // The reactors have the messages. Counting is done here, as the order of `publish()` calls is the order of a topic.
 
-const { randomBytes } = require('node:crypto');
-
+const { newEpoch } = require('../base/epoch');
 const { SLOW } = require('../base/layout');
-
-/** 8 characters that need no escape in JSON or a URL. */
-const EPOCH_BYTES = 6;
+const { Shared } = require('./shared');
 
 /** @import { Position } from '../../types/topics' */
 
@@ -38,7 +35,7 @@ class Topic {
     /** Whether other nodes publish in it, too. */
     this.isRemote = remote !== null;
     /** The history that all nodes share, if there is one: its positions are the broker's. */
-    this.shared = this.epoch !== null && remote?.hasHistory ? remote.share(this) : null;
+    this.shared = this.epoch !== null && remote?.hasHistory ? new Shared(this, remote) : null;
     // Not known yet.
     if (this.shared !== null) this.epoch = '';
     /** By node: the number of its last message. @type {Map<number, number> | null} */
@@ -71,10 +68,6 @@ class Topic {
   get reports() {
     return this.isRemote || this.settings.slow !== SLOW.queue;
   }
-}
-
-function newEpoch() {
-  return randomBytes(EPOCH_BYTES).toString('base64url');
 }
 
 module.exports = { Topic };
