@@ -40,8 +40,8 @@ export const MODE_SPECS = [
 const ALONE = '__test__/attacks/stream-bombs.spec.mjs';
 const not = (names) => names.map((name) => `!__test__/${name}`);
 const ALL_SPECS = ['__test__/**/*.spec.mjs', `!${ALONE}`];
-/** Sweeps, and programs of others that take a minute. */
-const SLOW = ['adapters/redis-failover.spec.mjs', 'interop.spec.mjs', 'handshake/http2-matrix.spec.mjs'];
+/** Sweeps, waits for timeouts, and programs of others: half a minute each. */
+const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'handshake/http-finish', 'handshake/http-limits', 'handshake/http2-matrix', 'interop'].map((name) => `${name}.spec.mjs`);
 /** Without the attacks. */
 const OWN_SPECS = [...ALL_SPECS, ...not(['attacks/**', 'scripts/examples.spec.mjs', ...SLOW])];
 /** Without the files that choose their mode themselves, and those with connections that have the same reactor in each mode, or none. */
@@ -62,7 +62,7 @@ const ALL_MODE_SPECS = [
 ];
 
 /** Attacks with clients that can speak TLS. */
-const SECURE_ATTACKS = ['floods', 'held-messages', 'held-uploads', 'inflated-messages', 'renewed-messages', 'unfinished-contexts'].map((name) => `__test__/attacks/${name}.spec.mjs`);
+const SECURE_ATTACKS = ['held-messages', 'held-uploads', 'inflated-messages', 'renewed-messages', 'unfinished-contexts'].map((name) => `__test__/attacks/${name}.spec.mjs`);
 
 /** Every length and repetition: __test__/helpers/thresholds.mjs. */
 const LONG = { BYTES: 'all' };

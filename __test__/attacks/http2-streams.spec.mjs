@@ -11,6 +11,7 @@ import test from 'ava';
 import { cert, key } from '../helpers/certificate.mjs';
 import { connect, open, start } from '../helpers/http2.mjs';
 import { isReference, startServer } from '../helpers/impl.mjs';
+import { singing } from '../helpers/under-attack.mjs';
 import { CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, RawHttp2, RST_STREAM, block } from '../helpers/raw-http2.mjs';
 
 const own = isReference ? test.skip : test.serial;
@@ -37,41 +38,17 @@ function attack(title, options, act) {
       raws.push(raw);
       return raw;
     };
-    const isAlive = await canary(t, server);
+    const session = await connect(t, server);
+    const isAlive = singing(t, await open(session, { path: '/canary' }));
     await act(t, { attacker, server, wss });
     await isAlive();
+    session.destroy();
     for (const raw of raws) raw.destroy();
     // Node 20 does not notice the end of a session that nghttp2 has ended for its resets.
     if (MAJOR < 22) for (const session of sessions) session.destroy();
     while (sessions.size > 0 || wss.clients.size > 0) await turn();
     t.is(wss._connections, 0);
   });
-}
-
-/** A client that sends and is answered until the function that this returns is called. */
-async function canary(t, server) {
-  const session = await connect(t, server);
-  const client = await open(session, { path: '/canary' });
-  let [isOver, echoes, worst] = [false, 0, 0];
-  const singing = (async () => {
-    do {
-      const begun = performance.now();
-      const answer = once(client, 'message', { signal: AbortSignal.timeout(PATIENCE) });
-      client.send(String(echoes));
-      t.is(String((await answer)[0]), String(echoes));
-      worst = Math.max(worst, performance.now() - begun);
-      echoes++;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    } while (!isOver);
-  })();
-  singing.catch(() => {});
-  return async () => {
-    isOver = true;
-    await singing;
-    t.log(`canary: ${echoes} echoes, the longest ${worst.toFixed(0)} ms`);
-    client.terminate();
-    session.destroy();
-  };
 }
 
 /** Numbers of streams of a client: 1, 3, 5 ... */
@@ -162,14 +139,6 @@ async function counted({ _admission: { native } }) {
   return 2001 - free;
 }
 
-attack('more DATA before the answer than the window allows ends the session', { verifyClient: ({ req }, callback) => req.url === '/canary' && callback(true) }, async (t, { attacker }) => {
-  const raw = await attacker();
-  await raw.ask(1);
-  for (let i = 0; i < 100 && !raw.isClosed; i++) await raw.send(DATA, 0, 1, Buffer.alloc(16_000));
-  await raw.until(() => raw.of(RST_STREAM, 1).length > 0);
-  t.pass();
-});
-
 attack('windows of 0: what waits is bounded by sendBudget, and closing by closeTimeout', { closeTimeout: 500 }, async (t, { attacker, wss }) => {
   const raw = await attacker({ window: 0 });
   const all = ids(50);
@@ -233,22 +202,6 @@ attack('lists of fields that are too long: 431, or the end of the stream', { max
   for (let n = 0; n < 1000 && !long.isClosed; n++) await long.send(CONTINUATION, 0, 1, block([field(n, 16_000)]));
   await long.until(() => false);
   t.is(wss.clients.size, 1);
-});
-
-attack('CONTINUATION without an end', {}, async (t, { attacker }) => {
-  const raw = await attacker();
-  raw.send(HEADERS, 0, 1, block([[':method', 'CONNECT']]));
-  for (let n = 0; n < 100_000 && !raw.isClosed; n++) await raw.send(CONTINUATION, 0, 1);
-  await raw.until(() => false);
-  t.true(raw.isClosed);
-});
-
-attack('DATA without bytes', {}, async (t, { attacker }) => {
-  const raw = await attacker();
-  await raw.ask(1);
-  for (let n = 0; n < 50_000 && !raw.isClosed; n++) await raw.send(DATA, 0, 1);
-  await raw.until(() => false);
-  t.true(raw.isClosed);
 });
 
 attack('DATA of one byte', {}, async (t, { attacker, wss }) => {

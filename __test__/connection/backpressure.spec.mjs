@@ -82,27 +82,6 @@ ownOnly('send() returns false from 1 MiB on, and true again after the drain', as
   t.true(ws.send('b'));
 });
 
-ownOnly("'drain' follows a false also when all of it leaves at once", async (t) => {
-  const { ws, client } = await openPair(t);
-  let received = 0;
-  client.on('message', (data) => {
-    received += data.length;
-  });
-  let drains = 0;
-  ws.on('drain', () => drains++);
-  for (let i = 1; i <= 40; i++) {
-    let sent = 0;
-    // Long after the first MiB: bytes that were taken before do not count.
-    for (let more = true; more; sent++) more = ws.send(Buffer.alloc(100_000 * ((i % 3) + 1)));
-    // Without a thread the kernel takes its part meanwhile.
-    t.true(isInline || sent <= 11);
-    await once(ws, 'drain');
-    t.true(ws.bufferedAmount <= 512 * 1024);
-    t.is(drains, i);
-  }
-  t.true(received > 0);
-});
-
 ownOnly("'drain' follows each false, whichever thread is quicker", async (t) => {
   const { ws } = await openPair(t);
   const data = Buffer.alloc(1000);

@@ -163,20 +163,6 @@ ownOnly('TLS: what is sent is copied before send() returns, and what waits is no
   }
 });
 
-test('TLS: callbacks of what was not written get an error', async (t) => {
-  const { ws, far } = await tlsPair(t);
-  far.pause();
-  const message = bytesOf(1, RECORD);
-  const send = () => new Promise((resolve) => ws.send(message, resolve));
-  const first = Array.from({ length: 400 }, send);
-  await turn();
-  const last = Array.from({ length: 40 }, send);
-  ws.terminate();
-  await closeOf(ws);
-  await Promise.all(first);
-  for (const error of await Promise.all(last)) t.true(error instanceof Error);
-});
-
 test('a process waits for the peer of a stream that is closing, though nothing else keeps it alive', async (t) => {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
   const child = spawn(process.execPath, [

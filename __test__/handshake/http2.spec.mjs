@@ -103,12 +103,6 @@ own('the request is an upgrade as a gateway makes it, and its socket the stream'
   t.is(socket.getProtocol(), undefined);
 });
 
-own('without TLS, the methods of TLS answer nothing', async (t) => {
-  const { server, wss } = await start(t);
-  const { ws } = await openPair(await connect(t, server), wss);
-  t.deepEqual([ws._socket.encrypted, ws._socket.authorized, ws._socket.getPeerCertificate(true)], [undefined, undefined, undefined]);
-});
-
 own('handleConnect() takes a stream that the program has chosen, also later', async (t) => {
   const server = await startHttp2(t, { settings: { enableConnectProtocol: true } });
   const wss = new WebSocketServer({ noServer: true });
@@ -313,67 +307,6 @@ for (const [name, [end, code, cause, clientCode]] of Object.entries(ENDS)) {
   });
 }
 
-own('a client that does not read stops the server, and the other way round', async (t) => {
-  const { server, wss } = await start(t);
-  const session = await connect(t, server);
-  const { client, ws } = await openPair(session, wss);
-  client.pause();
-  const chunk = Buffer.alloc(64 * 1024);
-  let isCalled = false;
-  for (let i = 0; i < 64; i++) ws.send(chunk);
-  ws.send('last', () => {
-    isCalled = true;
-  });
-  for (let i = 0; i < 50; i++) await turn();
-  t.false(isCalled);
-  t.true(ws.bufferedAmount > 3 << 20);
-  const all = nextEvents(client, 'message', 65);
-  client.resume();
-  await all;
-  while (ws.bufferedAmount > 0) await turn();
-
-  ws.pause();
-  let sent = 0;
-  for (let i = 0; i < 64; i++) client.send(chunk, () => sent++);
-  for (let i = 0; i < 50; i++) await turn();
-  // The window of a stream is 64 KiB.
-  t.true(sent < 4, `${sent} sent`);
-  const others = await openPair(session, wss);
-  echo(others.ws);
-  others.client.send('passes');
-  t.is(String((await once(others.client, 'message'))[0]), 'passes');
-  const received = nextEvents(ws, 'message', 64);
-  ws.resume();
-  await received;
-});
-
-own('drain() closes them with the others, and refuses new ones with 503', async (t) => {
-  const { server, wss } = await start(t);
-  const session = await connect(t, server);
-  const clients = await Promise.all(Array.from({ length: 20 }, () => open(session)));
-  const codes = Promise.all(clients.map((client) => once(client, 'close')));
-  const drained = wss.drain({ duration: 100 });
-  const refused = await refusal(ask(session));
-  t.is(refused.status, 503);
-  t.true(Number(refused.fields['retry-after']) >= 1);
-  t.true((await codes).every(([code]) => code === 1012));
-  t.deepEqual(await drained, { closed: 20, left: 0, timedOut: 0 });
-  const { connections, handshakes } = wss.metrics();
-  t.deepEqual([connections.opened, connections.closed[1012], connections.ended.drain, handshakes.refused[503]], [20, 20, 20, 1]);
-});
-
-own('maxConnectionsPerAddress counts the WebSockets of all sessions of an address', async (t) => {
-  const { server, wss } = await start(t, { maxConnectionsPerAddress: 3, allowedOrigins: 'https://example.com' });
-  const sessions = await Promise.all([connect(t, server), connect(t, server)]);
-  const clients = await Promise.all([0, 1, 0].map((n) => open(sessions[n])));
-  for (const session of sessions) t.is((await refusal(ask(session))).status, 429);
-  const left = Promise.all([...wss.clients].map(({ _socket: socket }) => once(socket, 'close')));
-  for (const client of clients) client.terminate();
-  await left;
-  t.is((await refusal(ask(sessions[1], { origin: 'https://evil.example' }))).status, 403);
-  await Promise.all([1, 0, 1].map((n) => open(sessions[n])));
-});
-
 own('an answer that an upgrade listener writes as for HTTP/1.1 is one of HTTP/2', async (t) => {
   const { server } = await start(t, { path: '/none' }, {});
   const answers = {
@@ -459,17 +392,6 @@ own('DATA before the answer is read after it, and END_STREAM with the request is
   t.is((await once(ws, 'close'))[0], 1006);
   t.is(ws.closeCause, 'fin');
   t.is((await answer)[':status'], 200);
-});
-
-own('trailers are an end like END_STREAM', async (t) => {
-  const { server, wss } = await start(t);
-  const session = await connect(t, server);
-  const [connected, stream] = [once(wss, 'connection'), ask(session, {}, { endStream: false, waitForTrailers: true })];
-  const [ws] = await connected;
-  stream.on('wantTrailers', () => stream.sendTrailers({ 'x-last': 'words' }));
-  stream.end();
-  t.is((await once(ws, 'close'))[0], 1006);
-  t.is(ws.closeCause, 'fin');
 });
 
 own('a stream that is reset while verifyClient decides is not opened', async (t) => {

@@ -23,9 +23,13 @@ export async function attacked(t, way, options, attack) {
 
 /** A client that sends and is answered; the function that it returns ends that. */
 export async function canary(t, port) {
-  const client = await openVisitor(t, `ws://127.0.0.1:${port}/canary`, { perMessageDeflate: false });
+  return singing(t, await openVisitor(t, `ws://127.0.0.1:${port}/canary`, { perMessageDeflate: false }));
+}
+
+/** The same with a client that is open. */
+export function singing(t, client) {
   let [isOver, echoes, worst] = [false, 0, 0];
-  const singing = (async () => {
+  const song = (async () => {
     do {
       const begun = performance.now();
       const answer = once(client, 'message', { signal: AbortSignal.timeout(PATIENCE) });
@@ -37,10 +41,10 @@ export async function canary(t, port) {
     } while (!isOver);
   })();
   // Looked at when the attack is over.
-  singing.catch(() => {});
+  song.catch(() => {});
   return async () => {
     isOver = true;
-    await singing;
+    await song;
     t.log(`canary: ${echoes} echoes, the longest ${worst.toFixed(0)} ms`);
     client.terminate();
   };

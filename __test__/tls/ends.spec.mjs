@@ -5,14 +5,9 @@ import tls from 'node:tls';
 
 import test from 'ava';
 
-import { WebSocket, frame, wsClient } from '../helpers/clients.mjs';
+import { frame, wsClient } from '../helpers/clients.mjs';
 import { upgradeRequest } from '../helpers/raw-client.mjs';
 import { SERVER, SERVERS, authority, openSecure, startSecure } from '../helpers/secure.mjs';
-
-/** Windows buffers 32 MiB for a reader that is paused. */
-const bufferless = process.platform === 'win32' ? test.skip : test;
-
-const CLIENTS = { ws: wsClient, ours: WebSocket };
 
 /** An upgraded connection of a bare client, with the socket below it. */
 async function openBare(t, server, maxVersion) {
@@ -33,23 +28,6 @@ async function openBare(t, server, maxVersion) {
 
 for (const maxVersion of ['TLSv1.2', 'TLSv1.3']) {
   for (const [name, start] of Object.entries(SERVERS)) {
-    for (const [which, Client] of Object.entries(CLIENTS)) {
-      test(`${name}, ${maxVersion}, client of ${which}: close() of either side, and terminate()`, async (t) => {
-        const server = await start(t);
-        for (const [act, expected] of [
-          [({ client }) => client.close(4000, 'bye'), [[4000, 'bye'], [4000, 'bye']]],
-          [({ ws }) => ws.close(4001, 'go'), [[4001, 'go'], [4001, 'go']]],
-          [({ client }) => client.terminate(), [[1006, ''], [1006, '']]],
-          [({ ws }) => ws.terminate(), [[1006, ''], [1006, '']]],
-        ]) {
-          const pair = await openSecure(t, server, Client, { maxVersion });
-          const ends = Promise.all([pair.ws, pair.client].map((end) => once(end, 'close')));
-          act(pair);
-          t.deepEqual((await ends).map(([code, reason]) => [code, String(reason)]), expected);
-        }
-      });
-    }
-
     test(`${name}, ${maxVersion}: a message and a close frame that come with the end`, async (t) => {
       const server = await start(t);
       const { client, ws } = await openBare(t, server, maxVersion);
@@ -103,70 +81,8 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3']) {
       await ended;
       t.is(client.errored, null);
     });
-
-    bufferless(`${name}, ${maxVersion}: pause() holds messages back, and the sender`, async (t) => {
-      const server = await start(t);
-      const { client, ws } = await openSecure(t, server, wsClient, { maxVersion });
-      ws.pause();
-      let count = 0;
-      ws.on('message', () => count++);
-      const chunk = Buffer.alloc(64 * 1024, 'x');
-      // More than all buffers in between hold.
-      const sent = 512;
-      for (let i = 0; i < sent; i++) client.send(chunk);
-      for (let i = 0; i < 50; i++) await new Promise(setImmediate);
-      t.is(count, 0);
-      t.true(client.bufferedAmount > 0);
-      client.send('end');
-      ws.resume();
-      while (count < sent + 1) await once(ws, 'message');
-      client.close();
-      t.is((await once(ws, 'close'))[0], 1005);
-    });
-
-    bufferless(`${name}, ${maxVersion}: a client that does not read`, async (t) => {
-      const server = await start(t);
-      const { client, ws } = await openSecure(t, server, wsClient, { maxVersion });
-      client.pause();
-      let called = 0;
-      const chunk = Buffer.alloc(256 * 1024, 'y');
-      for (let i = 0; i < 64; i++) ws.send(chunk, () => called++);
-      while (called === 0) await new Promise(setImmediate);
-      t.true(called < 64);
-      t.true(ws.bufferedAmount > 0);
-      let bytes = 0;
-      client.on('message', (data) => (bytes += data.length));
-      client.resume();
-      while (called < 64 || bytes < 64 * chunk.length) await new Promise(setImmediate);
-      t.is(ws.bufferedAmount, 0);
-      t.is(bytes, 64 * chunk.length);
-    });
   }
 }
-
-test('terminate() with much to send', async (t) => {
-  const server = await startSecure(t);
-  const { client, ws } = await openSecure(t, server, wsClient);
-  client.pause();
-  const errors = [];
-  for (let i = 0; i < 64; i++) ws.send(Buffer.alloc(256 * 1024), (error) => errors.push(error));
-  ws.terminate();
-  await once(ws, 'close');
-  while (errors.length < 64) await new Promise(setImmediate);
-  t.true(errors.some(Boolean));
-});
-
-test('raw writes and end() of the socket', async (t) => {
-  const server = await startSecure(t);
-  const { client, text, ws } = await openBare(t, server);
-  const written = new Promise((resolve) => ws._socket.write(Buffer.from([0x81, 2, 0x68, 0x69]), resolve));
-  await written;
-  while (text().length < 4) await once(client, 'data');
-  t.is(text(), '\x81\x02hi');
-  const ended = once(client, 'end');
-  ws._socket.end();
-  await ended;
-});
 
 test('counters of bytes are those of the messages, not of TLS', async (t) => {
   const server = await startSecure(t);
