@@ -76,6 +76,12 @@ const ENDS = {
     },
     1006,
   ],
+  'pings above the limit, and the pong() of a subclass sends nothing': [
+    'too-many-pongs',
+    { maxPendingAutoPongs: 2, WebSocket: class extends WebSocket { pong() {} } },
+    ({ client }) => [1, 2, 3].forEach(() => client.ping()),
+    1006,
+  ],
   'too much waits': ['send-budget', {}, (pair) => [1, 2, 3, 4, 5].forEach(() => stuff(pair)), 1006],
   [UNFINISHED]: [
     'unfinished-budget',
