@@ -73,10 +73,8 @@ function readmePrograms() {
  *
  * @param {'ours' | 'theirs'} types The package of the types
  * @param {string} folder
- * @param {{ compiler?: string, settings?: object }} [options]
- *   `compiler`: a path inside node_modules
  */
-export async function compile(types, folder, { compiler = 'typescript/bin/tsc', settings = {} } = {}) {
+export async function compile(types, folder) {
   let code = 0;
   for (const type of folder === 'both' ? ['commonjs'] : ['commonjs', 'module']) {
     const home = join(TARGET, types, folder, type);
@@ -94,8 +92,8 @@ export async function compile(types, folder, { compiler = 'typescript/bin/tsc', 
       for (const [path, name] of readmePrograms()) cpSync(join(root, path), join(home, `readme-${name}.mts`));
     }
     const project = join(home, 'tsconfig.json');
-    writeFileSync(project, JSON.stringify({ compilerOptions: { ...OPTIONS, ...settings }, include: ['*.ts', '*.cts', '*.mts'] }));
-    code ||= (await tool(compiler, ['--project', project])).code;
+    writeFileSync(project, JSON.stringify({ compilerOptions: OPTIONS, include: ['*.ts', '*.cts', '*.mts'] }));
+    code ||= (await tool('typescript/bin/tsc', ['--project', project])).code;
   }
   return { code };
 }

@@ -6,16 +6,13 @@ import zlib from 'node:zlib';
 
 import { cert } from './certificate.mjs';
 import { upgradeRequest } from './raw-client.mjs';
-import { withoutProcessor } from './stalls.mjs';
 
 const WebSocket = createRequire(import.meta.url)('ws');
 const DEFLATE = { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover; server_no_context_takeover' };
 
-/** A client's frame whose message inflates to that many bytes, the first of which is `first`. */
-export function bomb(bytes, first = 0) {
-  const message = Buffer.alloc(bytes);
-  message[0] = first;
-  const flushed = zlib.deflateRawSync(message, { finishFlush: zlib.constants.Z_SYNC_FLUSH });
+/** A client's frame whose message inflates to that many bytes. */
+export function bomb(bytes) {
+  const flushed = zlib.deflateRawSync(Buffer.alloc(bytes), { finishFlush: zlib.constants.Z_SYNC_FLUSH });
   const packed = flushed.subarray(0, -4);
   const head = packed.length < 126 ? [0xc2, 0x80 | packed.length] : [0xc2, 0xfe, packed.length >> 8, packed.length & 255];
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), packed]);
@@ -60,33 +57,23 @@ export async function attack(t, port, connections, rate, frame) {
   return stop;
 }
 
-/** A slow machine takes all of a short time for the first one: each newcomer has one share before it is known as greedy. */
-const LEAST_ANSWERS = 20;
-
-/**
- * The milliseconds that each answer to a short message takes, measured for the given time. Those in
- * which the client or the server, process `pid`, had no processor are left out, whichever are more:
- * they may be the same ones.
- */
-export async function waitsOf(t, port, milliseconds, pid) {
-  const text = 'x'.repeat(60);
-  const look = () => ({ at: performance.now(), lost: [process.pid, pid].map(withoutProcessor) });
+/** How many long messages the server inflates before it answers each of some short ones, from the least to the most. */
+export async function inflatedBefore(t, port, answers) {
   const ws = new WebSocket(`wss://127.0.0.1:${port}`, { ca: cert, servername: 'localhost', perMessageDeflate: { threshold: 0 } });
   t.teardown(() => ws.terminate());
   await once(ws, 'open');
-  const waits = [];
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end || waits.length < LEAST_ANSWERS) {
-    const before = look();
+  const ask = async () => {
     const answered = once(ws, 'message');
-    ws.send(text);
-    await answered;
-    const after = look();
-    const lost = Math.max(...after.lost.map((all, index) => all - before.lost[index]));
-    waits.push(Math.max(after.at - before.at - lost, 0));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    ws.send('x'.repeat(60));
+    return Number((await answered)[0]);
+  };
+  const counts = [];
+  for (let before = await ask(); counts.length < answers; ) {
+    // Of those that are inflated meanwhile, and not only between two questions.
+    const now = await ask();
+    counts.push(now - before);
+    before = now;
   }
   ws.terminate();
-  waits.sort((a, b) => a - b);
-  return { count: waits.length, median: waits[waits.length >> 1], most: waits.at(-1) };
+  return counts.sort((a, b) => a - b);
 }

@@ -1,6 +1,5 @@
 // Tests in which a process has to be in time: on a machine that stops for longer, they would fail
 // for no reason of their own.
-import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
 const GRAIN_MS = 5;
@@ -30,20 +29,5 @@ export async function unlessStalled(most, attempt) {
     if (longest >= most && attempts < MOST_ATTEMPTS) continue;
     if (ended.status === 'rejected') throw ended.reason;
     return ended.value;
-  }
-}
-
-/**
- * The milliseconds so far in which the main thread of a process was to run and had no processor: 0
- * where the system does not report them.
- *
- * @param {number} pid Number of the process
- * @returns {number} The milliseconds
- */
-export function withoutProcessor(pid) {
-  try {
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[1]) / 1e6;
-  } catch {
-    return 0;
   }
 }
