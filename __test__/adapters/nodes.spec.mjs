@@ -128,7 +128,7 @@ for (const [way, make] of Object.entries(BROKERS)) {
     };
     publish();
     const joining = b.members.map(async (member, index) => {
-      for (let turns = 0; turns < index; turns++) await once(a.members[0].client, 'message');
+      while (a.members[0].heard.length < index) await once(a.members[0].client, 'message');
       t.true((await subscribe(member.ws, 'topic', { since: position })).recovered);
     });
     await Promise.all(joining);

@@ -39,6 +39,20 @@ test.serial('a broker that refuses topics is asked for each new one once, and fo
   t.is(new Set(on).size, 300);
 });
 
+test('a topic that the broker has refused, and that is left, is given up: the adapter may remember it', async (t) => {
+  const gone = [];
+  const refuse = () => Promise.reject(new Error('no'));
+  const interest = new Interest({ subscribe: refuse, unsubscribe: (names) => void gone.push(...names) }, { on() {}, off() {}, failed() {} });
+  interest.open();
+  interest.want('at once');
+  interest.want('later');
+  process.nextTick(() => interest.release('at once'));
+  await new Promise(setImmediate);
+  interest.release('later');
+  while (gone.length !== 2) await new Promise(setImmediate);
+  t.deepEqual([...gone, interest.all.size], ['at once', 'later', 0]);
+});
+
 test.serial('a client that keeps calls while Redis is away does not get the same one without end', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());

@@ -22,7 +22,7 @@ const FRESH = 0;
 const ASKED = 1;
 const ON = 2;
 
-/** @typedef {{ name: string, state: number, isWanted: boolean, since: number, waiting: Array<() => void> }} Entry */
+/** `isKnown`: a call has been made. @typedef {{ name: string, state: number, isKnown: boolean, isWanted: boolean, since: number, waiting: Set<() => void> }} Entry */
 
 class Interest {
   /**
@@ -67,7 +67,7 @@ class Interest {
       if (known.state === ON) this.events.on(name);
       return;
     }
-    const entry = { name, state: FRESH, isWanted: true, since: 0, waiting: [] };
+    const entry = { name, state: FRESH, isKnown: false, isWanted: true, since: 0, waiting: new Set() };
     this.all.set(name, entry);
     this.coming.add(entry);
     this.schedule();
@@ -84,11 +84,18 @@ class Interest {
     this.sweepLater(LINGER);
   }
 
-  /** Nobody wants it any more, and the adapter does not know it. @param {Entry} entry */
+  /** Nobody wants it any more, and no messages of it come. @param {Entry} entry */
   drop(entry) {
     this.all.delete(entry.name);
+    if (entry.isKnown) this.giveUp(entry.name);
     for (const entries of [this.coming, this.refused, this.idle]) entries.delete(entry);
-    for (const callback of entry.waiting.splice(0)) callback();
+    for (const callback of entry.waiting) callback();
+  }
+
+  /** The adapter may have a part of a call that it has refused. @param {string} name */
+  giveUp(name) {
+    this.going.push(name);
+    this.schedule();
   }
 
   /** Whether somebody wants it, or did until a moment ago. @param {string} name */
@@ -101,11 +108,16 @@ class Interest {
     return this.all.get(name)?.state === ON;
   }
 
-  /** Calls back when its messages come, or never will. @type {(name: string, callback: () => void) => void} */
+  /** Calls back when its messages come, or never will, until `waitNoMore`. @type {(name: string, callback: () => void) => void} */
   whenOn(name, callback) {
     const entry = this.all.get(name);
     if (entry === undefined || entry.state === ON) callback();
-    else entry.waiting.push(callback);
+    else entry.waiting.add(callback);
+  }
+
+  /** @type {(name: string, callback: () => void) => void} */
+  waitNoMore(name, callback) {
+    this.all.get(name)?.waiting.delete(callback);
   }
 
   schedule() {
@@ -138,7 +150,7 @@ class Interest {
 
   /** @param {Entry[]} entries */
   async ask(entries) {
-    for (const entry of entries) entry.state = ASKED;
+    for (const entry of entries) Object.assign(entry, { isKnown: true, state: ASKED });
     this.calls++;
     try {
       await attempt(() => this.adapter.subscribe(entries.map(({ name }) => name)));
@@ -166,7 +178,7 @@ class Interest {
       if (!this.isOpen) return;
       entry.state = ON;
       this.events.on(entry.name);
-      for (const callback of entry.waiting.splice(0)) callback();
+      for (const callback of entry.waiting) callback();
     }
   }
 
@@ -191,9 +203,8 @@ class Interest {
         continue;
       }
       this.all.delete(entry.name);
-      this.going.push(entry.name);
+      this.giveUp(entry.name);
       this.events.off(entry.name);
-      this.schedule();
     }
     if (this.idle.size !== 0) this.sweepLater(LINGER);
   }
@@ -202,7 +213,7 @@ class Interest {
     this.isOpen = false;
     clearTimeout(this.timer);
     clearTimeout(this.retrying);
-    for (const { waiting } of this.all.values()) for (const callback of waiting.splice(0)) callback();
+    for (const { waiting } of this.all.values()) for (const callback of waiting) callback();
   }
 }
 

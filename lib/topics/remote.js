@@ -155,18 +155,20 @@ class Node {
     return topic.shared !== null || this.isClosed || this.interest.isOn(topic.name);
   }
 
-  /** Calls back when they come, or the broker does not answer. @type {(topic: AnyTopic, callback: () => void) => void} */
-  whenOn(topic, callback) {
+  /** Calls back when they come, or the broker does not answer; or when the result is called. @type {(topic: AnyTopic, callback: () => void) => () => void} */
+  whenOn({ name }, callback) {
     const bound = AsyncResource.bind(callback);
     let isCalled = false;
     const call = () => {
       if (isCalled) return;
       isCalled = true;
       clearTimeout(patience);
+      this.interest.waitNoMore(name, call);
       process.nextTick(bound);
     };
     const patience = setTimeout(call, PATIENCE).unref();
-    this.interest.whenOn(topic.name, call);
+    this.interest.whenOn(name, call);
+    return call;
   }
 
   nextNumber() {

@@ -24,6 +24,8 @@ class Subscriptions {
     this.joined = new Set();
     /** Waiting callbacks, by request. @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null} */
     this.pending = null;
+    /** Call callbacks that wait for a broker. @type {Set<() => void> | null} */
+    this.late = null;
     /** Histories that it waits for, and for what. @type {Map<import('./shared').SharedHistory, Set<import('./shared').Waiting>> | null} */
     this.waits = null;
     /** Its entries, by topic. @type {Map<{ part(number: number, isCut: boolean): void }, number> | null} */
@@ -91,6 +93,7 @@ class Subscriptions {
         process.nextTick(callback, { recovered: false, position: topic.position, replayed: 0 });
       }
     }
+    for (const call of this.late ?? []) call();
     for (const shared of this.waits?.keys() ?? []) shared.giveUp(this);
     for (const [room, number] of this.present ?? []) room.part(number, true);
     this.present = null;
@@ -137,8 +140,12 @@ class Subscriptions {
     const position = topic.epoch === null ? null : { epoch: topic.epoch, offset };
     const result = { recovered, position, replayed };
     const { remote } = this.topics;
-    if (remote === null || remote.isOn(topic)) callback(result);
-    else remote.whenOn(topic, () => callback(result));
+    if (remote === null || remote.isOn(topic)) return callback(result);
+    const call = remote.whenOn(topic, () => {
+      this.late?.delete(call);
+      callback(result);
+    });
+    this.late = (this.late ?? new Set()).add(call);
   }
 }
 
