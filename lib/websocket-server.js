@@ -8,6 +8,8 @@ const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
+const { protocolText, tailText } = require('./connection/opened');
+const { open } = require('./connection/state');
 const { upgradeOf } = require('./handshake/connect');
 const { give } = require('./handshake/give');
 const { startChecks, takeLaterUpgrades, withProtocols } = require('./handshake/http-option');
@@ -21,7 +23,6 @@ const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf, slowest } = require('./running/metrics');
 const { startListening } = require('./handshake/own-listener');
-const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
 const { withhold } = require('./reactor/withhold');
 const { state } = require('./reactor/link');
@@ -30,16 +31,15 @@ const { ReactorTls } = require('./tls/listener');
 const { NodeTls } = require('./tls/node');
 const { receive } = require('./topics/publish');
 const { Node } = require('./topics/remote');
-const { extensionsText, protocolText, readPeer } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
 const { onTls } = require('./handshake/tls');
-const { isRefused, takeSecured } = require('./handshake/secured');
+const { endpointOf, isRefused } = require('./handshake/secured');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
 const { ASK_ACCEPTED, IN_GIVEN, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
-/** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
+/** @import { AnySocket, Endpoint, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
@@ -49,9 +49,6 @@ const CLOSING = 1;
 const CLOSED = 2;
 
 const COUNT = { type: /** @type {const} */ ('number'), least: 0, most: 2 ** 31 - 1 };
-
-/** Reused for each opening connection: its WebSocket copies these fields. */
-const opening = { _tlsText: '', _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
 /** On a port of its own, on an HTTP server, or for upgrades that the program passes in. */
 class WebSocketServer extends EventEmitter {
@@ -266,7 +263,6 @@ class WebSocketServer extends EventEmitter {
     if (this._tls !== null && isRefused(slot, bytes, start)) return;
     if ((tag & KIND_MASK) === IN_GIVEN) return give(this, slot, tag, bytes, start);
     this._came();
-    hold();
     if (this._context === null) this._show(slot, tag, bytes, start);
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
@@ -282,10 +278,8 @@ class WebSocketServer extends EventEmitter {
 
   /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number) => void} */
   _welcome(slot, bytes, start) {
-    readPeer(opening, slot, bytes, start);
-    const secured = this._tls === null ? null : takeSecured(opening);
-    const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
-    if (secured !== null) ws._adopt(secured);
+    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start) };
+    const ws = this._makeWebSocket(endpointOf(slot, bytes, start), agreed);
     setContext(ws, this._context);
     withhold(ws);
     // The reactor opened it before it knew that the server was closing.
@@ -326,16 +320,18 @@ class WebSocketServer extends EventEmitter {
     this._emit('error', error);
   }
 
-  /** @type {(peer: import('./handshake/request').Peer, protocol: string, extensions: string) => Connection} */
-  _makeWebSocket(peer, protocol, extensions) {
+  /** @type {(from: Endpoint, agreed: Partial<import('./connection/common').Shared>) => Connection} */
+  _makeWebSocket(from, agreed) {
     try {
       const ws = new this.options.WebSocket(null, undefined, this.options);
-      ws._attach(this, peer, protocol, extensions);
+      from._moveTo(ws, agreed);
+      open(ws);
       return ws;
     } catch (error) {
       // The connection must also end in the reactor.
       const ws = new WebSocket(null);
-      ws._attach(this, peer, protocol, extensions);
+      from._moveTo(ws, agreed);
+      open(ws);
       ws.terminate();
       throw error;
     }

@@ -13,7 +13,7 @@ const {
   NO_SLOT,
   OPEN,
   READY_STATES,
-  kOpen,
+  kUpgrade,
 } = require('./constants');
 const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
@@ -29,7 +29,6 @@ const { command, hasConnection, post } = require('./connection/post');
 const { hasRoom } = require('./connection/pressure');
 const { Extra, causeOf, open, startClosing, streamOf } = require('./connection/state');
 const { bytesSettled } = require('./reactor/crossing');
-const table = require('./reactor/table');
 const { DEFLATE } = require('./deflate/permessage-deflate');
 const { commonOf } = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
@@ -50,8 +49,8 @@ const {
   isTopic,
 } = require('./base/layout');
 
-/** @import { Peer } from './handshake/request' */
-/** @import { AnySocket, Connection, Data, Extensions, ExtraFields, Fields, SentCallback, Server, Settings } from './connection/state' */
+/** @import { Shared } from './connection/common' */
+/** @import { AnySocket, Data, Endpoint, Extensions, ExtraFields, Fields, SentCallback, Settings } from './connection/state' */
 /** @import { SendOptions } from '../types/sending' */
 
 /** @typedef {import('./topics/install').Fields} TopicFields */
@@ -62,7 +61,6 @@ const {
  * @typedef {(data?: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} SendControl
  */
 
-/** @implements {Connection} */
 class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
   /**
    * @param {string | URL | null} address Null: a server or `setSocket` opens it
@@ -80,7 +78,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._turn = JUST_NOW;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
-    // The address of the peer, as in `Peer` of handshake/request.js.
+    // The address of the peer, as in `Peer` of connection/opened.js.
     this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
@@ -230,9 +228,9 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @type {(socket: AnySocket, head: Buffer, options: import('./duplex/attach').SocketOptions) => void}
    */
   setSocket(socket, head, options) {
-    const take = socket[kOpen];
-    if (take === undefined) attachStream(this, socket, head, options);
-    else take(this);
+    const take = socket[kUpgrade]?.open;
+    if (take) take(this);
+    else attachStream(this, socket, head, options);
   }
 
   terminate() {
@@ -291,16 +289,9 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     return this._extra;
   }
 
-  /** @type {(owner: Server, peer: Peer, protocol: string, extensions: string) => void} */
-  _attach(owner, peer, protocol, extensions) {
-    this._slot = peer._slot;
-    this._generation = peer._generation;
-    this._remotePort = peer._remotePort;
-    this._remote = peer._remote;
-    const { _local: local, _localPort: localPort, _tlsText: tls } = peer;
-    this._common = this._common.opened({ extensions, local, localPort, owner, protocol, tls });
-    open(this);
-    table.place(peer._slot, this);
+  /** For `_moveTo` of an Endpoint. @type {(from: Endpoint, agreed?: Partial<Shared>) => void} */
+  _meet({ _local: local, _localPort: localPort, _tlsText: tls }, agreed) {
+    this._common = this._common.opened({ local, localPort, tls, ...agreed });
   }
 
   _open() {
@@ -308,17 +299,15 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this.emit('open');
   }
 
-  /** Takes over the socket that hooks of the handshake have seen. @param {AnySocket} socket */
+  /** @param {AnySocket} socket That the program has seen */
   _adopt(socket) {
-    const extra = this._ensureExtra();
-    this._accepted = socket._owner._accepted;
-    extra.callbacks = socket._owner._ensureExtra().callbacks;
-    extra.socket = socket;
+    this._ensureExtra().socket = socket;
     socket._owner = this;
-    socket._awaitFrames();
+    // A relayed one is none of ours yet.
+    socket._awaitFrames?.();
   }
 
-  /** @type {Connection['_onRecord']} */
+  /** @type {import('./reactor/link').OnRecord} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (isTopic(kind)) topics.record(this, tag, offset, length);

@@ -11,8 +11,8 @@ module.exports = {
   NO_SLOT: -1,
   NO_GENERATION: 0,
 
-  /** Key, on the socket of an accepted handshake: `(ws) => void`, which opens a WebSocket on it. */
-  kOpen: Symbol('open'),
+  /** Key, on a socket of a handshake that JavaScript decides for a reactor: its `Upgrade`. */
+  kUpgrade: Symbol('upgrade'),
   /** Key, on a socket and on the stand-in for `_receiver`: its WebSocket. */
   kWebSocket: Symbol('websocket'),
   /** Key, on an error: the close code of the answer. */

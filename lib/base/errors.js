@@ -53,4 +53,11 @@ function streamDestroyed() {
   return Object.assign(new Error('Cannot call write after a stream was destroyed'), { code: 'ERR_STREAM_DESTROYED' });
 }
 
-module.exports = { closeArguments, maxPayloadExceeded, orThrow, protocolError, streamDestroyed };
+/** The caller goes on; the program hears of it by 'uncaughtException'. @param {unknown} error */
+function throwLater(error) {
+  process.nextTick(() => {
+    throw error;
+  });
+}
+
+module.exports = { closeArguments, maxPayloadExceeded, orThrow, protocolError, streamDestroyed, throwLater };

@@ -9,7 +9,7 @@ const { ABNORMAL } = require('../base/layout');
 const { socketOf } = require('./tls-socket');
 const { ReceiverView, SenderView, define } = require('./views');
 
-/** @import { AnySocket, WebSocket } from '../connection/state' */
+/** @import { WebSocket } from '../connection/state' */
 
 /** Undocumented fields of ws that programs read. @type {Record<string, (ws: WebSocket) => unknown>} */
 const getters = {
@@ -33,7 +33,7 @@ const getters = {
   _socket(ws) {
     if (!isConnected(ws)) return null;
     const extra = ws._ensureExtra();
-    return extra.stream === null ? (extra.socket ??= /** @type {AnySocket} */ (/** @type {unknown} */ (socketOf(ws)))) : extra.stream.socket;
+    return extra.stream === null ? (extra.socket ??= socketOf(ws)) : extra.stream.socket;
   },
 };
 

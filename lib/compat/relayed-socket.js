@@ -7,13 +7,13 @@ const { setImmediate } = require('node:timers');
 const { GONE, TERMINATED } = require('../base/bits');
 const { capture, root } = require('../base/async-context');
 const { EMPTY_BUFFER } = require('../base/constants');
+const { Endpoint } = require('../connection/endpoint');
 const { abandonSends, push, sent } = require('../connection/post');
 const { payload } = require('../reactor/batch');
 const { bytesSettled } = require('../reactor/crossing');
 const { hold, release } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
-const { JUST_NOW } = require('../reactor/turns');
 const { STATE, addressOf, keepAliveTag, noDelayTag } = require('./socket');
 const { asTls } = require('./tls-socket');
 const {
@@ -32,8 +32,7 @@ const {
   OUT_WRITE,
 } = require('../base/layout');
 
-/** @import { AnySocket, Connection, SentCallback, Server } from '../connection/state' */
-/** @import { Peer } from '../handshake/request' */
+/** @import { AnySocket, Endpoint as Peer, Server } from '../connection/state' */
 
 /** @typedef {(error?: Error | null) => void} Done */
 
@@ -46,28 +45,12 @@ const PIECE = 16 * 1024;
 /** Fields that hold the listeners of a stream. */
 const OF_EMITTER = ['_events', '_eventsCount', '_maxListeners'];
 
-/**
- * A connection whose bytes the reactor relays between its peer and a stream, for an HTTP server. It has the slot in the
- * table until the connection has ended, or is a WebSocket.
- *
- * @implements {Connection}
- */
-class Relay {
-  /** @param {Server} owner @param {Peer} peer @param {number} [highWaterMark] */
-  constructor(owner, peer, highWaterMark) {
-    this._owner = owner;
-    this._slot = peer._slot;
-    this._generation = peer._generation;
-    this._local = peer._local;
-    this._localPort = peer._localPort;
-    this._remote = peer._remote;
-    this._remotePort = peer._remotePort;
-    this._tlsText = peer._tlsText;
-    this._bits = 0;
-    this._turn = JUST_NOW;
-    this._accepted = 0;
-    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };
-    this.bytesRead = 0;
+/** A connection whose bytes the reactor relays between its peer and a stream, for an HTTP server, until it has ended or is a WebSocket. */
+class Relay extends Endpoint {
+  /** @param {Server} owner @param {Peer} peer @param {number} read Bytes that were read @param {number} [highWaterMark] */
+  constructor(owner, peer, read, highWaterMark) {
+    super(owner);
+    this.bytesRead = read;
     /** Bytes for the stream, the number of these bytes, and how many it got in this turn of the event loop. @type {Buffer[]} */
     this.waiting = [];
     this.waitingBytes = 0;
@@ -85,10 +68,12 @@ class Relay {
     this.isUnreferenced = false;
     /** As seen at the last timeout. */
     this.settled = 0;
-    table.place(this._slot, this);
-    hold();
+    peer._moveTo(this);
+    const { _socket: seen } = this;
     const Class = this._tlsText === '' ? RelayedSocket : RelayedTlsSocket;
-    this.socket = /** @type {net.Socket & RelayedSocket} */ (Reflect.construct(RelayedSocket, [this, highWaterMark], Class));
+    /** @type {any} */
+    this._socket = Reflect.construct(RelayedSocket, [this, highWaterMark], Class);
+    if (seen !== null) this.become(seen);
   }
 
   /**
@@ -97,7 +82,7 @@ class Relay {
    * @param {AnySocket} seen
    */
   become(seen) {
-    const { socket } = this;
+    const { _socket: socket } = this;
     const { timeout, _unreferenced: isUnreferenced } = seen;
     seen._idle?.set(0);
     for (const name of STATE) delete seen[name];
@@ -107,9 +92,8 @@ class Relay {
     for (const name of socket.eventNames()) {
       for (const listener of socket.rawListeners(name)) seen.prependListener(name, listener);
     }
-    this.socket = /** @type {typeof socket} */ (/** @type {unknown} */ (seen));
+    this._socket = seen;
     if (timeout !== 0) seen.setTimeout(timeout);
-    // By `takeSecured()`, nothing holds the process for it.
     this.isUnreferenced = isUnreferenced;
   }
 
@@ -117,11 +101,7 @@ class Relay {
     return Math.max(this._accepted - bytesSettled(this), 0);
   }
 
-  _ensureExtra() {
-    return this._extra;
-  }
-
-  /** @type {Connection['_onRecord']} */
+  /** @type {import('../reactor/link').OnRecord} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_DATA) this.take(payload(tag, offset, length));
@@ -137,8 +117,8 @@ class Relay {
   /** @param {Buffer} data */
   take(data) {
     this.bytesRead += data.length;
-    if (this.socket.destroyed) return;
-    this.socket._unrefTimer();
+    if (this._socket.destroyed) return;
+    this._socket._unrefTimer();
     this.waiting.push(data);
     this.waitingBytes += data.length;
     this.feed();
@@ -146,14 +126,14 @@ class Relay {
   }
 
   end() {
-    if (this.hasEnded || this.socket.destroyed) return;
+    if (this.hasEnded || this._socket.destroyed) return;
     this.hasEnded = true;
     this.feed();
   }
 
   /** Gives the stream its share of the waiting bytes, and then the end. */
   feed() {
-    const { socket, waiting } = this;
+    const { _socket: socket, waiting } = this;
     if (this.isFeeding) return;
     this.isFeeding = true;
     try {
@@ -202,7 +182,7 @@ class Relay {
 
   /** An end would have Node shut down a stream to which its session still writes, which ends the process. */
   endSession() {
-    const { socket } = this;
+    const { _socket: socket } = this;
     const destroy = () => socket.readableLength === 0 && socket.destroy();
     socket.on('data', destroy);
     destroy();
@@ -221,7 +201,7 @@ class Relay {
   gone(error) {
     this._bits |= GONE;
     if (!this.isUnreferenced) release();
-    if (error !== null) this.socket.destroy(error);
+    if (error !== null) this._socket.destroy(error);
     abandonSends(this);
   }
 
@@ -245,7 +225,7 @@ class Relay {
   /** `done`: the kernel has the bytes. @type {(chunks: Array<{ chunk: Buffer | string, encoding: BufferEncoding }>, done: Done) => void} */
   write(chunks, done) {
     const left = (/** @type {Error | null} */ error) => {
-      this.socket._unrefTimer();
+      this._socket._unrefTimer();
       done(error);
     };
     const context = capture();
@@ -261,16 +241,15 @@ class Relay {
     push(this, OUT_END, EMPTY_BUFFER, done);
   }
 
-  /** @param {boolean} isReset */
-  _destroy(isReset = false) {
-    this.command(OUT_TERMINATE | (isReset ? OUT_FLAG_RESET : 0));
+  _destroy(flags = 0) {
+    this.command(OUT_TERMINATE | flags);
     outbox.handOver();
     this._bits |= TERMINATED;
   }
 
   /** A record of the connection is lost. */
   terminate() {
-    this.socket.destroy(reset());
+    this._socket.destroy(reset());
   }
 
   /** Whether the peer takes bytes, if slowly. */
@@ -362,7 +341,7 @@ class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @ty
 
   /** @type {(error: Error | null, done: Done) => void} */
   _destroy(error, done) {
-    this._owner._destroy(this.resetAndClosing);
+    this._owner._destroy(this.resetAndClosing ? OUT_FLAG_RESET : 0);
     // With a handle, Node says whether there was an error, and forgets the own address.
     const close = (/** @type {() => void} */ closed) => void setImmediate(closed);
     this._handle = { close, reset: close };

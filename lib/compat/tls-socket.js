@@ -9,7 +9,7 @@ const { GROUPS, SUITES, VERSIONS, versionName } = require('../tls/parameters');
 const { detailed, legacy, parsed } = require('../tls/peer-certificate');
 const { sessionOf } = require('../tls/session');
 
-/** @import { Connection, Server } from '../connection/state' */
+/** @import { AnySocket, Connection, Server } from '../connection/state' */
 /** @import { ReactorTls } from '../tls/listener' */
 /** @import { Session } from '../tls/session' */
 
@@ -175,9 +175,9 @@ function TLSSocket() {}
 TLSSocket.prototype = asTls(Object.getPrototypeOf(Socket).prototype, Socket.prototype);
 Object.defineProperty(TLSSocket.prototype, 'constructor', { configurable: true, value: TLSSocket, writable: true });
 
-/** The stand-in for the socket of a connection. @type {(owner: Connection) => InstanceType<typeof Socket>} */
+/** The stand-in for the socket of a connection. @type {(owner: Connection) => AnySocket} */
 function socketOf(owner) {
-  return owner._tlsText === '' ? new Socket(owner) : Reflect.construct(Socket, [owner], TLSSocket);
+  return Reflect.construct(Socket, [owner], owner._tlsText === '' ? Socket : TLSSocket);
 }
 
 /** The prototype of the stand-in. @param {Connection} owner */

@@ -54,6 +54,7 @@ const {
 const { log } = require('../base/log');
 const { abandonSends, command, sent } = require('./post');
 const { eased } = require('./pressure');
+const { Endpoint } = require('./endpoint');
 const { Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
@@ -281,7 +282,9 @@ function isDone(ws) {
 /** The reactor has nothing left to do. @param {WebSocket} ws */
 function leave(ws) {
   ws._bits |= GONE;
-  table.depart(ws._slot);
+  const rest = new Endpoint();
+  rest._slot = ws._slot;
+  table.place(ws._slot, rest);
   finish(ws, CAUSE.FIN);
 }
 

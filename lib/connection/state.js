@@ -12,16 +12,9 @@ const { heedBinaryType } = require('./binary-type');
 /** @import EventEmitter from 'node:events' */
 /** @import { AnyTopic } from '../topics/topic' */
 
-/**
- * A WebSocket, or the handshake before it. The stand-in for its socket gets everything from here. `_accepted`: bytes of
- * frames and raw writes given to the reactor; `_destroy` closes the socket at once.
- *
- * @typedef {import('../handshake/request').Peer & { _owner: Server | null, _accepted: number, _extra: Sent | null, bufferedAmount: number, isPaused: boolean, _ensureExtra(): Sent, _destroy(): void, pause(): void, resume(): void }} Sending
- */
+/** @typedef {InstanceType<typeof import('./endpoint').Endpoint>} Endpoint */
 
-/** @typedef {Pick<ExtraFields, 'callbacks' | 'roomUntil' | 'stream'>} Sent */
-
-/** @typedef {import('../reactor/table').Holder & Sending} Connection */
+/** The owner of a slot. @typedef {Endpoint | WebSocket} Connection */
 
 /** Null when the kernel has all of a send; an error when it never will. @typedef {(error: Error | null) => void} SentCallback */
 

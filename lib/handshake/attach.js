@@ -14,7 +14,7 @@ const { hold } = require('../reactor/lifetime');
 const { start, want } = require('../reactor/start');
 const { state } = require('../reactor/link');
 const outbox = require('../reactor/outbox');
-const { claim, forget, place } = require('../reactor/table');
+const { claim, forget } = require('../reactor/table');
 const { OUT_ACCEPT, OUT_HEAD } = require('../base/layout');
 const { unshared } = require('../base/views');
 const WebSocket = require('../websocket');
@@ -167,13 +167,7 @@ function reclaim(ws, socket, head, response, options) {
     if (piece.length !== 0) outbox.push(slot, generation, OUT_HEAD, piece);
   }
   outbox.push(slot, generation, OUT_ACCEPT, response);
-  Object.assign(ws, { _slot: slot, _generation: generation, _remote: relay._remote, _remotePort: relay._remotePort });
-  ws._common = ws._common.opened({ local: relay._local, localPort: relay._localPort, tls: relay._tlsText });
-  ws._accepted = relay._accepted;
-  const extra = ws._ensureExtra();
-  extra.callbacks = relay._extra.callbacks;
-  extra.socket = socket;
-  place(slot, ws);
+  relay._moveTo(ws);
   become(/** @type {AnySocket & net.Socket} */ (socket), ws, 0, Buffer.byteLength(response));
   socket._unreferenced = relay.isUnreferenced;
   ws._open();

@@ -6,24 +6,22 @@
 const { closeSync } = require('node:fs');
 const net = require('node:net');
 
+const { throwLater } = require('../base/errors');
 const { formatAddress } = require('../connection/address');
 const { takeSocket } = require('../reactor/sockets');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../compat/relayed-socket');
+const { tailOf } = require('../connection/opened');
 const { connect, optionsFor } = require('./http-option');
-const { headOf, readPeer } = require('./request');
-const { takeSecured } = require('./secured');
+const { endpointOf } = require('./secured');
 const { IN_FLAG_SOCKET } = require('../base/layout');
 
-/** @import { AnySocket, Server } from '../connection/state' */
-/** @import { Peer } from './request' */
+/** @import { AnySocket, Endpoint, Server } from '../connection/state' */
 
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
 function give(wss, slot, tag, bytes, start) {
   const http = /** @type {net.Server} */ (wss.options.http);
-  const peer = /** @type {Peer} */ ({ _tlsText: '', _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 });
-  readPeer(peer, slot, bytes, start);
-  const read = headOf(bytes, start);
+  const read = tailOf(bytes, start);
   const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
   // Before anything that may throw: the next connection of the slot would get it.
   const fd = isRelayed ? -1 : takeSocket(slot);
@@ -31,27 +29,14 @@ function give(wss, slot, tag, bytes, start) {
     // Its handshake, if JavaScript was asked.
     /** @type {{ _onGiven?(): void } | undefined} */ (connectionOf(slot))?._onGiven?.();
   } catch (error) {
-    process.nextTick(fail, error);
+    throwLater(error);
   }
   const options = optionsFor(http);
-  const socket = isRelayed ? relayed(wss, peer, options.highWaterMark, read) : socketOf(fd, options, read);
+  const peer = endpointOf(slot, bytes, start);
+  const socket = isRelayed ? new Relay(wss, peer, read.length, options.highWaterMark)._socket : socketOf(fd, options, read);
   if (socket === null) return;
   if (wss.options.proxyProtocol) showPeer(socket, peer);
   connect(http, socket, read);
-}
-
-/** @type {(wss: Server, peer: Peer, highWaterMark: number | undefined, read: Buffer) => AnySocket} */
-function relayed(wss, peer, highWaterMark, read) {
-  const secured = wss._tls === null ? null : takeSecured(peer);
-  const relay = new Relay(wss, peer, highWaterMark);
-  relay.bytesRead = read.length;
-  if (secured !== null) relay.become(secured);
-  return relay.socket;
-}
-
-/** @param {unknown} error */
-function fail(error) {
-  throw error;
 }
 
 /** Null if it has died on the way. @type {(fd: number, options: ReturnType<typeof optionsFor>, read: Buffer) => AnySocket | null} */
@@ -70,7 +55,7 @@ function socketOf(fd, options, { length }) {
   }
 }
 
-/** The address that a proxy has named. @type {(socket: AnySocket, peer: Peer) => void} */
+/** The address that a proxy has named. @type {(socket: AnySocket, peer: Endpoint) => void} */
 function showPeer(socket, { _remote: remote, _remotePort: port }) {
   const address = formatAddress(remote);
   if (address === socket.remoteAddress && port === socket.remotePort) return;

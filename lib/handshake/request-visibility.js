@@ -8,7 +8,8 @@ const { isProxy } = require('node:util').types;
 
 const diagnostics = require('../reactor/diagnostics');
 const { nodeEmit } = require('../base/node-emit');
-const { UpgradeRequest, requestText } = require('./request');
+const { requestText } = require('../connection/opened');
+const { UpgradeRequest } = require('./request');
 
 /** @import { Emitting, Server, WebSocket } from '../connection/state' */
 

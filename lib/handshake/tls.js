@@ -2,10 +2,10 @@
 
 // Of handshakes of TLS: what the program decides, and what it is told.
 
-const { IN_HELLO, IN_SECURE, OPENED_GENERATION } = require('../base/layout');
+const { IN_HELLO, IN_SECURE } = require('../base/layout');
+const { generationOf, protocolText, tailOf, tailText } = require('../connection/opened');
 const { Hello } = require('../tls/hello');
 const { namesIn } = require('../tls/options');
-const { headOf, protocolText } = require('./request');
 const { failedSocket, secure } = require('./secured');
 
 /** @import { AnySocket, Server } from '../connection/state' */
@@ -14,19 +14,19 @@ const { failedSocket, secure } = require('./secured');
 /** For a HELLO, SECURE or TLS_ERROR record. @type {(server: Server, kind: number, slot: number, bytes: Buffer) => void} */
 function onTls(server, kind, slot, bytes) {
   if (kind === IN_HELLO) {
-    const hello = { slot, generation: bytes.readUInt32LE(OPENED_GENERATION), servername: protocolText(bytes, 0), protocols: namesIn(headOf(bytes, 0)) };
+    const hello = { slot, generation: generationOf(bytes, 0), servername: protocolText(bytes, 0), protocols: namesIn(tailOf(bytes, 0)) };
     const { settings } = /** @type {InstanceType<typeof ReactorTls>} */ (server._tls);
     // Made now: when the callback answers, the memory of this record has others.
     const failed = failedSocket(server, bytes);
     new Hello(hello, settings, (error) => tell(server, 'tlsClientError', error, failed)).ask(server);
   } else if (kind === IN_SECURE) {
     const secured = secure(server, slot, bytes);
-    if (secured.isReadable()) return tell(server, 'secureConnection', secured.socket);
+    if (secured.isReadable()) return tell(server, 'secureConnection', secured._socket);
     const failed = failedSocket(server, bytes);
-    secured.socket.destroy();
+    secured._socket.destroy();
     tellOf('ERR_SSL_CERTIFICATE_VERIFY_FAILED', 'certificate verify failed (CERT_REJECTED)', server, failed);
   } else {
-    tellOf(protocolText(bytes, 0), headOf(bytes, 0).toString('latin1'), server, failedSocket(server, bytes));
+    tellOf(protocolText(bytes, 0), tailText(bytes, 0), server, failedSocket(server, bytes));
   }
 }
 

@@ -2,24 +2,25 @@
 
 const { STATUS_CODES } = require('node:http');
 
-const { END_WAITS, GONE, INDIRECT, OWN_PONG, PAUSED } = require('../base/bits');
+const { END_WAITS, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
 const { list, welcome } = require('../connection/clients');
-const { EMPTY_BUFFER, kOpen } = require('../base/constants');
+const { Endpoint } = require('../connection/endpoint');
+const { protocolText, requestText, tailOf, tailText } = require('../connection/opened');
+const { open } = require('../connection/state');
+const { EMPTY_BUFFER, kUpgrade } = require('../base/constants');
 const diagnostics = require('../reactor/diagnostics');
 const { negotiatedDeflate } = require('../deflate/options');
 const { payload } = require('../reactor/batch');
-const { JUST_NOW, reportEnd } = require('../reactor/turns');
+const { reportEnd } = require('../reactor/turns');
 const { Handshake, destroyOnError } = require('./handshake');
 const receive = require('../connection/receive');
 const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
-const { abandonSends, sent } = require('../connection/post');
-const { release } = require('../reactor/lifetime');
 const { state } = require('../reactor/link');
 const table = require('../reactor/table');
-const { takeSecured } = require('./secured');
-const { UpgradeRequest, extensionsText, headOf, protocolText, readPeer, requestText } = require('./request');
+const { endpointOf } = require('./secured');
+const { UpgradeRequest } = require('./request');
 const { socketOf } = require('../compat/tls-socket');
 const {
   AUX_SHIFT,
@@ -33,21 +34,15 @@ const {
   OUT_PAUSE,
   OUT_RESPOND,
   OUT_RESUME,
-  OUT_TERMINATE,
 } = require('../base/layout');
 
-/** @import { AnySocket, Connection, Extensions, SentCallback, Server, WebSocket } from '../connection/state' */
-
-/** Key, on a socket without a WebSocket: its handshake. */
-const kUpgrade = Symbol('kUpgrade');
+/** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
 
 /**
- * A connection that the reactor has accepted and JavaScript decides on. It has the slot in the table until there is a
- * WebSocket, or the connection is closed. `handleUpgrade()` gets its socket.
- *
- * @implements {Connection}
+ * A connection that the reactor has accepted and JavaScript decides on, until there is a WebSocket, or the connection is
+ * closed. `handleUpgrade()` gets its socket.
  */
-class Upgrade {
+class Upgrade extends Endpoint {
   /**
    * @param {Server} server
    * @param {number} slot
@@ -56,58 +51,27 @@ class Upgrade {
    * @param {boolean} isLate The reactor answered before it knew that it had to ask: an OPEN record
    */
   constructor(server, slot, bytes, start, isLate) {
-    this.server = server;
-    this._slot = slot;
-    this._generation = 0;
-    this._bits = INDIRECT;
-    this._turn = JUST_NOW;
-    this._accepted = 0;
-    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: null };
-    this._local = this._remote = /** @type {number | string} */ (0);
-    this._localPort = this._remotePort = 0;
-    this._tlsText = '';
-    readPeer(this, slot, bytes, start);
-    this.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (takeSecured(this) ?? socketOf(this)));
-    this.socket._owner = this;
-    this.socket[kUpgrade] = this;
+    super(server);
+    endpointOf(slot, bytes, start)._moveTo(this);
+    this._socket ??= socketOf(this);
+    this._socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
-    this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
+    this.head = isLate ? EMPTY_BUFFER : tailOf(bytes, start);
     const records = /** @type {Array<[number, Buffer]>} */ ([]);
     /** The reactor's answer, if JavaScript was asked too late, and the records since. */
-    this.late = isLate ? { protocol: protocolText(bytes, start), extensions: extensionsText(bytes, start), records } : null;
+    this.late = isLate ? { protocol: protocolText(bytes, start), extensions: tailText(bytes, start), records } : null;
     this.answered = false;
-    this.isPaused = false;
-    this.bufferedAmount = 0;
-    table.place(slot, this);
+    /** Makes a WebSocket of it. @type {((ws: WebSocket) => void) | null} */
+    this.open = null;
     // The reactor's answer has not left, unless `earlyHandshake` is on.
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
   }
 
-  get _owner() {
-    return this.server;
-  }
-
-  get _socket() {
-    return this.socket;
-  }
-
-  pause() {}
-
-  resume() {}
-
-  _ensureExtra() {
-    return this._extra;
-  }
-
-  /** @type {Connection['_onRecord']} */
+  /** @type {import('../reactor/link').OnRecord} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
-    if (kind === IN_CLOSED) {
-      table.forget(this._slot);
-      this._onFailed();
-    } else if (kind === IN_SENT) {
-      sent(this, length);
-    } else if (this.late !== null) {
+    if (kind === IN_CLOSED || kind === IN_SENT) return super._onRecord(tag, offset, length);
+    if (this.late !== null) {
       this.late.records.push([tag, payload(tag, offset, length)]);
     } else if (kind === IN_END) {
       this._bits |= END_WAITS;
@@ -117,11 +81,8 @@ class Upgrade {
 
   _onFailed() {
     ended(this);
-    this._bits |= GONE;
-    if (!this.socket._unreferenced) release();
-    this.server._closed(this);
-    abandonSends(this);
-    this.socket._onClosed();
+    this._owner._closed(this);
+    super._onFailed();
   }
 
   /** The connection is the HTTP server's. */
@@ -130,18 +91,9 @@ class Upgrade {
     this._onFailed();
   }
 
-  _destroy() {
-    if ((this._bits & GONE) === 0) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
-  }
-
-  /** A record of the connection is lost. */
-  terminate() {
-    this._destroy();
-  }
-
   /** Emits 'upgrade'. Without a listener, the answer is 426, as for a request without an upgrade. */
   ask() {
-    const { head, request, server, socket } = this;
+    const { _owner: server, _socket: socket, head, request } = this;
     if (server._listener.emit('upgrade', request, socket, head)) return;
     const body = String(STATUS_CODES[426]);
     const lines = ['Connection: close', `Content-Length: ${body.length}`, 'Content-Type: text/plain'];
@@ -156,26 +108,26 @@ class Upgrade {
   accept(response, server, extensions, head) {
     const { options } = server;
     const deflate = negotiatedDeflate({ _extensions: extensions });
-    if (deflate !== undefined || server !== this.server || hasOwnPong(options)) {
+    if (deflate !== undefined || server !== this._owner || hasOwnPong(options)) {
       const served = { ...connectionOptions(options), deflate };
       state.native.serve(this._slot, this._generation, served, server._rates ?? undefined);
     }
     if (head.length !== 0) outbox.push(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);
-    this.socket._answered = Buffer.byteLength(response);
+    this._socket._answered = Buffer.byteLength(response);
   }
 
   /** The connection ends after this answer. @param {string} response */
   respond(response) {
     this.push(OUT_RESPOND, response);
     // A second answer comes too late, as with an ended stream.
-    this.socket._ended = true;
+    this._socket._ended = true;
   }
 
   /** To the HTTP server of the program, which answers. */
   give() {
     this.answered = true;
-    this.socket._ended = true;
+    this._socket._ended = true;
     outbox.pushEmpty(this._slot, this._generation, OUT_GIVE);
     // Before `close()`, which the program may call in this turn.
     outbox.handOver();
@@ -197,7 +149,7 @@ class ReactorHandshake extends Handshake {
   handle() {
     const { server, upgrade } = this;
     // What is none of ours is not judged either.
-    if (server.options.http && server === upgrade.server && upgrade.late === null && !this.isOurs() && server._isRunning()) upgrade.give();
+    if (server.options.http && server === upgrade._owner && upgrade.late === null && !this.isOurs() && server._isRunning()) upgrade.give();
     else super.handle();
   }
 
@@ -221,7 +173,7 @@ class ReactorHandshake extends Handshake {
 
   /** Unless its reactor has counted it for the same server. @param {import('./handshake').Admission} admission */
   enter(admission) {
-    return this.server === this.upgrade.server ? null : admission.enter(this.request, this.socket);
+    return this.server === this.upgrade._owner ? null : admission.enter(this.request, this.socket);
   }
 
   /** @type {InstanceType<typeof Handshake>['accept']} */
@@ -229,7 +181,7 @@ class ReactorHandshake extends Handshake {
     const { accepted, head, server, socket, upgrade } = this;
     if (socket.destroyed) return;
     const { late } = upgrade;
-    const isServedAlike = server === upgrade.server;
+    const isServedAlike = server === upgrade._owner;
     if (late === null) {
       upgrade.accept(response, server, accepted, head);
     } else if (!isServedAlike || late.protocol !== protocol || late.extensions !== extensions) {
@@ -238,11 +190,11 @@ class ReactorHandshake extends Handshake {
       return;
     }
     upgrade.answered = true;
-    socket[kOpen] = (/** @type {WebSocket} */ opened) => {
-      socket[kOpen] = undefined;
-      opened._attach(server, upgrade, protocol, extensions);
+    upgrade.open = (/** @type {WebSocket} */ opened) => {
+      upgrade.open = null;
+      upgrade._moveTo(opened, { extensions, owner: server, protocol });
+      open(opened);
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
-      opened._adopt(socket);
       welcome(opened);
       if (late !== null) {
         for (const [tag, data] of late.records) receive.hold(opened, tag, data);
@@ -251,8 +203,8 @@ class ReactorHandshake extends Handshake {
       opened.emit('open');
     };
     if (!isServedAlike) {
-      upgrade.server._closed(upgrade);
-      upgrade.server = server;
+      upgrade._owner._closed(upgrade);
+      upgrade._owner = server;
       server._came();
     }
     setContext(ws, capture());
@@ -282,7 +234,7 @@ function isReactors(socket) {
 function ended(upgrade) {
   if ((upgrade._bits & END_WAITS) === 0) return;
   upgrade._bits &= ~END_WAITS;
-  const { socket } = upgrade;
+  const { _socket: socket } = upgrade;
   if (socket._owner === upgrade) socket._onEnd();
 }
 

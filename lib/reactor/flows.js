@@ -4,6 +4,7 @@
 // memory with their bytes.
 
 const { FastBuffer } = require('../base/constants');
+const { throwLater } = require('../base/errors');
 const { state } = require('./link');
 const { connectionOf, connections } = require('./table');
 const {
@@ -159,13 +160,8 @@ function run(pump, kind, sent, start, length, block) {
     else pump?.flow(kind);
   } catch (error) {
     // A stream may have methods of a program. What others are to do is done all the same.
-    if (!rethrows(error)) process.nextTick(fail, error);
+    if (!rethrows(error)) throwLater(error);
   }
-}
-
-/** @param {unknown} error */
-function fail(error) {
-  throw error;
 }
 
 /** Calls `flush`, and throws what a stream throws: in ws, `send()` does. @param {() => void} flush */

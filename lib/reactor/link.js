@@ -4,7 +4,9 @@
 
 /** @typedef {import('../native/binding').Reactor} Native */
 
-/** Gets records that concern no connection. @typedef {Pick<import('./table').Holder, '_onRecord' | '_onFailed'>} Receiver */
+/** For anything but a plain message. @typedef {(tag: number, offset: number, length: number) => void} OnRecord */
+
+/** Gets records that concern no connection. @typedef {{ _onRecord: OnRecord, _onFailed(): void }} Receiver */
 
 /** The reactors of this environment (main thread or worker). Only this file writes here. */
 const state = {

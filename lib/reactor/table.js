@@ -1,30 +1,17 @@
 'use strict';
 
-const { TERMINATED } = require('../base/bits');
 const { NO_GENERATION } = require('../base/constants');
-const { ADOPTED_SLOTS, IN_CLOSED, KIND_MASK, PIPE_SLOTS, TOPIC_SLOT } = require('../base/layout');
+const { ADOPTED_SLOTS, PIPE_SLOTS, TOPIC_SLOT } = require('../base/layout');
 const lifetime = require('./lifetime');
 const { failed, state } = require('./link');
 
-/** @import { Server } from '../connection/state' */
+/** @import { Connection, Server } from '../connection/state' */
 
-/**
- * A connection, the handshake before it, or what is left after it.
- *
- * @typedef {object} Holder
- * @property {number} _slot Assigned by the reactor; from ADOPTED_SLOTS on, by this side
- * @property {number} _bits See bits.js
- * @property {number} _turn The event loop's turn of its last record except its end
- * @property {(tag: number, offset: number, length: number) => void} _onRecord For anything but a plain message
- * @property {() => void} _onFailed The reactor has died
- * @property {() => void} terminate
- */
-
-/** Accepted connections, by slot. @type {Array<Holder | undefined>} */
+/** Accepted connections, by slot. @type {Array<Connection | undefined>} */
 const accepted = [];
-/** Adopted ones, by slot minus ADOPTED_SLOTS. @type {Array<Holder | undefined>} */
+/** Adopted ones, by slot minus ADOPTED_SLOTS. @type {Array<Connection | undefined>} */
 const adopted = [];
-/** Those over streams, by slot minus PIPE_SLOTS. @type {Array<Holder | undefined>} */
+/** Those over streams, by slot minus PIPE_SLOTS. @type {Array<Connection | undefined>} */
 const streams = [];
 /** Free indexes. @type {number[]} */
 const freeAdopted = [];
@@ -34,7 +21,7 @@ const freeStreams = [];
 const listeners = new Map();
 let adoptedGeneration = 0;
 
-/** Undefined for a free slot. @type {(slot: number) => Holder | undefined} */
+/** Undefined for a free slot. @type {(slot: number) => Connection | undefined} */
 function connectionOf(slot) {
   if (slot < ADOPTED_SLOTS) return accepted[slot];
   if (slot < PIPE_SLOTS) return adopted[slot - ADOPTED_SLOTS];
@@ -42,9 +29,9 @@ function connectionOf(slot) {
   return slot === TOPIC_SLOT ? undefined : streams[slot - PIPE_SLOTS];
 }
 
-/** Connections and handshakes. @type {() => Holder[]} */
+/** Connections and handshakes. @type {() => Connection[]} */
 function connections() {
-  return /** @type {Holder[]} */ ([...accepted, ...adopted, ...streams].filter(Boolean));
+  return /** @type {Connection[]} */ ([...accepted, ...adopted, ...streams].filter(Boolean));
 }
 
 function hasStreams() {
@@ -61,28 +48,28 @@ function servers() {
   return [...listeners.values()];
 }
 
-/** @type {(slot: number, holder: Holder | undefined) => void} */
+/** @type {(slot: number, holder: Connection | undefined) => void} */
 function set(slot, holder) {
   if (slot < ADOPTED_SLOTS) accepted[slot] = holder;
   else if (slot < PIPE_SLOTS) adopted[slot - ADOPTED_SLOTS] = holder;
   else streams[slot - PIPE_SLOTS] = holder;
 }
 
-/** For a connection about to be adopted. @type {(connection: Holder) => { generation: number, slot: number }} */
+/** For a connection about to be adopted. @type {(connection: Connection) => { generation: number, slot: number }} */
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
   adopted[index] = connection;
   return { generation: claimed(connection), slot: ADOPTED_SLOTS + index };
 }
 
-/** For a connection over a stream. @type {(connection: Holder) => { generation: number, slot: number }} */
+/** For a connection over a stream. @type {(connection: Connection) => { generation: number, slot: number }} */
 function claimStream(connection) {
   const index = freeStreams.pop() ?? streams.length;
   streams[index] = connection;
   return { generation: claimed(connection), slot: PIPE_SLOTS + index };
 }
 
-/** @param {Holder} connection */
+/** @param {Connection} connection */
 function claimed(connection) {
   connection._turn = state.calls.loopTurn();
   lifetime.use();
@@ -98,10 +85,13 @@ function nextAdopted() {
   return index;
 }
 
-/** Records of the slot go to this connection from now on. @type {(slot: number, connection: Holder) => void} */
+/** Records of the slot go to this connection from now on. The first holds the process, the last releases it. @type {(slot: number, connection: Connection) => void} */
 function place(slot, connection) {
-  if (accepted[slot] === undefined) lifetime.use();
-  accepted[slot] = connection;
+  if (connectionOf(slot) === undefined) {
+    lifetime.use();
+    lifetime.hold();
+  }
+  set(slot, connection);
   connection._turn = state.calls.loopTurn();
 }
 
@@ -111,30 +101,6 @@ function forget(slot) {
   if (slot >= PIPE_SLOTS) freeStreams.push(slot - PIPE_SLOTS);
   else if (slot >= ADOPTED_SLOTS) freeAdopted.push(slot - ADOPTED_SLOTS);
   lifetime.unuse();
-}
-
-/** What is left of a connection that emitted 'close' before the reactor closed its socket. */
-class Departed {
-  /** @param {number} slot */
-  constructor(slot) {
-    this._slot = slot;
-    this._bits = TERMINATED;
-    this._turn = 0;
-  }
-
-  /** @param {number} tag */
-  _onRecord(tag) {
-    if ((tag & KIND_MASK) === IN_CLOSED) forget(this._slot);
-  }
-
-  _onFailed() {}
-
-  terminate() {}
-}
-
-/** Keeps only the slot, until the reactor reports it as free. @param {number} slot */
-function depart(slot) {
-  set(slot, new Departed(slot));
 }
 
 /** Records of the listener go to this server from now on. @type {(id: number, server: Server) => void} */
@@ -152,14 +118,14 @@ function strike(id) {
 /**
  * A reactor has died: forgets all listeners and all connections, except streams unless it was theirs.
  *
- * @type {(error: Error, isOfStreams: boolean) => { connections: Holder[], servers: Server[] }}
+ * @type {(error: Error, isOfStreams: boolean) => { connections: Connection[], servers: Server[] }}
  */
 function fail(error, isOfStreams) {
   failed(error);
   freeAdopted.length = 0;
   if (isOfStreams) freeStreams.length = 0;
   const lost = [...accepted.splice(0), ...adopted.splice(0), ...(isOfStreams ? streams.splice(0) : [])];
-  const gone = { connections: /** @type {Holder[]} */ (lost.filter(Boolean)), servers: servers() };
+  const gone = { connections: /** @type {Connection[]} */ (lost.filter(Boolean)), servers: servers() };
   listeners.clear();
   for (let left = gone.connections.length + gone.servers.length; left > 0; left--) lifetime.unuse();
   return gone;
@@ -170,7 +136,6 @@ module.exports = {
   claimStream,
   connectionOf,
   connections,
-  depart,
   enlist,
   forget,
   fail,

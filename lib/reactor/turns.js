@@ -92,7 +92,7 @@ function callDue() {
  * before it, and after work that handlers have deferred by ticks, promises, `setImmediate` and due timers. Without such
  * work it is reported now, before Node's next report, such as a request.
  *
- * @type {<T extends import('./table').Holder>(report: (connection: T) => void, connection: T) => void}
+ * @type {<T extends import('../connection/state').Connection>(report: (connection: T) => void, connection: T) => void}
  */
 function reportEnd(report, connection) {
   if (state.words[DRAINED_TURN] - connection._turn > turnsToDo) return report(connection);

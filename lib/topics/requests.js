@@ -57,7 +57,7 @@ function settle(request) {
 
 /** Receives records for no connection. */
 const answers = {
-  /** @type {import('../reactor/table').Holder['_onRecord']} */
+  /** @type {import('../reactor/link').OnRecord} */
   _onRecord(tag, offset, length) {
     const bytes = (tag & KIND_MASK) === IN_HISTORY ? payload(tag, offset, length) : peek(tag, offset, length);
     // The first word of every answer.
