@@ -6,15 +6,12 @@ const MOST_AUTHORS = 1000;
 const DAY = 864e5;
 const FINAL = /^(100[0237-9]|1010|4...)$/;
 
-/** @typedef {{ epoch: string, offset: number }} Position */
-/** @typedef {{ name: string, listener: Function, since: any, last: Position | null, isIn: boolean, seen: Map<string, number> }} Topic */
-
 export class TopicsClient extends EventTarget {
   #url;
   #settings;
   #socket = /** @type {any} */ (null);
   #isOver = false;
-  #topics = /** @type {Map<string, Topic>} */ (new Map());
+  #topics = /** @type {Map<string, any>} */ (new Map());
   /** Answers to come, after messages of an earlier subscription. @type {Map<string, number>} */
   #leaving = new Map();
   /** By number. @type {Map<number, { text: string, resolve: Function, reject: Function }>} */
@@ -47,7 +44,7 @@ export class TopicsClient extends EventTarget {
     clearTimeout(this.#timer);
     if (typeof this.#url !== 'function') return this.#use(this.#url);
     const place = (this.#socket = {});
-    new Promise((resolve) => resolve(this.#url())).then((url) => place === this.#socket && this.#use(url)).catch((error) => this.#lost(place, 1006, String(error)));
+    (async () => this.#url())().then((url) => place === this.#socket && this.#use(url)).catch((error) => this.#lost(place, 1006, `${error}`));
   }
 
   close(code = 1000, reason = '') {
@@ -62,7 +59,7 @@ export class TopicsClient extends EventTarget {
   subscribe(name, listener, { since } = {}) {
     const known = this.#topics.get(name);
     if (known) return void (known.listener = listener);
-    const topic = { name, listener, since, last: since?.epoch ? since : null, isIn: false, seen: new Map() };
+    const topic = { name, listener, since, last: since?.epoch ? since : null, guess: 0, isIn: false, seen: new Map() };
     this.#topics.set(name, topic);
     if (this.isOpen) this.#ask(topic);
   }
@@ -147,7 +144,7 @@ export class TopicsClient extends EventTarget {
     return code === 1013 ? maxDelay * (1 + random) : delay;
   }
 
-  /** @param {Topic} topic */
+  /** @param {any} topic */
   #ask({ last, name, since }) {
     this.#send({ subscribe: name, since: last ?? since });
   }
@@ -196,7 +193,7 @@ export class TopicsClient extends EventTarget {
     return this.#leaving.has(name) ? undefined : this.#topics.get(name);
   }
 
-  /** @param {Topic} topic @param {Position | null} position @param {boolean} recovered */
+  /** @param {any} topic @param {any} position @param {boolean} recovered */
   #enter(topic, position, recovered) {
     const { isIn, last, since } = topic;
     topic.isIn = true;
@@ -212,8 +209,10 @@ export class TopicsClient extends EventTarget {
     if (!topic) return;
     const { last, listener, seen } = topic;
     const position = epoch === null ? null : { epoch, offset };
-    if (last && position && isAt(last, position)) return;
-    if (last) this.#pass(topic, position && { epoch, offset: offset - 1 });
+    if (isAt(last, position)) return;
+    // A new epoch of the same history, unless the server reports a gap.
+    if (last && last.epoch !== epoch && last.offset + 1 === offset) topic.guess = offset;
+    else if (last) this.#pass(topic, position && { epoch, offset: offset - 1 });
     topic.last = position;
     if (author) {
       if (number <= (seen.get(author) ?? 0)) return;
@@ -224,12 +223,14 @@ export class TopicsClient extends EventTarget {
     listener(data, { topic: name, position });
   }
 
-  /** What is missing does not come. @param {Topic} topic @param {Position | null} to */
+  /** What is missing does not come. @param {any} topic @param {any} to */
   #pass(topic, to) {
-    const { last, name } = topic;
-    if (last && to && isAt(last, to)) return;
-    topic.last = to;
-    const from = last && to && last.epoch === to.epoch ? { ...to, offset: last.offset + 1 } : null;
+    const { guess, last, name } = topic;
+    const isPast = isAt(last, to);
+    if (isPast && to.offset >= guess) return;
+    topic.guess = 0;
+    if (!isPast) topic.last = to;
+    const from = last && last.epoch === to?.epoch && !isPast ? { ...to, offset: last.offset + 1 } : null;
     this.#tell('gap', { topic: name, from, to });
   }
 
@@ -239,7 +240,7 @@ export class TopicsClient extends EventTarget {
   }
 }
 
-/** Whether nothing is missing up to a position. @param {Position} last @param {Position} position */
-function isAt(last, { epoch, offset }) {
-  return last.epoch === epoch && last.offset >= offset;
+/** Whether nothing is missing up to a position. @param {any} last @param {any} to */
+function isAt(last, to) {
+  return last && last.epoch === to?.epoch && last.offset >= to.offset;
 }
