@@ -41,7 +41,7 @@ const ALONE = '__test__/attacks/stream-bombs.spec.mjs';
 const not = (names) => names.map((name) => `!__test__/${name}`);
 const ALL_SPECS = ['__test__/**/*.spec.mjs', `!${ALONE}`];
 /** Sweeps, waits for timeouts, and programs of others: half a minute each. */
-const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'handshake/http-finish', 'handshake/http-limits', 'handshake/http2-matrix', 'interop'].map((name) => `${name}.spec.mjs`);
+const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'handshake/http-finish', 'handshake/http-limits', 'handshake/http2-matrix'].map((name) => `${name}.spec.mjs`);
 /** Without the attacks. */
 const OWN_SPECS = [...ALL_SPECS, ...not(['attacks/**', 'scripts/examples.spec.mjs', ...SLOW])];
 /** Without the files that choose their mode themselves, and those with connections that have the same reactor in each mode, or none. */
@@ -54,7 +54,6 @@ const ALL_MODE_SPECS = [
     'deflate/deflate-client.spec.mjs',
     'doctor/**',
     'handshake/http2*.spec.mjs',
-    'interop.spec.mjs',
     'reactor/inline.spec.mjs',
     'reactor/reactors.spec.mjs',
     'scripts/**',

@@ -9,8 +9,6 @@ const run = promisify(execFile);
 
 const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'reactor-ws');
 
-export const pythonWithWebsockets = () => pythonWith('websockets', '15.0.1', 'websockets.asyncio.client');
-
 /** The path of this Python, made on first use; or the reason why there is none. `module`: what a program imports. */
 export async function pythonWith(name, version, module) {
   const folder = join(CACHE, `${name}-${version}`);

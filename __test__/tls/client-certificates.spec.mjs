@@ -178,13 +178,3 @@ test("without ca, Node's roots count", async (t) => {
     t.deepEqual([socket.authorized, socket.authorizationError], [false, 'SELF_SIGNED_CERT_IN_CHAIN']);
   }
 });
-
-test('several authorities, in one file or in several', async (t) => {
-  const all = [authority, read('other-authority.crt')];
-  for (const ca of [all, Buffer.concat(all), all.map(String)]) {
-    const server = await startSecure(t, { ...ASKING, ca });
-    for (const name of ['client', 'client-other']) {
-      t.true((await openSecure(t, server, wsClient, pair(name))).request.socket.authorized);
-    }
-  }
-});

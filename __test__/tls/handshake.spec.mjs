@@ -101,14 +101,6 @@ test('a version that one side does not have', async (t) => {
   }
 });
 
-test('a client without a common cipher gets an alert', async (t) => {
-  for (const start of Object.values(SERVERS)) {
-    const { port } = await start(t, { ...SERVER, ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' });
-    const error = await t.throwsAsync(connectTls(t, port, { ciphers: 'ECDHE-ECDSA-AES256-GCM-SHA384', maxVersion: 'TLSv1.2' }));
-    t.regex(error.code, /HANDSHAKE_FAILURE/);
-  }
-});
-
 test('ALPNProtocols', async (t) => {
   for (const [given, offered] of [
     [undefined, undefined],
@@ -263,18 +255,6 @@ test('the stand-in for the server of Node has the events too', async (t) => {
   await t.throwsAsync(connectTls(t, server.port, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }));
   await failed;
   t.pass();
-});
-
-test('verifyClient sees a secure request', async (t) => {
-  for (const start of Object.values(SERVERS)) {
-    const seen = [];
-    const verifyClient = ({ secure, req }) => seen.push([secure, req.socket.encrypted, req.socket.getProtocol()]);
-    const server = await start(t, SERVER, { verifyClient });
-    const { request, ws } = await openSecure(t, server, wsClient);
-    t.deepEqual(seen, [[true, true, 'TLSv1.3']]);
-    t.is(request.socket, ws._socket);
-    t.is(ws._socket.getProtocol(), 'TLSv1.3');
-  }
 });
 
 test('after the end, a socket tells what it tells in Node', async (t) => {
