@@ -7,6 +7,7 @@ import test from 'ava';
 import { WebSocketServer } from '../helpers/impl.mjs';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { Broker } from '../helpers/memory-broker.mjs';
+import { join } from '../helpers/topics.mjs';
 
 const kept = (history, more) => ({ topicOptions: () => ({ history, ...more }) });
 const gapsOf = ({ ws }) => {
@@ -148,6 +149,25 @@ test('a history that cannot be read is read later, and subscribers that wait are
   t.is(events[0].error.message, 'not now');
   t.true(a.server.metrics().adapter.failed >= 3);
 });
+
+for (const [how, options, come] of [['that the broker refuses', {}, ['good']], ['above adapterLimit', { adapterLimit: 0 }, ['lost 0', 'good']]]) {
+  test(`without a history other nodes are told of a message ${how}, once the broker takes it`, async (t) => {
+    const { broker, b, member: there } = await open(t, options);
+    const here = await join(t, b.server);
+    await subscribe(here.ws, 'topic');
+    const [gaps, own] = [gapsOf(there), gapsOf(here)];
+    let refused = 0;
+    broker.beforePublish = () => {
+      if (options.adapterLimit === undefined && refused++ < 2) throw new Error('refused');
+    };
+    for (let n = 0; n < 2; n++) b.server.publish('topic', `lost ${n}`);
+    await once(there.ws, 'gap');
+    b.server.publish('topic', 'good');
+    await Promise.all([hears(there, 'good'), hears(here, 'good')]);
+    t.deepEqual([there.heard, here.heard], [come, ['lost 0', 'lost 1', 'good']]);
+    t.deepEqual([gaps, own], [[['topic', null, null]], []]);
+  });
+}
 
 for (const overflow of ['drop', 'reject']) {
   test(`a broker that does not answer: at most adapterLimit bytes wait, then ${overflow}`, async (t) => {

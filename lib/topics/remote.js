@@ -7,6 +7,7 @@ const { randomBytes } = require('node:crypto');
 
 const { Backoff } = require('../base/backoff');
 const { warn } = require('../base/log');
+const { BINARY } = require('../connection/arguments');
 const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
 const { Interest, attempt } = require('./interest');
 const { Lanes } = require('./lanes');
@@ -34,6 +35,10 @@ const REPORT = 1000;
 /** Milliseconds until a start that has failed is tried again, the first time and at most. */
 const RETRY = 500;
 const LONGEST_RETRY = 30_000;
+
+/** The number of a message that stands for others, which could not be published; and most topics that wait for one. */
+const LOSS = 0;
+const MOST_LOSSES = 4096;
 
 /** Milliseconds for which a callback of `subscribe()` waits for a broker that does not answer. */
 const PATIENCE = 10_000;
@@ -85,6 +90,8 @@ class Node {
     this.reports = new Map();
     this.checking = setInterval(() => this.check(), SECOND).unref();
     this.toCheck = this.topics.all.values();
+    /** Topics without a shared history in which messages were not published. @type {Set<string>} */
+    this.losses = new Set();
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.topics.remote = this;
@@ -187,7 +194,8 @@ class Node {
     const bytes = encode(this.number, number, message, target.key);
     const isAdmitted = this.admit(bytes.length);
     if (shared !== null) return isAdmitted ? shared.publish(number, bytes, target) : null;
-    if (isAdmitted) this.send(name, bytes, {});
+    if (isAdmitted) this.send(name, bytes, {}, (error) => error !== null && this.unsent(name));
+    else this.unsent(name);
     return undefined;
   }
 
@@ -227,6 +235,18 @@ class Node {
     else this.held.push(send);
   }
 
+  /** Other nodes lack messages of the topic. @param {string} name */
+  unsent(name) {
+    if (this.losses.size < MOST_LOSSES) this.losses.add(name);
+  }
+
+  tellLosses() {
+    const names = [...this.losses];
+    this.losses.clear();
+    const bytes = encode(this.number, LOSS, { tag: BINARY, data: '' }, '');
+    for (const name of names) attempt(() => this.adapter.publish(name, bytes, {})).catch(() => this.unsent(name));
+  }
+
   /** For other nodes only. Without a broker that takes it, or room for what is not urgent, `onFailed` is called. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
   tell(name, bytes, isUrgent, onFailed) {
     if (!isUrgent && this.bytesWaiting !== 0 && this.bytesWaiting + OVERHEAD + bytes.length > this.limit) return onFailed();
@@ -247,7 +267,9 @@ class Node {
     const envelope = decode(buffer);
     if (envelope === null) return this.ignored();
     const { key, message, node, number } = envelope;
-    if (node === this.number || isRepeated(topic, node, number)) return;
+    if (node === this.number) return;
+    if (number === LOSS) return this.miss(topic);
+    if (isRepeated(topic, node, number)) return;
     if (!this.receive(topic, message, key)) this.refused(topic);
   }
 
@@ -285,6 +307,7 @@ class Node {
   /** Compares positions with the broker's: of some topics at a time, in which nothing has come since the last time. */
   check() {
     const { all } = this.topics;
+    if (this.isConnected) this.tellLosses();
     // An iterator that stands still keeps what was there.
     if (!this.isConnected || all.size === 0) this.toCheck = all.values();
     let compared = 0;
