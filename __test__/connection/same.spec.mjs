@@ -273,13 +273,15 @@ test('options of a send are not those of another one of the same data', async (t
   const server = await startServer(t, { perMessageDeflate: true });
   const [one, other] = [await connect(t, server, { perMessageDeflate: true }), await connect(t, server, { perMessageDeflate: true })];
   const text = 'text'.repeat(2000);
-  const before = other.client._socket.bytesRead;
-  const messages = [one, other].map(({ client }) => once(client, 'message'));
-  one.ws.send(text, { fin: false, compress: true });
-  other.ws.send(text, { compress: false });
-  one.ws.send('');
-  for (const [data, isBinary] of await Promise.all(messages)) t.true(String(data) === text && !isBinary);
-  t.true(other.client._socket.bytesRead - before > text.length);
+  for (const options of [{ fin: false, compress: false }, { compress: true }]) {
+    const before = other.client._socket.bytesRead;
+    const messages = [one, other].map(({ client }) => once(client, 'message'));
+    one.ws.send(text, options);
+    other.ws.send(text, { compress: false });
+    if (options.fin === false) one.ws.send('');
+    for (const [data, isBinary] of await Promise.all(messages)) t.true(String(data) === text && !isBinary);
+    t.true(other.client._socket.bytesRead - before > text.length);
+  }
 });
 
 const MIB = 2 ** 20;
