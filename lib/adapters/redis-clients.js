@@ -20,7 +20,7 @@ const BLOB_STRING = 36;
  * @typedef {{ isCluster: boolean, command(key: string, words: Array<string | Buffer>): Promise<any>, subscriber(isSharded: boolean, events: Events): Subscriber }} Client
  */
 
-/** @typedef {{ connect(): Promise<void>, subscribe(channels: string[]): Promise<void>, unsubscribe(channels: string[]): Promise<void>, close(): void }} Subscriber */
+/** @typedef {{ connect(): Promise<void>, change(name: 'subscribe' | 'unsubscribe', channels: string[]): Promise<void>, close(): void }} Subscriber */
 
 /** @type {(client: any) => Client} @throws {TypeError} For anything that is no client */
 function clientOf(client) {
@@ -112,16 +112,10 @@ class IoredisSubscriber {
     await Promise.all(all);
   }
 
-  /** @param {string[]} channels */
-  async subscribe(channels) {
-    for (const channel of channels) this.channels.add(channel);
-    await this.send('subscribe', channels);
-  }
-
-  /** @param {string[]} channels */
-  async unsubscribe(channels) {
-    for (const channel of channels) this.channels.delete(channel);
-    await this.send('unsubscribe', channels);
+  /** @type {Subscriber['change']} */
+  async change(name, channels) {
+    for (const channel of channels) this.channels[name === 'subscribe' ? 'add' : 'delete'](channel);
+    await this.send(name, channels);
   }
 
   close() {
@@ -189,16 +183,13 @@ class NodeRedisSubscriber {
     this.wasReady = true;
   }
 
-  /** @param {string[]} channels */
-  async subscribe(channels) {
-    if (this.isSharded) await Promise.all(channels.map((channel) => this.client.sSubscribe(channel, this.listener, true)));
-    else await this.client.subscribe(channels, this.listener, true);
-  }
-
-  /** @param {string[]} channels */
-  async unsubscribe(channels) {
-    if (this.isSharded) await Promise.all(channels.map((channel) => this.client.sUnsubscribe(channel, this.listener, true)));
-    else await this.client.unsubscribe(channels, this.listener, true);
+  /** @type {Subscriber['change']} */
+  async change(name, channels) {
+    const { client, isSharded, listener } = this;
+    const command = !isSharded ? name : name === 'subscribe' ? 'sSubscribe' : 'sUnsubscribe';
+    // Channels of one command have the same slot.
+    const parts = isSharded ? channels : [channels];
+    await Promise.all(parts.map((part) => client[command](part, listener, true)));
   }
 
   close() {

@@ -113,7 +113,7 @@ class RedisAdapter {
     this.connecting = subscriber;
     try {
       await subscriber.connect();
-      await subscriber.subscribe([...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()]);
+      await subscriber.change('subscribe', [...(this.isSharded ? [] : [this.probeChannel]), ...this.topics.keys()]);
     } catch (error) {
       subscriber.close();
       throw error;
@@ -137,7 +137,7 @@ class RedisAdapter {
     const channels = topics.map((topic) => this.channelOf(topic));
     return this.change(async (subscriber) => {
       for (const [index, channel] of channels.entries()) this.topics.set(channel, topics[index]);
-      await subscriber.subscribe(channels);
+      await subscriber.change('subscribe', channels);
     });
   }
 
@@ -151,7 +151,7 @@ class RedisAdapter {
         this.tops.delete(topics[index]);
         if (seen !== undefined) this.remember(topics[index], seen);
       }
-      await subscriber.unsubscribe(channels);
+      await subscriber.change('unsubscribe', channels);
     });
   }
 

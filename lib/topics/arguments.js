@@ -7,18 +7,14 @@ const { checkNames, checkValue, wrongType } = require('../base/checks');
 /** Where a subscription may begin, besides a position. */
 const OLDEST = 'oldest';
 
-/** Entries of `history()`. */
-const MOST_ENTRIES = 2 ** 32 - 1;
-
 /** @typedef {import('../base/checks').Range} Range */
 
 const STRING = /** @type {Range} */ ({ type: 'string' });
 const OFFSET = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
-const LIMIT = /** @type {Range} */ ({ type: 'number', least: 1, most: MOST_ENTRIES });
 
 const ADAPTER_METHODS = ['start', 'publish', 'subscribe', 'unsubscribe', 'close'];
 
-/** @import { HistoryOptions, Position, SubscribeOptions } from '../../types/topics' */
+/** @import { Position, SubscribeOptions } from '../../types/topics' */
 
 /** Where nodes tell each other about presence: the name of the topic follows after another NUL. */
 const PRESENCE_CHANNEL = '\0presence';
@@ -40,11 +36,6 @@ function checkOptions(options, known, label = 'options') {
   checkNames(options, known, label);
 }
 
-/** @param {unknown} callback */
-function checkCallback(callback) {
-  if (callback !== undefined && callback !== null) checkValue({ type: 'function' }, callback, 'callback');
-}
-
 /** Undefined: not in the past. @type {(options: SubscribeOptions | null | undefined) => Position | 'oldest' | undefined} */
 function sinceOf(options) {
   const since = options?.since;
@@ -55,11 +46,6 @@ function sinceOf(options) {
   checkValue(STRING, epoch, 'options.since.epoch');
   checkValue(OFFSET, offset, 'options.since.offset');
   return { epoch, offset };
-}
-
-/** @type {(options: HistoryOptions | null | undefined) => number} */
-function limitOf(options) {
-  return /** @type {number} */ (checkValue(LIMIT, options?.limit ?? MOST_ENTRIES, 'options.limit'));
 }
 
 /** Null without an adapter. @type {(options: any) => import('../../types/adapter').Adapter | null} */
@@ -73,4 +59,4 @@ function adapterOf({ adapter }) {
   return adapter;
 }
 
-module.exports = { PRESENCE_CHANNEL, adapterOf, checkCallback, checkOptions, checkTopic, isReserved, limitOf, sinceOf };
+module.exports = { PRESENCE_CHANNEL, adapterOf, checkOptions, checkTopic, isReserved, sinceOf };

@@ -2,19 +2,23 @@
 
 const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, KIND_MASK, OUT_TEXT, PUBLISH_TEXT, SINCE_NOW, SINCE_OFFSET } = require('../base/layout');
 const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_TOP, HISTORY_WORDS } = require('../base/layout');
-const { checkOptions, checkTopic, limitOf, sinceOf } = require('./arguments');
+const { checkValue } = require('../base/checks');
+const { checkOptions, checkTopic, sinceOf } = require('./arguments');
 const { decode } = require('./envelope');
 const { headed } = require('./publish');
 const records = require('./records');
 const { expect } = require('./requests');
 const { topicsOf } = require('./server-topics');
-const { PageSize } = require('./shared');
+const { PageSize, keptOf } = require('./shared');
 const { state } = require('../reactor/link');
 
 const { WORD_BYTES, longOf, wordOf } = records;
 
 /** @import { History, HistoryOptions, Position } from '../../types/topics' */
 /** @import { AnyTopic } from './topic' */
+
+/** Entries of an answer. */
+const LIMIT = { type: /** @type {const} */ ('number'), least: 1, most: 2 ** 32 - 1 };
 
 /** Bytes; entries are padded to a multiple. */
 const ENTRY_ALIGN = 4;
@@ -28,7 +32,7 @@ function history(server, name, options) {
   checkTopic(name);
   checkOptions(options, ['since', 'limit']);
   const since = sinceOf(options) ?? 'oldest';
-  const limit = limitOf(options);
+  const limit = /** @type {number} */ (checkValue(LIMIT, options?.limit ?? LIMIT.most, 'options.limit'));
   const topic = server._topics?.all.get(name);
   const remote = server._topics?.remote;
   if (!remote?.hasHistory || topic?.shared?.has(since)) return collect(topic, since, limit);
@@ -42,10 +46,9 @@ function history(server, name, options) {
  * @type {(remote: import('./remote').Remote, name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>}
  */
 async function collectRemotely(remote, name, since, limit, settings) {
-  const { history: size, positionTtl, ttl } = settings;
   /** @type {History['messages']} */
   const messages = [];
-  const kept = { size, ttl, positionTtl };
+  const kept = keptOf(settings);
   const pageSize = new PageSize();
   let top = /** @type {Position | null} */ (null);
   // To the adapter, a position above the last one means that the broker has lost messages. A peer can have made up this one.

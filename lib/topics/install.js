@@ -4,6 +4,7 @@
 
 const { TERMINATED } = require('../base/bits');
 const { inContext } = require('../base/async-context');
+const { checkValue } = require('../base/checks');
 const { CONNECTING, READY_STATES } = require('../base/constants');
 const { peek } = require('../reactor/batch');
 const {
@@ -20,7 +21,7 @@ const {
   SUBSCRIBED_REPLAYED,
   SUBSCRIBED_REQUEST,
 } = require('../base/layout');
-const { checkCallback, checkOptions, checkTopic, sinceOf } = require('./arguments');
+const { checkOptions, checkTopic, sinceOf } = require('./arguments');
 const { history } = require('./history');
 const { Presence, enter, leave } = require('./presence');
 const { topicsProtocol } = require('./protocol');
@@ -57,7 +58,7 @@ const ofConnection = {
     }
     checkTopic(topic);
     checkOptions(options, ['since']);
-    checkCallback(callback);
+    if (callback !== undefined && callback !== null) checkValue({ type: 'function' }, callback, 'callback');
     const since = sinceOf(options);
     ownerOf(this);
     if (this._readyState === CONNECTING) {

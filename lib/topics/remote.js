@@ -6,6 +6,7 @@ const { AsyncResource } = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
 
 const { Backoff } = require('../base/backoff');
+const { newEpoch } = require('../base/epoch');
 const { warn } = require('../base/log');
 const { BINARY } = require('../connection/arguments');
 const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
@@ -145,16 +146,6 @@ class Node {
   wakes(topic) {
     // What other nodes have published until now is not in its own history.
     if (topic.shared === null && topic.offset !== 0 && !this.interest.has(topic.name)) renew(topic);
-  }
-
-  /** The topic has its first subscriber. @param {AnyTopic} topic */
-  woke(topic) {
-    this.interest.want(topic.name);
-  }
-
-  /** It has lost its last one. @param {AnyTopic} topic */
-  emptied(topic) {
-    this.interest.release(topic.name);
   }
 
   /** Whether messages of other nodes come. @param {AnyTopic} topic */
@@ -419,9 +410,9 @@ function errorOf(error) {
   }
 }
 
-/** It has a history of its own, or none, that lacks messages of other nodes. @param {AnyTopic} topic */
+/** It has a history of its own, or none, that lacks messages of other nodes: earlier positions recover nothing. @param {AnyTopic} topic */
 function renew(topic) {
-  topic.renew();
+  if (topic.epoch !== null) topic.epoch = newEpoch();
   records.restart(topic, topic.offset, false);
 }
 

@@ -98,12 +98,12 @@ class ServerTopics {
   woke(topic) {
     this.idle.delete(topic);
     this.unused.delete(topic);
-    if (topic.isRemote) this.remote?.woke(topic);
+    if (topic.isRemote) this.remote?.interest.want(topic.name);
   }
 
   /** It has lost its last subscriber. @param {AnyTopic} topic */
   emptied(topic) {
-    if (topic.isRemote) this.remote?.emptied(topic);
+    if (topic.isRemote) this.remote?.interest.release(topic.name);
     if (topic.epoch === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
@@ -112,14 +112,12 @@ class ServerTopics {
   rest(topic) {
     this.idle.add(topic);
     if (isUnused(topic)) this.unused.add(topic);
-    if (this.unused.size > MOST_UNUSED) this.forgetUnused();
+    if (this.unused.size > MOST_UNUSED) {
+      const [first] = this.unused;
+      this.unused.delete(first);
+      if (isUnused(first)) this.forget(first);
+    }
     if (this.sweeping === undefined) this.sweepLater(SWEEP_MILLISECONDS);
-  }
-
-  forgetUnused() {
-    const [topic] = this.unused;
-    this.unused.delete(topic);
-    if (isUnused(topic)) this.forget(topic);
   }
 
   /** @param {number} milliseconds */

@@ -99,12 +99,6 @@ class Shared {
     return this.state === COLD;
   }
 
-  /** What the broker is to keep. @returns {HistorySettings} */
-  get settings() {
-    const { history, positionTtl, ttl } = this.topic.settings;
-    return { size: history, ttl, positionTtl };
-  }
-
   /** Whether a subscriber with this position can be a member now. @param {Position | 'oldest' | undefined} since */
   has(since) {
     return this.isLive && !this.isAhead(since);
@@ -205,7 +199,7 @@ class Shared {
       if (reading !== this.reading) return;
       const asked = ++this.asked;
       const before = topic.offset;
-      const { position: { epoch, offset }, earlier = [] } = await this.remote.page(topic.name, 'latest', 0, this.settings);
+      const { position: { epoch, offset }, earlier = [] } = await this.remote.page(topic.name, 'latest', 0, keptOf(topic.settings));
       if (reading !== this.reading) return;
       this.backoff.reset();
       if (epoch !== topic.epoch || offset < before || offset > topic.offset) return this.read();
@@ -251,7 +245,7 @@ class Shared {
     /** @type {Position | 'oldest' | 'latest'} */
     let since = topic.position ?? 'oldest';
     for (;;) {
-      const page = await this.remote.page(topic.name, since, size.limit, this.settings);
+      const page = await this.remote.page(topic.name, since, size.limit, keptOf(topic.settings));
       if (reading !== this.reading) return;
       const { earlier = [], messages, position, recovered } = page;
       const [first] = messages;
@@ -409,7 +403,7 @@ class Shared {
     if (isAwaited) this.sent.set(number, sent);
     const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : NO_POSITION;
     const send = () => {
-      remote.send(topic.name, bytes, { history: this.settings }, (error, position) => {
+      remote.send(topic.name, bytes, { history: keptOf(topic.settings) }, (error, position) => {
         if (!isAwaited || this.sent.get(number) !== sent) return;
         if (error !== null) {
           this.sent.delete(number);
@@ -443,6 +437,11 @@ class Shared {
   }
 }
 
+/** What the broker is to keep. @param {AnyTopic['settings']} settings @returns {HistorySettings} */
+function keptOf({ history, positionTtl, ttl }) {
+  return { size: history, ttl, positionTtl };
+}
+
 /** How many messages the next page of a history should have: the first ones say how long they are. */
 class PageSize {
   limit = 16;
@@ -456,4 +455,4 @@ class PageSize {
 
 /** @typedef {Shared} SharedHistory */
 
-module.exports = { PageSize, Shared };
+module.exports = { PageSize, Shared, keptOf };

@@ -48,11 +48,6 @@ class Topic {
     this.isForStreams = this.epoch !== null;
   }
 
-  /** Messages are missing that have no positions here. Earlier positions recover nothing from now on. */
-  renew() {
-    if (this.epoch !== null) this.epoch = newEpoch();
-  }
-
   /** Whether a position is of this history, as far as this node knows it. @param {Position} since */
   has({ epoch, offset }) {
     if (epoch === this.epoch) return offset <= this.offset;
