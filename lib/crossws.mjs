@@ -26,7 +26,9 @@ export default function wsAdapter(options = {}) {
     },
     close: {
       value(/** @type {any} */ peer, /** @type {unknown} */ details) {
-        forgetNamespace(adapter.peers, peer);
+        const { peers } = adapter;
+        // A namespace is a path by default: peers could fill the memory with empty ones.
+        if (peers instanceof Map && peers.get(peer.namespace)?.size === 0) peers.delete(peer.namespace);
         return options.hooks?.close?.(peer, details);
       },
     },
@@ -109,9 +111,4 @@ function partsOf(key) {
   const start = key.indexOf(':') + 1;
   const end = start + Number(key.slice(0, start - 1));
   return [key.slice(end), key.slice(start, end)];
-}
-
-/** A namespace is a path by default: peers could fill the memory with empty ones. @type {(peers: Map<string, Set<unknown>> | Set<unknown>, peer: any) => void} */
-function forgetNamespace(peers, peer) {
-  if (peers instanceof Map && peers.get(peer.namespace)?.size === 0) peers.delete(peer.namespace);
 }

@@ -37,7 +37,9 @@ class WebSocketStream extends Duplex {
     ws.once('close', () => {
       if (!this.destroyed) this.push(null);
     });
-    this.on('end', onEnd);
+    this.on('end', () => {
+      if (!this.destroyed && this.writableFinished) this.destroy();
+    });
     this.on('error', onError);
   }
 
@@ -106,11 +108,6 @@ class WebSocketStream extends Duplex {
 /** @param {Duplex} stream */
 function emitClose(stream) {
   stream.emit('close');
-}
-
-/** @this {WebSocketStream} */
-function onEnd() {
-  if (!this.destroyed && this.writableFinished) this.destroy();
 }
 
 /** @this {WebSocketStream} @param {Error} error */

@@ -49,9 +49,25 @@ Emitter.prototype = EventEmitter.prototype;
 Object.setPrototypeOf(Emitter, EventEmitter);
 Object.defineProperty(Emitter, 'name', { value: EventEmitter.name });
 
+const ADDERS = ['addListener', 'on', 'prependListener'];
+
+/** Calls `added` when a listener was added to an emitter. @type {(prototype: object, added: (emitter: any, event: unknown) => void) => void} */
+function watchListeners(prototype, added) {
+  for (const name of ADDERS) {
+    const add = Reflect.get(EventEmitter.prototype, name);
+    /** @type {(this: object, ...args: unknown[]) => object} */
+    const value = function (...args) {
+      Reflect.apply(add, this, args);
+      added(this, args[0]);
+      return this;
+    };
+    Object.defineProperty(prototype, name, { configurable: true, value, writable: true });
+  }
+}
+
 /** Keeps instances as they were made, whatever `EventEmitter.prototype` says later. @param {object} prototype */
 function fixCapture(prototype) {
   if (kCapture !== undefined) Object.defineProperty(prototype, kCapture, { value: false, writable: true });
 }
 
-module.exports = { Emitter: /** @type {typeof EventEmitter} */ (/** @type {unknown} */ (Emitter)), fixCapture };
+module.exports = { ADDERS, Emitter: /** @type {typeof EventEmitter} */ (/** @type {unknown} */ (Emitter)), fixCapture, watchListeners };

@@ -4,6 +4,7 @@
 const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 
 const { EMPTY_BUFFER } = require('../base/constants');
+const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
 const { answerOf } = require('./answer');
 
 /** @import { AnySocket } from '../connection/state' */
@@ -18,12 +19,7 @@ const OK = 200;
 const REFUSAL_TIMEOUT = 10_000;
 
 /** Read when the stream begins, as they are shown after its end. */
-const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 'remoteFamily', 'remotePort']
-  .concat(['alpnProtocol', 'authorizationError', 'authorized', 'encrypted', 'servername']);
-
-/** What the socket of the session answers. */
-const METHODS = ['exportKeyingMaterial', 'getCertificate', 'getCipher', 'getEphemeralKeyInfo', 'getFinished', 'getPeerCertificate']
-  .concat(['getPeerFinished', 'getPeerX509Certificate', 'getProtocol', 'getSession', 'getSharedSigalgs', 'getX509Certificate', 'isSessionReused']);
+const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 'remoteFamily', 'remotePort', ...TLS_FIELDS];
 
 /**
  * Fields of a stream. `_head`: bytes of an unfinished head of an answer. `_isCut`: this side has reset the stream.
@@ -36,7 +32,7 @@ const INITIAL = { _head: EMPTY_BUFFER, _isCut: false, _leaves: false, _received:
  * answer, and read and write bytes after that. The head of an answer becomes HEADERS, 101 becomes 200 (RFC 8441, 5);
  * `destroy()` is a RST_STREAM, as Node's `end()` is END_STREAM.
  *
- * @type {(Stream: new (...args: any[]) => any) => new (...args: any[]) => any}
+ * @type {(Stream: new (...args: any[]) => any) => any}
  */
 const withAnswers = (Stream) =>
   class Http2Socket extends Stream {
@@ -187,29 +183,25 @@ function asSocket(stream) {
   const { session } = stream;
   // A program may have taken its time, and the client has gone.
   const socket = session === undefined || session.destroyed ? {} : session.socket;
-  const { constructor: Stream } = stream;
-  const prototype = prototypes.get(Stream) ?? prototypeOf(Stream);
-  prototypes.set(Stream, prototype);
+  const Stream = /** @type {any} */ (stream.constructor);
+  /** @type {any} */
+  let prototype = prototypes.get(Stream);
+  if (prototype === undefined) {
+    ({ prototype } = withAnswers(Stream));
+    for (const name of TLS_METHODS) {
+      /** Undefined without TLS, and after the end. @type {(this: AnySocket, ...args: unknown[]) => unknown} */
+      const value = function (...args) {
+        return this.session?.socket[name]?.(...args);
+      };
+      Object.defineProperty(prototype, name, { configurable: true, value, writable: true });
+    }
+    prototypes.set(Stream, prototype);
+  }
   for (const name of FIELDS) stream[name] = socket[name];
   Object.assign(stream, INITIAL);
   // An error ends this stream. It must not end the process while nobody has the stream.
   stream.on('error', () => {});
   return Object.setPrototypeOf(stream, prototype);
-}
-
-/** @type {(Stream: any) => object} */
-function prototypeOf(Stream) {
-  const { prototype } = /** @type {{ prototype: object }} */ (/** @type {unknown} */ (withAnswers(Stream)));
-  for (const name of METHODS) Object.defineProperty(prototype, name, { configurable: true, value: methodOf(name), writable: true });
-  return prototype;
-}
-
-/** Undefined without TLS, and after the end. @param {string} name */
-function methodOf(name) {
-  /** @type {(this: AnySocket, ...args: unknown[]) => unknown} */
-  return function (...args) {
-    return this.session?.socket[name]?.(...args);
-  };
 }
 
 module.exports = { asSocket };

@@ -2,6 +2,7 @@
 
 const EventEmitter = require('node:events');
 
+const { watchListeners } = require('./emitter');
 const { hold, release } = require('../reactor/lifetime');
 const { warn } = require('../base/log');
 
@@ -114,19 +115,7 @@ class ListenerServer extends EventEmitter {
   }
 }
 
-for (const name of /** @type {const} */ (['addListener', 'on', 'prependListener'])) {
-  const { [name]: add } = EventEmitter.prototype;
-  Object.defineProperty(ListenerServer.prototype, name, {
-    configurable: true,
-    /** @this {ListenerServer} @param {Parameters<typeof add>} args */
-    value(...args) {
-      add.apply(this, args);
-      this._wss._updateAsk();
-      return this;
-    },
-    writable: true,
-  });
-}
+watchListeners(ListenerServer.prototype, ({ _wss: wss }) => wss._updateAsk());
 
 /** @type {(address: string | object | null) => unknown} */
 function copyOf(address) {

@@ -168,9 +168,14 @@ class Relay extends Endpoint {
     return this.waiting.splice(0);
   }
 
+  nextTurn() {
+    this.fed = 0;
+    this.feed();
+  }
+
   takePiece() {
     // The share is of a turn of the event loop, whatever runs in it.
-    if (this.fed === 0) root.runInAsyncScope(setImmediate, undefined, nextTurn, this);
+    if (this.fed === 0) root.runInAsyncScope(setImmediate, undefined, () => this.nextTurn());
     const first = this.waiting[0];
     const piece = first.subarray(0, PIECE);
     if (piece.length === first.length) this.waiting.shift();
@@ -267,12 +272,6 @@ class Relay extends Endpoint {
     if (does) hold();
     else release();
   }
-}
-
-/** @param {Relay} relay */
-function nextTurn(relay) {
-  relay.fed = 0;
-  relay.feed();
 }
 
 /** As Node reports it. */

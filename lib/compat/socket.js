@@ -8,6 +8,7 @@ const { isUint8Array } = require('node:util').types;
 const { GONE, TERMINATED } = require('../base/bits');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { AUX_SHIFT, OUT_END, OUT_FLAG_ON, OUT_FLAG_RESET, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_TERMINATE, OUT_WRITE } = require('../base/layout');
+const { watchListeners } = require('./emitter');
 const { formatAddress } = require('../connection/address');
 const { callAll, push } = require('../connection/post');
 const { hold, release } = require('../reactor/lifetime');
@@ -88,26 +89,12 @@ for (const name of STATES) {
 }
 
 // A stream's methods would make its state. A listener for 'data' would resume the stream, and thereby the WebSocket.
-for (const name of ['off', 'removeListener', 'removeAllListeners', 'emit']) define(name, methodOfEmitter(name));
-
-for (const name of ['addListener', 'on', 'prependListener']) {
-  const add = methodOfEmitter(name);
-  define(name, /** @this {Socket} @param {unknown[]} args */ function (...args) {
-    Reflect.apply(add, this, args);
-    if (args[0] === 'drain') this._awaitFrames();
-    return this;
-  });
+for (const name of ['off', 'removeListener', 'removeAllListeners', 'emit']) {
+  Object.defineProperty(LazySocket.prototype, name, { configurable: true, value: Reflect.get(EventEmitter.prototype, name), writable: true });
 }
-
-/** @type {(name: string) => Function} */
-function methodOfEmitter(name) {
-  return /** @type {Record<string, Function>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
-}
-
-/** @type {(name: string, value: Function) => void} */
-function define(name, value) {
-  Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
-}
+watchListeners(LazySocket.prototype, (socket, event) => {
+  if (event === 'drain') socket._awaitFrames();
+});
 
 /** @type {(socket: any) => void} */
 function makeStream(socket) {

@@ -96,7 +96,10 @@ class Secure extends /** @type {new () => { destroyed: boolean, _listener?: Serv
 
   /** @type {(length: number, label: string, context?: Uint8Array) => Buffer} */
   exportKeyingMaterial(length, label, context) {
-    checkExport(length, label, context, this._session.version);
+    checkValue({ type: 'number', least: 1, most: MOST_MATERIAL }, length, 'length');
+    checkValue({ type: 'string' }, label, 'label');
+    if (this._session.version === VERSIONS.get('TLSv1.3') && Buffer.byteLength(label) > LONGEST_LABEL) throw wrongType('label', `at most ${LONGEST_LABEL} bytes`, label);
+    if (context !== undefined && !ArrayBuffer.isView(context)) throw wrongType('context', 'a Buffer, a TypedArray or undefined', context);
     const { _generation: generation, _slot: slot } = this._owner;
     const material = this.destroyed ? null : state.native.exportKeyingMaterial(slot, generation, length, label, context ?? null);
     if (material !== null) return material;
@@ -144,26 +147,15 @@ const MOST_MATERIAL = 255 * 32;
 /** The longest label of TLS 1.3, after "tls13 ", in bytes (RFC 8446, 7.1). */
 const LONGEST_LABEL = 249;
 
-/** @type {(length: unknown, label: unknown, context: unknown, version: number) => void} */
-function checkExport(length, label, context, version) {
-  checkValue({ type: 'number', least: 1, most: MOST_MATERIAL }, length, 'length');
-  checkValue({ type: 'string' }, label, 'label');
-  if (version === VERSIONS.get('TLSv1.3') && Buffer.byteLength(/** @type {string} */ (label)) > LONGEST_LABEL) throw wrongType('label', `at most ${LONGEST_LABEL} bytes`, label);
-  if (context !== undefined && !ArrayBuffer.isView(context)) throw wrongType('context', 'a Buffer, a TypedArray or undefined', context);
-}
-
 /** The prototype of a kind of socket, over TLS. @param {object[]} prototypes With its members */
 function asTls(...prototypes) {
   const prototype = Object.create(tls.TLSSocket.prototype);
-  for (const one of [...prototypes, Secure.prototype]) Object.defineProperties(prototype, membersOf(one));
+  for (const one of [...prototypes, Secure.prototype]) {
+    const members = Object.getOwnPropertyDescriptors(one);
+    Reflect.deleteProperty(members, 'constructor');
+    Object.defineProperties(prototype, members);
+  }
   return prototype;
-}
-
-/** @param {object} prototype */
-function membersOf(prototype) {
-  const members = Object.getOwnPropertyDescriptors(prototype);
-  Reflect.deleteProperty(members, 'constructor');
-  return members;
 }
 
 /**

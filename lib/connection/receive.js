@@ -81,16 +81,11 @@ function onRecord(ws, tag, offset, length) {
   else if (kind === IN_DRAIN) eased(ws);
   else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
-  else if (kind === IN_DATA) giveBack(ws, tag, offset, length);
+  // On their way when a relayed connection became this WebSocket; none: that was all.
+  else if (kind === IN_DATA) outbox.push(ws._slot, ws._generation, OUT_HEAD, length === 0 ? EMPTY_BUFFER : peek(tag, offset, length));
   // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
-}
-
-/** Bytes that were on their way when a relayed connection became this WebSocket; none: that was all. @type {TakeRecord} */
-function giveBack(ws, tag, offset, length) {
-  const bytes = length === 0 ? EMPTY_BUFFER : peek(tag, offset, length);
-  outbox.push(ws._slot, ws._generation, OUT_HEAD, bytes);
 }
 
 /** The data of an error that only waits for the next tick; terminate() does not revoke it. */

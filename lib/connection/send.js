@@ -86,20 +86,18 @@ function postClose(ws, code, reason) {
     return;
   }
   // The reactor's timer begins with the close frame, which a Blob may delay for ever.
-  const timer = setTimeout(cut, delay(ws._closeTimeout), ws).unref();
+  const cut = () => {
+    if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
+    endsBy(ws, CAUSE.CLOSE_TIMEOUT);
+    ws.terminate();
+  };
+  const timer = setTimeout(cut, delay(ws._closeTimeout)).unref();
   // The caller may reuse its memory.
   const copy = copyOf(reason);
   inOrder(ws, 0, (error) => {
     clearTimeout(timer);
     if (error === undefined) closeNow(ws, code, copy);
   });
-}
-
-/** @param {WebSocket} ws */
-function cut(ws) {
-  if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
-  endsBy(ws, CAUSE.CLOSE_TIMEOUT);
-  ws.terminate();
 }
 
 /** @type {typeof postClose} */

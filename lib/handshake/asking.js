@@ -4,6 +4,7 @@
 
 const EventEmitter = require('node:events');
 
+const { watchListeners } = require('../compat/emitter');
 const { areRefusalsSeen } = require('../reactor/diagnostics');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../base/layout');
@@ -13,6 +14,7 @@ const WebSocket = require('../websocket');
 /** @import { Emitting, Server } from '../connection/state' */
 
 /** Events that the reactors do not report unless somebody listens. */
+/** @type {unknown[]} */
 const REPORTED = ['headers', 'secureConnection', 'tlsClientError', 'wsClientError'];
 
 const { setSocket } = WebSocket.prototype;
@@ -24,33 +26,23 @@ const { setSocket } = WebSocket.prototype;
  * @param {Server} prototype
  */
 function watchHooks(prototype) {
-  for (const name of /** @type {const} */ (['addListener', 'on', 'prependListener'])) {
-    const { value: add } = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(EventEmitter.prototype, name));
-    define(prototype, name, {
-      value(/** @type {[event: string, listener: () => void]} */ ...args) {
-        add.apply(this, args);
-        if (REPORTED.includes(args[0])) this._updateAsk();
-        return this;
-      },
-      writable: true,
-    });
-  }
+  watchListeners(prototype, (server, event) => {
+    if (REPORTED.includes(event)) server._updateAsk();
+  });
   for (const name of ['completeUpgrade', 'emit', 'handleUpgrade', 'listenerCount', 'shouldHandle']) {
     let own = Object.getOwnPropertyDescriptor(prototype, name)?.value;
-    define(prototype, name, {
+    /** @type {PropertyDescriptor & ThisType<Server>} */
+    const property = {
+      configurable: true,
       get: () => own ?? Reflect.get(EventEmitter.prototype, name),
       set(value) {
         if (this === prototype) own = value;
         else Object.defineProperty(this, name, { configurable: true, enumerable: true, value, writable: true });
         for (const server of servers()) server._updateAsk();
       },
-    });
+    };
+    Object.defineProperty(prototype, name, property);
   }
-}
-
-/** @type {(prototype: Server, name: string, descriptor: PropertyDescriptor & ThisType<Server>) => void} */
-function define(prototype, name, descriptor) {
-  Object.defineProperty(prototype, name, { configurable: true, ...descriptor });
 }
 
 /**
@@ -64,7 +56,9 @@ function wantedAsk(server, own) {
   // Read where the emitter keeps them, as this runs for every connection that opens.
   const { _events: events } = /** @type {Emitting} */ (server);
   const drained = server._drain ? ASK_DRAINED | ASK_ACCEPTED : 0;
-  if (isOverridden(server, own)) return drained | ASK_ACCEPTED | ASK_REFUSED;
+  let isOverridden = server._listener.isHandedOn;
+  for (const name in own) isOverridden ||= /** @type {any} */ (server)[name] !== own[name];
+  if (isOverridden) return drained | ASK_ACCEPTED | ASK_REFUSED;
   const decides =
     verifyClient ||
     handleProtocols ||
@@ -75,14 +69,6 @@ function wantedAsk(server, own) {
     Class?.prototype?.setSocket !== setSocket ||
     hasOwnPong(server.options);
   return drained | (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
-}
-
-/** A program has replaced a method that sees handshakes. @type {(server: Server, own: Record<string, unknown>) => boolean} */
-function isOverridden(server, own) {
-  for (const name in own) {
-    if (/** @type {Record<string, unknown>} */ (/** @type {unknown} */ (server))[name] !== own[name]) return true;
-  }
-  return server._listener.isHandedOn;
 }
 
 module.exports = { wantedAsk, watchHooks };

@@ -47,16 +47,13 @@ function attach(ws, socket, head, response, options) {
     ws.setSocket(socket, head, socketOptions(options));
     return;
   }
-  if (isReclaimable(socket)) return reclaim(ws, socket, head, response, options);
-  if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
+  // A reactor relays its bytes, and nothing else needs them.
+  if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return reclaim(ws, socket, head, response, options);
+  const isBomb = head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
+  if (isAdoptable(socket) && !isBomb && adopt(ws, socket, head, Buffer.from(response), options)) return;
   socket.write(response);
   want(reactorOptions(options));
   attachStream(ws, socket, head, socketOptions(options));
-}
-
-/** Whether a reactor relays its bytes, and nothing else needs them. @param {AnySocket} socket */
-function isReclaimable(socket) {
-  return isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket);
 }
 
 /**
@@ -89,15 +86,6 @@ function isUntouched(socket) {
     socket.listenerCount('readable') === 0 &&
     !METHODS.some((name) => Object.hasOwn(socket, name))
   );
-}
-
-/**
- * Whether too many bytes follow the request to inflate in one piece.
- *
- * @type {(ws: Connection, socket: import('node:stream').Duplex, head: Buffer) => boolean}
- */
-function isBomb(ws, socket, head) {
-  return head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
 }
 
 /** Null if no descriptors or threads are left. @type {(options: ServerOptions) => typeof state.native | null} */
@@ -139,7 +127,7 @@ function adopt(ws, socket, head, response, options) {
   ws._slot = slot;
   ws._generation = generation;
   ws._ensureExtra().socket = socket;
-  become(/** @type {AnySocket & net.Socket} */ (socket), ws, readBefore, writtenBefore);
+  become(socket, ws, readBefore, writtenBefore);
   ws._open();
   return true;
 }
@@ -153,7 +141,7 @@ function readAll(socket, head) {
 
 /**
  * The reactor that relays it serves it from now on. Bytes on their way to the stream are handed back when they come
- * (`giveBack` of connection/receive.js).
+ * (IN_DATA in connection/receive.js).
  *
  * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, options: ServerOptions) => void}
  */
@@ -168,7 +156,7 @@ function reclaim(ws, socket, head, response, options) {
   }
   outbox.push(slot, generation, OUT_ACCEPT, response);
   relay._moveTo(ws);
-  become(/** @type {AnySocket & net.Socket} */ (socket), ws, 0, Buffer.byteLength(response));
+  become(socket, ws, 0, Buffer.byteLength(response));
   socket._unreferenced = relay.isUnreferenced;
   ws._open();
 }

@@ -84,7 +84,8 @@ function emitUpgrades(server) {
   const value = function (event, ...args) {
     if (event !== 'stream') return Reflect.apply(emit, this, [event, ...args]);
     const [stream, headers] = args;
-    if (!isWebSocket(headers) || this.listenerCount('upgrade') === 0) {
+    const isWebSocket = headers[':method'] === 'CONNECT' && headers[':protocol'] === 'websocket';
+    if (!isWebSocket || this.listenerCount('upgrade') === 0) {
       tell(stream.session);
       // An error of a stream that nobody gets must not end the process.
       return Reflect.apply(emit, this, [event, ...args]) || stream.on('error', () => {});
@@ -94,11 +95,6 @@ function emitUpgrades(server) {
     return stream.destroyed || stream.closed || Reflect.apply(emit, this, ['upgrade', ...upgradeOf(stream, headers)]);
   };
   Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });
-}
-
-/** @param {IncomingHttpHeaders} headers */
-function isWebSocket({ ':method': method, ':protocol': protocol }) {
-  return method === 'CONNECT' && protocol === 'websocket';
 }
 
 /** A session that began before its server knew: its client may be told at any time (RFC 8441, 3). @param {ServerHttp2Session | undefined} session */

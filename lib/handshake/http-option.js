@@ -6,6 +6,7 @@ const { Server } = require('node:http');
 const { inspect } = require('node:util');
 
 const { wrongType } = require('../base/checks');
+const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
 
 /** @import EventEmitter from 'node:events' */
 /** @import { AnySocket, Server as WebSocketServer } from '../connection/state' */
@@ -51,13 +52,9 @@ function checkHttp(server, label) {
   }
   kinds.set(/** @type {object} */ (server), kind);
   if (/** @type {Server} */ (server).listening) {
-    throw new TypeError(`${label} must not listen by itself: it gets connections of options.port. It listens on ${place(server)}`);
+    const place = inspect(/** @type {Server} */ (server).address(), { breakLength: Infinity });
+    throw new TypeError(`${label} must not listen by itself: it gets connections of options.port. It listens on ${place}`);
   }
-}
-
-/** @param {unknown} server */
-function place(server) {
-  return inspect(/** @type {Server} */ (server).address(), { breakLength: Infinity });
 }
 
 /** Those of the sockets that the server would accept: an HTTP/2 session ends with its client's side. @param {object} server */
@@ -169,17 +166,13 @@ function judgeUpgrades(server, { parser }) {
 
 /** @typedef {import('node:http2').ServerHttp2Session & { socket: AnySocket }} Session */
 
-/** What a socket of Node tells beside its bytes. */
-const OF_TLS = ['encrypted', 'authorized', 'authorizationError', 'servername', 'alpnProtocol'];
-const METHODS = ['exportKeyingMaterial', 'getCertificate', 'getCipher', 'getPeerCertificate', 'getPeerX509Certificate', 'getProtocol', 'isSessionReused'];
-
 /** Node wraps a stream without a handle, for a session, in a socket that hides everything else. @type {(session: Session, socket: AnySocket) => void} */
 function show(session, socket) {
   const { socket: wrapper } = session;
   wrapper._peername = { address: socket.remoteAddress, family: socket.remoteFamily, port: socket.remotePort };
   if (!socket.encrypted) return;
-  for (const name of OF_TLS) wrapper[name] = socket[name];
-  for (const name of METHODS) wrapper[name] = socket[name].bind(socket);
+  for (const name of TLS_FIELDS) wrapper[name] = socket[name];
+  for (const name of TLS_METHODS) wrapper[name] = socket[name].bind(socket);
   for (const name of ['alpnProtocol', 'encrypted']) Object.defineProperty(session, name, { configurable: true, value: socket[name] });
 }
 

@@ -90,12 +90,6 @@ function continueTurn() {
   }
 }
 
-function continueLater() {
-  if (immediate) return;
-  immediate = true;
-  setImmediate(continueTurn);
-}
-
 /** Delivers waiting records for as long as a delivery may take; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
 function turn(streamsOnly = false) {
   // A handler that runs the event loop (as deasync does) or calls this is in a delivery, which goes on afterwards.
@@ -139,7 +133,8 @@ function turn(streamsOnly = false) {
     if (!finished) {
       // Peers may wait until these records count as delivered, which must not take a whole batch.
       if (cursor !== 0 && cursor !== count) delivered(cursor);
-      continueLater();
+      if (!immediate) setImmediate(continueTurn);
+      immediate = true;
     }
   }
 }

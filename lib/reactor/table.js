@@ -57,7 +57,9 @@ function set(slot, holder) {
 
 /** For a connection about to be adopted. @type {(connection: Connection) => { generation: number, slot: number }} */
 function claim(connection) {
-  const index = freeAdopted.pop() ?? nextAdopted();
+  let index = freeAdopted.pop() ?? adopted.length;
+  // The low bits of a slot are its reactor's number, so new slots alternate between reactors. Skips numbers without one.
+  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = adopted.push(undefined);
   adopted[index] = connection;
   return { generation: claimed(connection), slot: ADOPTED_SLOTS + index };
 }
@@ -75,14 +77,6 @@ function claimed(connection) {
   lifetime.use();
   adoptedGeneration = (adoptedGeneration + 1) >>> 0 || NO_GENERATION + 1;
   return adoptedGeneration;
-}
-
-/** The low bits of a slot are its reactor's number, so new slots alternate between reactors. */
-function nextAdopted() {
-  let index = adopted.length;
-  // Skips numbers without a reactor.
-  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = adopted.push(undefined);
-  return index;
 }
 
 /** Records of the slot go to this connection from now on. The first holds the process, the last releases it. @type {(slot: number, connection: Connection) => void} */

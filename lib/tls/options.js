@@ -7,7 +7,7 @@ const { isAnyArrayBuffer } = require('node:util').types;
 
 const { LONGEST_DELAY, checkValue } = require('../base/checks');
 const { certificatesIn, listsIn, pairsOf, privateKey } = require('./credentials');
-const { MODERN_SUITES, VERSIONS, suiteOf } = require('./parameters');
+const { MODERN_SUITES, TLS_1_2, VERSIONS, suiteOf } = require('./parameters');
 
 /** @import { KeyObject } from 'node:crypto' */
 /** @import { Pair } from './credentials' */
@@ -88,13 +88,17 @@ function checkGiven(given, label) {
 /** @type {(given: Given, label: string) => Credentials} */
 function credentialsOf(given, label) {
   const keys = listOf(given.key).map((one) => {
-    const { pem, passphrase = given.passphrase } = isPlain(one) ? one : { pem: one };
+    const { pem, passphrase = given.passphrase } = Object(one).pem === undefined ? { pem: one } : one;
     if (isGiven(passphrase)) checkText(passphrase, `${label}.passphrase`);
     return checkKey(privateKey(bytesOf(pem, `${label}.key`), passphrase ?? undefined, `${label}.key`), `${label}.key`);
   });
   const chains = listOf(given.cert).map((one) => certificatesIn(bytesOf(one, `${label}.cert`), `${label}.cert`));
-  const [minVersion, maxVersion] = versionsOf(given, label);
-  checkFixed(given, label);
+  const minVersion = versionOf(given.minVersion, `${label}.minVersion`) ?? VERSIONS.get(tls.DEFAULT_MIN_VERSION) ?? TLS_1_2;
+  const maxVersion = versionOf(given.maxVersion, `${label}.maxVersion`) ?? VERSIONS.get(tls.DEFAULT_MAX_VERSION) ?? minVersion;
+  if (minVersion > maxVersion) throw new RangeError(`${label}.minVersion must not be above maxVersion`);
+  // These can only say what is so anyway.
+  if (given.honorCipherOrder === false) throw impossible(`${label}.honorCipherOrder`, 'the order of the server counts');
+  if ((given.ecdhCurve ?? 'auto') !== 'auto') throw impossible(`${label}.ecdhCurve`, "only 'auto' is possible: X25519MLKEM768, X25519, P-256 and P-384");
   return {
     pairs: pairsOf(chains, keys, label),
     ca: listOf(given.ca).flatMap((one) => certificatesIn(bytesOf(one, `${label}.ca`), `${label}.ca`)),
@@ -155,14 +159,6 @@ function ticketKeysOf(keys, label) {
   throw new RangeError(`${label} must be ${TICKET_KEYS_LENGTH} bytes. Received ${bytes.length}`);
 }
 
-/** @type {(given: Given, label: string) => [minVersion: number, maxVersion: number]} */
-function versionsOf({ maxVersion, minVersion }, label) {
-  const least = versionOf(minVersion, `${label}.minVersion`) ?? VERSIONS.get(tls.DEFAULT_MIN_VERSION) ?? /** @type {number} */ (VERSIONS.get('TLSv1.2'));
-  const most = versionOf(maxVersion, `${label}.maxVersion`) ?? VERSIONS.get(tls.DEFAULT_MAX_VERSION) ?? least;
-  if (least > most) throw new RangeError(`${label}.minVersion must not be above maxVersion`);
-  return [least, most];
-}
-
 /** @type {(name: unknown, label: string) => number | undefined} */
 function versionOf(name, label) {
   if (!isGiven(name)) return undefined;
@@ -183,12 +179,6 @@ function ciphersOf(ciphers, label) {
   });
   // As in Node, a list for TLS 1.2 leaves TLS 1.3 as it is.
   return [...new Set([...(wanted.some((number) => MODERN_SUITES.includes(number)) ? [] : MODERN_SUITES), ...wanted])];
-}
-
-/** Options that may only say what is so anyway. @param {Given} given @param {string} label */
-function checkFixed({ ecdhCurve, honorCipherOrder }, label) {
-  if (honorCipherOrder === false) throw impossible(`${label}.honorCipherOrder`, 'the order of the server counts');
-  if ((ecdhCurve ?? 'auto') !== 'auto') throw impossible(`${label}.ecdhCurve`, "only 'auto' is possible: X25519MLKEM768, X25519, P-256 and P-384");
 }
 
 /** Names as latin1. Also in the form of ALPN: each name after its length. @type {(protocols: unknown, label: string) => string[]} */
@@ -218,11 +208,6 @@ function isGiven(value) {
 /** @type {(value: unknown) => any[]} */
 function listOf(value) {
   return isGiven(value) ? [value].flat() : [];
-}
-
-/** `{ pem, passphrase }`. @param {unknown} value */
-function isPlain(value) {
-  return typeof value === 'object' && value !== null && 'pem' in value;
 }
 
 /** A copy. @type {(value: unknown, label: string) => Buffer} */

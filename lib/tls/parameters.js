@@ -2,9 +2,11 @@
 
 // What a handshake agrees on, by its numbers of IANA, under the names of Node.
 
+const TLS_1_2 = 0x0303;
+
 /** Oldest first. @type {Map<string, number>} */
 const VERSIONS = new Map([
-  ['TLSv1.2', 0x0303],
+  ['TLSv1.2', TLS_1_2],
   ['TLSv1.3', 0x0304],
 ]);
 
@@ -50,4 +52,22 @@ function suiteOf(name) {
 /** Of TLS 1.3, the preferred one first. */
 const MODERN_SUITES = [0x1302, 0x1301, 0x1303];
 
-module.exports = { GROUPS, MODERN_SUITES, SUITES, VERSIONS, suiteOf, versionName };
+/** What a socket over TLS tells, beside its bytes. */
+const TLS_FIELDS = ['alpnProtocol', 'authorizationError', 'authorized', 'encrypted', 'servername'];
+const TLS_METHODS = [
+  'exportKeyingMaterial',
+  'getCertificate',
+  'getCipher',
+  'getEphemeralKeyInfo',
+  'getFinished',
+  'getPeerCertificate',
+  'getPeerFinished',
+  'getPeerX509Certificate',
+  'getProtocol',
+  'getSession',
+  'getSharedSigalgs',
+  'getX509Certificate',
+  'isSessionReused',
+];
+
+module.exports = { GROUPS, MODERN_SUITES, SUITES, TLS_1_2, TLS_FIELDS, TLS_METHODS, VERSIONS, suiteOf, versionName };
