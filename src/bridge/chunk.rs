@@ -13,7 +13,7 @@ use super::layout::{
 use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
 use super::room::Lent;
-use super::sync::Mutex;
+use super::sync::{AtomicBool, Mutex, Ordering};
 use crate::engine::Large;
 
 /// Bit in the aux of a record for [`TOPIC_SLOT`] whose message is in [`Chunk::messages`].
@@ -196,6 +196,7 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
 pub struct Outbox<C: Send> {
     commands: Queue<C>,
     pub sleep: Sleep,
+    has_ended: AtomicBool,
     spare: Mutex<Vec<Vec<u8>>>,
     arenas: Mutex<Vec<Box<dyn Lent>>>,
 }
@@ -205,6 +206,7 @@ impl<C: Send> Outbox<C> {
         Self {
             commands: Queue::new(),
             sleep: Sleep::default(),
+            has_ended: AtomicBool::new(false),
             spare: Mutex::new(Vec::new()),
             arenas: Mutex::new(Vec::new()),
         }
@@ -213,7 +215,33 @@ impl<C: Send> Outbox<C> {
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn send(&self, command: C) -> bool {
         self.commands.push(command);
-        self.sleep.should_wake()
+        self.should_wake()
+    }
+
+    /// Producer: whether the reactor sleeps. After its end, the producer drops the commands.
+    #[must_use = "true is an obligation to wake the reactor"]
+    pub fn should_wake(&self) -> bool {
+        if !self.sleep.should_wake() {
+            return false;
+        }
+        let has_ended = self.has_ended.load(Ordering::Relaxed);
+        if has_ended {
+            self.drop_all();
+        }
+        !has_ended
+    }
+
+    /// Reactor: takes no more commands. Those that wait are dropped, and so are later ones.
+    pub fn end(&self) {
+        // Seen by the producer whose exchange follows the one in `drop_all`.
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.drop_all();
+    }
+
+    /// As a reactor that goes to sleep for good, so the next producer comes here, too.
+    fn drop_all(&self) {
+        self.sleep.prepare();
+        drop(self.commands.take_all());
     }
 
     pub fn take_all(&self) -> vec::IntoIter<C> {

@@ -380,3 +380,10 @@ impl<C: Consumer> Reactor<C> {
         self.open_gates(u64::MAX);
     }
 }
+
+/// Perhaps by a panic.
+impl<C: Consumer> Drop for Reactor<C> {
+    fn drop(&mut self) {
+        self.shared.outbox.end();
+    }
+}

@@ -240,6 +240,24 @@ fn outbox_wakes_a_reactor_that_found_nothing() {
     });
 }
 
+/// R15.
+#[test]
+fn outbox_keeps_no_command_after_its_reactor_has_ended() {
+    bounded(4, || {
+        let (outbox, kept) = (Arc::new(Outbox::new()), std::sync::Arc::new(()));
+        let producers = [(); 2].map(|()| {
+            let (outbox, command) = (Arc::clone(&outbox), std::sync::Arc::clone(&kept));
+            thread::spawn(move || {
+                let _nobody_to_wake = outbox.send(command);
+            })
+        });
+        outbox.sleep.prepare();
+        outbox.end();
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
+        assert_eq!(std::sync::Arc::strong_count(&kept), 1, "a command waits for ever");
+    });
+}
+
 /// A batch with one record, one byte and one credit.
 fn batch(empty: Option<Box<Batch>>, n: u8) -> Box<Batch> {
     let mut batch = empty.unwrap_or_else(|| Box::new(Batch::new()));

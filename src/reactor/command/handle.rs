@@ -85,7 +85,7 @@ impl Mailbox {
     }
 }
 
-/// Any thread may use it. It outlives the reactor; commands then go nowhere.
+/// Any thread may use it. It outlives the reactor; commands are then dropped, with their sockets.
 #[derive(Clone)]
 pub struct Handle {
     pub(in crate::reactor) shared: Arc<Mailbox>,
@@ -103,7 +103,7 @@ impl Handle {
     /// Wakes the reactor, if it sleeps, without a command: a batch that it waits for was given
     /// back.
     pub fn wake(&self) -> io::Result<()> {
-        if self.shared.outbox.sleep.should_wake() { self.shared.wake() } else { Ok(()) }
+        if self.shared.outbox.should_wake() { self.shared.wake() } else { Ok(()) }
     }
 
     pub fn buffer(&self) -> Vec<u8> {

@@ -130,3 +130,19 @@ fn the_role_of_a_client_masks_and_takes_no_masked_frame() {
     peer.send("82 81 00000000 'x'");
     assert_eq!(peer.read(2), [0x88, 0x82]);
 }
+
+#[test]
+fn a_socket_for_a_reactor_that_has_ended_is_closed() {
+    let (js, reactor) = forward(ReactorConfig::default());
+    let adopt = || {
+        let (client, stream) = pair();
+        js.handle.submit(Command::Adopt(Box::new(adoption(stream)))).unwrap();
+        client
+    };
+    let mut clients = vec![adopt()];
+    drop(reactor);
+    clients.push(adopt());
+    js.handle.wake().unwrap();
+    clients.push(adopt());
+    clients.iter_mut().for_each(Client::expect_end);
+}
