@@ -216,6 +216,26 @@ test('the broker refuses a message: its receipt is rejected, and others go on', 
   t.is(b.server.metrics().adapter.failed, 2);
 });
 
+test('a confirmation does not look at all receipts that wait', async (t) => {
+  const { broker, a } = await open(t, kept(1000));
+  const { sent } = a.server._topics.all.get('topic').shared;
+  let looks = 0;
+  sent[Symbol.iterator] = function* () {
+    for (const entry of this.entries()) {
+      looks++;
+      yield entry;
+    }
+  };
+  broker.isDeaf = true;
+  const receipts = Array.from({ length: 100 }, (_, n) => a.server.publish('topic', String(n), { receipt: true }));
+  for (let turns = 0; turns < 10; turns++) await turn();
+  t.is(sent.size, 100);
+  broker.isDeaf = false;
+  receipts.push(a.server.publish('topic', 'end', { receipt: true }));
+  t.deepEqual((await Promise.all(receipts)).map(({ position }) => position.offset), Array.from(receipts, (_, n) => n + 1));
+  t.true(looks <= 2 * receipts.length, `${looks}`);
+});
+
 test('a message of another version is ignored and counted, and its position is a gap', async (t) => {
   const warned = once(process, 'warning');
   const { broker, a, member, position: { epoch } } = await open(t, kept(100));

@@ -412,8 +412,7 @@ class Shared {
         }
         sent.position = position ?? null;
         // It does not come back to a node that does not follow the topic, or it has come among messages that were lost.
-        if (this.isCold || position === undefined) this.settle(number, sent);
-        else if (this.isLive) this.sweep();
+        if (this.isCold || position === undefined || (this.isLive && this.isOver(position))) this.settle(number, sent);
       });
     };
     // A subscriber that came before the message gets it, so its place in the history is found first.
@@ -424,10 +423,12 @@ class Shared {
 
   /** Messages of this node that were passed over will not come back. */
   sweep() {
-    const { epoch, offset } = this.topic;
-    for (const [number, one] of this.sent) {
-      if (one.position !== null && (one.position.epoch !== epoch || one.position.offset <= offset)) this.settle(number, one);
-    }
+    for (const [number, one] of this.sent) if (one.position !== null && this.isOver(one.position)) this.settle(number, one);
+  }
+
+  /** Whether the message at a position has come, or will not. @param {Position} position */
+  isOver({ epoch, offset }) {
+    return epoch !== this.topic.epoch || offset <= this.topic.offset;
   }
 
   /** @type {(number: number, sent: Sent) => void} */
