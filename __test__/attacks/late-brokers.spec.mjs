@@ -33,3 +33,31 @@ test('what pages wait for ends with them', async (t) => {
   const [text] = await once(canary, 'message');
   t.regex(String(text), /^\["topic",null,0,"[\w-]{16}",1\]\ntext$/);
 });
+
+test('a page that names topics and leaves them holds up no other, whose history is read', async (t) => {
+  const broker = new Broker();
+  const { server } = await openNode(t, broker.adapter(), 0, { topicOptions: () => ({ history: 10 }) });
+  server.topicsProtocol({ authorize: () => true });
+  const readings = [];
+  broker.beforeRead = (name) => new Promise((resolve) => readings.push({ name, resolve }));
+  const [page, canary] = [await openVisitor(t, urlOf(server), 'topics.reactor-ws.v1'), await openVisitor(t, urlOf(server), 'topics.reactor-ws.v1')];
+  let pongs = 0;
+  page.on('message', (data) => (pongs += Number(String(data) === '{"pong":true}')));
+  for (let n = 0; n < 10; n++) {
+    for (const what of ['subscribe', 'unsubscribe']) {
+      for (let m = 0; m < 40; m++) page.send(JSON.stringify({ [what]: `${n} ${m}` }));
+      const before = pongs;
+      page.send('{"ping":true}');
+      while (pongs === before) await turn();
+    }
+  }
+  canary.send('{"subscribe":"canary"}');
+  const answer = once(canary, 'message');
+  let begun = 0;
+  while (readings[begun - 1]?.name !== 'canary') {
+    if (begun < readings.length) readings[begun++].resolve();
+    else await turn();
+  }
+  t.true(begun < 50, `${begun} readings`);
+  t.like(JSON.parse((await answer)[0]), { subscribed: 'canary', position: { offset: 0 } });
+});

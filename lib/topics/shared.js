@@ -182,6 +182,8 @@ class Shared {
     const reading = ++this.reading;
     const read = async () => {
       if (reading !== this.reading) return;
+      // Peers can come to topics and leave them: others wait for no reading without a subscriber.
+      if (this.topic.size === 0) return this.cool();
       const asked = ++this.asked;
       await this.readAll(reading);
       if (reading === this.reading) this.goLive(asked);
