@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkNames } = require('./base/checks');
+const { checkOptions } = require('./base/checks');
 const { kAll } = require('./handshake/http-option');
 const WebSocketServer = require('./websocket-server');
 
@@ -32,7 +32,7 @@ const OPTIONS = [
  */
 function listen(server, options, callback) {
   if (options?.port == null) throw new TypeError('options.port is missing: listen(server, { port })');
-  checkNames(options, OPTIONS, 'options');
+  checkOptions(options, OPTIONS);
   return /** @type {Listener} */ (/** @type {unknown} */ (new WebSocketServer({ ...options, http: server, [kAll]: true }, callback)));
 }
 

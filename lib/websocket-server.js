@@ -142,7 +142,7 @@ class WebSocketServer extends EventEmitter {
     return new Promise((resolve) => this.close(() => resolve()));
   }
 
-  /** @type {(options?: DrainOptions) => Promise<DrainProgress>} */
+  /** @type {(options?: DrainOptions | null) => Promise<DrainProgress>} */
   drain(options) {
     return drain(this, options);
   }

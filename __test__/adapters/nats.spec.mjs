@@ -60,7 +60,7 @@ for (const how of ['is killed, and started again', 'is paused']) {
 }
 
 test('something that is no connection is a TypeError that names the method', (t) => {
-  t.throws(() => nats.natsAdapter(), { instanceOf: TypeError, message: 'options must be an object. Received undefined' });
+  t.throws(() => nats.natsAdapter(), { instanceOf: TypeError, message: 'options.connection must be a connection of @nats-io/transport-node. Received undefined' });
   t.throws(() => nats.natsAdapter({}), { instanceOf: TypeError, message: /^options\.connection must be a connection/ });
   t.throws(() => nats.natsAdapter({ connection: { publish() {} } }), { instanceOf: TypeError, message: /^options\.connection\.subscribe must be a function/ });
   const connection = { publish() {}, subscribe() {}, flush() {}, status() {} };

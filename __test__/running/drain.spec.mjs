@@ -172,7 +172,9 @@ test('wrong values are refused', async (t) => {
   };
   await wrong({ duration: '1' }, TypeError, "options.duration must be a number. Received '1'");
   await wrong({ duration: -1 }, RangeError, 'options.duration must be an integer from 0 to 2147483647. Received -1');
-  await wrong({ code: 5 }, TypeError);
+  await wrong(5, TypeError, 'options must be an object. Received 5');
+  await wrong({ code: 5 }, TypeError, 'options.code must be a status code. Received 5');
+  await wrong({ reason: null }, TypeError, 'options.reason must be a string or a Uint8Array. Received null');
   await wrong({ reason: 'x'.repeat(124) }, RangeError);
   await wrong({ onProgress: 1 }, TypeError, 'options.onProgress must be a function. Received 1');
   await wrong({ signal: {} }, TypeError, 'options.signal must be an AbortSignal. Received {}');

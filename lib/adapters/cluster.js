@@ -12,7 +12,7 @@ const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 
-const { checkNames, checkValue, wrongType } = require('../base/checks');
+const { checkOptions, checkValue } = require('../base/checks');
 const { ACK, BYE, HELLO, LOST, MESSAGE, READY, SUBSCRIBE, UNSUBSCRIBE, Frames, frame, numbersIn, numbersOf } = require('./frames');
 
 /** @import { Socket, Server } from 'node:net' */
@@ -456,8 +456,7 @@ async function within(milliseconds, promise) {
 
 /** @type {(options?: { name?: string, limit?: number } | null) => Adapter} */
 function clusterAdapter(options) {
-  if (options !== undefined && options !== null && typeof options !== 'object') throw wrongType('options', 'an object', options);
-  checkNames(options, ['name', 'limit'], 'options');
+  checkOptions(options, ['name', 'limit']);
   const { limit = DEFAULT_LIMIT, name = 'reactor-ws' } = options ?? {};
   checkValue({ type: 'string' }, name, 'options.name');
   checkValue(LIMIT, limit, 'options.limit');

@@ -4,7 +4,7 @@
 
 const { createHash } = require('node:crypto');
 
-const { checkNames, checkValue, wrongType } = require('../base/checks');
+const { checkOptions, checkValue, wrongType } = require('../base/checks');
 const { encodeName } = require('./names');
 
 /** @import { Adapter, AdapterNode } from '../../types/adapter' */
@@ -111,9 +111,8 @@ class NatsAdapter {
 
 /** @type {(options: { connection: any, prefix?: string }) => Adapter} */
 function natsAdapter(options) {
-  if (typeof options !== 'object' || options === null) throw wrongType('options', 'an object', options);
-  checkNames(options, ['connection', 'prefix'], 'options');
-  const { connection, prefix = PREFIX } = options;
+  checkOptions(options, ['connection', 'prefix']);
+  const { connection, prefix = PREFIX } = options ?? {};
   if (typeof connection !== 'object' || connection === null) throw wrongType('options.connection', 'a connection of @nats-io/transport-node', connection);
   for (const name of METHODS) {
     if (typeof connection[name] !== 'function') throw wrongType(`options.connection.${name}`, 'a function, as of a connection of @nats-io/transport-node', connection[name]);

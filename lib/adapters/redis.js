@@ -3,7 +3,7 @@
 // Redis between the nodes: a channel for each topic, and for its history a stream.
 
 const { Backoff } = require('../base/backoff');
-const { checkNames, checkValue, wrongType } = require('../base/checks');
+const { checkOptions, checkValue, wrongType } = require('../base/checks');
 const { newEpoch } = require('../base/epoch');
 const { encodeName } = require('./names');
 const { Scripts } = require('./redis-calls');
@@ -330,9 +330,8 @@ function earlierOf(text) {
 
 /** @type {(options: { client: any, prefix?: string, sharded?: boolean }) => Adapter} */
 function redisAdapter(options) {
-  if (typeof options !== 'object' || options === null) throw wrongType('options', 'an object', options);
-  checkNames(options, ['client', 'prefix', 'sharded'], 'options');
-  const client = clientOf(options.client);
+  checkOptions(options, ['client', 'prefix', 'sharded']);
+  const client = clientOf(options?.client);
   const { prefix = PREFIX, sharded = client.isCluster } = options;
   checkValue({ type: 'string' }, prefix, 'options.prefix');
   checkValue({ type: 'boolean' }, sharded, 'options.sharded');

@@ -33,9 +33,10 @@ function wrongType(label, wanted, value) {
   return new TypeError(`${label} must be ${wanted}. Received ${inspect(value, { depth: 0 })}`);
 }
 
-/** An unknown name is an error where all options are our own. @type {(options: object | null | undefined, known: string[], label: string) => void} */
-function checkNames(options, known, label) {
+/** An unknown name is an error where all options are our own. @type {(options: unknown, known: string[], label?: string) => void} */
+function checkOptions(options, known, label = 'options') {
   if (options === undefined || options === null) return;
+  if (typeof options !== 'object') throw wrongType(label, 'an object', options);
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw new TypeError(`${label}.${name} is not an option. There are: ${known.join(', ')}`);
   }
@@ -72,4 +73,4 @@ function delay(value) {
   return number >= 1 ? Math.trunc(Math.min(number, LONGEST_DELAY)) : 1;
 }
 
-module.exports = { LONGEST_DELAY, checkNames, checkNumbers, checkValue, delay, limit, wrongType };
+module.exports = { LONGEST_DELAY, checkNumbers, checkOptions, checkValue, delay, limit, wrongType };

@@ -1,11 +1,13 @@
 'use strict';
 
-const { LONGEST_DELAY, checkNames, checkValue, delay, wrongType } = require('../base/checks');
+const { isUint8Array } = require('node:util').types;
+
+const { LONGEST_DELAY, checkOptions, checkValue, delay, wrongType } = require('../base/checks');
 const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { closeReason } = require('../connection/arguments');
 const { causeOf } = require('../connection/state');
 const { CLOSED } = require('../base/constants');
-const { CAUSE } = require('../base/layout');
+const { CAUSE, isValidStatusCode } = require('../base/layout');
 const { Pace } = require('./pace');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
@@ -166,11 +168,13 @@ class Drain {
   }
 }
 
-/** @param {DrainOptions} [options] */
-function checked(options = {}) {
-  const { code = SERVICE_RESTART, duration = 10_000, onProgress, reason = '', signal } = options;
-  checkNames(options, ['code', 'duration', 'onProgress', 'reason', 'signal'], 'options');
+/** @param {DrainOptions | null} [options] */
+function checked(options) {
+  const { code = SERVICE_RESTART, duration = 10_000, onProgress, reason = '', signal } = options ?? {};
+  checkOptions(options, ['code', 'duration', 'onProgress', 'reason', 'signal']);
   checkValue(DURATION, duration, 'options.duration');
+  if (typeof code !== 'number' || !isValidStatusCode(code)) throw wrongType('options.code', 'a status code', code);
+  if (typeof reason !== 'string' && !isUint8Array(reason)) throw wrongType('options.reason', 'a string or a Uint8Array', reason);
   closeReason(code, reason);
   if (onProgress !== undefined) checkValue({ type: 'function' }, onProgress, 'options.onProgress');
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
@@ -182,7 +186,7 @@ function checked(options = {}) {
 /**
  * Resolves when all clients have ended or `signal` is aborted.
  *
- * @type {(server: Server, options?: DrainOptions) => Promise<DrainProgress>}
+ * @type {(server: Server, options?: DrainOptions | null) => Promise<DrainProgress>}
  */
 async function drain(server, options) {
   if (!(/** @type {{ clients?: object }} */ (/** @type {unknown} */ (server)).clients)) throw new Error('drain() needs clientTracking');

@@ -3,7 +3,7 @@
 const { isIP } = require('node:net');
 const { inspect } = require('node:util');
 
-const { checkNames, wrongType } = require('../base/checks');
+const { checkOptions, wrongType } = require('../base/checks');
 
 /** Bits of an address, by `isIP`. */
 const BITS = [0, 0, 0, 0, 32, 0, 128];
@@ -15,7 +15,7 @@ function proxiesOf({ proxyProtocol }) {
   if (!Array.isArray(trusted) || trusted.length === 0) {
     throw wrongType('options.proxyProtocol', "{ trusted: ['address or network', ...] }", proxyProtocol);
   }
-  checkNames(proxyProtocol, ['trusted'], 'options.proxyProtocol');
+  checkOptions(proxyProtocol, ['trusted'], 'options.proxyProtocol');
   for (const one of trusted) checkNetwork(one);
   return trusted;
 }

@@ -2,7 +2,7 @@
 
 // Checks arguments of topic methods before anything has changed.
 
-const { checkNames, checkValue, wrongType } = require('../base/checks');
+const { checkValue, wrongType } = require('../base/checks');
 
 /** Where a subscription may begin, besides a position. */
 const OLDEST = 'oldest';
@@ -29,13 +29,6 @@ function isReserved(name) {
   return name.startsWith(PRESENCE_CHANNEL);
 }
 
-/** @type {(options: unknown, known: string[], label?: string) => void} */
-function checkOptions(options, known, label = 'options') {
-  if (options === undefined || options === null) return;
-  if (typeof options !== 'object') throw wrongType(label, 'an object', options);
-  checkNames(options, known, label);
-}
-
 /** Undefined: not in the past. @type {(options: SubscribeOptions | null | undefined) => Position | 'oldest' | undefined} */
 function sinceOf(options) {
   const since = options?.since;
@@ -59,4 +52,4 @@ function adapterOf({ adapter }) {
   return adapter;
 }
 
-module.exports = { PRESENCE_CHANNEL, adapterOf, checkOptions, checkTopic, isReserved, sinceOf };
+module.exports = { PRESENCE_CHANNEL, adapterOf, checkTopic, isReserved, sinceOf };

@@ -2,8 +2,8 @@
 
 const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, KIND_MASK, OUT_TEXT, PUBLISH_TEXT, SINCE_NOW, SINCE_OFFSET } = require('../base/layout');
 const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_TOP, HISTORY_WORDS } = require('../base/layout');
-const { checkValue } = require('../base/checks');
-const { checkOptions, checkTopic, sinceOf } = require('./arguments');
+const { checkOptions, checkValue } = require('../base/checks');
+const { checkTopic, sinceOf } = require('./arguments');
 const { decode } = require('./envelope');
 const { headed } = require('./publish');
 const records = require('./records');

@@ -4,7 +4,7 @@
 
 const { TERMINATED } = require('../base/bits');
 const { inContext } = require('../base/async-context');
-const { checkValue } = require('../base/checks');
+const { checkOptions, checkValue } = require('../base/checks');
 const { CONNECTING, READY_STATES } = require('../base/constants');
 const { peek } = require('../reactor/batch');
 const {
@@ -21,7 +21,7 @@ const {
   SUBSCRIBED_REPLAYED,
   SUBSCRIBED_REQUEST,
 } = require('../base/layout');
-const { checkOptions, checkTopic, sinceOf } = require('./arguments');
+const { checkTopic, sinceOf } = require('./arguments');
 const { history } = require('./history');
 const { Presence, enter, leave } = require('./presence');
 const { topicsProtocol } = require('./protocol');

@@ -2,8 +2,7 @@
 
 // `enter()`, `leave()` and `presence()`.
 
-const { checkValue, wrongType } = require('../base/checks');
-const { checkOptions } = require('./arguments');
+const { checkOptions, checkValue, wrongType } = require('../base/checks');
 const { presencesOf } = require('./presence-nodes');
 const { isWebSocket } = require('./publish');
 const { isOpen, subscriptionsOf } = require('./subscriptions');

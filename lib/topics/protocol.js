@@ -4,7 +4,7 @@
 
 const { createHash } = require('node:crypto');
 
-const { checkNames, checkValue } = require('../base/checks');
+const { checkOptions, checkValue } = require('../base/checks');
 const { OPEN } = require('../base/constants');
 const { log, warn } = require('../base/log');
 const { isReserved } = require('./arguments');
@@ -62,7 +62,7 @@ function topicsProtocol(server, options) {
 
 /** @type {(options: TopicsProtocolOptions) => Settings} */
 function settingsOf(options) {
-  checkNames(options, ['authorize', ...Object.keys(DEFAULTS)], 'options');
+  checkOptions(options, ['authorize', ...Object.keys(DEFAULTS)]);
   checkValue({ type: 'function' }, options?.authorize, 'options.authorize');
   const settings = { ...DEFAULTS, authorize: options.authorize };
   for (const name of /** @type {Array<keyof typeof DEFAULTS>} */ (Object.keys(DEFAULTS))) {

@@ -1,11 +1,11 @@
 'use strict';
 
-const { checkValue, wrongType } = require('../base/checks');
+const { checkOptions, checkValue, wrongType } = require('../base/checks');
 const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT, SLOW } = require('../base/layout');
 const { BINARY, TEXT, isBlob, tagOf, toBytes } = require('../connection/arguments');
 const { clientsOf } = require('../connection/clients');
 const { connections } = require('../reactor/table');
-const { checkOptions, checkTopic } = require('./arguments');
+const { checkTopic } = require('./arguments');
 const records = require('./records');
 const { Overflow } = require('./remote');
 const { topicsOf } = require('./server-topics');

@@ -3,8 +3,7 @@
 // What `topicOptions` returns for a topic.
 
 const { HIGH_WATER_MARK, SLOW } = require('../base/layout');
-const { LONGEST_DELAY, checkValue, wrongType } = require('../base/checks');
-const { checkOptions } = require('./arguments');
+const { LONGEST_DELAY, checkOptions, checkValue, wrongType } = require('../base/checks');
 
 /** @import { TopicOptions } from '../../types/topics' */
 

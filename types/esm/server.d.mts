@@ -337,7 +337,7 @@ export class WebSocketServer<
    * Closes the clients, spread over a time; upgrades are answered with 503 from now on.
    * Not in ws.
    */
-  drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
+  drain(options?: running.DrainOptions | null): Promise<running.DrainProgress>;
 
   /**
    * Reads keys and certificates once, for `SNICallback`, `addContext()` and `setSecureContext()` of any server. Not in ws.
