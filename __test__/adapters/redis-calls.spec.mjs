@@ -10,6 +10,9 @@ import { Interest } from '../../lib/topics/interest.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
 
+/** `LONGEST_RETRY` of lib/topics/interest.js. */
+const LONGEST = 10_000;
+
 const when = hasRedis ? test : test.skip;
 
 test.serial('a broker that refuses topics is asked for each new one once, and for all again after longer and longer', async (t) => {
@@ -31,6 +34,13 @@ test.serial('a broker that refuses topics is asked for each new one once, and fo
   }
   t.true(calls.length < 10, `${calls.length} calls`);
   t.true(calls.reduce((sum, count) => sum + count) < 900);
+  // In the end every LONGEST milliseconds.
+  const before = calls.length;
+  for (let n = 0; n < 50; n++) {
+    mock.timers.tick(LONGEST);
+    await new Promise(setImmediate);
+  }
+  t.true(calls.length - before > 40, `${calls.length - before} calls`);
   isRefused = false;
   for (let n = 0; n < 3; n++) {
     mock.timers.tick(10_000);

@@ -1,8 +1,9 @@
 // permessage-deflate against the client of ws, by every way in: negotiation, messages both ways, limits, errors.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 
-import { WAYS, WebSocketServer, connect, isReference, test } from '../helpers/index.mjs';
+import { WAYS, WebSocketServer, connect, isReference, ownOnly, test } from '../helpers/index.mjs';
 import { SIZES, hash, json, payloads } from '../helpers/payloads.mjs';
 
 function echo(server) {
@@ -166,4 +167,18 @@ test('options out of range throw what zlib throws, at once', (t) => {
   t.throws(open({ zlibDeflateOptions: { level: '6' } }), { instanceOf: TypeError, code: 'ERR_INVALID_ARG_TYPE' });
   t.throws(open({ releaseAfter: '1' }), { instanceOf: TypeError });
   t.throws(open({ releaseAfter: -1 }), { instanceOf: RangeError });
+});
+
+ownOnly('concurrencyLimit: one compression after the other', async (t) => {
+  const require = createRequire(import.meta.url);
+  const path = require.resolve('../../lib/deflate/permessage-deflate.js');
+  // The first of a process sets the limit.
+  delete require.cache[path];
+  const { PerMessageDeflate } = require(path);
+  const compress = () => {
+    const deflate = new PerMessageDeflate({ concurrencyLimit: 1 });
+    deflate.accept([{}]);
+    return new Promise((resolve) => deflate.compress('hi', true, (error, data) => resolve(data.length)));
+  };
+  t.deepEqual(await Promise.all([compress(), compress(), compress()]), [4, 4, 4]);
 });

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { WebSocket, askRaw, connect, connectRaw, openBy, urlOf, visitor, wsClient } from '../helpers/clients.mjs';
-import { OWN_HOST, allWays as everyWay, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
+import { ALL_WAYS, OWN_HOST, allWays as everyWay, onPosix, randomNumbers, startServer, test } from '../helpers/index.mjs';
 import { RawClient } from '../helpers/raw-client.mjs';
 
 const random = (seed) => {
@@ -113,6 +113,13 @@ everyWay(test, 'a peer that does not answer is cut off after closeTimeout', asyn
   await connectRaw(t, server);
   t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
   t.is(server.clients.size, 0);
+});
+
+test('a stream that never closes is given up, too', async (t) => {
+  const server = await ALL_WAYS.stream(t, { closeTimeout: 50 });
+  const { ws } = await connectRaw(t, server);
+  ws._socket._destroy = () => {};
+  t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
 });
 
 everyWay(test, 'an aborted signal leaves the rest open', async (t, start) => {

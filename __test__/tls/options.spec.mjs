@@ -114,6 +114,15 @@ for (const [type, options, named] of [
   });
 }
 
+test('the longest RSA keys', (t) => {
+  for (const [bits, message] of [[8192, /matches no options\.tls\.cert/], [8200, /it is RSA of 8200 bits/]]) {
+    const number = Buffer.alloc(bits / 8, 0xff).toString('base64url');
+    const fields = Object.fromEntries(['n', 'd', 'p', 'q', 'dp', 'dq', 'qi'].map((name) => [name, number]));
+    const key = createPrivateKey({ format: 'jwk', key: { kty: 'RSA', e: 'AQAB', ...fields } }).export({ type: 'pkcs8', format: 'pem' });
+    t.throws(() => make({ ...SERVER, key: [SERVER.key, key] }), { message });
+  }
+});
+
 for (const [title, options, expected] of [
   ['no object', 'pem', { instanceOf: TypeError, message: 'options.tls must be an object, as https.createServer() takes it. Received a value of type string' }],
   ['nothing', {}, { instanceOf: TypeError, message: 'options.tls needs key and cert, or SNICallback' }],

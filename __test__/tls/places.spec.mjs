@@ -88,14 +88,17 @@ test('handleUpgrade of another server gets the connection', async (t) => {
   client.terminate();
 });
 
-test('an unreferenced socket of a connection that never opens lets the server go on', async (t) => {
-  const child = new Child(t, 'secured.mjs', ['unreferenced']);
-  const port = Number(await child.line(0));
-  const client = await connectTls(t, port);
-  t.is(await child.line(1), 'unreferenced');
-  client.destroy();
-  t.is(await child.line(2), 'closed');
-  await connectTls(t, port);
-  t.is(await child.line(3), 'unreferenced');
-  child.process.kill();
-});
+for (const [of, kind, text] of [['a connection that never opens', 'unreferenced', ''], ['an HTTP server', 'given', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n']]) {
+  test(`an unreferenced socket of ${of} lets the server go on`, async (t) => {
+    const child = new Child(t, 'secured.mjs', [kind]);
+    const port = Number(await child.line(0));
+    const client = await connectTls(t, port);
+    client.write(text);
+    t.is(await child.line(1), 'unreferenced');
+    client.destroy();
+    t.is(await child.line(2), 'closed');
+    (await connectTls(t, port)).write(text);
+    t.is(await child.line(3), 'unreferenced');
+    child.process.kill();
+  });
+}
