@@ -40,10 +40,11 @@ export const MODE_SPECS = [
 const ALONE = '__test__/attacks/stream-bombs.spec.mjs';
 const not = (names) => names.map((name) => `!__test__/${name}`);
 const ALL_SPECS = ['__test__/**/*.spec.mjs', `!${ALONE}`];
-/** Sweeps, waits for timeouts, and programs of others: half a minute each. */
-const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'handshake/http-finish', 'handshake/http-limits', 'handshake/http2-matrix'].map((name) => `${name}.spec.mjs`);
+/** Sweeps, waits for timeouts, ends of processes: up to half a minute each. */
+const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'faults/faults-process', 'handshake/http-finish', 'handshake/http-limits', 'handshake/http2-matrix', 'reactor/blocked', 'reactor/memory'].map((name) => `${name}.spec.mjs`);
 /** Without the attacks. */
 const OWN_SPECS = [...ALL_SPECS, ...not(['attacks/**', 'scripts/examples.spec.mjs', ...SLOW])];
+const SHORT_MODE_SPECS = MODE_SPECS.filter((path) => !SLOW.some((name) => path.endsWith(name)));
 /** Without the files that choose their mode themselves, and those with connections that have the same reactor in each mode, or none. */
 const ALL_MODE_SPECS = [
   ...ALL_SPECS,
@@ -80,15 +81,18 @@ const STEPS = [
   // For systems on which a test program cannot link to Node.
   { name: 'reactor', runs: [], kind: 'cargo', args: ['--workspace', '--no-default-features', '--features', 'reactor'] },
   { name: 'loom', runs: ['all'], kind: 'loom' },
-  { name: 'ava', runs: ['short'], kind: 'ava', args: OWN_SPECS },
+  // Most of these files wait more than they work.
+  { name: 'ava', runs: ['short'], kind: 'ava', args: ['--concurrency=3', ...OWN_SPECS] },
   { name: 'ava', runs: ['all'], kind: 'ava', args: ALL_SPECS },
   { name: 'ava', runs: ['night'], kind: 'ava', args: ALL_SPECS, env: LONG },
   { name: 'alone', runs: ['all'], kind: 'ava', args: [ALONE] },
   { name: 'secure', runs: ['all'], kind: 'ava', args: SECURE_ATTACKS, env: { ATTACK_TLS: '1' } },
   // The same with the reactor on the JavaScript thread, and with several.
-  { name: 'inline', runs: ['short', 'all'], kind: 'ava', args: MODE_SPECS, env: INLINE },
+  { name: 'inline', runs: ['short'], kind: 'ava', args: SHORT_MODE_SPECS, env: INLINE },
+  { name: 'inline', runs: ['all'], kind: 'ava', args: MODE_SPECS, env: INLINE },
   { name: 'inline', runs: ['night'], kind: 'ava', args: ALL_MODE_SPECS, env: { ...INLINE, ...LONG } },
-  { name: 'reactors', runs: ['short', 'all'], kind: 'ava', args: MODE_SPECS, env: SEVERAL },
+  { name: 'reactors', runs: ['short'], kind: 'ava', args: SHORT_MODE_SPECS, env: SEVERAL },
+  { name: 'reactors', runs: ['all'], kind: 'ava', args: MODE_SPECS, env: SEVERAL },
   { name: 'reactors', runs: ['night'], kind: 'ava', args: ALL_MODE_SPECS, env: { ...SEVERAL, ...LONG } },
   { name: 'soak', runs: ['all'], kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
   { name: 'nodes', runs: ['all'], kind: 'program', args: ['__test__/nodes/run.mjs'], env: { NODES_STEPS: '500' } },
@@ -101,7 +105,7 @@ const STEPS = [
 ];
 
 /** The words of `npm test` for steps that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks (one of them alone, some over TLS: secure), soak, nodes, ecosystem, browser, autobahn, which `npm test -- --all` runs; packages, most lengths and repetitions, most spec files of inline and reactors, which `npm test -- --night` runs';
+export const LEFT_OUT = 'left out: loom, attacks (one of them alone, some over TLS: secure), spec files of ava that take half a minute each, soak, nodes, ecosystem, browser, autobahn, which `npm test -- --all` runs; packages, most lengths and repetitions, most spec files of inline and reactors, which `npm test -- --night` runs';
 
 /**
  * @param {string[]} words Words of the command line: names of steps, `--all`, `--night`
