@@ -1,4 +1,5 @@
 // Paused connections, beside the programs of differential/scenarios/pausing.mjs. Run with WS_IMPL=ws, the same holds for ws.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
 
@@ -215,4 +216,14 @@ test('pause: after the closing handshake it keeps nobody from the end', async (t
   });
   socket.write(frame(8, Buffer.from([3, 232])));
   t.is((await closed)[0], 1000);
+});
+
+test('stream: pause() and resume() after messages that wait to be compressed: it is read', async (t) => {
+  const { client, ws } = await connect(t, await WAYS.stream(t, { perMessageDeflate: true }), { perMessageDeflate: true });
+  const long = randomBytes(1 << 20);
+  for (let n = 0; n < 20; n++) ws.send(long, { compress: true });
+  ws.pause();
+  ws.resume();
+  client.send('hi');
+  t.is(String((await once(ws, 'message'))[0]), 'hi');
 });

@@ -197,6 +197,15 @@ test('a link-local address counts as an address', (t) => {
   t.is(native.enter('no address'), 0);
 });
 
+test('a handshake that comes too soon takes no place', (t) => {
+  const { native } = new WebSocketServer({ noServer: true, handshakesPerSecond: 1, maxConnectionsPerAddress: 1 })._admission;
+  t.is(native.enter('::1'), 0);
+  native.leave('::1');
+  const tooSoon = native.enter('::1');
+  t.not(tooSoon, 0);
+  t.is(native.enter('::1'), tooSoon);
+});
+
 test('what a server behind an HTTP server does not limit costs nothing', async (t) => {
   const server = await WAYS.server(t);
   t.is(server._admission, null);

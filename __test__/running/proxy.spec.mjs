@@ -105,6 +105,11 @@ ownOnly('limits of an address are those of the client, not of the proxy', async 
   }
 });
 
+ownOnly('a client that a proxy names takes one place', async (t) => {
+  const server = await startServer(t, { ...TRUSTED, maxConnections: 1 });
+  t.deepEqual(await remote(t, server, [Buffer.from(`PROXY TCP4 192.0.2.1 10.0.0.1 1000 80\r\n${upgradeRequest()}`)]), ['192.0.2.1', 1000]);
+});
+
 ownOnly('wrong options throw', (t) => {
   for (const [proxyProtocol, instanceOf] of [
     [true, TypeError],
