@@ -6,7 +6,7 @@ const { INDIRECT } = require('./bits');
 
 /** @import { WebSocket } from '../connection/state' */
 
-/** Symbols that every AsyncResource has. */
+/** Symbols that every AsyncResource has. @type {Set<unknown>} */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
 /** Tools that look for what keeps a process alive call `hasRef` of each resource. */
@@ -28,9 +28,9 @@ const root = create();
  * @type {() => AsyncResource | null}
  */
 function capture() {
-  const resource = /** @type {AsyncResource & Record<symbol, unknown>} */ (/** @type {unknown} */ (create()));
+  const resource = create();
   const hasStore = Object.getOwnPropertySymbols(resource).some(
-    (symbol) => resource[symbol] !== undefined && !IDS.has(/** @type {string} */ (symbol.description)),
+    (symbol) => Reflect.get(resource, symbol) !== undefined && !IDS.has(symbol.description),
   );
   return hasStore ? resource : null;
 }

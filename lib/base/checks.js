@@ -14,15 +14,14 @@ const MOST = 2 ** 31 - 1;
  * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[] }} Range
  */
 
-/** @type {(range: Range, value: unknown, label: string) => unknown} @throws {TypeError | RangeError} */
+/** @type {(range: Range, value: any, label: string) => any} @throws {TypeError | RangeError} */
 function checkValue({ type, least = 0, most = 0, values }, value, label) {
   if (values !== undefined) {
-    if (values.includes(/** @type {string} */ (value))) return value;
+    if (values.includes(value)) return value;
     throw wrongType(label, values.map((one) => `'${one}'`).join(' or '), value);
   }
   if (typeof value !== type) throw wrongType(label, `a ${type}`, value);
-  const number = /** @type {number} */ (value);
-  if (type === 'number' && !(Number.isInteger(number) && number >= least && number <= most)) {
+  if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
     throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value, { depth: 0 })}`);
   }
   return value;
@@ -61,16 +60,15 @@ function checkNumbers(options, names, label = 'options') {
  * A limit as ws reads it: 32 bits; 0 and less is none, a fraction counts as 1. More than MOST is none either: ws reads
  * 1e10, meant as "no limit", as 1410065408.
  *
- * @type {(value?: number) => number}
+ * @type {(value?: any) => number}
  */
 function limit(value = 0) {
   return value > MOST ? 0 : Math.max(value | 0, value > 0 ? 1 : 0);
 }
 
-/** A delay for `setTimeout`: from 1 ms to the longest. @type {(value: unknown) => number} */
+/** A delay for `setTimeout`: from 1 ms to the longest. @type {(value: any) => number} */
 function delay(value) {
-  const number = /** @type {number} */ (value);
-  return number >= 1 ? Math.trunc(Math.min(number, LONGEST_DELAY)) : 1;
+  return value >= 1 ? Math.trunc(Math.min(value, LONGEST_DELAY)) : 1;
 }
 
 module.exports = { LONGEST_DELAY, checkNumbers, checkOptions, checkValue, delay, limit, wrongType };

@@ -1,5 +1,8 @@
 'use strict';
 
+/** @type {new (memory: ArrayBufferLike, start?: number, length?: number) => Buffer} */
+const FastBuffer = Reflect.get(Buffer, Symbol.species);
+
 module.exports = {
   CONNECTING: 0,
   OPEN: 1,
@@ -21,8 +24,6 @@ module.exports = {
   /** The only empty Buffer: empty messages and close reasons are this object, as in ws. */
   EMPTY_BUFFER: Buffer.alloc(0),
   /** `Buffer` without its argument checks: `new FastBuffer(arrayBuffer, byteOffset, length)`. */
-  FastBuffer: /** @type {{ [Symbol.species]: new (memory: ArrayBufferLike, start?: number, length?: number) => Buffer }} */ (
-    /** @type {unknown} */ (Buffer)
-  )[Symbol.species],
+  FastBuffer,
   BINARY_TYPES: ['nodebuffer', 'arraybuffer', 'fragments', 'blob'],
 };

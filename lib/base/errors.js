@@ -15,15 +15,15 @@ const ZLIB_ERRNO = new Map([
 /** The peer exceeds a limit that ws does not have: the close frame gives the reason. */
 const LIMITS = ['WS_ERR_TOO_MANY_MESSAGES', 'WS_ERR_TOO_MANY_BYTES'];
 
-/** @typedef {NonNullable<typeof PROTOCOL_ERRORS[number]>} Row */
+/** @type {(kind: number) => NonNullable<typeof PROTOCOL_ERRORS[number]>} */
+const rowOf = (kind) => /** @type {any} */ (PROTOCOL_ERRORS[kind]);
 
 /** `detail`: the number in the sentence. @type {(kind: number, detail: number) => Failure} */
 function protocolError(kind, detail) {
-  const { closeCode, code, message: sentence, range } = /** @type {Row} */ (PROTOCOL_ERRORS[kind]);
+  const { closeCode, code, message: sentence, range } = rowOf(kind);
   const message = sentence.replace('%d', String(detail));
-  const error = /** @type {Failure} */ (range ? new RangeError(message) : new Error(message));
-  error.code = code;
-  error[kStatusCode] = closeCode;
+  /** @type {Failure} */
+  const error = Object.assign(range ? new RangeError(message) : new Error(message), { code, [kStatusCode]: closeCode });
   // As in errors of Node's zlib.
   if (ZLIB_ERRNO.has(code)) error.errno = ZLIB_ERRNO.get(code);
   return error;
@@ -35,17 +35,19 @@ function maxPayloadExceeded() {
 
 /** The code, as in ws; a reason only for LIMITS. @type {(kind: number) => [code: number, reason?: string]} */
 function closeArguments(kind) {
-  const { closeCode, code, message } = /** @type {Row} */ (PROTOCOL_ERRORS[kind]);
+  const { closeCode, code, message } = rowOf(kind);
   return LIMITS.includes(code) ? [closeCode, message] : [closeCode];
 }
 
+/** @type {Record<string, ErrorConstructor>} */
 const CLASSES = { Error, SyntaxError, TypeError };
 
-/** Throws the fault that a native check of a header has found. @type {<T>(result: T | HeaderFault) => T} */
+/** Throws the fault that a native check of a header has found. @type {(result: any) => any} */
 function orThrow(result) {
-  const { class: name, message } = /** @type {HeaderFault} */ (result);
-  if (name === undefined) return /** @type {any} */ (result);
-  throw new /** @type {Record<string, ErrorConstructor>} */ (CLASSES)[name](message);
+  /** @type {HeaderFault} */
+  const { class: name, message } = result;
+  if (name === undefined) return result;
+  throw new CLASSES[name](message);
 }
 
 /** The error of a destroyed stream in Node, for sends that never left. */

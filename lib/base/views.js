@@ -8,7 +8,9 @@ const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
 /** Not a property of the view itself, which must not decide what is sent. @type {(name: string) => (this: ArrayBufferView) => any} */
 function getter(name) {
-  return /** @type {{ get: () => unknown }} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
+  /** @type {any} */
+  const { get } = Object.getOwnPropertyDescriptor(prototype, name);
+  return get;
 }
 
 const lengthOf = getter('length');

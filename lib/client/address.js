@@ -57,19 +57,19 @@ function credentialsOf(url) {
   return `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
 }
 
-/** `path` was the path of the request so far. @param {RequestOptions} options */
+/** `path` was the path of the request so far. @param {any} options */
 function connectPlain(options) {
   options.path = options.socketPath;
-  return net.connect(/** @type {net.NetConnectOpts} */ (options));
+  return net.connect(options);
 }
 
-/** @param {RequestOptions} options */
+/** @param {any} options */
 function connectTls(options) {
   options.path = undefined;
   if (!options.servername && options.servername !== '') {
-    options.servername = net.isIP(/** @type {string} */ (options.host)) ? '' : /** @type {string} */ (options.host);
+    options.servername = net.isIP(options.host) ? '' : options.host;
   }
-  return tls.connect(/** @type {tls.ConnectionOptions} */ (options));
+  return tls.connect(options);
 }
 
 module.exports = { complaint, credentialsOf, parseAddress, whereOf };

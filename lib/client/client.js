@@ -17,9 +17,9 @@ const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
 const { parse } = require('../handshake/subprotocol');
 
 /** @import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http' */
-/** @import { Options as DeflateOptions } from '../deflate/options' */
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
+/** @type {Settings} */
 const DEFAULTS = {
   allowSynchronousEvents: true,
   autoPong: true,
@@ -53,7 +53,7 @@ const KEY_BYTES = 16;
  * @typedef {Omit<ClientOptions, 'finishRequest'> & { finishRequest?: (request: ClientRequest, ws: WebSocket) => void, protocols?: unknown }} Given
  */
 
-/** Over the defaults. @typedef {Omit<typeof DEFAULTS, 'perMessageDeflate'> & Given} Settings */
+/** Over the defaults. @typedef {Record<string, any>} Settings */
 
 /** @typedef {Omit<https.RequestOptions, 'headers'> & { headers: OutgoingHttpHeaders }} Requested */
 
@@ -72,9 +72,10 @@ class Client {
     this.redirects = 0;
     // Of the current request.
     this.url = '';
-    this.settings = /** @type {Settings} */ (/** @type {unknown} */ (null));
+    this.settings = DEFAULTS;
     this.key = '';
-    this.offered = /** @type {Set<string>} */ (new Set());
+    /** @type {Set<string>} */
+    this.offered = new Set();
     /** @type {InstanceType<typeof PerMessageDeflate> | null} */
     this.deflate = null;
     /** @type {ClientRequest | null} */
@@ -88,14 +89,15 @@ class Client {
   /** Throws for wrong arguments of the constructor. @param {URL} url */
   start(url) {
     const { ws } = this;
-    const settings = /** @type {Settings} */ ({ ...DEFAULTS, ...this.options, ...NOT_GIVEN });
+    /** @type {Settings} */
+    const settings = { ...DEFAULTS, .../** @type {any} */ (this.options), ...NOT_GIVEN };
     this.settings = settings;
-    ws._options = /** @type {typeof ws._options} */ (/** @type {unknown} */ (settings));
+    ws._options = settings;
     if (!VERSIONS.includes(settings.protocolVersion)) {
       throw new RangeError(`Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${VERSIONS.join(', ')})`);
     }
     checkNumbers(settings, NUMBERS);
-    if (settings.perMessageDeflate) check(/** @type {DeflateOptions} */ (settings.perMessageDeflate));
+    if (settings.perMessageDeflate) check(settings.perMessageDeflate);
     settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
     this.url = url.href;
     const wrong = complaint(url);
@@ -105,7 +107,7 @@ class Client {
       return;
     }
     const { maxPayload, perMessageDeflate } = settings;
-    const given = perMessageDeflate && { .../** @type {DeflateOptions} */ (perMessageDeflate), isServer: false, maxPayload };
+    const given = perMessageDeflate && { ...perMessageDeflate, isServer: false, maxPayload };
     this.deflate = given ? new PerMessageDeflate(given) : null;
     this.key = randomBytes(KEY_BYTES).toString('base64');
     this.offered = offeredProtocols(this.protocols);
@@ -137,7 +139,7 @@ class Client {
     if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
     if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
     return {
-      .../** @type {https.RequestOptions} */ (settings),
+      ...settings,
       ...where,
       auth: credentialsOf(url) ?? settings.auth,
       createConnection: settings.createConnection || createConnection,
@@ -151,7 +153,7 @@ class Client {
   guardSecrets(url, requested) {
     const isSecure = url.protocol === 'wss:';
     const isIpc = url.protocol === 'ws+unix:';
-    const host = isIpc ? /** @type {string} */ (requested.socketPath) : url.host;
+    const host = isIpc ? String(requested.socketPath) : url.host;
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
       // A copy, as the object is the caller's; in lower case for lookup.
@@ -167,7 +169,8 @@ class Client {
         requested.auth = undefined;
       }
     }
-    const { headers } = /** @type {{ headers: OutgoingHttpHeaders }} */ (this.options);
+    /** @type {OutgoingHttpHeaders} */
+    const headers = this.options?.headers ?? {};
     // The first credentials stay, as with curl.
     if (requested.auth && !headers.authorization) {
       headers.authorization = `Basic ${Buffer.from(requested.auth).toString('base64')}`;
@@ -229,7 +232,7 @@ class Client {
   answered(request, response, url) {
     const { settings, ws } = this;
     const { headers } = response;
-    const statusCode = /** @type {number} */ (response.statusCode);
+    const { statusCode = 0 } = response;
     if (!headers.location || !settings.followRedirects || statusCode < 300 || statusCode >= 400) {
       if (ws.emit('unexpected-response', request, response)) return;
       abortHandshake(this, request, `Unexpected server response: ${statusCode}`);
@@ -244,7 +247,7 @@ class Client {
     try {
       next = parseAddress(headers.location, url);
     } catch (error) {
-      fail(ws, /** @type {Error} */ (error));
+      fail(ws, error);
       return;
     }
     this.start(next);
@@ -286,10 +289,10 @@ function connect(ws, address, protocols, options) {
 function abort(ws) {
   const client = ws._extra?.client;
   if (!client) throw new Error(NEVER_CONNECTED);
-  abortHandshake(client, /** @type {ClientRequest} */ (client.request), NEVER_CONNECTED);
+  abortHandshake(client, client.request, NEVER_CONNECTED);
 }
 
-/** `stream`: the request, or the socket of its answer. @type {(client: Client, stream: ClientRequest | AnySocket, message: string) => void} */
+/** `stream`: the request, or the socket of its answer. @type {(client: Client, stream: any, message: string) => void} */
 function abortHandshake(client, stream, message) {
   const { ws } = client;
   startClosing(ws);

@@ -28,7 +28,8 @@ function answerOf(bytes) {
 
 /** @param {string[]} lines */
 function fieldsOf(lines) {
-  const fields = /** @type {Record<string, string | string[]>} */ (Object.create(null));
+  /** @type {Record<string, string | string[]>} */
+  const fields = Object.create(null);
   for (const line of lines) {
     const colon = line.indexOf(':');
     const name = line.slice(0, Math.max(colon, 0)).toLowerCase();

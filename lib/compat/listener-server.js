@@ -7,7 +7,7 @@ const { hold, release } = require('../reactor/lifetime');
 const { warn } = require('../base/log');
 
 /** @import { IncomingMessage } from 'node:http' */
-/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { AnySocket, Server, WebSocket } from '../connection/state' */
 
 const { emit } = EventEmitter.prototype;
 
@@ -50,7 +50,7 @@ class ListenerServer extends EventEmitter {
     return this;
   }
 
-  /** Closes a connection above the limit. @type {(socket: import('node:net').Socket) => boolean} */
+  /** Closes a connection above the limit. @type {(socket: AnySocket) => boolean} */
   drops(socket) {
     if (this._most == null || this._wss._connections <= this._most) return false;
     const { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort } = socket;
@@ -61,7 +61,7 @@ class ListenerServer extends EventEmitter {
 
   /** Whether upgrades have another listener than ours, or none. */
   get isHandedOn() {
-    return /** @type {{ _events: Record<string, unknown> }} */ (/** @type {unknown} */ (this))._events.upgrade !== this._upgrade || this.emit !== emit;
+    return /** @type {any} */ (this)._events.upgrade !== this._upgrade || this.emit !== emit;
   }
 
   get listening() {

@@ -280,12 +280,11 @@ function reset() {
   return Object.assign(error, { errno: -require('node:os').constants.errno.ECONNRESET, code: 'ECONNRESET', syscall: 'read' });
 }
 
-/**
- * The stream of a relayed connection, for an HTTP server: a net.Socket whose handle is in a reactor.
- *
- * TypeScript: a class may not replace fields of net.Socket by accessors.
- */
-class RelayedSocket extends /** @type {new (options: object) => any} */ (/** @type {unknown} */ (net.Socket)) {
+/** TypeScript: a class may not replace fields of net.Socket by accessors. @type {new (options: object) => any} */
+const Base = net.Socket;
+
+/** The stream of a relayed connection, for an HTTP server: a net.Socket whose handle is in a reactor. */
+class RelayedSocket extends Base {
   /** @param {Relay} relay @param {number} [highWaterMark] */
   constructor(relay, highWaterMark) {
     super({ allowHalfOpen: true, highWaterMark });

@@ -96,7 +96,7 @@ class Sender {
     let rsv1 = false;
     if (this._isFirst) {
       opcode = options.binary ? BINARY : TEXT;
-      rsv1 = /** @type {boolean} */ (options.compress);
+      rsv1 = !!options.compress;
       const side = deflate?._isServer ? 'server' : 'client';
       if (rsv1 && deflate?.params[`${side}_no_context_takeover`]) rsv1 = message.size >= deflate._threshold;
       this._compress = rsv1;

@@ -98,7 +98,8 @@ watchListeners(LazySocket.prototype, (socket, event) => {
 
 /** @type {(socket: any) => void} */
 function makeStream(socket) {
-  const { _readableState: readable, _writableState: writable } = /** @type {any} */ (new Duplex({ autoDestroy: false, emitClose: false }));
+  /** @type {any} */
+  const { _readableState: readable, _writableState: writable } = new Duplex({ autoDestroy: false, emitClose: false });
   socket._readableState = readable;
   socket._writableState = writable;
   readable.flowing = true;
@@ -114,11 +115,14 @@ function makeStream(socket) {
   });
 }
 
+/** @type {new () => any} */
+const Base = /** @type {any} */ (LazySocket);
+
 /**
  * `ws._socket` and `req.socket` if the reactor has the socket. The reactor reads, so there is no 'data'. `become` turns
  * an adopted net.Socket into one.
  */
-class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazySocket)) {
+class Socket extends Base {
   /** @param {Connection} owner */
   constructor(owner) {
     super();
@@ -194,7 +198,8 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
   }
 
   get bytesWritten() {
-    const { _common: common, _generation: generation, _slot: slot } = /** @type {Partial<WebSocket> & Connection} */ (this._owner);
+    /** @type {any} */
+    const { _common: common, _generation: generation, _slot: slot } = this._owner;
     this._taken = Math.max(this._taken, state.native.bytesTaken(slot, generation));
     return (this._answered ?? (common === undefined ? 0 : answerLength(common.shared))) + this._taken;
   }
@@ -304,7 +309,7 @@ class Socket extends /** @type {new () => any} */ (/** @type {unknown} */ (LazyS
     if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
     else if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
     if (data !== undefined && data !== null) this.write(data, encoding);
-    if (typeof callback === 'function') whenFinished(this, /** @type {SentCallback} */ (callback));
+    if (typeof callback === 'function') whenFinished(this, callback);
     if (this.writable) {
       this._ended = true;
       push(this._owner, OUT_END, EMPTY_BUFFER, (error) => finished(this, error));
@@ -426,7 +431,7 @@ function framesLeft(socket, error) {
   socket.emit('drain');
 }
 
-/** @type {(socket: Socket, callback: SentCallback) => void} */
+/** @type {(socket: Socket, callback: any) => void} */
 function whenFinished(socket, callback) {
   if (socket._finished || socket.destroyed) {
     const error = socket._finished
@@ -450,9 +455,9 @@ function finished(socket, error) {
   }
 }
 
-/** Throws as a stream of Node does. @type {(data: unknown, encoding: unknown) => Uint8Array} */
+/** Throws as a stream of Node does. @type {(data: unknown, encoding: any) => Uint8Array} */
 function toBytes(data, encoding) {
-  if (typeof data === 'string') return Buffer.from(data, /** @type {BufferEncoding} */ (encoding));
+  if (typeof data === 'string') return Buffer.from(data, encoding);
   if (isUint8Array(data)) return data;
   if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const error = new TypeError('The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView.');

@@ -13,14 +13,17 @@ const { sessionOf } = require('../tls/session');
 /** @import { ReactorTls } from '../tls/listener' */
 /** @import { Session } from '../tls/session' */
 
+/** @type {new () => { destroyed: boolean, _listener?: Server, _owner: Connection }} */
+const Base = /** @type {any} */ (Object);
+
 /**
  * What a tls.TLSSocket of a server tells about TLS. As there, most of it is null after the end. A socket needs `destroyed`,
  * and an `_owner` with `_tlsText`, a slot and, unless the socket has its `_listener`, the server as `_owner`.
  */
-class Secure extends /** @type {new () => { destroyed: boolean, _listener?: Server, _owner: Connection }} */ (/** @type {unknown} */ (Object)) {
+class Secure extends Base {
   /** Of the server whose port it came through. */
   get _tls() {
-    return /** @type {InstanceType<typeof ReactorTls>} */ ((this._listener ?? /** @type {Server} */ (this._owner._owner))._tls);
+    return /** @type {InstanceType<typeof ReactorTls>} */ ((this._listener ?? this._owner._owner)?._tls);
   }
 
   /** @returns {Session} */

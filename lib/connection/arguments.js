@@ -26,7 +26,8 @@ const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 /** In the tag of send(), ping() or pong(): a server masks the frame, a client does not. */
 const MASK_FLIPPED = 1 << AUX_SHIFT;
 
-const PLAIN = /** @type {SendOptions} */ (Object.prototype);
+/** @type {SendOptions} */
+const PLAIN = Object.prototype;
 
 /**
  * As ws spreads options over its defaults, an own property that is undefined counts as given.
@@ -41,7 +42,8 @@ function tagOf(options, binary) {
     PLAIN.binary === undefined &&
     PLAIN.compress === undefined &&
     PLAIN.fin === undefined;
-  const given = /** @type {SendOptions} */ (plain ? options : { __proto__: null, ...options });
+  /** @type {any} */
+  const given = plain ? options : { __proto__: null, ...options };
   const { binary: isBinary, compress, fin } = given;
   if (isBinary !== undefined || 'binary' in given) binary = !!isBinary;
   let tag = binary ? OUT_BINARY : OUT_TEXT;
@@ -49,7 +51,7 @@ function tagOf(options, binary) {
   return (fin !== undefined ? fin : !('fin' in given)) ? tag | OUT_FLAG_FIN : tag;
 }
 
-/** Throws ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for detached memory. @type {(data: unknown) => Uint8Array} */
+/** Throws ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for detached memory. @type {(data: any) => Uint8Array} */
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
   if (isUint8Array(data)) {
@@ -62,7 +64,7 @@ function toBytes(data) {
   if (data instanceof ArrayBuffer) return new FastBuffer(data);
   if (ArrayBuffer.isView(data)) return new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
   // Throws for anything else.
-  return Buffer.from(/** @type {string} */ (data));
+  return Buffer.from(data);
 }
 
 /** All bytes: `Buffer.from` would read an own property `length`, which must not decide. @type {(bytes: Uint8Array) => Buffer} */
@@ -70,10 +72,9 @@ function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
 }
 
-/** By its members, as in ws: it may be from another realm, or from a package. @type {(value: unknown) => value is Blob} */
-function isBlob(value) {
-  if (typeof value !== 'object' || value === null) return false;
-  const blob = /** @type {Blob & { [Symbol.toStringTag]?: string }} */ (value);
+/** By its members, as in ws: it may be from another realm, or from a package. @type {(value: any) => value is Blob} */
+function isBlob(blob) {
+  if (typeof blob !== 'object' || blob === null) return false;
   return (
     typeof blob.arrayBuffer === 'function' &&
     typeof blob.type === 'string' &&

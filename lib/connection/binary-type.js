@@ -25,7 +25,7 @@ function heedBinaryType(ws) {
 /**
  * As in ws, an unknown `binaryType` is 'fragments'.
  *
- * @type {(binaryType: string, data: Buffer) => Buffer | ArrayBufferLike | Buffer[] | Blob}
+ * @type {(binaryType: string, data: any) => Buffer | ArrayBufferLike | Buffer[] | Blob}
  */
 function convert(binaryType, data) {
   switch (binaryType) {
@@ -37,7 +37,7 @@ function convert(binaryType, data) {
     case 'nodebuffer':
       return data;
     case 'blob':
-      return new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (data)]);
+      return new Blob([data]);
     default:
       return data.length === 0 ? [] : [data];
   }

@@ -29,7 +29,7 @@ function welcome(ws) {
  */
 function clientsOf(server) {
   looked = server;
-  const { clients } = /** @type {{ clients?: Set<WebSocket> | null }} */ (/** @type {unknown} */ (server));
+  const clients = Reflect.get(server, 'clients');
   looked = null;
   return clients;
 }
@@ -49,7 +49,9 @@ function list(server) {
 
 /** WebSockets with a slot. @param {Server} server */
 function tabled(server) {
-  return /** @type {WebSocket[]} */ (connections()).filter((one) => one._order > 0 && one._owner === server);
+  /** @type {any[]} */
+  const all = connections();
+  return all.filter((one) => one._order > 0 && one._owner === server);
 }
 
 /** Connections until 'close', also without `clientTracking`. @type {typeof tabled} */
@@ -58,9 +60,9 @@ function connectionsOf(server) {
   return tracked ? [...tracked] : tabled(server);
 }
 
-/** A list takes 70 bytes per connection, and few programs look at it. */
+/** A list takes 70 bytes per connection, and few programs look at it. @type {any} */
 const property = {
-  __proto__: /** @type {unknown} */ (null),
+  __proto__: null,
   configurable: true,
   enumerable: true,
 

@@ -10,7 +10,7 @@ const { JUST_NOW } = require('../reactor/turns');
 const { readPeer } = require('./opened');
 const { abandonSends, sent } = require('./post');
 
-/** @import { AnySocket, Connection, SentCallback, Server, StreamConnection } from './state' */
+/** @import { AnySocket, Connection, ExtraFields, Server } from './state' */
 
 /**
  * The owner of a slot: records of the slot go to it. A WebSocket has the same members; subclasses are connections that are
@@ -27,10 +27,15 @@ class Endpoint {
     this._turn = JUST_NOW;
     /** Bytes of raw writes given to the reactor. */
     this._accepted = 0;
-    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null), roomUntil: 0, stream: /** @type {StreamConnection | null} */ (null) };
-    // Addresses of both ends: see `readPeer`.
-    this._local = this._remote = /** @type {number | string} */ (0);
-    this._localPort = this._remotePort = 0;
+    /** @type {Pick<ExtraFields, 'callbacks' | 'roomUntil' | 'stream'>} */
+    this._extra = { callbacks: null, roomUntil: 0, stream: null };
+    // Both ends: see `readPeer`.
+    /** @type {number | string} */
+    this._local = 0;
+    this._localPort = 0;
+    /** @type {number | string} */
+    this._remote = 0;
+    this._remotePort = 0;
     /** See tls/session.js; '' without TLS. */
     this._tlsText = '';
     /** What the program sees of it. @type {any} */

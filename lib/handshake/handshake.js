@@ -21,8 +21,6 @@ const subprotocol = require('./subprotocol');
 
 /** @typedef {InstanceType<typeof import('../running/admission').Admission>} Admission */
 
-/** @typedef {{ verifyClient: Function, handleProtocols?: Function }} Hooks */
-
 /**
  * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()` of a server, and
  * `finish()` its `completeUpgrade()`. The request and its socket come from an HTTP server of Node, or, in
@@ -44,7 +42,8 @@ class Handshake {
     this.callback = callback;
     /** By name. @type {Extensions} */
     this.accepted = {};
-    this.ours = /** @type {boolean | undefined} */ (undefined);
+    /** @type {boolean | undefined} */
+    this.ours = undefined;
   }
 
   handle() {
@@ -65,12 +64,13 @@ class Handshake {
   decide(key) {
     const { request, server } = this;
     // In HTTP/1.1, the parser has seen to that.
-    const hasPath = request.httpVersionMajor !== 2 || /** @type {string} */ (request.url).startsWith('/');
+    const hasPath = request.httpVersionMajor !== 2 || request.url?.startsWith('/');
     if (!hasPath || !this.isOurs()) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
     if (this.isTurnedAway() || this.isDenied()) return;
     const { 'sec-websocket-extensions': extensions, 'sec-websocket-protocol': offered } = request.headers;
     let refusal = REFUSALS.PROTOCOL;
-    let protocols = /** @type {Set<string>} */ (new Set());
+    /** @type {Set<string>} */
+    let protocols = new Set();
     try {
       if (offered !== undefined) protocols = subprotocol.parse(offered);
       refusal = REFUSALS.EXTENSIONS;
@@ -90,9 +90,11 @@ class Handshake {
     const { verifyClient } = server.options;
     if (!verifyClient) return complete();
     const version = Number(request.headers['sec-websocket-version']);
-    const socket = /** @type {AnySocket} */ (request.socket);
+    /** @type {AnySocket} */
+    const socket = request.socket;
     // Called as a method, as in ws.
-    const options = /** @type {Hooks} */ (server.options);
+    /** @type {any} */
+    const { options } = server;
     const info = {
       origin: request.headers[version === 8 ? 'sec-websocket-origin' : 'origin'],
       secure: !!(socket.authorized || socket.encrypted),
@@ -130,7 +132,8 @@ class Handshake {
     const ws = new WebSocket(null, undefined, server.options);
     let protocol = '';
     if (protocols.size !== 0) {
-      const options = /** @type {Hooks} */ (server.options);
+      /** @type {any} */
+      const { options } = server;
       protocol = options.handleProtocols ? options.handleProtocols(protocols, request) : protocols.values().next().value;
       if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     }
@@ -152,7 +155,7 @@ class Handshake {
   /** If the server is draining (503) or full (no answer). */
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
-    if (listener?.drops(/** @type {import('node:net').Socket} */ (/** @type {unknown} */ (this.socket)))) return true;
+    if (listener?.drops(this.socket)) return true;
     if (!drain) return false;
     this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
     return true;
@@ -258,7 +261,8 @@ class Handshake {
  */
 function acceptOffers(header, { maxPayload, perMessageDeflate }) {
   if (!perMessageDeflate || header === undefined) return {};
-  const options = /** @type {import('../deflate/options').Options} */ (perMessageDeflate);
+  /** @type {import('../deflate/options').Options} */
+  const options = Object(perMessageDeflate);
   // Contexts have used up the budget: the client may not refer to earlier messages.
   const clientNoContextTakeover = options.clientNoContextTakeover || addon().deflateBudgetIsFull();
   const accepted = new PerMessageDeflate({ ...options, clientNoContextTakeover, isServer: true, maxPayload });
