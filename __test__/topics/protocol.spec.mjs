@@ -336,7 +336,7 @@ ownOnly('as many subscriptions wait for the broker as may, and the rest is not r
   broker.beforeRead = () => new Promise(() => {});
   const { open, server } = await speak(t, {}, { adapter: broker.adapter(), topicOptions: () => ({ history: 1000 }) });
   const { say, ws } = await open();
-  for (let n = 0; n < 1000; n++) say({ subscribe: 'a', since: 'oldest' });
+  for (let n = 0; n < 1000; n++) say({ subscribe: 'a' });
   while (!ws.isPaused) await turn();
   for (let turns = 0; turns < 50; turns++) await turn();
   const { shared } = server._topics.all.get('a');

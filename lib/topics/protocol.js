@@ -82,6 +82,8 @@ class Session {
     this.waiting = waiting;
     /** By topic: whether 'dropped' is on its way, and subscriptions without an answer. @type {Map<string, { isTold: boolean, asked: number }>} */
     this.topics = new Map();
+    /** Those that were asked for with `since`, and have no answer. @type {Set<string>} */
+    this.replaying = new Set();
     this.unanswered = 0;
     /** Why the connection is not read. @type {Set<string>} */
     this.reasons = new Set();
@@ -120,11 +122,16 @@ class Session {
     if (this.ws.readyState !== OPEN) return;
     const command = commandOf(text);
     if (command === null) return this.ws.close(POLICY, `No message of ${NAME}`);
-    const { ping, publish, subscribe, unsubscribe } = command;
+    const { ping, publish, since, subscribe = '', unsubscribe } = command;
     if (ping) return this.send({ pong: true });
     if (unsubscribe !== undefined) return this.unsubscribe(unsubscribe);
-    const topic = /** @type {string} */ (subscribe ?? publish);
-    const action = subscribe === undefined ? 'publish' : 'subscribe';
+    // The history is queued for it once at a time.
+    if (since !== undefined && this.replaying.has(subscribe)) {
+      this.queue.unshift(text);
+      return this.wait('replay');
+    }
+    const topic = publish ?? subscribe;
+    const action = publish === undefined ? 'subscribe' : 'publish';
     const refused = action === 'publish' ? command.number : topic;
     const refuse = (/** @type {string} */ reason) => this.send({ refused, reason });
     if (topic.length > this.settings.maxTopicLength) return refuse('too long');
@@ -132,7 +139,7 @@ class Session {
     this.authorize(action, topic, (isAllowed) => {
       if (!isAllowed) refuse('forbidden');
       else if (action === 'publish') this.publish(topic, command, refuse);
-      else this.subscribe(topic, command.since, refuse);
+      else this.subscribe(topic, since, refuse);
     });
   }
 
@@ -153,16 +160,18 @@ class Session {
     const state = this.topics.get(topic) ?? { isTold: false, asked: 0 };
     this.topics.set(topic, state);
     state.asked++;
+    const replayed = since === undefined ? null : topic;
+    if (replayed !== null) this.replaying.add(replayed);
     this.begun();
     const isMember = attempt(null, () =>
       this.ws.subscribe(topic, { since }, ({ position, recovered }) => {
         if (--state.asked >= 0) this.send({ subscribed: topic, position, recovered });
-        this.answered();
+        this.answered(replayed);
       }),
     );
     if (isMember) return;
     // Otherwise its callback is called nevertheless.
-    if (isMember === null) this.answered();
+    if (isMember === null) this.answered(replayed);
     this.topics.delete(topic);
     state.asked = 0;
     refuse('failed');
@@ -197,7 +206,7 @@ class Session {
       )
       .finally(() => {
         this.waiting.delete(key);
-        this.answered();
+        this.answered(null);
       });
   }
 
@@ -206,7 +215,9 @@ class Session {
     if (++this.unanswered >= MOST_UNANSWERED) this.wait('unanswered');
   }
 
-  answered() {
+  /** @param {string | null} replayed The topic whose messages have come again */
+  answered(replayed) {
+    if (replayed !== null && this.replaying.delete(replayed)) this.goOn('replay');
     if (--this.unanswered < MOST_UNANSWERED) this.goOn('unanswered');
   }
 

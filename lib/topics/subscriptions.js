@@ -136,6 +136,8 @@ class Subscriptions {
     const waiting = this.pending?.get(request);
     if (waiting === undefined) return;
     this.pending?.delete(request);
+    // The next send() counts what waits.
+    if (replayed !== 0 && this.ws._extra !== null) this.ws._extra.roomUntil = 0;
     const { callback, topic } = waiting;
     const position = topic.epoch === null ? null : { epoch: topic.epoch, offset };
     const result = { recovered, position, replayed };
