@@ -1,9 +1,10 @@
 // Sender: frames made once and written by hand.
 import { PassThrough } from 'node:stream';
 
-import { implementation, isReference, test } from '../helpers/index.mjs';
+import { connect } from '../helpers/clients.mjs';
+import { implementation, isReference, startServer, test } from '../helpers/index.mjs';
 
-const { Sender } = implementation;
+const { PerMessageDeflate, Sender } = implementation;
 
 test('frame: keys are random', (t) => {
   const keys = Array.from({ length: 3000 }, () => Sender.frame('', { opcode: 1, fin: true, mask: true })[0].toString('hex'));
@@ -27,4 +28,37 @@ test('frame: keys are random', (t) => {
     sender.send('c', options, (error) => resolve(log.push(error.code)));
   });
   t.deepEqual(log, [failed, failed, 'ERR_STREAM_DESTROYED']);
+});
+
+(isReference ? test.skip : test.serial)('sends that wait do not move each time that one leaves', async (t) => {
+  const SENDS = 10_000;
+  const { shift, splice } = Array.prototype;
+  let moved = 0;
+  Array.prototype.shift = function () {
+    moved += this.length;
+    return shift.call(this);
+  };
+  Array.prototype.splice = function (start, ...more) {
+    moved += this.length - start;
+    return splice.call(this, start, ...more);
+  };
+  t.teardown(() => Object.assign(Array.prototype, { shift, splice }));
+  const deflate = new PerMessageDeflate({ threshold: 0 });
+  deflate.accept([{}]);
+  const order = [];
+  await new Promise((resolve) => {
+    const options = { binary: true, compress: true, fin: true };
+    const senders = [new Sender(new PassThrough().resume(), { 'permessage-deflate': deflate }), new Sender(new PassThrough().resume())];
+    for (let n = 0; n < SENDS; n++) for (const sender of senders) sender.send(n === 0 ? new Blob(['a']) : 'a', { ...options, compress: n === 0 }, () => order.push(n) === 2 * SENDS && resolve());
+  });
+  const { ws, client } = await connect(t, await startServer(t));
+  client.pause();
+  while (ws.send(Buffer.alloc(65_536)));
+  const sent = new Promise((resolve) => {
+    for (let n = 1; n <= SENDS; n++) ws.send('a', n < SENDS ? () => order.push(n) : resolve);
+  });
+  client.resume();
+  await sent;
+  t.is(order.length, 3 * SENDS - 1);
+  t.true(moved < 100 * SENDS, `${moved}`);
 });

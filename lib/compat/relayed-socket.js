@@ -199,7 +199,7 @@ class Relay extends Endpoint {
     const isOver = this.hasEnded || cause === CAUSE.FIN || (this._bits & TERMINATED) !== 0;
     // After both ends the stream may still have bytes, and destroys itself.
     if (isOver) this.end();
-    this.gone(isOver && (this._extra.callbacks ?? []).length === 0 ? null : reset());
+    this.gone(isOver && !this._extra.callbacks?.length ? null : reset());
   }
 
   /** @param {Error | null} error */

@@ -5,6 +5,7 @@ const { isUint8Array } = require('node:util').types;
 
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { streamDestroyed } = require('../base/errors');
+const { Fifo } = require('../base/fifo');
 const { closeReason, isBlob, toBytes } = require('../connection/arguments');
 const { callAll } = require('../connection/post');
 
@@ -53,8 +54,8 @@ class Sender {
     this._isFirst = true;
     this._compress = false;
     this._bufferedBytes = 0;
-    /** The first is under way; the others wait. @type {Send[]} */
-    this._queue = [];
+    /** The first is under way; the others wait. @type {import('../base/fifo').FifoOf<Send>} */
+    this._queue = new Fifo();
     /** A send has failed: nothing follows it. */
     this._isOver = false;
     /** @type {(error: Error) => void} */
@@ -148,7 +149,7 @@ class Sender {
   /** Makes the sends of the queue. The first stays there while its data is read or compressed. */
   _next() {
     while (this._queue.length !== 0) {
-      const first = this._queue[0];
+      const first = /** @type {Send} */ (this._queue.first);
       const { callback, compress, data, frame, size } = first;
       if (isBlob(data)) return this._read(first, data);
       if (compress) return this._deflate(first, data);
@@ -192,7 +193,7 @@ class Sender {
   /** @type {(error: Error, send: Send) => void} */
   _abandon(error, send) {
     this._isOver = true;
-    const sends = new Set([send, ...this._queue.splice(0)]);
+    const sends = new Set([send, ...this._queue.take()]);
     callAll([...sends].flatMap(({ callback }) => callback ?? []), 0, error);
   }
 }

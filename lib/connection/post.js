@@ -4,6 +4,7 @@ const { CLIENT, GONE } = require('../base/bits');
 const { capture } = require('../base/async-context');
 const { NO_SLOT } = require('../base/constants');
 const { streamDestroyed } = require('../base/errors');
+const { Fifo } = require('../base/fifo');
 const { MASK_FLIPPED } = require('./arguments');
 const { OUT_FLAG_KEY, OUT_FLAG_WANT_SENT, OUT_TERMINATE, frameBytes } = require('../base/layout');
 const outbox = require('../reactor/outbox');
@@ -81,7 +82,7 @@ function push(ws, tag, data, callback) {
 /**
  * The callbacks, of which it is the last; null if the connection has ended.
  *
- * @type {(ws: Connection, callback: SentCallback) => SentCallback[] | null}
+ * @type {(ws: Connection, callback: SentCallback) => import('../base/fifo').FifoOf<SentCallback> | null}
  */
 function remember(ws, callback) {
   if ((ws._bits & GONE) !== 0) {
@@ -92,8 +93,8 @@ function remember(ws, callback) {
   // A stream may report a write in the callback of another send.
   const context = extra.stream === null ? null : capture();
   if (context !== null) callback = context.runInAsyncScope.bind(context, callback, null);
-  if (extra.callbacks === null) extra.callbacks = [callback];
-  else extra.callbacks.push(callback);
+  extra.callbacks ??= new Fifo();
+  extra.callbacks.push(callback);
   return extra.callbacks;
 }
 
@@ -134,14 +135,14 @@ function sent(ws, count) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null) return;
   if (count === 1) callbacks.shift()?.(null);
-  else callAll(callbacks.splice(0, count), 0);
+  else callAll(callbacks.take(count), 0);
 }
 
 /** The connection has ended: waiting sends never leave. @param {Connection} ws */
 function abandonSends(ws) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null || callbacks.length === 0) return;
-  callAll(callbacks.splice(0), 0, streamDestroyed());
+  callAll(callbacks.take(), 0, streamDestroyed());
 }
 
 module.exports = { KEY_BYTES, abandonSends, callAll, command, hasConnection, isOther, keyed, post, push, sent };

@@ -10,6 +10,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
 const { heedBinaryType } = require('./binary-type');
 
 /** @import EventEmitter from 'node:events' */
+/** @import { FifoOf } from '../base/fifo' */
 /** @import { AnyTopic } from '../topics/topic' */
 
 /** @typedef {InstanceType<typeof import('./endpoint').Endpoint>} Endpoint */
@@ -67,7 +68,7 @@ class Held {
 /** Made on first use: an idle WebSocket takes as much memory as its fields, and few connections need these. */
 class Extra {
   constructor() {
-    /** Of sends that the kernel does not have yet, oldest first. @type {SentCallback[] | null} */
+    /** Of sends that the kernel does not have yet, oldest first. @type {FifoOf<SentCallback> | null} */
     this.callbacks = null;
     /** @type {Held | null} */
     this.held = null;

@@ -3,6 +3,7 @@
 const zlib = require('node:zlib');
 
 const { EMPTY_BUFFER, kStatusCode } = require('../base/constants');
+const { Fifo } = require('../base/fifo');
 const extension = require('./extension');
 const { acceptanceOf, zlibWindowBits } = require('./options');
 const { maxPayloadExceeded, orThrow } = require('../base/errors');
@@ -31,7 +32,7 @@ const DEFLATE = 'permessage-deflate';
 const CONCURRENCY = 10;
 
 /** Calls to zlib; the first PerMessageDeflate says how many run at once. */
-const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([]) };
+const jobs = { most: 0, running: 0, waiting: /** @type {import('../base/fifo').FifoOf<() => void>} */ (new Fifo()) };
 
 /**
  * permessage-deflate (RFC 7692) over Node's zlib. Connections of this package negotiate with it; their engine

@@ -178,7 +178,7 @@ class Pump {
    * @type {(block: Block | null, count: number) => (error?: Error | null) => void}
    */
   reporter(block, count) {
-    const callbacks = count === 0 ? [] : (this.ws._extra?.callbacks?.splice(0, count) ?? []);
+    const callbacks = count === 0 ? [] : (this.ws._extra?.callbacks?.take(count) ?? []);
     if (block !== null) block.writes++;
     let isCalled = false;
     return (error) => {
