@@ -1,6 +1,5 @@
 // Workers of a cluster share a port, as they do with any server of Node.
 import { once } from 'node:events';
-import http from 'node:http';
 
 import { Child, test, visitor } from '../helpers/index.mjs';
 
@@ -34,15 +33,5 @@ test('two workers listen on the same port, and each gets connections', async (t)
   child.process.stdin.write('\n');
   for (const [code] of await Promise.all(closed)) t.is(code, 1001);
   t.is(await child.line(1), '[[0,null],[0,null]]');
-  t.like(await child.ended(), { code: 0, stderr: '' });
-});
-
-test('what is no upgrade is answered there as on a port of its own', async (t) => {
-  const { child, port } = await startCluster(t);
-  const request = http.get({ port, host: '127.0.0.1', agent: false });
-  const [response] = await once(request, 'response');
-  t.is(response.statusCode, 426);
-  t.is((await response.toArray()).toString(), 'Upgrade Required');
-  child.process.stdin.write('\n');
   t.like(await child.ended(), { code: 0, stderr: '' });
 });

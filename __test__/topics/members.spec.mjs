@@ -271,17 +271,6 @@ test.serial('clients', async (t) => {
   t.deepEqual(different, []);
 });
 
-test.serial('a client that has failed pauses nobody else', async (t) => {
-  const ports = await startPeers(t);
-  const isServed = await startCanary(t);
-  const pause = (ws) => t.throws(() => ws.pause(), { instanceOf: TypeError });
-  for (const [state, reach] of Object.entries(CLIENT_STATES)) {
-    if (!state.startsWith("'error'")) continue;
-    await reach({ WebSocket: implementation.WebSocket, ports }, pause);
-    await isServed();
-  }
-});
-
 for (const way of ['port', 'server']) {
   test.serial(`connections of a server: ${way}`, async (t) => {
     const isServed = await startCanary(t);

@@ -1,7 +1,6 @@
 // reactor-ws/client against a server of this package, and against one that says what the test wants.
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -409,37 +408,6 @@ test('a server that does not answer is left', async (t) => {
     while (answered < 5 && socket.readyState === socket.OPEN) await sleep(5);
   }
   t.pass();
-});
-
-const BUN = process.env.BUN_PATH ?? '';
-(BUN !== '' && existsSync(BUN) ? ownOnly : test.skip)('Bun: the same module, with its own WebSocket', async (t) => {
-  const server = await serve(t);
-  const program = `
-    import { TopicsClient } from ${JSON.stringify(FILE)};
-    const client = new TopicsClient(${JSON.stringify(addressOf(server))}, { minDelay: 1, maxDelay: 10 });
-    const heard = [];
-    client.addEventListener('gap', () => heard.push('gap'));
-    client.subscribe('a', (data) => {
-      heard.push(data);
-      if (data !== 'end') return;
-      console.log(heard.join());
-      client.close();
-    });
-    client.addEventListener('subscribed', () => client.publish('a', 'here').catch(() => {}));
-  `;
-  const cuts = 20;
-  let said = 0;
-  server.on('connection', () => {
-    server.publish('a', `m${++said}`);
-    if (said > cuts) server.publish('a', 'end');
-    else setTimeout(() => [...server.clients].forEach((ws) => ws.terminate()), 20);
-  });
-  const output = await new Promise((resolve, reject) => execFile(BUN, ['-e', program], (error, stdout) => (error ? reject(error) : resolve(stdout))));
-  const texts = output.trim().split(',').filter((text) => text.startsWith('m'));
-  const first = Number(texts[0].slice(1));
-  t.deepEqual(texts, Array.from({ length: texts.length }, (_, n) => `m${first + n}`));
-  t.is(texts.at(-1), `m${cuts + 1}`);
-  t.false(output.includes('gap'));
 });
 
 test('what a server says of presence is a detail, whatever it is', async (t) => {

@@ -25,17 +25,6 @@ everyWay(test, 'every kind of data', async (t, start, way) => {
   for (const heard of await heardBy(...all)) t.deepEqual(heard, wanted);
 }, TOPIC_WAYS);
 
-everyWay(test, 'with compression', async (t, start, way) => {
-  for (const perMessageDeflate of [{ threshold: 0 }, { threshold: 0, serverNoContextTakeover: true }]) {
-    const { server, all } = await openRoom(t, way, 3, { perMessageDeflate });
-    for (const { ws } of all) ws.subscribe('data');
-    const texts = ['a'.repeat(2000), 'b'.repeat(70_000), 'a'.repeat(2000), 'c'];
-    for (const text of texts) server.publish('data', text);
-    server.publish('data', texts[0], { compress: false });
-    for (const heard of await heardBy(...all)) t.deepEqual(heard, [...texts, texts[0]]);
-  }
-}, TOPIC_WAYS);
-
 everyWay(test, 'except: one, an array, a Set, one that is no member', async (t, start, way) => {
   const { server, all } = await openRoom(t, way, 4);
   const [a, b, c, d] = all;
@@ -138,13 +127,6 @@ everyWay(test, "legal in every callback, in 'close' of the server and after it",
   await over;
   t.deepEqual([server.publish('acts', 'x'), server.broadcast('x'), [...server.topics()]], [0, 0, []]);
 }, TOPIC_WAYS);
-
-test('a receipt is the position', async (t) => {
-  const { server } = await openRoom(t, 'port', 0, { topicOptions: (name) => ({ history: name === 'kept' ? 1 : 0 }) });
-  t.deepEqual(await server.publish('none', 'x', { receipt: true }), { position: null });
-  await server.publish('kept', 'x', { receipt: true });
-  t.like(await server.publish('kept', 'x', { receipt: true }), { position: { offset: 2 } });
-});
 
 everyWay(test, 'the callback of subscribe is called when it is a member', async (t, start, way) => {
   const { all } = await openRoom(t, way, 1);
