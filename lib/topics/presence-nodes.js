@@ -114,7 +114,7 @@ class Presences {
   say(message) {
     const { remote } = this.topics;
     const hasSaid = [...this.rooms.values()].some(({ peers }) => peers?.hasSaid);
-    if (hasSaid && remote?.isConnected) remote.tell(CHANNEL, packed({ n: remote.id, ...message }), true, () => {});
+    if (hasSaid && remote?.isConnected) remote.outbound.tell(CHANNEL, packed({ n: remote.id, ...message }), true, () => {});
   }
 
   /** A message of a node. @type {(name: string, bytes: Buffer) => void} */

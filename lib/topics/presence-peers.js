@@ -112,7 +112,7 @@ class Peers {
     // All of it may be more than what may wait, and must get there at some time.
     const isWhole = message.s !== undefined;
     if (!this.remote.isConnected) this.isStale = true;
-    else this.remote.tell(this.room.channel, packed({ n: this.remote.id, ...message }), isWhole, () => this.again());
+    else this.remote.outbound.tell(this.room.channel, packed({ n: this.remote.id, ...message }), isWhole, () => this.again());
   }
 
   /** A message did not go. */

@@ -12,10 +12,11 @@ const { BINARY } = require('../connection/arguments');
 const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
 const { Interest, attempt } = require('./interest');
 const { Lanes } = require('./lanes');
+const { Outbound, errorOf } = require('./outbound');
 const records = require('./records');
 const { topicsOf } = require('./server-topics');
 
-/** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings, PublishSettings } from '../../types/adapter' */
+/** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings } from '../../types/adapter' */
 /** @import { Server } from '../connection/state' */
 /** @import { Position } from '../../types/topics' */
 /** @import { Message, Target } from './publish' */
@@ -47,11 +48,6 @@ const PATIENCE = 10_000;
 /** Other nodes of which a topic remembers the last message. */
 const MOST_NODES = 1024;
 
-/** Bytes that a message takes beside its own until the broker has confirmed it, about. */
-const OVERHEAD = 1024;
-
-/** @typedef {(error: Error | null, position?: Position) => void} OnPublished */
-
 class Node {
   /**
    * @param {Server} server
@@ -63,22 +59,19 @@ class Node {
     this.receive = receive;
     this.topics = topicsOf(server);
     this.adapter = adapter;
-    this.limit = adapterLimit;
-    this.rejects = adapterOverflow === 'reject';
     const id = randomBytes(NODE_BYTES);
     this.id = id.toString('hex');
     this.number = id.readUIntBE(0, NODE_BYTES);
     this.last = 0;
     this.isClosed = false;
-    this.hasStarted = false;
     /** @type {AdapterState} */
     this.state = 'starting';
+    /** @type {Record<'sent' | 'received' | 'bytesSent' | 'bytesReceived' | 'dropped' | 'failed' | 'ignored' | 'reconnects' | 'gaps', number>} */
     this.counts = { sent: 0, received: 0, bytesSent: 0, bytesReceived: 0, dropped: 0, failed: 0, ignored: 0, reconnects: 0, gaps: 0 };
-    /** Messages that the broker has not confirmed, oldest first. @type {Set<{ at: number }>} */
-    this.unconfirmed = new Set();
-    this.bytesWaiting = 0;
-    /** Before the start. @type {Array<() => void>} */
-    this.held = [];
+    this.outbound = new Outbound(adapter, { limit: adapterLimit, rejects: adapterOverflow === 'reject' }, this.counts, {
+      failed: (error) => this.failed(error),
+      dropped: () => this.reportLater('dropped', { type: 'dropped', count: 1 }),
+    });
     this.readings = new Lanes(MOST_READINGS);
     /** Bytes of messages that have come while the histories of their topics are read. */
     this.arrivedBytes = 0;
@@ -116,10 +109,9 @@ class Node {
     }
     // It may have had nothing to close before.
     if (this.isClosed) return void attempt(() => this.adapter.close()).catch(() => {});
-    this.hasStarted = true;
     if (this.state === 'starting') this.changed('connected');
     this.interest.open();
-    for (const send of this.held.splice(0)) send();
+    this.outbound.open();
   }
 
   /** An adapter calls it from a callback of a client, which is no place to throw. @template {unknown[]} T @param {(...args: T) => void} act */
@@ -183,47 +175,11 @@ class Node {
     if (this.isClosed) return undefined;
     const number = this.nextNumber();
     const bytes = encode(this.number, number, message, target.key);
-    const isAdmitted = this.admit(bytes.length);
+    const isAdmitted = this.outbound.admit(bytes.length);
     if (shared !== null) return isAdmitted ? shared.publish(number, bytes, target) : null;
-    if (isAdmitted) this.send(name, bytes, {}, (error) => error !== null && this.unsent(name));
+    if (isAdmitted) this.outbound.send(name, bytes, {}, (error) => error !== null && this.unsent(name));
     else this.unsent(name);
     return undefined;
-  }
-
-  /** Whether there is room for a message. @param {number} length @throws {Overflow} */
-  admit(length) {
-    if (this.bytesWaiting + OVERHEAD + length <= this.limit || this.bytesWaiting === 0) {
-      this.bytesWaiting += OVERHEAD + length;
-      return true;
-    }
-    if (this.rejects) throw new Overflow(this.limit);
-    this.counts.dropped++;
-    this.reportLater('dropped', { type: 'dropped', count: 1 });
-    return false;
-  }
-
-  /** An admitted message. @type {(name: string, bytes: Buffer, settings: PublishSettings, published?: OnPublished) => void} */
-  send(name, bytes, settings, published) {
-    const one = { at: Date.now() };
-    this.unconfirmed.add(one);
-    /** @type {OnPublished} */
-    const settle = (error, position) => {
-      this.unconfirmed.delete(one);
-      this.bytesWaiting -= OVERHEAD + bytes.length;
-      if (error !== null) this.failed(error);
-      published?.(error, position);
-    };
-    const send = () => {
-      if (this.isClosed) return settle(new Error('The server is closed'));
-      this.counts.sent++;
-      this.counts.bytesSent += bytes.length;
-      attempt(() => this.adapter.publish(name, bytes, settings)).then(
-        (position) => settle(null, position ?? undefined),
-        (error) => settle(errorOf(error)),
-      );
-    };
-    if (this.hasStarted || this.isClosed) send();
-    else this.held.push(send);
   }
 
   /** Other nodes lack messages of the topic. @param {string} name */
@@ -236,13 +192,6 @@ class Node {
     this.losses.clear();
     const bytes = encode(this.number, LOSS, { tag: BINARY, data: '' }, '');
     for (const name of names) attempt(() => this.adapter.publish(name, bytes, {})).catch(() => this.unsent(name));
-  }
-
-  /** For other nodes only. Without a broker that takes it, or room for what is not urgent, `onFailed` is called. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
-  tell(name, bytes, isUrgent, onFailed) {
-    if (!isUrgent && this.bytesWaiting !== 0 && this.bytesWaiting + OVERHEAD + bytes.length > this.limit) return onFailed();
-    this.bytesWaiting += OVERHEAD + bytes.length;
-    this.send(name, bytes, {}, (error) => error !== null && onFailed());
   }
 
   /** A message of some node. @type {(name: string, bytes: Uint8Array, position?: Position | null) => void} */
@@ -371,9 +320,8 @@ class Node {
 
   /** For `metrics()`. */
   metrics() {
-    const [oldest] = this.unconfirmed;
-    const lag = oldest === undefined ? 0 : (Date.now() - oldest.at) / 1000;
-    return { state: this.state, lag, bytesWaiting: this.bytesWaiting, topics: this.interest.all.size, ...this.counts };
+    const { bytesWaiting, lag } = this.outbound;
+    return { state: this.state, lag, bytesWaiting, topics: this.interest.all.size, ...this.counts };
   }
 
   close() {
@@ -383,30 +331,10 @@ class Node {
     clearInterval(this.checking);
     clearTimeout(this.retrying);
     this.interest.close();
-    for (const send of this.held.splice(0)) send();
+    this.outbound.close();
     for (const { shared } of this.topics.all.values()) shared?.cool();
     // A start that is under way would go on for as long as there is no broker.
     attempt(() => this.adapter.close()).catch(() => {});
-  }
-}
-
-/** More waits for the broker than may. */
-class Overflow extends Error {
-  code = 'REACTOR_WS_ADAPTER_FULL';
-
-  /** @param {number} limit */
-  constructor(limit) {
-    super(`The broker has not confirmed ${limit} bytes of messages: options.adapterLimit`);
-  }
-}
-
-/** @param {unknown} error */
-function errorOf(error) {
-  if (error instanceof Error) return error;
-  try {
-    return new Error(String(error));
-  } catch {
-    return new Error('The adapter has thrown an object that is no error');
   }
 }
 
@@ -428,4 +356,4 @@ function isRepeated(topic, node, number) {
 
 /** @typedef {Node} Remote */
 
-module.exports = { Node, Overflow };
+module.exports = { Node };

@@ -405,7 +405,7 @@ class Shared {
     if (isAwaited) this.sent.set(number, sent);
     const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : NO_POSITION;
     const send = () => {
-      remote.send(topic.name, bytes, { history: keptOf(topic.settings) }, (error, position) => {
+      remote.outbound.send(topic.name, bytes, { history: keptOf(topic.settings) }, (error, position) => {
         if (!isAwaited || this.sent.get(number) !== sent) return;
         if (error !== null) {
           this.sent.delete(number);
