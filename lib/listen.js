@@ -33,7 +33,9 @@ const OPTIONS = [
 function listen(server, options, callback) {
   if (options?.port == null) throw new TypeError('options.port is missing: listen(server, { port })');
   checkOptions(options, OPTIONS);
-  return /** @type {Listener} */ (/** @type {unknown} */ (new WebSocketServer({ ...options, http: server, [kAll]: true }, callback)));
+  /** @type {any} */
+  const listener = new WebSocketServer({ ...options, http: server, [kAll]: true }, callback);
+  return listener;
 }
 
 module.exports = { listen };

@@ -5,7 +5,6 @@ const { Duplex } = require('node:stream');
 const { streamOf } = require('./connection/state');
 
 /** @import { DuplexOptions } from 'node:stream' */
-/** @import { WebSocket } from './connection/state' */
 
 /** Of this package or another. @typedef {import('../index').WebSocket & { _socket: Duplex | null, _bits?: number }} AnyWebSocket */
 
@@ -65,7 +64,7 @@ class WebSocketStream extends Duplex {
     // The handshake failed; 'error' follows.
     if (socket === null) return;
     // The reactor ends its sockets itself, which shows only in 'close' of the WebSocket.
-    const isStream = ws._bits === undefined || streamOf(/** @type {WebSocket} */ (/** @type {unknown} */ (ws))) !== null;
+    const isStream = ws._bits === undefined || streamOf(/** @type {any} */ (ws)) !== null;
     if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
       callback();
       if (this.readableEnded) this.destroy();

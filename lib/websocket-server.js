@@ -48,7 +48,8 @@ const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
 
-const COUNT = { type: /** @type {const} */ ('number'), least: 0, most: 2 ** 31 - 1 };
+/** @type {import('./base/checks').Range} */
+const COUNT = { type: 'number', least: 0, most: 2 ** 31 - 1 };
 
 /** On a port of its own, on an HTTP server, or for upgrades that the program passes in. */
 class WebSocketServer extends EventEmitter {
@@ -67,8 +68,10 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
-    this._drain = /** @type {InstanceType<typeof import('./running/drain').Drain> | null} */ (null);
-    this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
+    /** @type {InstanceType<typeof import('./running/drain').Drain> | null} */
+    this._drain = null;
+    /** @type {import('./topics/server-topics').Topics | null} */
+    this._topics = null;
     this._counts = new Counts();
     this._rates = ratesOf(this.options); // null: no limit
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
@@ -79,16 +82,18 @@ class WebSocketServer extends EventEmitter {
     this._context = this._listens ? capture() : null;
     /** The option `tls`. @type {InstanceType<typeof ReactorTls> | InstanceType<typeof NodeTls> | null} */
     this._tls = null;
-    this._removeListeners = /** @type {(() => void) | null} */ (null);
+    /** @type {(() => void) | null} */
+    this._removeListeners = null;
     // Bound now, as in ws: an `emit` assigned later does not see these events.
     /** @type {EventEmitter['emit']} */
     this._emit = this.emit.bind(this);
     /** null: nobody has looked; undefined: untracked. @type {Set<Connection> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
-    /** Stands for the HTTP server that ws has on its own port. */
-    this._listener = /** @type {InstanceType<typeof ListenerServer>} */ (/** @type {unknown} */ (null));
-    this._server = /** @type {import('node:net').Server | null | undefined} */ (undefined);
+    /** Stands for the HTTP server that ws has on its own port. @type {InstanceType<typeof ListenerServer>} */
+    this._listener = /** @type {any} */ (null);
+    /** @type {any} */
+    this._server = undefined;
     // Both refer back to the server, which must stay printable as JSON, as in ws.
     for (const name of ['_drain', '_tls', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
     this._tls = tlsOf(this, givenTls(options));

@@ -61,7 +61,10 @@ const {
  * @typedef {(data?: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} SendControl
  */
 
-class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
+/** @type {new () => EventEmitter & Fields & TopicFields} */
+const Base = Emitter;
+
+class WebSocket extends Base {
   /**
    * @param {string | URL | null} address Null: a server or `setSocket` opens it
    * @param {unknown} [protocols] One, several, or the options of a client

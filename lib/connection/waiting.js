@@ -14,8 +14,8 @@ const { startClosing, streamOf } = require('./state');
 
 /** @import { SentCallback, Waiting, WebSocket } from './state' */
 
-/** Of a connection that sends no more. */
-const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
+/** Of a connection that sends no more. @type {any} */
+const ABANDONED = Object.freeze([]);
 
 /**
  * Sends now, or after earlier Blobs; until then `bufferedAmount` counts `size` bytes.

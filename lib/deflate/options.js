@@ -6,11 +6,12 @@ const { LONGEST_DELAY, checkNumbers, checkValue } = require('../base/checks');
 const { reportUnknown } = require('../base/log');
 const { addon } = require('../reactor/addon');
 
-/** @typedef {import('../base/checks').Range} Range */
-
-const COMPRESSOR = /** @type {Range} */ ({ type: 'string', values: ['dedicated', 'shared'] });
-const BYTES = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
-const DELAY = /** @type {Range} */ ({ type: 'number', least: 0, most: LONGEST_DELAY });
+/** @type {Record<string, import('../base/checks').Range>} */
+const OWN = {
+  compressor: { type: 'string', values: ['dedicated', 'shared'] },
+  budget: { type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER },
+  releaseAfter: { type: 'number', least: 0, most: LONGEST_DELAY },
+};
 
 const KNOWN = [
   'budget',
@@ -55,9 +56,9 @@ const REFUSED = -1;
 function applyMemoryOptions(options) {
   if (!options) return options;
   const { budget, ...given } = /** @type {Options} */ (options);
-  const compressor = checkValue(COMPRESSOR, given.compressor ?? 'dedicated', 'options.perMessageDeflate.compressor');
+  const compressor = checkValue(OWN.compressor, given.compressor ?? 'dedicated', 'options.perMessageDeflate.compressor');
   if (budget !== undefined && budget !== null) {
-    addon().setDeflateBudget(/** @type {number} */ (checkValue(BYTES, budget, 'options.perMessageDeflate.budget')));
+    addon().setDeflateBudget(checkValue(OWN.budget, budget, 'options.perMessageDeflate.budget'));
   }
   if (compressor === 'dedicated') return options;
   if (given.serverNoContextTakeover === false || given.clientNoContextTakeover === false) {
@@ -126,13 +127,16 @@ function check(options) {
 function settingsOf(options) {
   const { level, memLevel, strategy } = options.zlibDeflateOptions ?? {};
   return {
-    level: Number.isInteger(level) ? /** @type {number} */ (level) : LEVEL,
-    memLevel: Number.isInteger(memLevel) ? /** @type {number} */ (memLevel) : MEM_LEVEL,
-    strategy: Number.isInteger(strategy) ? /** @type {number} */ (strategy) : 0,
+    level: integerOr(level, LEVEL),
+    memLevel: integerOr(memLevel, MEM_LEVEL),
+    strategy: integerOr(strategy, 0),
     threshold: threshold(options.threshold),
     releaseAfter: releaseAfter(options.releaseAfter),
   };
 }
+
+/** @type {(value: any, initial: number) => number} */
+const integerOr = (value, initial) => (Number.isInteger(value) ? value : initial);
 
 /** To ws, falsy values other than false are no wish. @type {(value: unknown) => boolean | undefined} */
 function flag(value) {
@@ -161,7 +165,7 @@ function threshold(bytes) {
 /** Milliseconds; 0 (default): never. @type {(millis: unknown) => number} */
 function releaseAfter(millis) {
   if (millis === undefined || millis === null) return 0;
-  return /** @type {number} */ (checkValue(DELAY, millis, 'options.perMessageDeflate.releaseAfter'));
+  return checkValue(OWN.releaseAfter, millis, 'options.perMessageDeflate.releaseAfter');
 }
 
 module.exports = { acceptanceOf, applyMemoryOptions, check, deflateOptions, negotiatedDeflate, zlibWindowBits };

@@ -45,8 +45,8 @@ class PerMessageDeflate {
     this._threshold = options.threshold !== undefined ? options.threshold : 1024;
     this._maxPayload = limit(options.maxPayload);
     this._isServer = !!options.isServer;
-    /** Negotiated; null before. */
-    this.params = /** @type {Params} */ (/** @type {unknown} */ (null));
+    /** Negotiated; null before. @type {any} */
+    this.params = null;
     /** Streams of zlib, with output at `kFlow`. @type {Stream | null} */
     this._deflate = null;
     /** @type {Stream | null} */
@@ -72,10 +72,10 @@ class PerMessageDeflate {
     return params;
   }
 
-  /** @type {(configurations: Record<string, Array<string | true>>[]) => Params} */
+  /** @type {(configurations: Record<string, Array<string | true>>[]) => Params | null} */
   accept(configurations) {
     const header = extension.format({ [DEFLATE]: configurations });
-    return /** @type {Params} */ (this._accept(header));
+    return this._accept(header);
   }
 
   /** The header of the other end. Null if it has no offer. @type {(header: string) => Params | null} */
@@ -86,7 +86,7 @@ class PerMessageDeflate {
     for (const [name, [value]] of Object.entries(params)) {
       Object.assign(params, { [name]: value === true || Number(value) });
     }
-    this.params = /** @type {Params} */ (/** @type {unknown} */ (params));
+    this.params = params;
     return this.params;
   }
 

@@ -68,7 +68,8 @@ function fewDescriptors(most) {
 
 /** @returns {System['descriptors']} */
 function descriptorLimits() {
-  const reports = /** @type {Reports} */ (/** @type {unknown} */ (process.report ?? {}));
+  /** @type {Reports} */
+  const reports = Object(process.report);
   // It would look up host names.
   reports.excludeNetwork = true;
   const open = reports.getReport?.().userLimits?.open_files;
@@ -88,7 +89,7 @@ function examineAddon() {
     return { value: { version: loaded.version(), path }, problems: [] };
   } catch (error) {
     // Its first line has the reason, its last the remedy.
-    const lines = /** @type {Error} */ (error).message.split('\n');
+    const lines = error.message.split('\n');
     /** @type {import('./main').Finding} */
     const problem = { check: 'addon', what: lines[0].replace('reactor-ws: ', ''), remedy: /** @type {string} */ (lines.at(-1)).replace('  what to do: ', '') };
     return { value: { version: null, path: null }, problems: [problem] };

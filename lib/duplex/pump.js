@@ -88,7 +88,8 @@ class Pump {
     this.hasEnded = false;
     /** The record that ended the connection in the reactor; 0 before. */
     this.closed = 0;
-    this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** @type {NodeJS.Timeout | undefined} */
+    this.timer = undefined;
     /** While throttled. @type {NodeJS.Timeout | undefined} */
     this.looks = undefined;
     /** While closing: keeps the process alive. @type {NodeJS.Timeout | undefined} */
@@ -162,7 +163,7 @@ class Pump {
     } catch (error) {
       if (rethrows(error)) return;
       if (report !== undefined) process.nextTick(report, error);
-      socket.destroy(/** @type {Error} */ (error));
+      socket.destroy(error);
       return;
     }
     if (!isRoom && !this.isFull && this.life === LIVE) {

@@ -38,7 +38,8 @@ function upgradeOf(stream, headers) {
   if (typeof stream?.respond !== 'function') throw wrongType('stream', 'a stream of an HTTP/2 server', stream);
   if (typeof headers !== 'object' || headers === null) throw wrongType('headers', 'an object', headers);
   const socket = asSocket(stream);
-  const request = /** @type {IncomingMessage & Record<string, any>} */ (new IncomingMessage(/** @type {any} */ (socket)));
+  /** @type {any} */
+  const request = new IncomingMessage(/** @type {any} */ (socket));
   const { ':method': method, ':path': path } = headers;
   // Extended CONNECT is what GET is in HTTP/1.1 (RFC 8441, 5).
   request.method = method === 'CONNECT' ? 'GET' : String(method);

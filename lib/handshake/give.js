@@ -20,7 +20,8 @@ const { IN_FLAG_SOCKET } = require('../base/layout');
 
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
 function give(wss, slot, tag, bytes, start) {
-  const http = /** @type {net.Server} */ (wss.options.http);
+  /** @type {any} */
+  const { http } = wss.options;
   const read = tailOf(bytes, start);
   const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
   // Before anything that may throw: the next connection of the slot would get it.
@@ -43,7 +44,8 @@ function give(wss, slot, tag, bytes, start) {
 function socketOf(fd, options, { length }) {
   if (fd === -1) return null;
   try {
-    const socket = /** @type {AnySocket} */ (new net.Socket({ ...options, fd, readable: true, writable: true }));
+    /** @type {AnySocket} */
+    const socket = new net.Socket({ ...options, fd, readable: true, writable: true });
     const { _handle: handle } = socket;
     // For `bytesRead` of the socket, also after its end.
     Object.defineProperty(handle, 'bytesRead', { get: () => length + Reflect.get(Object.getPrototypeOf(handle), 'bytesRead', handle) });

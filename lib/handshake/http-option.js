@@ -35,7 +35,7 @@ function kindOf(server) {
 /** Of servers that were checked. @type {WeakMap<object, string>} */
 const kinds = new WeakMap();
 
-/** @type {(server: unknown, label: string) => void} @throws {TypeError} */
+/** @type {(server: any, label: string) => void} @throws {TypeError} */
 function checkHttp(server, label) {
   if (process.versions.bun) {
     throw new TypeError(`${label} does not work in Bun, whose HTTP servers take connections of their own only: let the server listen, and give it as options.server`);
@@ -50,16 +50,16 @@ function checkHttp(server, label) {
   if (!(server instanceof Server) && MAJOR < HTTP2_SINCE) {
     throw new TypeError(`${label} must not be an HTTP/2 server with Node ${MAJOR}, whose HTTP/2 is safe on sockets of its own only: give it as 'server', or take Node ${HTTP2_SINCE}`);
   }
-  kinds.set(/** @type {object} */ (server), kind);
-  if (/** @type {Server} */ (server).listening) {
-    const place = inspect(/** @type {Server} */ (server).address(), { breakLength: Infinity });
+  kinds.set(server, kind);
+  if (server.listening) {
+    const place = inspect(server.address(), { breakLength: Infinity });
     throw new TypeError(`${label} must not listen by itself: it gets connections of options.port. It listens on ${place}`);
   }
 }
 
-/** Those of the sockets that the server would accept: an HTTP/2 session ends with its client's side. @param {object} server */
+/** Those of the sockets that the server would accept: an HTTP/2 session ends with its client's side. @param {any} server */
 function optionsFor(server) {
-  return { allowHalfOpen: server instanceof Server, highWaterMark: /** @type {{ highWaterMark?: number }} */ (server).highWaterMark };
+  return { allowHalfOpen: server instanceof Server, highWaterMark: server.highWaterMark };
 }
 
 /**
@@ -69,7 +69,7 @@ function optionsFor(server) {
  */
 function connect(server, socket, read) {
   socket.server = server;
-  const event = /** @type {string} */ (kinds.get(server));
+  const event = String(kinds.get(server));
   const isHttp2 = !(server instanceof Server);
   /** @type {Session | undefined} */
   let session;
@@ -121,7 +121,8 @@ function takeLaterUpgrades(wss, server) {
 
 /** Listeners of 'upgrade' get what is none of ours. @param {EventEmitter & { emit: Function }} server */
 function takeFrom(server) {
-  const all = /** @type {Set<WebSocketServer>} */ (new Set());
+  /** @type {Set<WebSocketServer>} */
+  const all = new Set();
   takers.set(server, all);
   const own = Object.hasOwn(server, 'emit') ? server.emit : null;
   /** @type {(this: any, event: string | symbol, ...args: any[]) => boolean} */

@@ -93,7 +93,8 @@ function createListener(server, callback) {
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  const tls = /** @type {InstanceType<typeof import('../tls/node').NodeTls> | null} */ (server._tls);
+  /** @type {any} */
+  const tls = server._tls;
   const listener = given ? giver(given, tcp, tls) : tls === null ? http.createServer(limits, onRequest) : tls.createServer(limits, onRequest, https.createServer);
   return listener.listen(place, callback);
 

@@ -28,11 +28,13 @@ function startListening(server, place) {
 /** `address`: IP literal, or null for every address. @type {(server: Server, place: Place, address: string | null) => void} */
 function listen(server, place, address) {
   server._updateAsk();
-  let native = /** @type {ReturnType<typeof start>} */ (/** @type {unknown} */ (null));
+  /** @type {any} */
+  let native = null;
   try {
     native = start(reactorOptions(server.options));
     if (state.failure !== null) throw state.failure;
-    const tls = /** @type {InstanceType<typeof import('../tls/listener').ReactorTls> | null} */ (server._tls);
+    /** @type {any} */
+    const tls = server._tls;
     const options = listenOptions(server.options, place, address, server._ask);
     const { id, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, tls?.native);
     server._listenerId = id;
@@ -41,7 +43,7 @@ function listen(server, place, address) {
     closeGiven(place);
   } catch (error) {
     const isOfPlace = native !== null && state.failure === null;
-    const failed = isOfPlace ? listenError(/** @type {Error} */ (error), place, address) : error;
+    const failed = isOfPlace ? listenError(error, place, address) : error;
     process.nextTick(() => server._emit('error', failed));
     return;
   }
@@ -63,7 +65,8 @@ function listen(server, place, address) {
  * that it allows.
  */
 function checkMayListen() {
-  const { permission } = /** @type {{ permission?: { has(scope: string, address?: string): boolean } }} */ (process);
+  /** @type {{ permission?: { has(scope: string, address?: string): boolean } }} */
+  const { permission } = process;
   if (!permission || permission.has('net')) return;
   // Before Node 25, permissions do not cover the network.
   if (!process.allowedNodeEnvironmentFlags.has('--allow-net')) return;

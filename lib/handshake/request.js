@@ -2,11 +2,14 @@
 
 const { IncomingMessage } = require('node:http');
 
+/** @type {new (socket: null) => any} */
+const Base = /** @type {any} */ (IncomingMessage);
+
 /**
  * The upgrade request as Node's HTTP server would make it. The reactor's form is `METHOD \0 url \0 minor version \0
  * name \0 value \0 name \0 value ...`.
  */
-class UpgradeRequest extends /** @type {new (socket: null) => { _addHeaderLines?(list: string[], count: number): void }} */ (/** @type {unknown} */ (IncomingMessage)) {
+class UpgradeRequest extends Base {
   /**
    * @param {string} text
    * @param {{ _socket: unknown }} owner

@@ -9,13 +9,13 @@ const { namesIn } = require('../tls/options');
 const { failedSocket, secure } = require('./secured');
 
 /** @import { AnySocket, Server } from '../connection/state' */
-/** @import { ReactorTls } from '../tls/listener' */
 
 /** For a HELLO, SECURE or TLS_ERROR record. @type {(server: Server, kind: number, slot: number, bytes: Buffer) => void} */
 function onTls(server, kind, slot, bytes) {
   if (kind === IN_HELLO) {
     const hello = { slot, generation: generationOf(bytes, 0), servername: protocolText(bytes, 0), protocols: namesIn(tailOf(bytes, 0)) };
-    const { settings } = /** @type {InstanceType<typeof ReactorTls>} */ (server._tls);
+    /** @type {any} */
+    const { settings } = server._tls;
     // Made now: when the callback answers, the memory of this record has others.
     const failed = failedSocket(server, bytes);
     new Hello(hello, settings, (error) => tell(server, 'tlsClientError', error, failed)).ask(server);

@@ -57,7 +57,8 @@ class Upgrade extends Endpoint {
     this._socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : tailOf(bytes, start);
-    const records = /** @type {Array<[number, Buffer]>} */ ([]);
+    /** @type {Array<[number, Buffer]>} */
+    const records = [];
     /** The reactor's answer, if JavaScript was asked too late, and the records since. */
     this.late = isLate ? { protocol: protocolText(bytes, start), extensions: tailText(bytes, start), records } : null;
     this.answered = false;

@@ -14,7 +14,7 @@ const here = createRequire(
   typeof __filename === 'string' ? __filename : (process.argv[1] ?? join(process.cwd(), 'index.js')),
 );
 
-/** Spelled out for tools that collect the files of a program. @type {Record<string, () => unknown>} */
+/** Spelled out for tools that collect the files of a program. @type {Record<string, () => any>} */
 const PACKAGES = {
   'darwin-arm64': () => here('reactor-ws-darwin-arm64'),
   'darwin-x64': () => here('reactor-ws-darwin-x64'),
@@ -43,7 +43,7 @@ function addon() {
     loaded ??= root.runInAsyncScope(load);
     return loaded;
   } catch (error) {
-    throw explained(/** @type {AggregateError} */ (error));
+    throw explained(error);
   }
 }
 
@@ -64,7 +64,7 @@ function load() {
   const errors = [];
   for (const place of given ? [() => here(given)] : places) {
     try {
-      const found = /** @type {Addon} */ (place());
+      const found = place();
       checkVersion(found);
       return found;
     } catch (error) {
@@ -99,7 +99,7 @@ function isMusl() {
  * From an ELF file, such as /lib64/ld-linux-x86-64.so.2 or /lib/ld-musl-x86_64.so.1; null if it is not at the start, or
  * the file cannot be read.
  *
- * @type {(program: string) => 'linux' | 'musl' | null}
+ * @type {(program: string) => string | null}
  */
 function interpreterOf(program) {
   try {
@@ -107,17 +107,16 @@ function interpreterOf(program) {
     const file = openSync(program, 'r');
     readSync(file, start, 0, start.length, 0);
     closeSync(file);
-    return /** @type {'linux' | 'musl' | null} */ (/\/ld-(linux|musl)-/.exec(start.toString('latin1'))?.[1] ?? null);
+    return /\/ld-(linux|musl)-/.exec(start.toString('latin1'))?.[1] ?? null;
   } catch {
     return null;
   }
 }
 
-/** @typedef {{ excludeNetwork?: boolean, getReport(): { header: { glibcVersionRuntime?: string } } }} Report */
-
-/** Null where this process uses none. */
+/** Null where this process uses none. @returns {string | null} */
 function glibcVersion() {
-  const report = /** @type {Report} */ (/** @type {unknown} */ (process.report));
+  /** @type {any} */
+  const { report } = process;
   // A report with sockets looks up host names, which may take long.
   const { excludeNetwork } = report;
   report.excludeNetwork = true;
@@ -137,7 +136,8 @@ function explained(error) {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
   const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND');
   const name = `reactor-ws-${systemName()}`;
-  const { optionalDependencies = {}, released = false, version } = /** @type {Manifest} */ (require('../../package.json'));
+  /** @type {Manifest} */
+  const { optionalDependencies = {}, released = false, version } = require('../../package.json');
   const packed = Object.hasOwn(optionalDependencies, name);
   const lookedFor = packed ? `the package ${name}, and a build in lib/native` : 'a build in lib/native';
   const [why, advice] = diagnosis(failures, packed ? name : null, packed && released ? version : null);

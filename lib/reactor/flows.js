@@ -19,7 +19,7 @@ const {
   MOST_FLOWS,
 } = require('../base/layout');
 
-/** @import { Connection, StreamConnection as Pump } from '../connection/state' */
+/** @import { StreamConnection as Pump } from '../connection/state' */
 
 /** Memory that streams are written from; `writes`: pending writes of its bytes. @typedef {{ memory: Buffer, writes: number }} Block */
 
@@ -38,8 +38,8 @@ const MASK_OF_KIND = (1 << FLOW_SENT_SHIFT) - 1;
 let lent = [];
 /** @type {Block[]} */
 const blocks = [];
-/** The block being filled. */
-let current = /** @type {Block} */ (/** @type {unknown} */ (null));
+/** The block being filled. @type {Block} */
+let current = { memory: Buffer.alloc(0), writes: 0 };
 
 /**
  * What is to be done, and by which stream.
@@ -150,7 +150,7 @@ function act() {
 
 /** Unless the reactor has ended the connection. @type {(slot: number) => Pump | null | undefined} */
 function pumpOf(slot) {
-  return /** @type {Connection | undefined} */ (connectionOf(slot))?._extra?.stream;
+  return connectionOf(slot)?._extra?.stream;
 }
 
 /** @type {(pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block) => void} */
@@ -188,7 +188,7 @@ function rethrows(error) {
 
 /** The process ends: streams get everything that waits for them. */
 function finish() {
-  for (const { _slot: slot } of /** @type {Connection[]} */ (connections())) pumpOf(slot)?.takeAll();
+  for (const { _extra: extra } of connections()) extra?.stream?.takeAll();
 }
 
 /** @type {(block: Block, start: number, length: number) => Buffer} */

@@ -10,10 +10,10 @@
 
 /** The reactors of this environment (main thread or worker). Only this file writes here. */
 const state = {
-  /** All reactors, which look like one; null before they exist. */
-  native: /** @type {Native} */ (/** @type {unknown} */ (null)),
-  /** The calls of every turn; before there are reactors, these few. */
-  calls: /** @type {import('../native/binding').Calls} */ ({ bytesSettled: () => Infinity, callNext: () => false, loopTurn: () => 0 }),
+  /** All reactors, which look like one; null before they exist. @type {Native} */
+  native: /** @type {any} */ (null),
+  /** The calls of every turn; before there are reactors, these few. @type {import('../native/binding').Calls} */
+  calls: /** @type {any} */ ({ bytesSettled: () => Infinity, callNext: () => false, loopTurn: () => 0 }),
   /** The records of the last batch, then arguments and results of calls. */
   words: new Uint32Array(0),
   /** Of a reactor that has died. @type {Error | null} */

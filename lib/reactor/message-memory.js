@@ -43,7 +43,7 @@ const last = { garbage: null };
 function isKept(memory) {
   markAsUntransferable(memory.buffer);
   try {
-    /** @type {{ transfer(): ArrayBuffer }} */ (/** @type {unknown} */ (memory.buffer)).transfer();
+    Reflect.get(memory.buffer, 'transfer').call(memory.buffer);
     return false;
   } catch {
     return true;

@@ -93,8 +93,10 @@ const arenaWords = [];
  */
 
 // Programs may alternate between text and bytes.
-const lastText = /** @type {Last} */ ({ number: SHARED_TEXT, data: '', slot: -1, tag: 0, start: 0, length: 0, copy: null });
-const lastOther = /** @type {Last} */ ({ ...lastText, number: SHARED_OTHER });
+/** @type {Last} */
+const lastText = { number: SHARED_TEXT, data: '', slot: -1, tag: 0, start: 0, length: 0, copy: null };
+/** @type {Last} */
+const lastOther = { ...lastText, number: SHARED_OTHER };
 /** The one whose payload was last to travel by itself. */
 let lastLarge = lastOther;
 

@@ -26,7 +26,8 @@ function open() {
   if (state.native !== null) return state.native;
   const binding = addon();
   const words = new Uint32Array(DRAINED_WORDS);
-  const memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
+  /** @type {any[]} */
+  const memory = binding.lists();
   // Outside of the first caller's async context.
   const native = root.runInAsyncScope(() => coding(() => new binding.Reactor(wake, !HAS_OWN_LOOP, words, memory)));
   link.attach(native, words);
@@ -65,8 +66,7 @@ function start({ given, ...settings }) {
 function coding(act) {
   try {
     return act();
-  } catch (thrown) {
-    const error = /** @type {Error} */ (thrown);
+  } catch (error) {
     const errno = -Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
     const [code] = getSystemErrorMap().get(errno) ?? [];
     throw code === undefined ? error : Object.assign(error, { code, errno });

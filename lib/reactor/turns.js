@@ -7,7 +7,8 @@ const { setImmediate } = require('node:timers');
 const { DRAINED_TURN } = require('../base/layout');
 const { state } = require('./link');
 
-const { _tickCallback: ticks = () => {} } = /** @type {{ _tickCallback?: () => void }} */ (/** @type {unknown} */ (process));
+/** @type {any} */
+const { _tickCallback: ticks = () => {} } = process;
 
 /** With --pending-deprecation, `ticks` warns and this is Node's own function. Otherwise it has no name. */
 const wrapped = Object.getPrototypeOf(ticks);

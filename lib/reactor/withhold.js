@@ -17,7 +17,8 @@ const TURNS = 3;
 /** Until no end is recent, and all answers have left. */
 let turnsLeft = 0;
 /** Connections whose answers wait. They leave together, so that none overtakes another. */
-let waiting = /** @type {Place[]} */ ([]);
+/** @type {Place[]} */
+let waiting = [];
 
 /** The end of a connection leaves. */
 function ended() {

@@ -39,18 +39,17 @@ class SecureContext {
     return native;
   }
 
-  /** Options for a server of Node. @type {(context: SecureContext) => tls.SecureContextOptions} */
+  /** Options for a server of Node. @type {(context: SecureContext) => any} */
   static node(context) {
     const { ca, ciphers, crl, maxVersion, minVersion, pairs } = context.#credentials;
-    const [least, most] = [minVersion, maxVersion].map(versionName);
     return {
       cert: pairs.map(({ chain }) => chain.map(String).join('')),
-      key: pairs.map(({ key }) => /** @type {string} */ (key.export({ type: 'pkcs8', format: 'pem' }))),
+      key: pairs.map(({ key }) => key.export({ type: 'pkcs8', format: 'pem' })),
       ...(ca.length === 0 ? {} : { ca: ca.map(String) }),
       ...(crl.length === 0 ? {} : { crl: crl.map((list) => pemOf('X509 CRL', list)) }),
       ...(ciphers.length === 0 ? {} : { ciphers: ciphers.map((number) => SUITES.get(number)?.name).join(':') }),
-      minVersion: /** @type {tls.SecureVersion} */ (least),
-      maxVersion: /** @type {tls.SecureVersion} */ (most),
+      minVersion: versionName(minVersion),
+      maxVersion: versionName(maxVersion),
     };
   }
 
@@ -91,8 +90,9 @@ function createSecureContext(options) {
 
 /** Whom Node trusts. */
 function defaultRoots() {
-  const { getCACertificates } = /** @type {{ getCACertificates?: () => string[] }} */ (/** @type {unknown} */ (tls));
-  return getCACertificates?.() ?? tls.rootCertificates;
+  /** @type {{ getCACertificates?: () => string[], rootCertificates: readonly string[] }} */
+  const { getCACertificates, rootCertificates } = tls;
+  return getCACertificates?.() ?? rootCertificates;
 }
 
 const { credentials: credentialsIn, native: nativeOf, node: nodeOptionsOf } = SecureContext;

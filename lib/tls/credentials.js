@@ -55,7 +55,7 @@ function privateKey(bytes, passphrase, label) {
   try {
     return read(isPem ? undefined : 'pkcs8');
   } catch (cause) {
-    const { code = '' } = /** @type {{ code?: string }} */ (cause);
+    const { code = '' } = cause;
     const isEncrypted = bytes.includes('ENCRYPTED') || ['ERR_MISSING_PASSPHRASE', 'ERR_OSSL_BAD_DECRYPT'].includes(code);
     if (!isEncrypted) throw because(`${label} is no private key in PEM or DER`, cause);
     throw because(passphrase === undefined ? `${label} is encrypted, and has no passphrase` : `${label} cannot be decrypted with its passphrase`, cause);
@@ -114,9 +114,9 @@ function mismatch(message) {
   return Object.assign(new Error(message), { code: 'ERR_OSSL_X509_KEY_VALUES_MISMATCH' });
 }
 
-/** With the code of its cause. @type {(message: string, cause: unknown) => Error} */
+/** With the code of its cause. @type {(message: string, cause: any) => Error} */
 function because(message, cause) {
-  const { code, message: reason } = /** @type {Error & { code?: string }} */ (cause);
+  const { code, message: reason } = cause;
   return Object.assign(new Error(`${message}: ${reason}`, { cause }), code === undefined ? {} : { code });
 }
 

@@ -48,9 +48,10 @@ class Hello {
     // As in Node, only about names.
     if (SNICallback === null || this.servername === '') return this.#askProtocol(thisArgument, null);
     // What it answers counts when it has returned: it may still throw, or answer again.
-    const answers = /** @type {Array<[error: unknown, given: unknown]>} */ ([]);
+    /** @type {Array<[error: any, given: unknown]>} */
+    const answers = [];
     let isRunning = true;
-    const done = (/** @type {unknown} */ error, /** @type {unknown} */ given) => {
+    const done = (/** @type {any} */ error, /** @type {unknown} */ given) => {
       if (isRunning) answers.push([error, given]);
       else this.#named(thisArgument, error, given);
     };
@@ -62,16 +63,17 @@ class Hello {
     this.#refuse(INTERNAL_ERROR, answeredTwice());
   }
 
-  /** The callback of SNICallback. @type {(thisArgument: unknown, error: unknown, given: unknown) => void} */
+  /** The callback of SNICallback. @type {(thisArgument: unknown, error: any, given: unknown) => void} */
   #named(thisArgument, error, given) {
     if (this.#isDecided) return this.#refuse(INTERNAL_ERROR, answeredTwice());
     this.#isDecided = true;
-    if (error) return this.#refuse(UNRECOGNIZED_NAME, /** @type {Error} */ (error));
-    let context = /** @type {Context | null} */ (null);
+    if (error) return this.#refuse(UNRECOGNIZED_NAME, error);
+    /** @type {Context | null} */
+    let context = null;
     try {
       if (given !== undefined && given !== null) context = nativeOf(contextOf(given, `SNICallback('${this.servername}'): options`), this.#settings);
     } catch (wrong) {
-      return this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (wrong));
+      return this.#refuse(INTERNAL_ERROR, wrong);
     }
     this.#askProtocol(thisArgument, context);
   }
@@ -87,20 +89,20 @@ class Hello {
       const error = Object.assign(new Error('ALPNCallback has chosen no protocol'), { code: 'ERR_SSL_NO_APPLICATION_PROTOCOL' });
       return this.#refuse(NO_APPLICATION_PROTOCOL, error);
     }
-    if (!protocols.includes(/** @type {string} */ (chosen))) {
+    if (!protocols.includes(chosen)) {
       const error = new TypeError(`ALPN callback returned a value (${chosen}) that did not match any of the client's offered protocols (${protocols.join(', ')})`);
       return this.#refuse(INTERNAL_ERROR, Object.assign(error, { code: 'ERR_TLS_ALPN_CALLBACK_INVALID_RESULT' }));
     }
-    this.#answer(context, /** @type {string} */ (chosen), 0);
+    this.#answer(context, chosen, 0);
   }
 
-  /** What a callback throws ends the handshake, as in Node, and no more: a client may have chosen the name. @param {() => unknown} act */
+  /** What a callback throws ends the handshake, as in Node, and no more: a client may have chosen the name. @type {(act: () => any) => any} */
   #guard(act) {
     try {
       return act();
     } catch (error) {
       this.#isDecided = true;
-      this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (error));
+      this.#refuse(INTERNAL_ERROR, error);
       return FAILED;
     }
   }

@@ -5,7 +5,7 @@ const { TLS_ASK_ALPN, TLS_ASK_ERRORS, TLS_ASK_SECURE, TLS_ASK_SNI } = require('.
 const { contextOf, credentialsIn, nativeOf } = require('./context');
 const { settingsOf, ticketKeysOf } = require('./options');
 
-/** @import { Emitting, Server } from '../connection/state' */
+/** @import { Server } from '../connection/state' */
 /** @import { Given } from './options' */
 /** @typedef {InstanceType<typeof import('./context').SecureContext>} SecureContext */
 
@@ -45,7 +45,7 @@ class ReactorTls {
     const context = contextOf(options, 'options');
     const native = nativeOf(context, this.settings);
     // Whoever reads all options again passes these, too.
-    const { ticketKeys } = /** @type {Given} */ (options);
+    const { ticketKeys } = Object(options);
     if (ticketKeys !== undefined && ticketKeys !== null) this.native.setTicketKeys(ticketKeysOf(ticketKeys, 'options.ticketKeys'));
     this.native.setContext(native);
     this.#contexts.set('', context);
@@ -70,8 +70,9 @@ class ReactorTls {
   /** What nobody hears is not reported. */
   update() {
     // Read where the emitters keep them, as this runs for every connection that opens.
-    const both = [this.#server, this.#server._listener].map((emitter) => /** @type {Emitting} */ (/** @type {unknown} */ (emitter))._events);
-    const hears = (/** @type {string} */ event) => both.some((events) => events[event] !== undefined);
+    /** @type {any[]} */
+    const emitters = [this.#server, this.#server._listener];
+    const hears = (/** @type {string} */ event) => emitters.some(({ _events: events }) => events[event] !== undefined);
     const wanted = (hears('tlsClientError') ? TLS_ASK_ERRORS : 0) | (hears('secureConnection') ? TLS_ASK_SECURE : 0);
     const asked = (this.#asked & (TLS_ASK_SNI | TLS_ASK_ALPN)) | wanted;
     if (asked === this.#asked) return;

@@ -17,7 +17,8 @@ const SECRETS = ['key', 'passphrase', 'ticketKeys'];
 /** Where only Node can listen: the same options and the same faults. @implements {Tls} */
 class NodeTls {
   #options;
-  #server = /** @type {tls.Server} */ (/** @type {unknown} */ (null));
+  /** Of Node. @type {any} */
+  #server = null;
 
   /** @param {Given} given @param {number} handshakeTimeout Milliseconds, the default */
   constructor(given, handshakeTimeout) {
@@ -44,8 +45,7 @@ class NodeTls {
     const server = create({ ...options, ...this.#options }, listener);
     this.#server = server;
     for (const name of SECRETS) {
-      const value = /** @type {Given} */ (this.#server)[name];
-      Object.defineProperty(this.#server, name, { configurable: true, enumerable: false, value, writable: true });
+      Object.defineProperty(server, name, { configurable: true, enumerable: false, value: this.#server[name], writable: true });
     }
     return server;
   }
@@ -53,7 +53,7 @@ class NodeTls {
   /** @type {Tls['setContext']} */
   setContext(options) {
     const context = nodeOptionsOf(contextOf(options, 'options'));
-    const { ticketKeys } = /** @type {Given} */ (options);
+    const { ticketKeys } = Object(options);
     const isGiven = ticketKeys !== undefined && ticketKeys !== null;
     this.#server.setSecureContext({ ...context, ...(isGiven ? { ticketKeys: Buffer.from(ticketKeysOf(ticketKeys, 'options.ticketKeys')) } : {}) });
   }

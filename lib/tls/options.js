@@ -57,7 +57,7 @@ const IMPOSSIBLE = {
 
 const CURVES = ['prime256v1', 'secp384r1', 'secp521r1'];
 
-/** Versions of Node that the reactors do not have. */
+/** Versions of Node that the reactors do not have. @type {unknown[]} */
 const OLD_VERSIONS = ['TLSv1', 'TLSv1.1'];
 
 /** Bytes: a name, and two keys. */
@@ -68,10 +68,10 @@ const LONGEST_PROTOCOL = 255;
 
 const SESSION_SECONDS = 300;
 
-/** @type {(given: unknown, label: string) => Given} */
+/** @type {(given: any, label: string) => Given} */
 function checkGiven(given, label) {
   if (typeof given !== 'object' || given === null) throw wrongKind(label, 'an object, as https.createServer() takes it', given);
-  if (typeof (/** @type {Given} */ (given).context) === 'object') {
+  if (typeof given.context === 'object') {
     throw new TypeError(`${label} must not be a SecureContext of node:tls, which only Node can read: give its options, or WebSocketServer.createSecureContext(options)`);
   }
   for (const [name, value] of Object.entries(given)) {
@@ -159,11 +159,11 @@ function ticketKeysOf(keys, label) {
   throw new RangeError(`${label} must be ${TICKET_KEYS_LENGTH} bytes. Received ${bytes.length}`);
 }
 
-/** @type {(name: unknown, label: string) => number | undefined} */
+/** @type {(name: any, label: string) => number | undefined} */
 function versionOf(name, label) {
   if (!isGiven(name)) return undefined;
-  if (OLD_VERSIONS.includes(/** @type {string} */ (name))) throw impossible(label, `${name} is broken, and there are TLSv1.2 and TLSv1.3 only`);
-  return VERSIONS.get(/** @type {string} */ (checkValue({ type: 'string', values: [...VERSIONS.keys()] }, name, label)));
+  if (OLD_VERSIONS.includes(name)) throw impossible(label, `${name} is broken, and there are TLSv1.2 and TLSv1.3 only`);
+  return VERSIONS.get(checkValue({ type: 'string', values: [...VERSIONS.keys()] }, name, label));
 }
 
 /** Numbers, in this order; none: all. @type {(ciphers: unknown, label: string) => number[]} */

@@ -11,10 +11,11 @@ const { pemOf } = require('./credentials');
 /** A line of the extension that says where the issuer is found. */
 const ACCESS = /([^\n:]*):([^\n]*)(?:\n|$)/g;
 
-/** @param {X509Certificate} certificate */
+/** @type {(certificate: X509Certificate) => Detailed} */
 function legacy(certificate) {
-  const shown = /** @type {Omit<Detailed, 'infoAccess'> & { infoAccess?: any }} */ (/** @type {unknown} */ (certificate.toLegacyObject()));
-  if (typeof shown.infoAccess !== 'string') return /** @type {Detailed} */ (shown);
+  /** @type {any} */
+  const shown = certificate.toLegacyObject();
+  if (typeof shown.infoAccess !== 'string') return shown;
   /** @type {Record<string, string[]>} */
   const access = Object.create(null);
   for (const [, key, value] of shown.infoAccess.matchAll(ACCESS)) {
@@ -22,7 +23,7 @@ function legacy(certificate) {
     (access[key] ??= []).push(value.startsWith('"') ? JSON.parse(value) : value);
   }
   shown.infoAccess = access;
-  return /** @type {Detailed} */ (shown);
+  return shown;
 }
 
 /**
