@@ -111,3 +111,14 @@ test('topics that are left before the broker knows of them are forgotten, and la
   await hears(member, 'text');
   t.deepEqual(member.heard, ['text']);
 });
+
+test.serial('a clock that is set back makes no subscriber wait', async (t) => {
+  const { members: [{ ws }] } = await openNode(t, new Broker().adapter(), 1, KEPT);
+  await subscribe(ws, 'topic');
+  const unknown = (epoch) => subscribe(ws, 'topic', { since: { epoch, offset: 1 } });
+  await unknown('one');
+  const { now } = Date;
+  t.teardown(() => (Date.now = now));
+  Date.now = () => now() - 3_600_000;
+  t.deepEqual((await unknown('another')).position.offset, 0);
+});

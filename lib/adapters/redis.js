@@ -84,7 +84,7 @@ class RedisAdapter {
       throw error;
     }
     if (this.isClosed) return this.subscriber.close();
-    this.connectedAt = Date.now();
+    this.connectedAt = performance.now();
     this.probing = setInterval(() => void this.probe(), PROBE).unref();
   }
 
@@ -186,8 +186,8 @@ class RedisAdapter {
   /** A call of a script about a history. In a new life of Redis it waits for a node that follows the topic, unless this one does. @type {(script: Script, topic: string, seen: Seen, words: Array<string | Buffer>) => Promise<any>} */
   async call(script, topic, { check, epoch, offset }, words) {
     const again = new Backoff(AGAIN, LONGEST_AGAIN);
-    for (const end = Date.now() + SETTLE; ; ) {
-      const isToWait = !this.isClosed && Date.now() < Math.min(end, this.connectedAt + SETTLE);
+    for (const end = performance.now() + SETTLE; ; ) {
+      const isToWait = !this.isClosed && performance.now() < Math.min(end, this.connectedAt + SETTLE);
       const right = this.tops.has(topic) ? '0' : isToWait ? '1' : '2';
       const own = [newEpoch(), epoch, String(offset), Buffer.from(check, 'latin1'), right];
       const answer = await this.scripts.run(script, this.keysOf(topic), [...own, ...words]);
@@ -317,7 +317,7 @@ class RedisAdapter {
 
   cameBack() {
     this.era++;
-    this.connectedAt = Date.now();
+    this.connectedAt = performance.now();
     this.node?.report('connected');
     this.node?.lost();
   }

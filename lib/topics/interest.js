@@ -79,7 +79,7 @@ class Interest {
     if (entry === undefined || !entry.isWanted) return;
     entry.isWanted = false;
     if (entry.state === FRESH) return this.drop(entry);
-    entry.since = Date.now();
+    entry.since = performance.now();
     this.idle.add(entry);
     this.sweepLater(LINGER);
   }
@@ -192,7 +192,7 @@ class Interest {
   /** Gives up topics that nobody has wanted for long. */
   sweep() {
     this.timer = undefined;
-    const now = Date.now();
+    const now = performance.now();
     for (const entry of this.idle) {
       if (now - entry.since < LINGER) return this.sweepLater(LINGER - (now - entry.since));
       this.idle.delete(entry);

@@ -36,7 +36,7 @@ class Outbound {
   /** Seconds for which the oldest message has waited. */
   get lag() {
     const [oldest] = this.unconfirmed;
-    return oldest === undefined ? 0 : (Date.now() - oldest.at) / 1000;
+    return oldest === undefined ? 0 : (performance.now() - oldest.at) / 1000;
   }
 
   /** @param {number} length */
@@ -58,7 +58,7 @@ class Outbound {
 
   /** An admitted message. @type {(name: string, bytes: Buffer, settings: PublishSettings, published?: OnPublished) => void} */
   send(name, bytes, settings, published) {
-    const one = { at: Date.now() };
+    const one = { at: performance.now() };
     this.unconfirmed.add(one);
     /** @type {OnPublished} */
     const settle = (error, position) => {

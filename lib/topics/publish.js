@@ -117,7 +117,7 @@ function publishTo(topic, given, { except, key }) {
   }
   if (topic.epoch !== null) {
     topic.offset++;
-    topic.publishedAt = Date.now();
+    topic.publishedAt = performance.now();
   }
   return topic.size - excepted.length;
 }

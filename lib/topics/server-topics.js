@@ -139,7 +139,7 @@ class ServerTopics {
   sweep() {
     clearTimeout(this.sweeping);
     this.sweeping = undefined;
-    const now = Date.now();
+    const now = performance.now();
     let left = Math.min(SWEEP_TOPICS, this.idle.size);
     let forgotten = 0;
     for (const topic of this.idle) {

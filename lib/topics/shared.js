@@ -66,7 +66,7 @@ class Shared {
     this.isToCompare = false;
     /** Whether a message has come since the last check. */
     this.isHeard = false;
-    this.askedAt = 0;
+    this.askedAt = -Infinity;
     this.asking = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Epochs that the broker does not know. @type {Set<string>} */
     this.denied = new Set();
@@ -143,9 +143,9 @@ class Shared {
     if (this.asking !== undefined) return;
     this.asking = setTimeout(() => {
       this.asking = undefined;
-      this.askedAt = Date.now();
+      this.askedAt = performance.now();
       if (this.isLive && this.waiting.size !== 0) this.compare();
-    }, Math.max(this.askedAt + ASK - Date.now(), 0)).unref();
+    }, Math.max(this.askedAt + ASK - performance.now(), 0)).unref();
   }
 
   /** The subscriber has left. @param {Subscriber} subscriptions */

@@ -42,8 +42,8 @@ class Topic {
     this.latest = null;
     /** Of the last message with a position; the first has 1. */
     this.offset = 0;
-    /** When that was published, by `Date.now()`. */
-    this.publishedAt = Date.now();
+    /** When that was published, by the clock of `performance.now()`. */
+    this.publishedAt = performance.now();
     /** Whether a separate reactor of streams knows it: for a history, or from its first member there on. */
     this.isForStreams = this.epoch !== null;
   }
