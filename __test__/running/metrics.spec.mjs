@@ -243,45 +243,35 @@ function labelsOf(t, text) {
  * names that say what they are, and histograms whose buckets add up.
  */
 function samples(t, text) {
-  const families = new Map();
   const found = new Map();
-  t.true(text.endsWith('\n') && !text.includes('\n\n'));
-  let current = null;
-  const lines = text.slice(0, -1).split('\n');
-  for (const [index, line] of lines.entries()) {
-    const [, keyword, name, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/.exec(line) ?? [];
-    if (keyword === 'HELP') {
-      t.false(families.has(name), `HELP twice: ${name}`);
-      t.regex(rest, /^[A-Z][^\\]*[^.\s]$/, line);
-      families.set(name, (current = { name, type: null, buckets: new Map() }));
-      t.true(lines[index + 1].startsWith(`# TYPE ${name} `));
-    } else if (keyword === 'TYPE') {
-      t.is(current.name, name);
-      t.regex(rest, /^(counter|gauge|histogram)$/);
-      current.type = rest;
-      t.is(name.endsWith('_total'), rest === 'counter', name);
-      t.notRegex(name, /(_(count|sum|bucket|milliseconds|ms|kilobytes|mb|minutes)$)|[A-Z]/);
-    } else {
-      const [, full, labels = '', value] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? t.fail(line);
-      const suffix = full.slice(current.name.length);
-      t.true(full.startsWith(current.name) && (current.type === 'histogram' ? /^_(bucket|sum|count)$/ : /^$/).test(suffix), line);
-      const parsed = labelsOf(t, labels);
-      const series = `${full}${labels === '' ? '' : `{${labels}}`}`;
-      const sorted = `${full} ${JSON.stringify(Object.entries(parsed).sort())}`;
-      t.false(found.has(sorted), `twice: ${sorted}`);
-      found.set(sorted, true).set(series, valueOf(t, value));
-      if (current.type !== 'gauge') t.true(found.get(series) >= 0);
-      if (current.type !== 'histogram') continue;
-      const { le, ...others } = parsed;
+  const seen = new Set();
+  const add = (one) => {
+    t.false(seen.has(one), `twice: ${one}`);
+    seen.add(one);
+  };
+  for (const family of text.split(/^(?=# HELP )/m)) {
+    if (family === '') continue;
+    const [, name, type, lines] = /^# HELP ([a-zA-Z_:][\w:]*) [A-Z][^\\\n]*[^.\s]\n# TYPE \1 (counter|gauge|histogram)\n((?:[^#\n].*\n)*)$/.exec(family) ?? t.fail(family);
+    add(name);
+    t.is(name.endsWith('_total'), type === 'counter', name);
+    t.notRegex(name, /(_(count|sum|bucket|milliseconds|ms|kilobytes|mb|minutes)$)|[A-Z]/);
+    const buckets = new Map();
+    for (const line of lines.split('\n').slice(0, -1)) {
+      const [, series, full, labels = '', text] = /^(([a-zA-Z_:][\w:]*)(?:\{(.*)\})?) (\S+)$/.exec(line) ?? t.fail(line);
+      const suffix = full.slice(name.length);
+      t.true(full.startsWith(name) && (type === 'histogram' ? /^_(bucket|sum|count)$/ : /^$/).test(suffix), line);
+      const { le, ...others } = labelsOf(t, labels);
+      const value = valueOf(t, text);
+      add(`${full} ${JSON.stringify(Object.entries({ ...others, le }).sort())}`);
+      found.set(series, value);
+      t.true(type === 'gauge' || value >= 0);
       t.is(le !== undefined, suffix === '_bucket', line);
       const key = JSON.stringify(others);
+      const [bound, count] = buckets.get(key) ?? [-Infinity, 0];
       if (suffix === '_bucket') {
-        const [bound, count] = current.buckets.get(key) ?? [-Infinity, 0];
-        t.true(valueOf(t, le) > bound && found.get(series) >= count, line);
-        current.buckets.set(key, [valueOf(t, le), found.get(series)]);
-      } else if (suffix === '_count') {
-        t.deepEqual(current.buckets.get(key), [Infinity, found.get(series)]);
-      }
+        t.true(valueOf(t, le) > bound && value >= count, line);
+        buckets.set(key, [valueOf(t, le), value]);
+      } else if (suffix === '_count') t.deepEqual([bound, count], [Infinity, value]);
     }
   }
   return found;
