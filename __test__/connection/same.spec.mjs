@@ -194,6 +194,16 @@ ownOnly('bytes that have become those of a text between them', async (t) => {
   }
 });
 
+ownOnly('bytes that wait behind a Blob, and change: they arrive as they were', async (t) => {
+  const { ws, client } = await openPair(t);
+  const got = nextEvents(client, 'message', 3);
+  const data = new Uint8Array(5000).fill(120);
+  ws.send(new Blob(['first']));
+  for (const one of [data, data.buffer]) ws.send(one);
+  data.fill(121);
+  for (const [message] of (await got).slice(1)) t.true(message.equals(Buffer.alloc(5000, 'x')));
+});
+
 ownOnly('memory that is detached, resized or sent as other views between two sends', async (t) => {
   const server = await startServer(t);
   const pairs = [await connect(t, server), await connect(t, server)];

@@ -4,15 +4,13 @@ import net from 'node:net';
 import tls from 'node:tls';
 
 import { cert } from '../helpers/certificate.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { frameLength, frameList } from './show.mjs';
 
 const DATE = /(?<=\r\nDate: )\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT(?=\r\n)/g;
 
 /** A client that sends bytes and keeps those that it gets. */
-export class Peer {
-  #received = Buffer.alloc(0);
-  #isClosed = false;
+export class Peer extends RawClient {
   #hasEnded = false;
 
   /** Connected to a port of the loopback; `c` is the context of the scenario. */
@@ -28,75 +26,46 @@ export class Peer {
 
   /** `raw`: the socket of the system. */
   constructor(c, socket, lane, raw = socket) {
+    super(socket, raw);
     this.c = c;
-    this.socket = socket;
-    this.raw = raw;
     this.lane = lane;
-    /** Whether it ends its side when the other one has ended. */
-    this.answersEnd = true;
-    socket.on('data', (chunk) => {
-      this.#received = Buffer.concat([this.#received, chunk]);
-    });
     socket.on('end', () => {
       this.#hasEnded = true;
-      if (this.answersEnd) socket.end();
-    });
-    // A reset is one way of closing.
-    socket.on('error', () => {});
-    socket.on('close', () => {
-      this.#isClosed = true;
     });
   }
 
   /** Bytes, text as latin1, or an array of texts with only hex digits and spaces. */
   send(data) {
-    const bytes = Array.isArray(data) ? Buffer.from(data.join('').replaceAll(' ', ''), 'hex') : data;
-    return new Promise((resolve) => {
-      this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes, resolve);
-    });
+    return Array.isArray(data) ? this.sendHex(data.join('')) : super.send(data);
   }
 
   upgrade(fields, early = Buffer.alloc(0)) {
     return this.send(Buffer.concat([Buffer.from(upgradeRequest(fields), 'latin1'), early]));
   }
 
-  end() {
-    this.socket.end();
-  }
-
-  reset() {
-    this.raw.resetAndDestroy();
-  }
-
   /** The head of the answer. */
   get head() {
-    const text = this.#received.toString('latin1');
-    return text.slice(0, text.indexOf('\r\n\r\n') + 4).replaceAll(DATE, '<date>');
+    const { text } = this;
+    return text.slice(0, text.indexOf('\r\n\r\n') + 4);
   }
 
-  /** Everything, as text. */
   get text() {
-    return this.#received.toString('latin1').replaceAll(DATE, '<date>');
+    return super.text.replaceAll(DATE, '<date>');
   }
 
   /** The bytes after the head. */
   get body() {
-    const at = this.#received.indexOf('\r\n\r\n');
-    return at === -1 ? Buffer.alloc(0) : this.#received.subarray(at + 4);
+    const at = this.bytes.indexOf('\r\n\r\n');
+    return at === -1 ? Buffer.alloc(0) : this.bytes.subarray(at + 4);
   }
 
   upgraded() {
-    return this.#until(() => this.head !== '');
-  }
-
-  /** Until that many bytes of frames have come. */
-  bytes(count) {
-    return this.#until(() => this.body.length >= count);
+    return this.untilClosedOr(() => this.head !== '');
   }
 
   /** Until that many complete frames have come. */
   frames(count) {
-    return this.#until(() => {
+    return this.untilClosedOr(() => {
       let at = 0;
       for (let i = 0; i < count; i++) {
         if (at >= this.body.length) return false;
@@ -108,12 +77,12 @@ export class Peer {
 
   /** Until the other side has ended its stream. */
   ended() {
-    return this.#until(() => this.#hasEnded);
+    return this.untilClosedOr(() => this.#hasEnded);
   }
 
   /** Until the connection is gone; logs the received bytes. */
   async closed() {
-    await this.#until(() => this.#isClosed);
+    await super.closed();
     this.report();
   }
 
@@ -121,15 +90,5 @@ export class Peer {
   report() {
     if (this.head.startsWith('HTTP/1.1 101')) this.c.log(this.lane, 'frames', frameList(this.body));
     else this.c.log(this.lane, 'answer', ...this.text.split('\r\n'));
-  }
-
-  #until(isDone) {
-    return new Promise((resolve) => {
-      const look = () => {
-        if (isDone() || this.#isClosed) resolve();
-      };
-      for (const event of ['data', 'end', 'close']) this.socket.on(event, look);
-      look();
-    });
   }
 }

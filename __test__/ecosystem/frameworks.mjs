@@ -18,7 +18,7 @@ export const FRAMEWORKS = [
   row('socket.io', ['socket.io'], 'option', 'socket-io', '`new Server(http, { wsEngine: WebSocketServer })`'),
   row('NestJS, platform-socket.io', ['@nestjs/platform-socket.io'], 'option', 'frameworks/nestjs', '[an `IoAdapter`](#nestjs)'),
   row('NestJS, platform-ws', ['@nestjs/platform-ws'], 'option', 'frameworks/nestjs', '[a `WsAdapter`](#nestjs), or the override'),
-  row('Express', ['express'], 'option', 'express', '`new WebSocketServer({ server: createServer(app) })`'),
+  row('Express', ['express'], 'option', 'examples', '`new WebSocketServer({ server: createServer(app) })`'),
   row('express-ws', ['express-ws'], 'override', 'frameworks/express-ws', 'text comes as a Buffer'),
   row('Hono', ['@hono/node-server'], 'option', 'frameworks/hono', '`serve({ fetch, websocket: { server: new WebSocketServer({ noServer: true }) } })`'),
   row('@fastify/websocket', ['@fastify/websocket'], 'override', 'fastify-websocket', '`app.register(websocket)` as before'),

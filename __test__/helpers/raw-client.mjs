@@ -8,10 +8,11 @@ export const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 export const ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=';
 
 export class RawClient {
-  #socket;
   #raw;
   #chunks = [];
   #isClosed = false;
+  /** Whether it ends its side when the other one has ended. */
+  answersEnd = true;
 
   /** A client connected to the given port of the loopback, which the end of the test destroys. */
   static async connect(t, port, host = '127.0.0.1') {
@@ -23,11 +24,11 @@ export class RawClient {
 
   /** `raw`: the socket of the system. */
   constructor(socket, raw = socket) {
-    this.#socket = socket;
+    this.socket = socket;
     this.#raw = raw;
     this.#isClosed = socket.closed;
     socket.on('data', (chunk) => this.#chunks.push(chunk));
-    socket.on('end', () => socket.end());
+    socket.on('end', () => this.answersEnd && socket.end());
     // A reset is one way of closing; what came before it is kept.
     socket.on('error', () => {});
     socket.on('close', () => {
@@ -35,15 +36,20 @@ export class RawClient {
     });
   }
 
+  get bytes() {
+    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
+    return this.#chunks[0] ?? Buffer.alloc(0);
+  }
+
   /** All bytes received, as latin1 text. */
   get text() {
-    return Buffer.concat(this.#chunks).toString('latin1');
+    return this.bytes.toString('latin1');
   }
 
   /** Sends bytes, or text as latin1; resolves when the kernel has them. */
   send(data) {
     const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : data;
-    return new Promise((resolve) => this.#socket.write(bytes, resolve));
+    return new Promise((resolve) => this.socket.write(bytes, resolve));
   }
 
   sendHex(hex) {
@@ -52,7 +58,7 @@ export class RawClient {
 
   /** Sends FIN; bytes are still received. */
   end() {
-    this.#socket.end();
+    this.socket.end();
   }
 
   /** Sends RST. */
@@ -75,7 +81,7 @@ export class RawClient {
       const look = () => {
         if (this.#isClosed || isEnough(this.text)) resolve(this.text);
       };
-      this.#socket.on('data', look).on('close', look);
+      this.socket.on('data', look).on('end', look).on('close', look);
       look();
     });
   }

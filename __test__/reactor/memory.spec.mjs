@@ -1,4 +1,4 @@
-// The memory of an idle connection. src/reactor/connection/mod.rs tests the reactor's part.
+// R09. The memory of an idle connection. src/reactor/connection/mod.rs tests the reactor's part.
 import { once } from 'node:events';
 import net from 'node:net';
 

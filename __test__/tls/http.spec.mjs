@@ -10,10 +10,9 @@ import tls from 'node:tls';
 import test from 'ava';
 
 import { cert, key } from '../helpers/certificate.mjs';
-import { frame, wsClient } from '../helpers/clients.mjs';
+import { wsClient } from '../helpers/clients.mjs';
 import { home, httpServer } from '../helpers/given.mjs';
 import { WebSocketServer, listen, startServer } from '../helpers/impl.mjs';
-import { upgradeRequest } from '../helpers/raw-client.mjs';
 
 const MEGABYTE = 1 << 20;
 const SECURE = { key, cert };
@@ -84,21 +83,6 @@ test('bodies of every size, both ways', async (t) => {
   }
 });
 
-test('a pipeline, Expect: 100-continue, malformed heads, and the end', async (t) => {
-  const { port } = await start(t, home);
-  const pipeline = await connect(t, port);
-  pipeline.socket.write(`GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n${CLOSE}\r\n`);
-  t.regex(await pipeline.closed, /GET \/1HTTP\/1\.1 200 OK[\s\S]*GET \/2$/);
-  const expects = await connect(t, port);
-  expects.socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${CLOSE}Expect: 100-continue\r\nContent-Length: 1\r\n\r\n`);
-  await expects.until((text) => text.startsWith('HTTP/1.1 100 Continue\r\n'));
-  expects.socket.write('x');
-  t.regex(await expects.closed, /POST \/$/);
-  const bad = await connect(t, port);
-  bad.socket.write('nonsense\r\n\r\n');
-  t.regex(await bad.closed, /^HTTP\/1\.1 400 Bad Request/);
-});
-
 test('a client that leaves aborts the request: with the word of TLS, without, and by a reset', async (t) => {
   const requests = [];
   const { http: server, port } = await start(t, (request) => {
@@ -148,19 +132,6 @@ test('an upgrade after a request, and the first one, are served by a reactor', a
     client.close(3000, 'enough');
     t.is((await closed)[0], 3000);
   }
-});
-
-test('a request, an upgrade and frames in one record', async (t) => {
-  const { port, wss } = await start(t, home);
-  const seen = new Promise((resolve) => {
-    wss.on('connection', (ws) => {
-      const all = [];
-      ws.on('message', (data) => all.push(String(data)) === 2 && resolve(all));
-    });
-  });
-  const { socket } = await connect(t, port);
-  socket.write(Buffer.concat([Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'), Buffer.from(upgradeRequest()), frame(1, 'one'), frame(1, 'two')]));
-  t.deepEqual(await seen, ['one', 'two']);
 });
 
 test('listen(): every connection, and its upgrades come back to the reactor', async (t) => {

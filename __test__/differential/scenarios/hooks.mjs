@@ -34,6 +34,7 @@ const verified = (title, verify, fields) => asks(title, (c) => ({ verifyClient: 
 const ORIGINS = { Origin: 'https://a.example', 'Sec-WebSocket-Origin': 'https://b.example' };
 const OFFER = { 'Sec-WebSocket-Protocol': 'a, b' };
 
+// H16.
 verified('verifyClient: what it gets', (c) => (...args) => {
   c.log('verify', args.length, infoOf(args[0]), Object.keys(args[0]));
   return true;

@@ -4,9 +4,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
-import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import test from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { cert as ca } from '../../helpers/certificate.mjs';
@@ -30,6 +32,23 @@ export function installOurs(folder) {
   const file = `reactor-ws.${systemName()}.node`;
   cpSync(join(ROOT, 'lib/native', file), join(addon, file));
   cpSync(join(ROOT, 'npm', systemName(), 'package.json'), join(addon, 'package.json'));
+}
+
+/** Tests of the program in a folder, which `command` builds to .output, where nothing else is installed; and of its development server. */
+export function testBuilt(name, folder, command) {
+  installOurs(folder);
+
+  test(`${name}: the server that it builds, where nothing else is installed`, async (t) => {
+    await build(folder, command, 'build');
+    const elsewhere = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
+    t.after(() => rmSync(elsewhere, { recursive: true }));
+    cpSync(join(folder, '.output'), elsewhere, { recursive: true });
+    await exercise(t, await start(t, elsewhere, join(elsewhere, 'server/index.mjs')));
+  });
+
+  test(`${name}: its development server`, async (t) => {
+    await exercise(t, await start(t, folder, command, 'dev', '--port', '0', '--host', '127.0.0.1'));
+  });
 }
 
 /** Runs a command to its end. */
