@@ -56,6 +56,23 @@ ownOnly('a key with three connections is there once, until the last one has left
   t.is(server._topics.presence.rooms.size, 0);
 });
 
+ownOnly('a key with 101 connections shows the metas of 100, and another one is no news', async (t) => {
+  const { server, members } = await open(t, {}, 102);
+  const room = server.presence('room');
+  const joined = change(server);
+  for (const [n, { ws }] of members.slice(1).entries()) ws.enter('room', { key: 'ann', meta: n });
+  t.deepEqual((await joined).joins.ann, Array.from({ length: 100 }, (_, n) => n));
+  const other = change(server);
+  members[1].ws.enter('room', { key: 'ann', meta: 'first' });
+  members[0].ws.enter('room', { key: 'ann', meta: 'last' });
+  t.deepEqual((await other).joins.ann.slice(0, 2), ['first', 1]);
+  members[0].ws.leave('room');
+  members[0].ws.enter('room', { key: 'bob' });
+  server.once('presence', (_, { joins }) => t.deepEqual(Object.keys(joins), ['bob']));
+  await once(server, 'presence');
+  t.is(room.get('ann').length, 100);
+});
+
 ownOnly('who comes back in the grace time has not left; who does not has', async (t) => {
   const { server, members: [one, two] } = await open(t, { presenceGrace: 2000 }, 2);
   const joined = change(server);

@@ -1,5 +1,8 @@
 'use strict';
 
+/** Metas of a key that are told: its user can have any number of connections. */
+const MOST_METAS = 100;
+
 /** A key with its metas by entry. `last`: the metas that it had, while it has no entries. @typedef {{ entries: Map<string, unknown>, last: unknown[] }} Present */
 
 /** Who is present in a topic. A key is present while it has entries, and for a grace time after its last connection has ended. */
@@ -59,7 +62,10 @@ class Roster {
   metasOf(key) {
     const present = this.keys.get(key);
     if (present === undefined) return undefined;
-    return present.entries.size === 0 ? present.last : [...present.entries.values()];
+    if (present.entries.size === 0) return present.last;
+    const metas = [];
+    for (const meta of present.entries.values()) if (metas.push(meta) === MOST_METAS) break;
+    return metas;
   }
 }
 
