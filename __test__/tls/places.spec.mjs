@@ -88,13 +88,19 @@ test('handleUpgrade of another server gets the connection', async (t) => {
   client.terminate();
 });
 
-for (const [of, kind, text] of [['a connection that never opens', 'unreferenced', ''], ['an HTTP server', 'given', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n']]) {
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+for (const [of, kind, text] of [
+  ['a connection that never opens', 'unreferenced', ''],
+  ['an HTTP server', 'given', GET],
+  ['a connection before its request', 'unreferenced, given', GET],
+]) {
   test(`an unreferenced socket of ${of} lets the server go on`, async (t) => {
     const child = new Child(t, 'secured.mjs', [kind]);
     const port = Number(await child.line(0));
     const client = await connectTls(t, port);
     client.write(text);
     t.is(await child.line(1), 'unreferenced');
+    if (kind === 'unreferenced, given') await once(client, 'data');
     client.destroy();
     t.is(await child.line(2), 'closed');
     (await connectTls(t, port)).write(text);
