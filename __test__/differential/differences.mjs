@@ -96,11 +96,6 @@ export const differences = [
     reason: 'the connection ends with the first ping above the limit, ws goes on to the end of what it has read',
   },
   {
-    scenario: 'special: a request with a body',
-    ways: ['port'],
-    reason: 'a body is refused; ws takes it for frames, so that what a proxy forwards as a body would be obeyed',
-  },
-  {
     scenario: 'special: maxBufferedChunks',
     reason: 'a frame in many pieces takes no more memory than in one, so that there is nothing to bound',
   },

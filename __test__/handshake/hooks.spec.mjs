@@ -3,7 +3,7 @@
 // decisions are compared with ws by __test__/differential/scenarios/overrides.mjs.
 import { once } from 'node:events';
 
-import { RawClient, WebSocketServer, askRaw, frame, ownOnly, startServer, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
+import { RawClient, WebSocketServer, askRaw, frame, startServer, test, upgradeRequest, urlOf, wsClient } from '../helpers/index.mjs';
 
 /** Puts `hook(original, args)` in the place of a method by a definition, not by an assignment. */
 function define(t, target, name, hook) {
@@ -185,17 +185,3 @@ for (const [title, options] of [['', {}], [', with earlyHandshake', { earlyHands
     t.false(chosen.has('one'));
   });
 }
-
-// ws would take it for frames.
-ownOnly("'wsClientError' for a body", async (t) => {
-  const server = await startServer(t);
-  const messages = [];
-  server.on('wsClientError', (error, socket) => {
-    messages.push(error.message);
-    socket.destroy();
-  });
-  for (const fields of [{ 'Content-Length': '5' }, { 'Transfer-Encoding': 'chunked' }]) {
-    await (await askRaw(t, server.address().port, upgradeRequest(fields))).closed();
-  }
-  t.deepEqual(messages, Array(2).fill('Unexpected request body'));
-});

@@ -212,7 +212,6 @@ module.exports = {
     UPGRADE: { status: 400, message: 'Invalid Upgrade header', headers: {} },
     KEY: { status: 400, message: 'Missing or invalid Sec-WebSocket-Key header', headers: {} },
     VERSION: { status: 400, message: 'Missing or invalid Sec-WebSocket-Version header', headers: { 'Sec-WebSocket-Version': '13, 8' } },
-    BODY: { status: 400, message: 'Unexpected request body', headers: {} },
     PATH: { status: 400, message: 'Bad Request', headers: {} },
     PROTOCOL: { status: 400, message: 'Invalid Sec-WebSocket-Protocol header', headers: {} },
     EXTENSIONS: { status: 400, message: 'Invalid or unacceptable Sec-WebSocket-Extensions header', headers: {} },

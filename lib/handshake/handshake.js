@@ -50,7 +50,7 @@ class Handshake {
     const { headers, method } = this.request;
     this.socket.on('error', destroyOnError);
     const key = textOf(headers['sec-websocket-key']);
-    const refusal = addon().checkUpgrade(textOf(method), textOf(headers.upgrade), key, this.version(), this.hasBody());
+    const refusal = addon().checkUpgrade(textOf(method), textOf(headers.upgrade), key, this.version());
     if (refusal !== null) this.refuse(REFUSALS[/** @type {keyof typeof REFUSALS} */ (refusal)]);
     else this.decide(/** @type {string} */ (key));
   }
@@ -209,11 +209,6 @@ class Handshake {
   /** In any form that JavaScript reads as its number. */
   version() {
     return String(Number(this.request.headers['sec-websocket-version']));
-  }
-
-  /** That could be mistaken for frames. */
-  hasBody() {
-    return false;
   }
 
   /** `headersSent`: of HTTP/2, where the program may have answered in its own way. */

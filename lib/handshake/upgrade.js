@@ -167,11 +167,6 @@ class ReactorHandshake extends Handshake {
     return String(this.request.headers['sec-websocket-version']);
   }
 
-  hasBody() {
-    const { headers } = this.request;
-    return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
-  }
-
   /** Unless its reactor has counted it for the same server. @param {import('./handshake').Admission} admission */
   enter(admission) {
     return this.server === this.upgrade._owner ? null : admission.enter(this.request, this.socket);

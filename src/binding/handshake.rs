@@ -22,10 +22,9 @@ pub fn check_upgrade(
     upgrade: Option<String>,
     key: Option<String>,
     version: Option<String>,
-    has_body: bool,
 ) -> Option<String> {
     let fields = [&upgrade, &key, &version].map(|field| field.as_deref().map(str::as_bytes));
-    let checked = handshake::check_fields(method.as_deref().unwrap_or_default(), fields, has_body);
+    let checked = handshake::check_fields(method.as_deref().unwrap_or_default(), fields);
     checked.err().map(|refusal| format!("{refusal:?}").to_uppercase())
 }
 

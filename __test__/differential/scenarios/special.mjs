@@ -140,12 +140,15 @@ s.over('port')('a request head that is too long', async (c) => {
   await peer.closed();
 });
 
-s.over('port')('a request with a body', async (c) => {
+s.over('port')('a request with a body, which is read as frames', async (c) => {
   const { wss, port } = await c.listen();
-  wss.on('connection', (ws) => ws.terminate());
-  const peer = await c.peer(port);
-  await peer.upgrade({ 'Content-Length': '3' });
-  await peer.closed();
+  wss.on('connection', (ws) => ws.on('message', () => ws.terminate()));
+  for (const fields of [{ 'Content-Length': '3' }, { 'Transfer-Encoding': 'chunked' }]) {
+    const peer = await c.peer(port);
+    await peer.upgrade(fields);
+    await peer.send(frame(1, 'hi'));
+    await peer.closed();
+  }
 });
 
 s.over('port')('lines that end without a carriage return', async (c) => {

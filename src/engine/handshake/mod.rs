@@ -61,7 +61,7 @@ pub struct Upgrade<'a> {
 /// The first check that failed.
 pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade<'a>, Refusal> {
     let fields = ["upgrade", "sec-websocket-key", "sec-websocket-version"].map(|name| request.only(name));
-    let (key, version) = check_fields(request.method, fields, request.has_body())?;
+    let (key, version) = check_fields(request.method, fields)?;
     if !is_for(request, options.path) {
         return Err(Refusal::Path);
     }
@@ -83,7 +83,6 @@ pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade
 pub fn check_fields<'a>(
     method: &str,
     [upgrade, key, version]: [Option<&'a [u8]>; 3],
-    has_body: bool,
 ) -> Result<(&'a [u8], u8), Refusal> {
     if method != "GET" {
         return Err(Refusal::Method);
@@ -93,7 +92,7 @@ pub fn check_fields<'a>(
     }
     let key = key.filter(|key| is_key(key)).ok_or(Refusal::Key)?;
     let version = version.and_then(parse_version).ok_or(Refusal::Version)?;
-    if has_body { Err(Refusal::Body) } else { Ok((key, version)) }
+    Ok((key, version))
 }
 
 /// Whether an upgrade request asks for a WebSocket, be it well or badly.

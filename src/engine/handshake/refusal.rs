@@ -6,12 +6,10 @@ numbered! {
         Upgrade = 2,
         Key = 3,
         Version = 4,
-        /// The request has a body, which could be mistaken for frames. `ws` accepts it.
-        Body = 5,
         /// Not the path that the server serves; answered as when `shouldHandle` returns false.
-        Path = 6,
-        Protocol = 7,
-        Extensions = 8,
+        Path = 5,
+        Protocol = 6,
+        Extensions = 7,
     }
 }
 
@@ -27,7 +25,6 @@ impl Refusal {
             Self::Upgrade => "Invalid Upgrade header",
             Self::Key => "Missing or invalid Sec-WebSocket-Key header",
             Self::Version => "Missing or invalid Sec-WebSocket-Version header",
-            Self::Body => "Unexpected request body",
             Self::Path => "Bad Request",
             Self::Protocol => "Invalid Sec-WebSocket-Protocol header",
             Self::Extensions => "Invalid or unacceptable Sec-WebSocket-Extensions header",
@@ -40,6 +37,6 @@ impl Refusal {
 
     /// Whether `ws` makes this check before it asks `shouldHandle`.
     pub fn before_should_handle(self) -> bool {
-        matches!(self, Self::Method | Self::Upgrade | Self::Key | Self::Version | Self::Body)
+        matches!(self, Self::Method | Self::Upgrade | Self::Key | Self::Version)
     }
 }
