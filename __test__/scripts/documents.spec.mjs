@@ -12,7 +12,6 @@ import { Child, ownOnly, test } from '../helpers/index.mjs';
 const CHECKED = {
   js: 'here: they run',
   json: 'here: they are parsed',
-  toml: 'here: the features are those of the crate',
   ts: 'scripts/api.mjs: docs/api.md is made of the declarations',
   ini: 'systemd.spec.mjs: systemd verifies them',
   yaml: 'drain.spec.mjs: its program runs, and its times fit',
@@ -89,12 +88,4 @@ for (const document of new Set(inLanguage('js').filter(runs).map((block) => bloc
 
 test('blocks of JSON are JSON', (t) => {
   for (const { document, code } of inLanguage('json')) t.notThrows(() => JSON.parse(code), document);
-});
-
-test('features that blocks of TOML name are there', (t) => {
-  const crate = readFileSync(fileURLToPath(new URL('../../Cargo.toml', import.meta.url)), 'utf8');
-  for (const { document, code } of inLanguage('toml')) {
-    const [, features] = /reactor-ws = \{.*features = \[(.*)\]/.exec(code);
-    for (const [, feature] of features.matchAll(/"(.+?)"/g)) t.regex(crate, new RegExp(`^${feature} = \\[`, 'm'), document);
-  }
 });
