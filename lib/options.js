@@ -9,12 +9,14 @@ const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { given: givenHttp } = require('./base/descriptors');
 const { checkHttp, kAll } = require('./handshake/http-option');
-const { checkPort, nodePlace, placeOf } = require('./listening');
+const { checkPort, placeOf } = require('./listening');
 const { reportUnknown } = require('./base/log');
 const { checkGiven, shownOf } = require('./tls/options');
 const { adapterOf } = require('./topics/arguments');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
+
+/** @import { Server } from './connection/state' */
 
 /**
  * Over the defaults, as given: like ws, we coerce options where they are used.
@@ -107,14 +109,21 @@ const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments',
 /** Options of reactors: all servers of a thread share them. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
-const ADMISSION = /** @type {const} */ (['maxConnections', 'maxConnectionsPerAddress', 'handshakesPerSecond', 'maxHeaderBytes', 'maxHeaders']);
+const ADMISSION = ['maxConnections', 'maxConnectionsPerAddress', 'handshakesPerSecond', 'maxHeaderBytes', 'maxHeaders'];
 
 /** Options that decide which handshakes JavaScript sees. A program may assign them at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
-/** Lays the options over the defaults. As in ws, an undefined option overrides its default. @type {(given: ServerOptions) => ServerOptions} */
-function merge(given) {
-  const options = /** @type {ServerOptions} */ (/** @type {unknown} */ ({ ...DEFAULTS, ...given }));
+/** The options that ws does not have, checked once, and what follows from them. @typedef {Readonly<Record<string, any>> & import('./running/admission').Limits & { ipv6Only: boolean, reusePort: boolean }} Settings */
+
+/**
+ * Lays the options over the defaults. As in ws, an undefined option overrides its default. `tls`: has secrets.
+ *
+ * @type {(given: ServerOptions) => { options: ServerOptions, settings: Settings, tls: any }}
+ */
+function parse(given) {
+  /** @type {any} */
+  const options = { ...DEFAULTS, ...given };
   const { noServer, port, server } = options;
   if (Number(port != null) + Number(!!server) + Number(!!noServer) !== 1) {
     throw new TypeError(
@@ -123,17 +132,14 @@ function merge(given) {
   }
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   if (server && typeof server.on !== 'function') throw wrongType('options.server', 'an HTTP server', server);
-  if (port != null) options.port = /** @type {number} */ (checkPort(options));
+  if (port != null) options.port = checkPort(options);
   reportUnknown(given, KNOWN, 'options');
   checkNumbers(options, NUMBERS);
-  ownOf(options);
-  reactorsOf(options);
-  originsOf(options.allowedOrigins);
-  remoteOptions(options);
-  checkPlace(options);
-  checkHealth(options);
+  const settings = settingsOf(options);
+  checkPlace(options, settings);
+  checkHealth(options, settings);
   checkHttpOf(options);
-  const tls = givenTls(given);
+  const tls = (Object.hasOwn(given, 'tls') ? given.tls : null) ?? null;
   if (tls !== null) {
     if (port == null) throw new TypeError('options.tls needs a port. The TLS of options.server is that of https.createServer()');
     checkGiven(tls, 'options.tls');
@@ -142,33 +148,34 @@ function merge(given) {
   }
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
-  return options;
+  return { options, settings, tls };
 }
 
-/** null: without TLS. @type {(given: ServerOptions) => any} */
-function givenTls(given) {
-  return (Object.hasOwn(given, 'tls') ? given.tls : null) ?? null;
-}
-
-/** Not coerced, unlike the options of ws; undefined is the default. @type {(options: ServerOptions, name: string) => any} */
-function own(options, name) {
-  // Own properties only: a program may have extended Object.prototype.
-  const value = Object.hasOwn(options, name) ? options[/** @type {keyof ServerOptions} */ (name)] : undefined;
-  if (value === undefined || value === null) return OWN[name].initial;
-  return checkValue(OWN[name], value, `options.${name}`);
-}
-
-/** @type {(options: ServerOptions) => any} */
-function ownOf(options) {
-  return Object.fromEntries(Object.keys(OWN).map((name) => [name, own(options, name)]));
-}
-
-/** If 0, one reactor runs on the JavaScript thread. @type {(options: ServerOptions) => number} */
-function reactorsOf(options) {
-  const given = own(options, 'reactors');
-  if (given !== null) return given;
+/** Not coerced, unlike the options of ws; undefined is the default. @type {(options: any) => Settings} */
+function settingsOf(options) {
+  /** @type {any} */
+  const all = {};
+  for (const [name, range] of Object.entries(OWN)) {
+    // Own properties only: a program may have extended Object.prototype.
+    const value = (Object.hasOwn(options, name) ? options[name] : null) ?? null;
+    all[name] = value === null ? range.initial : checkValue(range, value, `options.${name}`);
+  }
+  // If 0, one reactor runs on the JavaScript thread.
   const variable = process.env.REACTOR_WS_REACTORS;
-  return variable ? /** @type {number} */ (checkValue(OWN.reactors, Number(variable), 'REACTOR_WS_REACTORS')) : 1;
+  all.reactors ??= variable ? checkValue(OWN.reactors, Number(variable), 'REACTOR_WS_REACTORS') : 1;
+  const { adapterLimit, adapterOverflow, keepAlive, keepAliveInitialDelay, noDelay, reactors, sendBudget, spin, unfinishedBudget } = all;
+  const origins = originsOf(options.allowedOrigins);
+  const adapter = adapterOf(options);
+  return Object.freeze({
+    ...all,
+    origins,
+    presence: { grace: all.presenceGrace, interval: all.presenceInterval, limit: all.presenceLimit },
+    proxies: proxiesOf(options),
+    reactor: { given: SHARED.filter((name) => options[name] != null), reactors, sendBudget, spin, unfinishedBudget },
+    remote: adapter === null ? null : { adapter, adapterLimit, adapterOverflow },
+    // Under Node's names. The delay is a multiple of 1000 ms; 0: the default of the system.
+    tcp: { keepAlive, keepAliveInitialDelay: Math.ceil(keepAliveInitialDelay / 1000) * 1000, noDelay },
+  });
 }
 
 /**
@@ -179,6 +186,7 @@ function reactorsOf(options) {
 function watch(options, changed) {
   for (const name of WATCHED) {
     let value = options[name];
+    /** @type {any} */
     const descriptor = {
       __proto__: null,
       configurable: true,
@@ -189,51 +197,33 @@ function watch(options, changed) {
         changed();
       },
     };
-    Object.defineProperty(options, name, /** @type {PropertyDescriptor} */ (/** @type {unknown} */ (descriptor)));
+    Object.defineProperty(options, name, descriptor);
   }
 }
 
 /**
  * `host`: IP literal, or null for every address.
  *
- * @type {(options: ServerOptions, place: import('./listening').Place, host: string | null, ask: number) => import('./native/binding').ListenOptions}
+ * @type {(server: Server, place: import('./listening').Place, host: string | null) => any}
  */
-function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host, ask) {
-  const all = ownOf(options);
+function listenOptions({ _ask: ask, _settings: settings, options }, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host) {
   return {
-    ...all,
+    ...settings,
     host,
     port,
     socketPath: path ?? null,
     mode: mode ?? null,
     fd: fd ?? null,
-    reusePort: reusePort === undefined ? all.reusePort : !!reusePort,
-    keepAlive: all.keepAlive ? tcpOptions(all).keepAliveInitialDelay : -1,
-    backlog: limit(/** @type {number} */ (backlog)) || BACKLOG,
-    ipv6Only: ipv6Only === undefined ? all.ipv6Only : !!ipv6Only,
+    reusePort: reusePort === undefined ? settings.reusePort : !!reusePort,
+    keepAlive: settings.keepAlive ? settings.tcp.keepAliveInitialDelay : -1,
+    backlog: limit(backlog) || BACKLOG,
+    ipv6Only: ipv6Only === undefined ? settings.ipv6Only : !!ipv6Only,
     path: options.path ? String(options.path) : null,
     http: options.http ? { all: options[kAll] === true, sockets: givenHttp.asSockets } : null,
-    proxies: proxiesOf(options),
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
     connection: connectionOptions(options),
   };
-}
-
-/** For a server of Node. @param {ServerOptions} options */
-function sharedListenOptions(options) {
-  const all = ownOf(options);
-  const { handshakeTimeout, healthCheck } = all;
-  return { handshakeTimeout, healthCheck, place: nodePlace(options, all), tcp: tcpOptions(all) };
-}
-
-/**
- * Under Node's names. The delay is a multiple of 1000 ms; 0: the default of the system.
- *
- * @type {(all: { keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }) => typeof all}
- */
-function tcpOptions({ keepAlive, keepAliveInitialDelay, noDelay }) {
-  return { keepAlive, keepAliveInitialDelay: Math.ceil(keepAliveInitialDelay / 1000) * 1000, noDelay };
 }
 
 /** For a connection of a reactor. @param {ServerOptions} options */
@@ -255,38 +245,32 @@ function socketOptions(options) {
 /**
  * Null without limits. A server that listens itself always limits the head of a request.
  *
- * @type {(options: ServerOptions, listens: boolean) => InstanceType<typeof Admission> | null}
+ * @type {(settings: Settings, listens: boolean) => InstanceType<typeof Admission> | null}
  */
-function admissionOf(options, listens) {
-  const all = ownOf(options);
-  const limits = /** @type {Record<typeof ADMISSION[number], number>} */ (Object.fromEntries(ADMISSION.map((name) => [name, all[name]])));
-  const isLimited = listens || ADMISSION.some((name) => limits[name] !== OWN[name].initial);
-  const origins = originsOf(options.allowedOrigins);
-  return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;
+function admissionOf(settings, listens) {
+  const isLimited = listens || ADMISSION.some((name) => settings[name] !== OWN[name].initial);
+  return isLimited || settings.origins.patterns !== undefined ? new Admission(settings, settings.origins) : null;
 }
 
-/** Checks options that depend on where the server listens. @param {ServerOptions} options */
-function checkPlace(options) {
+/** Checks options that depend on where the server listens. @type {(options: ServerOptions, settings: Settings) => void} */
+function checkPlace(options, { proxies, reusePort }) {
   const place = options.port == null ? null : placeOf(options);
   const isTcp = place !== null && place.path === undefined;
   const { isWorker } = require('node:cluster');
   const alone = 'on which the server listens by itself, not in a worker of a cluster';
-  if (proxiesOf(options).length !== 0 && (!isTcp || isWorker)) throw new TypeError(`options.proxyProtocol needs a TCP port ${alone}`);
-  if (own(options, 'reusePort') && !(isTcp && place.fd === undefined)) {
-    throw wrongType('options.reusePort', 'false without a TCP port', true);
-  }
+  if (proxies.length !== 0 && (!isTcp || isWorker)) throw new TypeError(`options.proxyProtocol needs a TCP port ${alone}`);
+  if (reusePort && !(isTcp && place.fd === undefined)) throw wrongType('options.reusePort', 'false without a TCP port', true);
   const { mode } = Object(options.port);
   if (mode === undefined || mode === null) return;
   checkValue({ type: 'number', least: 0, most: 0o777 }, mode, 'options.port.mode');
   if (place?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
 }
 
-/** @param {ServerOptions} options */
-function checkHealth(options) {
-  const path = own(options, 'healthCheck');
+/** @type {(options: ServerOptions, settings: Settings) => void} */
+function checkHealth({ port }, { healthCheck: path }) {
   if (path === null) return;
   if (!/^\/[!-~]*$/.test(path) || /[?#]/.test(path)) throw wrongType('options.healthCheck', "a path, such as '/healthz'", path);
-  if (options.port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
+  if (port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
 }
 
 /** @param {ServerOptions} options */
@@ -297,53 +281,10 @@ function checkHttpOf(options) {
   checkHttp(http, isAll ? 'server' : 'options.http');
 }
 
-/** How fast clients may send; the reactors count. @type {(options: ServerOptions) => import('./native/binding').Rates | null} */
-function ratesOf(options) {
-  const { bytesPerSecond, limit: action, messagesPerSecond } = ownOf(options);
+/** How fast clients may send; the reactors count. @type {(settings: Settings) => import('./native/binding').Rates | null} */
+function ratesOf({ bytesPerSecond, limit: action, messagesPerSecond }) {
   if (messagesPerSecond === 0 && bytesPerSecond === 0) return null;
   return new (addon().Rates)(messagesPerSecond, bytesPerSecond, action === 'close');
 }
 
-/** @type {(options: ServerOptions) => import('./reactor/start').Settings} */
-function reactorOptions(options) {
-  return {
-    given: SHARED.filter((name) => options[/** @type {keyof ServerOptions} */ (name)] != null),
-    reactors: reactorsOf(options),
-    spin: own(options, 'spin'),
-    unfinishedBudget: own(options, 'unfinishedBudget'),
-    sendBudget: own(options, 'sendBudget'),
-  };
-}
-
-/**
- * `historyBudget`: bytes; null: the default.
- *
- * @type {(options: ServerOptions) => { historyBudget: number | null, presence: { grace: number, interval: number, limit: number }, topicOptions: ((topic: string) => unknown) | null }}
- */
-function topicOptions(options) {
-  const presence = { grace: own(options, 'presenceGrace'), interval: own(options, 'presenceInterval'), limit: own(options, 'presenceLimit') };
-  return { historyBudget: own(options, 'historyBudget'), presence, topicOptions: own(options, 'topicOptions') };
-}
-
-/** Null without an adapter. @param {ServerOptions} options */
-function remoteOptions(options) {
-  const adapter = adapterOf(options);
-  if (adapter === null) return null;
-  return { adapter, adapterLimit: own(options, 'adapterLimit'), adapterOverflow: own(options, 'adapterOverflow') };
-}
-
-module.exports = {
-  admissionOf,
-  connectionOptions,
-  givenTls,
-  hasOwnPong,
-  listenOptions,
-  merge,
-  ratesOf,
-  reactorOptions,
-  remoteOptions,
-  sharedListenOptions,
-  socketOptions,
-  topicOptions,
-  watch,
-};
+module.exports = { admissionOf, connectionOptions, hasOwnPong, listenOptions, parse, ratesOf, socketOptions, watch };

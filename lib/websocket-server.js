@@ -18,7 +18,7 @@ const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./handshake/handshake');
 const { nodeEmit } = require('./base/node-emit');
 const { placeOf } = require('./listening');
-const { admissionOf, givenTls, merge, ratesOf, reactorOptions, remoteOptions, sharedListenOptions, topicOptions, watch } = require('./options');
+const { admissionOf, parse, ratesOf, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf, slowest } = require('./running/metrics');
@@ -57,7 +57,9 @@ class WebSocketServer extends EventEmitter {
   constructor(options, callback) {
     super();
     this._state = RUNNING;
-    this.options = merge(options);
+    const { options: merged, settings, tls } = parse(options);
+    this.options = merged;
+    this._settings = settings;
     // A missing addon throws now, not when a client connects.
     addon();
     this._nativePath = this.options.path; // which the reactor checks
@@ -73,11 +75,11 @@ class WebSocketServer extends EventEmitter {
     /** @type {import('./topics/server-topics').Topics | null} */
     this._topics = null;
     this._counts = new Counts();
-    this._rates = ratesOf(this.options); // null: no limit
+    this._rates = ratesOf(settings); // null: no limit
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
-    this._admission = admissionOf(this.options, this._listens); // null: no limits
+    this._admission = admissionOf(settings, this._listens); // null: no limits
     /** The async context of its listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
     /** The option `tls`. @type {InstanceType<typeof ReactorTls> | InstanceType<typeof NodeTls> | null} */
@@ -94,14 +96,13 @@ class WebSocketServer extends EventEmitter {
     this._listener = /** @type {any} */ (null);
     /** @type {any} */
     this._server = undefined;
-    // Both refer back to the server, which must stay printable as JSON, as in ws.
-    for (const name of ['_drain', '_tls', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
-    this._tls = tlsOf(this, givenTls(options));
+    // They refer back to the server, which must stay printable as JSON, as in ws.
+    for (const name of ['_drain', '_settings', '_tls', '_topics']) Object.defineProperty(this, name, { enumerable: false });
+    this._tls = tlsOf(this, tls);
     watch(this.options, () => this._updateAsk());
     const { http } = this.options;
     if (http) startChecks(http);
-    const remote = remoteOptions(this.options);
-    if (remote !== null) new Node(this, remote, receive);
+    if (settings.remote !== null) new Node(this, settings.remote, receive);
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
@@ -311,7 +312,8 @@ class WebSocketServer extends EventEmitter {
   }
 
   _forTopics() {
-    return { ...topicOptions(this.options), start: () => start(reactorOptions(this.options)) };
+    const { historyBudget, presence, reactor, topicOptions } = this._settings;
+    return { historyBudget, presence, topicOptions, start: () => start(reactor) };
   }
 
   /** Before the table forgets its clients. */
@@ -390,7 +392,7 @@ function handshake(server, request, socket, head, callback) {
 /** @type {(server: WebSocketServer, given: import('./tls/options').Given | null) => WebSocketServer['_tls']} */
 function tlsOf(server, given) {
   if (given === null) return null;
-  const { handshakeTimeout } = sharedListenOptions(server.options);
+  const { handshakeTimeout } = server._settings;
   const settings = withProtocols(given, server.options.http);
   return server._listens ? new ReactorTls(server, settings, handshakeTimeout) : new NodeTls(settings, handshakeTimeout);
 }

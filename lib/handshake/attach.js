@@ -9,7 +9,7 @@ const { isRelayed } = require('../compat/relayed-socket');
 const { kWebSocket } = require('../base/constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');
-const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
+const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const { hold } = require('../reactor/lifetime');
 const { start, want } = require('../reactor/start');
 const { state } = require('../reactor/link');
@@ -19,8 +19,7 @@ const { OUT_ACCEPT, OUT_HEAD } = require('../base/layout');
 const { unshared } = require('../base/views');
 const WebSocket = require('../websocket');
 
-/** @import { AnySocket, WebSocket as Connection } from '../connection/state' */
-/** @import { ServerOptions } from '../options' */
+/** @import { AnySocket, Server, WebSocket as Connection } from '../connection/state' */
 
 const { setSocket } = WebSocket.prototype;
 
@@ -37,9 +36,10 @@ let retryAt = 0;
 /**
  * Makes a socket the connection of a WebSocket: adopted by a reactor if possible, otherwise served on this thread.
  *
- * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, options: ServerOptions) => void}
+ * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, server: Server) => void}
  */
-function attach(ws, socket, head, response, options) {
+function attach(ws, socket, head, response, server) {
+  const { options } = server;
   socket[kWebSocket] = ws;
   // A program's `setSocket()` gets the socket itself, after the 101.
   if (ws.setSocket !== setSocket) {
@@ -48,11 +48,11 @@ function attach(ws, socket, head, response, options) {
     return;
   }
   // A reactor relays its bytes, and nothing else needs them.
-  if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return reclaim(ws, socket, head, response, options);
+  if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return reclaim(ws, socket, head, response, server);
   const isBomb = head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
-  if (isAdoptable(socket) && !isBomb && adopt(ws, socket, head, Buffer.from(response), options)) return;
+  if (isAdoptable(socket) && !isBomb && adopt(ws, socket, head, Buffer.from(response), server)) return;
   socket.write(response);
-  want(reactorOptions(options));
+  want(server._settings.reactor);
   attachStream(ws, socket, head, socketOptions(options));
 }
 
@@ -88,11 +88,11 @@ function isUntouched(socket) {
   );
 }
 
-/** Null if no descriptors or threads are left. @type {(options: ServerOptions) => typeof state.native | null} */
-function startReactor(options) {
+/** Null if no descriptors or threads are left. @type {(server: Server) => typeof state.native | null} */
+function startReactor(server) {
   if (performance.now() < retryAt) return null;
   try {
-    return start(reactorOptions(options));
+    return start(server._settings.reactor);
   } catch {
     retryAt = performance.now() + RETRY_MILLISECONDS;
     return null;
@@ -102,10 +102,11 @@ function startReactor(options) {
 /**
  * Returns false if nothing has changed.
  *
- * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, options: ServerOptions) => boolean}
+ * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, server: Server) => boolean}
  */
-function adopt(ws, socket, head, response, options) {
-  const native = startReactor(options);
+function adopt(ws, socket, head, response, server) {
+  const { options } = server;
+  const native = startReactor(server);
   // No reactor would ever serve it.
   if (native === null || state.failure !== null) return false;
   const prefix = readAll(socket, head);
@@ -116,7 +117,7 @@ function adopt(ws, socket, head, response, options) {
   const { generation, slot } = claim(ws);
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-    native.adopt(socket._handle.fd, { slot, generation }, response, early, served, ws._owner?._rates ?? undefined);
+    native.adopt(socket._handle.fd, { slot, generation }, response, early, served, server._rates ?? undefined);
   } catch {
     // Out of descriptors, but this thread can still serve it.
     forget(slot);
@@ -143,14 +144,15 @@ function readAll(socket, head) {
  * The reactor that relays it serves it from now on. Bytes on their way to the stream are handed back when they come
  * (IN_DATA in connection/receive.js).
  *
- * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, options: ServerOptions) => void}
+ * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, server: Server) => void}
  */
-function reclaim(ws, socket, head, response, options) {
+function reclaim(ws, socket, head, response, server) {
   const { _owner: relay } = socket;
+  const { options } = server;
   const { _generation: generation, _slot: slot } = relay;
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
   const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-  state.native.serve(slot, generation, served, ws._owner?._rates ?? undefined);
+  state.native.serve(slot, generation, served, server._rates ?? undefined);
   for (const piece of [...readAll(socket, head), ...relay.leave()]) {
     if (piece.length !== 0) outbox.push(slot, generation, OUT_HEAD, piece);
   }

@@ -231,7 +231,7 @@ class Handshake {
     if (extensions !== '') ws._extensions = this.accepted;
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
-    attach(ws, socket, head, response, server.options);
+    attach(ws, socket, head, response, server);
     server._came();
     // The reactors' table does not know it.
     list(server);

@@ -8,7 +8,7 @@ const { createServer } = require('node:tls');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { emitUpgrades, isHttp2 } = require('./connect');
 const { connect, optionsFor, takeLaterUpgrades } = require('./http-option');
-const { sharedListenOptions } = require('../options');
+const { nodePlace } = require('../listening');
 
 /** @import EventEmitter from 'node:events' */
 /** @import { IncomingMessage } from 'node:http' */
@@ -85,7 +85,7 @@ function giver(http, tcp, tls) {
 
 /** Listens as ws does, or for the server of option `http`. @type {(server: Server, callback?: () => void) => net.Server} */
 function createListener(server, callback) {
-  const { handshakeTimeout, healthCheck, place, tcp } = sharedListenOptions(server.options);
+  const { handshakeTimeout, healthCheck, tcp } = server._settings;
   const { http: given } = server.options;
   const limits = {
     ...tcp,
@@ -96,7 +96,7 @@ function createListener(server, callback) {
   /** @type {any} */
   const tls = server._tls;
   const listener = given ? giver(given, tcp, tls) : tls === null ? http.createServer(limits, onRequest) : tls.createServer(limits, onRequest, https.createServer);
-  return listener.listen(place, callback);
+  return listener.listen(nodePlace(server.options, server._settings), callback);
 
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
   function onRequest({ method, url }, response) {

@@ -4,7 +4,7 @@ const dns = require('node:dns');
 const { isIP } = require('node:net');
 
 const { addressOf, closeGiven, listenError } = require('../listening');
-const { listenOptions, reactorOptions } = require('../options');
+const { listenOptions } = require('../options');
 const { start } = require('../reactor/start');
 const { state } = require('../reactor/link');
 const { enlist } = require('../reactor/table');
@@ -31,11 +31,11 @@ function listen(server, place, address) {
   /** @type {any} */
   let native = null;
   try {
-    native = start(reactorOptions(server.options));
+    native = start(server._settings.reactor);
     if (state.failure !== null) throw state.failure;
     /** @type {any} */
     const tls = server._tls;
-    const options = listenOptions(server.options, place, address, server._ask);
+    const options = listenOptions(server, place, address);
     const { id, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, tls?.native);
     server._listenerId = id;
     server._reactors = state.reactors;
