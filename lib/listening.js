@@ -3,7 +3,9 @@
 // Where a server listens: option `port`, which ws passes to Node's `server.listen()`.
 
 const { closeSync } = require('node:fs');
-const { getSystemErrorMap, inspect } = require('node:util');
+const { inspect } = require('node:util');
+
+const { systemError } = require('./base/errors');
 
 /** @import { ServerOptions } from './options' */
 
@@ -107,9 +109,7 @@ function addressOf({ address, family, port }) {
  * @type {(error: Error & { code?: string }, place: Place, host: string | null) => Error}
  */
 function listenError(error, { fd, path, port }, host) {
-  const number = -Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
-  const known = [...getSystemErrorMap()];
-  const found = known.find(([, [name]]) => name === error.code) ?? known.find(([errno]) => errno === number);
+  const found = systemError(error);
   if (found === undefined) return error;
   const [errno, [code, sentence]] = found;
   const address = fd === undefined ? (path ?? host ?? '::') : null;

@@ -4,6 +4,8 @@
 
 /** @import { HeaderFault } from '../native/binding' */
 
+const { getSystemErrorMap } = require('node:util');
+
 const { kStatusCode } = require('./constants');
 const { PROTOCOL_ERRORS } = require('./layout');
 
@@ -55,6 +57,13 @@ function streamDestroyed() {
   return Object.assign(new Error('Cannot call write after a stream was destroyed'), { code: 'ERR_STREAM_DESTROYED' });
 }
 
+/** What the system calls a native error: number, name and sentence. @type {(error: any) => [errno: number, [code: string, sentence: string]] | undefined} */
+function systemError({ code, message }) {
+  const errno = -Number(/\(os error (\d+)\)$/.exec(message)?.[1]);
+  const known = [...getSystemErrorMap()];
+  return known.find(([, [name]]) => name === code) ?? known.find(([number]) => number === errno);
+}
+
 /** The caller goes on; the program hears of it by 'uncaughtException'. @param {unknown} error */
 function throwLater(error) {
   process.nextTick(() => {
@@ -62,4 +71,4 @@ function throwLater(error) {
   });
 }
 
-module.exports = { closeArguments, maxPayloadExceeded, orThrow, protocolError, streamDestroyed, throwLater };
+module.exports = { closeArguments, maxPayloadExceeded, orThrow, protocolError, streamDestroyed, systemError, throwLater };

@@ -8,6 +8,7 @@ const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const {
   AUX_SHIFT,
   CONTROL_BYTES,
+  MASK_AGAINST,
   OUT_BINARY,
   OUT_FLAG_COMPRESS,
   OUT_FLAG_FIN,
@@ -24,7 +25,7 @@ const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 
 /** In the tag of send(), ping() or pong(): a server masks the frame, a client does not. */
-const MASK_FLIPPED = 1 << AUX_SHIFT;
+const MASK_FLIPPED = MASK_AGAINST << AUX_SHIFT;
 
 /** @type {SendOptions} */
 const PLAIN = Object.prototype;

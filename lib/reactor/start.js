@@ -1,11 +1,10 @@
 'use strict';
 
-const { getSystemErrorMap } = require('node:util');
-
 const { addon } = require('./addon');
 const { root } = require('../base/async-context');
 const batch = require('./batch');
 const { wake } = require('./dispatch');
+const { systemError } = require('../base/errors');
 const { DRAINED_WORDS } = require('../base/layout');
 const flows = require('./flows');
 const lifetime = require('./lifetime');
@@ -67,9 +66,8 @@ function coding(act) {
   try {
     return act();
   } catch (error) {
-    const errno = -Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
-    const [code] = getSystemErrorMap().get(errno) ?? [];
-    throw code === undefined ? error : Object.assign(error, { code, errno });
+    const [errno, [code]] = systemError(error) ?? [0, ['']];
+    throw code === '' ? error : Object.assign(error, { code, errno });
   }
 }
 
