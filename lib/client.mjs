@@ -50,7 +50,7 @@ export class TopicsClient extends EventTarget {
   close(code = 1000, reason = '') {
     if (this.#isOver) return;
     const socket = (this.#socket ??= {});
-    // It may throw.
+    // It can throw.
     socket.close?.(code, reason);
     this.#lost(socket, 1000, reason);
   }
@@ -119,7 +119,7 @@ export class TopicsClient extends EventTarget {
     if (socket !== this.#socket) return;
     this.#socket = null;
     clearInterval(this.#timer);
-    // Its end may come late.
+    // Its end can come late.
     socket.onopen = socket.onmessage = socket.onclose = null;
     if (code === 1006) socket.close?.();
     this.#isOver = FINAL.test(`${code}`);
@@ -197,7 +197,7 @@ export class TopicsClient extends EventTarget {
   #enter(topic, position, recovered) {
     const { isIn, last, since } = topic;
     topic.isIn = true;
-    // Messages after 'oldest' may still be on their way.
+    // Messages after 'oldest' can still be on their way.
     if (!last && position) topic.last = since === 'oldest' && position.offset ? null : position;
     else if (last ? position && !recovered : isIn) this.#pass(topic, position);
     this.#tell('subscribed', { topic: topic.name, position, recovered });

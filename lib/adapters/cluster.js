@@ -18,11 +18,11 @@ const { ACK, BYE, HELLO, LOST, MESSAGE, READY, SUBSCRIBE, UNSUBSCRIBE, Frames, f
 /** @import { Socket, Server } from 'node:net' */
 /** @import { Adapter, AdapterNode } from '../../types/adapter' */
 
-/** Bytes that may wait for another node. */
+/** Bytes that can wait for another node. */
 const LIMIT = { type: /** @type {const} */ ('number'), least: 0, most: Number.MAX_SAFE_INTEGER };
 const DEFAULT_LIMIT = 16 * 2 ** 20;
 
-/** Only the user may enter the folder. */
+/** Only the user can enter the folder. */
 const OWNER_ONLY = 0o700;
 const OTHERS = 0o077;
 
@@ -34,10 +34,10 @@ const LOOK = 5000;
 const PATIENCE = 1000;
 const TICK = 100;
 
-/** Milliseconds after which a socket that nobody listens on is nobody's: it has been there before its node listened. */
+/** Age in milliseconds from which a socket file without a listener is stale: it exists before its node listens. */
 const GRACE = 10_000;
 
-/** Bytes of names that may wait for a node that stands still: peers choose topics, and leave them. */
+/** Bytes of names that can wait for a node that stands still: peers choose topics, and leave them. */
 const MOST_NAMES = 64 * 2 ** 20;
 
 /** Topics that a connection names one by one when it has lost messages of them. */
@@ -57,7 +57,7 @@ class ClusterAdapter {
     this.others = new Map();
     /** Connections from other nodes. @type {Set<Inward>} */
     this.inward = new Set();
-    /** Nodes that have said what they want. @type {Set<string>} */
+    /** Nodes that have named their topics. @type {Set<string>} */
     this.ready = new Set();
     /** Numbers of the topics that this node wants. @type {Map<string, number>} */
     this.numbers = new Map();
@@ -174,13 +174,13 @@ class ClusterAdapter {
     if (this.others.get(link.id) !== link) return;
     this.others.delete(link.id);
     if (link.isRefused) void removeStale(this.pathOf(link.id));
-    // It may only have lost the connection.
+    // The node can be alive without the connection.
     if ((link.isKnown || link.isFull) && !link.isBye) this.meet(link.id).isAgain = true;
     else if (link.isAgain && !link.isKnown) this.node?.lost();
   }
 }
 
-/** To another node, whose messages come. */
+/** A connection to another node, which delivers its messages here. */
 class Outward {
   /** @param {ClusterAdapter} adapter @param {string} id */
   constructor(adapter, id) {
@@ -188,11 +188,11 @@ class Outward {
     this.id = id;
     this.isBye = false;
     this.isOpen = false;
-    /** Nobody listens: another error can be of this process, such as too many open files. */
+    /** No process listens. Other errors can be errors of this process, such as too many open files. */
     this.isRefused = false;
     /** The other node has answered. */
     this.isKnown = false;
-    /** Messages may be missing since an earlier connection. */
+    /** Messages since an earlier connection can be missing. */
     this.isAgain = false;
     /** By request. `isLate`: its topics are not waited for any more. @type {Map<number, { topics: string[], isLate: boolean, resolve(): void }>} */
     this.asked = new Map();
@@ -201,7 +201,7 @@ class Outward {
     this.isLate = false;
     /** It is to be told all names anew, on another connection, once it reads. */
     this.isFull = false;
-    /** The other node has connected, too, and has said what it wants. @type {() => void} */
+    /** The other node has connected here and has named its topics. @type {() => void} */
     this.onMutual = () => {};
     this.mutual = new Promise((resolve) => (this.onMutual = () => resolve(undefined)));
     const socket = net.connect(adapter.pathOf(id));
@@ -325,7 +325,7 @@ class Inward {
     this.id = '';
     /** By their numbers there. @type {Map<number, string>} */
     this.topics = new Map();
-    /** Of topics that lost messages; null: none. @type {Set<number> | null} */
+    /** Topics that lost messages; null: none. @type {Set<number> | null} */
     this.lost = null;
     this.isCorked = false;
     socket.unref();
@@ -360,7 +360,7 @@ class Inward {
     this.socket.write(bytes);
   }
 
-  /** Says which topics have lost messages, once the others have gone. */
+  /** After the backlog drains, reports the topics that lost messages. */
   confess() {
     if (this.lost === null) return;
     const numbers = this.lost.size > MOST_LOST ? [] : [...this.lost];
@@ -418,12 +418,12 @@ class Inward {
     for (const number of [...this.topics.keys()]) this.unsubscribe(number);
     const { inward, ready } = this.adapter;
     inward.delete(this);
-    // It may have connected again already.
+    // Another connection of the node can exist already.
     if (![...inward].some(({ id }) => id === this.id)) ready.delete(this.id);
   }
 }
 
-/** A folder that nobody else can put anything into. @param {string} folder */
+/** Makes a folder into which only this user can write. @param {string} folder */
 async function prepareFolder(folder) {
   await fs.mkdir(folder, { mode: OWNER_ONLY }).catch((error) => {
     if (error.code !== 'EEXIST') throw error;
@@ -436,7 +436,7 @@ function userId() {
   return process.getuid?.() ?? 0;
 }
 
-/** Nobody listens on the socket. @param {string} socket */
+/** Removes the file of a socket without a listener. @param {string} socket */
 async function removeStale(socket) {
   try {
     const { birthtimeMs, mtimeMs } = await fs.stat(socket);

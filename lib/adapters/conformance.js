@@ -1,6 +1,6 @@
 'use strict';
 
-// What every adapter must do: cases for any test runner. An adapter that passes them works with a server.
+// The contract of adapters, as cases for any test runner. An adapter that passes them works with a server.
 
 const assert = require('node:assert/strict');
 const { randomBytes } = require('node:crypto');
@@ -9,10 +9,10 @@ const { randomBytes } = require('node:crypto');
 /** @import { AdapterCase, AdapterTestOptions } from '../../types/adapter-test' */
 /** @import { Position } from '../../types/topics' */
 
-/** Milliseconds that a message may take. */
+/** Milliseconds within which a message must arrive. */
 const PATIENCE = 10_000;
 
-/** Two of them are the same topic for no adapter. */
+/** Every adapter must keep all of these distinct. */
 const NAMES = ['', ' ', 'a b', 'a\nb', 'a\r\nb', '\0', '*', '>', 'a.>', 'a.b', '.', '{a}', '}{', '{}', '}', '\ud800', '\udc00', '\udc00\ud800', '\ufffd', '\ufffdd800', '\ufffd\ufffd', '\u{1f600}', '~', '%', 'a/b', '..', 'x'.repeat(65_536), `${'x'.repeat(65_535)}y`, 'Ä', 'A\u0308', 'ä'];
 
 const LENGTHS = [1, 14, 125, 126, 1000, 16_383, 65_535, 65_536, 300_000];
@@ -52,7 +52,7 @@ class Probe {
     });
   }
 
-  /** Waits until a message of this text has come. @param {string} text */
+  /** Waits for a message with this text. @param {string} text */
   async until(text) {
     const end = Date.now() + PATIENCE;
     for (let seen = 0; ; ) {
@@ -74,7 +74,7 @@ class Probe {
   }
 }
 
-/** The topics of a case are its own, as nodes of other cases may still be there. @param {string} name */
+/** A topic for one case: nodes of other cases can still exist. @param {string} name */
 const own = (name) => `${name}:${randomBytes(6).toString('hex')}`;
 
 /** @typedef {(open: () => Promise<Probe>) => Promise<void>} Run */
@@ -250,7 +250,7 @@ const OF_HISTORY = [
     assert.deepEqual(await read({ epoch, offset: 5 }, 100), { recovered: true, ...rest, texts: all });
     assert.deepEqual(await read({ epoch, offset: 4 }, 100), { recovered: false, ...rest, texts: [] });
     assert.deepEqual(await read({ epoch: 'another', offset: 12 }, 100), { recovered: false, ...rest, texts: [] });
-    // The broker had lost messages that somebody has seen.
+    // The broker has lost a message that a subscriber has.
     const lost = await read({ epoch, offset: 16 }, 100);
     assert.deepEqual([lost.recovered, lost.texts], [false, []]);
     assert.notEqual(lost.epoch, epoch);

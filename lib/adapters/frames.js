@@ -3,7 +3,7 @@
 // What nodes of a cluster say to each other: the length of what follows, a kind, and a body.
 
 const HELLO = 1;
-/** The node has said what it wants until now. */
+/** The node has named all its topics. */
 const READY = 2;
 const SUBSCRIBE = 3;
 const UNSUBSCRIBE = 4;

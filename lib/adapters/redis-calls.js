@@ -3,10 +3,10 @@
 /** @import { Client } from './redis-clients' */
 /** @import { Script } from './redis-scripts' */
 
-/** Milliseconds for which an answer is waited for: a client may wait for ever. */
+/** Milliseconds to wait for an answer: a client can wait for ever. */
 const PATIENCE = 15_000;
 
-/** Calls about a topic that are not waited for any more, and that the client may still make: above it, there are no further ones. */
+/** Abandoned calls about a topic that the client can still make. With this many, further calls fail at once. */
 const MOST_LATE = 2;
 
 /** Replies that Redis gives until it, or its cluster, is well again. Before Redis 7, those of a command in a script come in another one. */
@@ -15,7 +15,7 @@ const PASSING = /^(?:ERR Error running script .*?: -?)?(?:LOADING|READONLY|CLUST
 /** Any reply that is an error. */
 const REPLY = /^[A-Z][A-Z]+ /;
 
-/** Calls scripts, which Redis may have forgotten. */
+/** Calls scripts, and loads a script that Redis has forgotten. */
 class Scripts {
   /** @param {Client} client */
   constructor(client) {
@@ -65,7 +65,7 @@ class Late extends Error {
   }
 }
 
-/** Whether the same call may succeed later: there was no answer, or not yet. @param {unknown} error */
+/** Whether the same call can succeed later: there was no answer, or Redis was not ready. @param {unknown} error */
 function mayPass(error) {
   const message = String(/** @type {Error} */ (error)?.message);
   return PASSING.test(message) || !REPLY.test(message);

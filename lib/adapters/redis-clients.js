@@ -1,6 +1,6 @@
 'use strict';
 
-// What the adapter needs of a client, whichever package that is from.
+// One interface to the clients of all supported packages.
 
 const { wrongType } = require('../base/checks');
 
@@ -80,7 +80,7 @@ class IoredisSubscriber {
       if (!this.isClosed) events.away();
     });
     client.on('ready', () => void this.ready());
-    // In a cluster a single node may come back.
+    // In a cluster, a single node can come back.
     if (!isCluster) return;
     client.on('-node', () => events.away());
     client.on('+node', () => void this.ready());

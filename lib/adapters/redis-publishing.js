@@ -1,7 +1,7 @@
 'use strict';
 
 // Messages of topics with a history: one call for each topic at a time, with all messages that have come meanwhile. A call
-// may be made again without doing anything twice, so no message is lost while Redis is away. Other messages of a tick are one command: the
+// can be repeated without doing anything twice, so no message is lost while Redis is away. Other messages of a tick are one command: the
 // package `redis` gives no further ones to the system in a turn of the event loop once 16 KiB are there.
 
 const { Backoff } = require('../base/backoff');

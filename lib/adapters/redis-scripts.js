@@ -1,6 +1,6 @@
 'use strict';
 
-// What Redis does in one step, so that the order of messages, their positions, and what is kept are the same.
+// Each script is one step of Redis, so that messages, their positions and the history have one order.
 //
 // A topic has a stream of its messages, whose ids are their offsets, and a hash: the epoch (`e`), the offset of the last message (`o`)
 // and how that begins (`c`), the life of Redis in which the epoch was found to be right (`r`), and earlier epochs with their last offsets (`l`).

@@ -59,7 +59,7 @@ class RedisAdapter {
     this.tops = new Map();
     /** @type {Map<string, Seen>} */
     this.others = new Map();
-    /** Connections until now: after another one, Redis may have lost what was seen. */
+    /** Connections until now. Redis can lose messages between two connections. */
     this.era = 0;
     /** When messages came again. */
     this.connectedAt = Infinity;
@@ -170,7 +170,7 @@ class RedisAdapter {
     const { era } = this;
     const [wanted, { epoch, offset }] = typeof since === 'string' ? [since, NONE] : ['since', since];
     const seen = this.seen(topic);
-    // What the node has seen, even if nobody remembers how it begins.
+    // The last position of the node, also without the beginning of its message.
     const claim = typeof since === 'object' && (seen === NONE || (seen.epoch === epoch && seen.offset < offset)) ? { ...since, check: '', era: 0 } : seen;
     const words = [wanted, epoch, String(offset), String(limit), String(size), String(positionTtl)];
     const [now, top, isWhole, found, check, earlier] = await this.call(HISTORY, topic, claim, words);
@@ -222,7 +222,7 @@ class RedisAdapter {
     return `${this.prefix}{/${encodeName(topic)}}`;
   }
 
-  /** Of scripts. @param {string} topic */
+  /** The keys of scripts. @param {string} topic */
   keysOf(topic) {
     const channel = this.channelOf(topic);
     return [`${channel}:messages`, `${channel}:position`, `${channel}:${this.id}`];
@@ -272,7 +272,7 @@ class RedisAdapter {
     node.deliver(topic, message, position);
   }
 
-  /** Whether Redis answers, and whether its messages come: a connection may look well, and lead nowhere. */
+  /** Whether Redis answers, and whether its messages come: a connection can be open and dead. */
   async probe() {
     if (this.isProbing) return void this.node?.report('away');
     this.isProbing = true;

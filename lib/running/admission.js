@@ -17,7 +17,7 @@ const MOST_CHARACTERS = 200;
 
 const [HEAD, ORIGIN] = ['head', 'origin'].map((name) => DENIALS.findIndex((denial) => denial.name === name) + 1);
 
-/** The answer to a client that may not connect. @typedef {{ status: number, headers: Record<string, string> }} Denial */
+/** The answer to a client that is refused. @typedef {{ status: number, headers: Record<string, string> }} Denial */
 
 /** @typedef {Record<'handshakesPerSecond' | 'maxConnections' | 'maxConnectionsPerAddress' | 'maxHeaderBytes' | 'maxHeaders', number>} Limits */
 
@@ -94,7 +94,7 @@ function isFunction(judge) {
 function warn(shown, origin) {
   shown.add(origin);
   if (origin.length > MOST_CHARACTERS) origin = `${origin.slice(0, MOST_CHARACTERS)}...`;
-  // Any site can make a page with this origin: nobody should allow it.
+  // Any site can make a page with this origin: programs should not allow it.
   const text =
     origin === 'null'
       ? 'A WebSocket of a file, or of a sandboxed page, was refused: such pages have no origin'

@@ -23,7 +23,7 @@ const WITHOUT_CODE = [1005, ABNORMAL];
 /** Usual answers to handshakes. */
 const STATUSES = [400, 401, 403, 404, 405, 426, 429, 431, 503];
 
-/** Topics counted by name: peers may choose the names. */
+/** Topics counted by name: peers can choose the names. */
 const MOST_TOPICS = 20;
 
 /** Characters of such a name. */
@@ -35,13 +35,13 @@ const CODES = Array.from({ length: PRIVATE }, (_, code) => code).filter((code) =
 class Counts {
   constructor() {
     this.open = this.opened = 0;
-    /** By the code of 'close', or 'other', as a peer may choose any. */
+    /** By the code of 'close', or 'other': a peer can choose any code. */
     this.closed = zeros([...CODES, 'other']);
     /** By `closeCause`. */
     this.ended = /** @type {Record<CloseCause, number>} */ (zeros(/** @type {CloseCause[]} */ (CAUSES.slice(1))));
     /** By the code of 'error'. */
     this.failed = zeros(PROTOCOL_ERRORS.flatMap((row) => row?.code ?? []));
-    /** Refusals by JavaScript, by status; a program may choose others. */
+    /** Refusals by JavaScript, by status; a program can choose others. */
     this.refused = zeros(STATUSES);
     /** Closed at once, as no descriptors were left. */
     this.exhausted = 0;

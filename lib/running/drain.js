@@ -26,7 +26,7 @@ const STEP = 5;
 /** Least milliseconds between calls of `onProgress`. */
 const REPORT_INTERVAL = 100;
 
-/** Milliseconds until a terminated connection counts as timed out: a stream may never report its end. */
+/** Milliseconds until a terminated connection counts as timed out: a stream can fail to report its end. */
 const CUT_TIMEOUT = 1000;
 
 /** Closes the clients of a server over some time, and refuses new ones. */
@@ -133,7 +133,7 @@ class Drain {
   close(now) {
     this.due--;
     const ws = /** @type {WebSocket} */ (this.clients.pop());
-    // It may have gone by itself.
+    // Its client can have closed it.
     if (!this.open.has(ws)) return;
     this.closing.set(ws, now + this.closeTimeout);
     ws.close(this.code, this.reason);
@@ -160,7 +160,7 @@ class Drain {
     clearTimeout(this.reporter);
     this.signal?.removeEventListener('abort', this.abort);
     const { onProgress, progress } = this;
-    // Not while the last client is closing, as the callback may throw.
+    // Not while the last client is closing: the callback can throw.
     process.nextTick(() => {
       this.resolve?.(progress);
       onProgress?.(progress);

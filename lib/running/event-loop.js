@@ -1,7 +1,7 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
-// Not the global one, which a test may replace.
+// Not the global one, which a test can replace.
 const { setInterval } = require('node:timers');
 
 const { root } = require('../base/async-context');

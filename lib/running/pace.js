@@ -1,6 +1,6 @@
 'use strict';
 
-/** Steps may be this much faster, to make up for a busy thread. */
+/** Factor by which steps can be faster, to make up for a busy thread. */
 const HASTE = 1.15;
 
 /** Lost milliseconds that are made up for at once. */

@@ -4,7 +4,7 @@
 
 const { checkValue, wrongType } = require('../base/checks');
 
-/** Where a subscription may begin, besides a position. */
+/** The start of a subscription that is no position. */
 const OLDEST = 'oldest';
 
 /** @typedef {import('../base/checks').Range} Range */

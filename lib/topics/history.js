@@ -41,7 +41,7 @@ function history(server, name, options) {
 }
 
 /**
- * Of a topic that this node does not follow.
+ * Reads a history from the broker, for a topic that this node does not follow.
  *
  * @type {(remote: import('./remote').Remote, name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>}
  */

@@ -6,7 +6,7 @@ const { Backoff } = require('../base/backoff');
 
 /** @import { Adapter } from '../../types/adapter' */
 
-/** Milliseconds for which a topic without subscribers is still wanted: they may come back. */
+/** Delay in milliseconds before a topic without subscribers is unsubscribed: they can come back. */
 const LINGER = 5000;
 
 /** Most topics of one call, and calls that are under way: peers choose topics while the broker is away, and leave them. */
@@ -46,13 +46,13 @@ class Interest {
     this.isOpen = false;
     this.isScheduled = false;
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
-    /** Of refused calls. @type {Set<Entry>} */
+    /** Topics of refused calls. @type {Set<Entry>} */
     this.refused = new Set();
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
-  /** Calls may be made. */
+  /** The adapter has started. */
   open() {
     this.isOpen = true;
     this.schedule();
@@ -98,7 +98,7 @@ class Interest {
     this.schedule();
   }
 
-  /** Whether somebody wants it, or did until a moment ago. @param {string} name */
+  /** Whether it has subscribers, or had some a moment ago. @param {string} name */
   has(name) {
     return this.all.has(name);
   }
@@ -189,7 +189,7 @@ class Interest {
     this.timer.unref();
   }
 
-  /** Gives up topics that nobody has wanted for long. */
+  /** Unsubscribes topics that have had no subscribers for a while. */
   sweep() {
     this.timer = undefined;
     const now = performance.now();
@@ -217,7 +217,7 @@ class Interest {
   }
 }
 
-/** Adapters are written by others: what they throw is a rejection. @template T @param {() => T | Promise<T>} call @returns {Promise<T>} */
+/** Turns an exception of an adapter into a rejection. @template T @param {() => T | Promise<T>} call @returns {Promise<T>} */
 async function attempt(call) {
   return call();
 }

@@ -80,7 +80,7 @@ class Outbound {
     else this.held.push(send);
   }
 
-  /** For other nodes only. Without a broker that takes it, or room for what is not urgent, `onFailed` is called. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
+  /** A message that this node does not deliver itself. Calls `onFailed` if the broker refuses it, or if it is not urgent and there is no room. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
   tell(name, bytes, isUrgent, onFailed) {
     if (!isUrgent && !this.hasRoom(bytes.length)) return onFailed();
     this.bytesWaiting += OVERHEAD + bytes.length;
@@ -100,7 +100,7 @@ class Outbound {
   }
 }
 
-/** More waits for the broker than may. */
+/** The messages that wait for the broker exceed the limit. */
 class Overflow extends Error {
   code = 'REACTOR_WS_ADAPTER_FULL';
 

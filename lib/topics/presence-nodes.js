@@ -16,10 +16,10 @@ const BEAT = 5000;
 /** Milliseconds of silence after which another node is gone. Its entries stay for at most a beat more. */
 const SILENCE = 22_000;
 
-/** Milliseconds for which a node hears of a topic in which nobody of its own is, after the last question. */
+/** Milliseconds for which a node follows a topic without own members, after the last question. */
 const KEPT = 60_000;
 
-/** Nodes that were silent, and may come back. */
+/** Silent nodes to remember: they can come back. */
 const MOST_SILENT = 1024;
 
 class Presences {
@@ -53,7 +53,7 @@ class Presences {
     if (this.topics.isOver) return room;
     this.rooms.set(name, room);
     this.follow(room);
-    // Perhaps it was only looked at. With an adapter, others may be in it.
+    // A program can have looked only once. With an adapter, members of other nodes can follow.
     process.nextTick(() => this.forgetIdle(room));
     return room;
   }
@@ -70,7 +70,7 @@ class Presences {
     remote.interest.want(channel);
   }
 
-  /** A topic in which nobody is, and of which nobody wants to hear. @param {OneRoom} room */
+  /** Forgets a topic without members and without watchers. @param {OneRoom} room */
   forgetIdle(room) {
     const { own, peers, roster, telling, watchers } = room;
     if (own.size !== 0 || watchers !== null || telling !== undefined) return;
@@ -130,12 +130,12 @@ class Presences {
       return;
     }
     this.seen.set(node, performance.now());
-    // It was away, and what it had was forgotten.
+    // This node has forgotten the entries of a node that was away.
     if (this.silent.delete(node)) for (const { peers } of this.rooms.values()) peers?.say({ q: 1, to: node });
     if (name !== CHANNEL) this.rooms.get(name.slice(CHANNEL.length + 1))?.peers?.take(message);
   }
 
-  /** Messages may be missing: of a channel, or of all. @param {string} [name] */
+  /** Messages of a channel, or of all channels, can be missing. @param {string} [name] */
   resync(name) {
     if (name === undefined) for (const { peers } of this.rooms.values()) peers?.resync();
     else if (name.startsWith(CHANNEL)) this.rooms.get(name.slice(CHANNEL.length + 1))?.peers?.resync();

@@ -1,7 +1,7 @@
 'use strict';
 
 // What nodes tell each other of a topic's presence. Each has entries of its own, counts their versions up, and says what has changed;
-// whoever misses a version asks for the whole.
+// a node that misses a version requests the whole.
 
 const { PRESENCE } = require('./envelope');
 
@@ -48,7 +48,7 @@ class Peers {
     this.joins = /** @type {Entry[]} */ ([]);
     this.left = /** @type {number[]} */ ([]);
     this.cut = /** @type {number[]} */ ([]);
-    /** Whether other nodes may lack something, as the broker could not be reached. */
+    /** Whether other nodes can lack messages, because the broker was away. */
     this.isStale = false;
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.answering = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -66,7 +66,7 @@ class Peers {
     (isCut ? this.cut : this.left).push(number);
   }
 
-  /** Before something is added to what this tick says. */
+  /** Schedules this tick's announcement. Call it before a change is queued. */
   soon() {
     if (this.joins.length + this.left.length + this.cut.length === 0) process.nextTick(() => this.sayChanges());
   }
@@ -74,7 +74,7 @@ class Peers {
   sayChanges() {
     const { cut, joins, left } = this;
     [this.joins, this.left, this.cut] = [[], [], []];
-    // An entry may have come, left and come again.
+    // An entry can have come, left and come again.
     const [first = [], ...others] = partsOf(joins.filter(([number]) => this.room.own.has(number)));
     this.say({ v: ++this.version, j: first, l: left, d: cut });
     for (const part of others) this.say({ v: ++this.version, j: part });
@@ -102,14 +102,14 @@ class Peers {
     return this.isStale || this.retrying !== undefined || this.joins.length + this.left.length + this.cut.length !== 0;
   }
 
-  /** Whether other nodes may have something of this one. */
+  /** Whether other nodes can have entries of this one. */
   get hasSaid() {
     return this.version !== 0;
   }
 
   /** @param {Omit<Said, 'n'>} message */
   say(message) {
-    // All of it may be more than what may wait, and must get there at some time.
+    // A snapshot can exceed the limit, and must arrive nevertheless.
     const isWhole = message.s !== undefined;
     if (!this.remote.isConnected) this.isStale = true;
     else this.remote.outbound.tell(this.room.channel, packed({ n: this.remote.id, ...message }), isWhole, () => this.again());
@@ -141,7 +141,7 @@ class Peers {
 
   /** @type {(node: string, peer: Peer, message: Said, part: Entry[]) => void} */
   takeAll(node, peer, { v = 0, p = 0, of = 1 }, part) {
-    // What it has is what is known: a question was for nothing.
+    // The snapshot is not newer than the known version; the request was unnecessary.
     if (peer.isKnown && v <= peer.version) return void Object.assign(peer, { isBehind: false, questions: 0 });
     if (p === 0) peer.coming = { version: v, parts: 0, entries: new Map() };
     const { coming } = peer;

@@ -87,17 +87,17 @@ class Room {
     }, milliseconds).unref();
   }
 
-  /** At once, but so often only. */
+  /** Sends immediately, at most once per `presenceInterval`. */
   tellLater() {
     if (this.roster.changed.size !== 0) this.telling ??= setTimeout(() => this.tell(), this.wait).unref();
   }
 
-  /** Milliseconds until it may tell again. */
+  /** Milliseconds until the next message to watchers. */
   get wait() {
     return Math.max(this.toldAt + this.all.settings.interval - performance.now(), 0);
   }
 
-  /** Tells what has changed. */
+  /** Tells watchers and the program all changes. */
   tell() {
     clearTimeout(this.telling);
     this.telling = undefined;

@@ -14,7 +14,7 @@ const { isOpen, subscriptionsOf } = require('./subscriptions');
 const MOST_KEY = 256;
 const MOST_META = 1024;
 
-/** What a program sees of a topic's presence. */
+/** The public object for a topic's presence. */
 class Presence {
   #server;
   #name;

@@ -39,7 +39,7 @@ const UNSUPPORTED = 1003;
 const POLICY = 1008;
 const TOO_BIG = 1009;
 
-/** Whether there was a warning of what the program has thrown. */
+/** Whether a warning has named an exception of the program. */
 let hasFailed = false;
 
 /** @typedef {typeof DEFAULTS & Pick<TopicsProtocolOptions, 'authorize'>} Settings */
@@ -97,7 +97,7 @@ class Session {
     ws.on('dropped', (topic) => this.tellDropped(topic));
     ws.on('drain', () => this.goOn('room'));
     ws.on('close', () => clearInterval(this.alive));
-    // The peer's mistakes close its connection, and are nobody else's.
+    // A mistake of the peer closes its connection, and concerns no other one.
     ws.on('error', () => {});
   }
 
@@ -194,7 +194,7 @@ class Session {
     const author = `,"${this.authorOf(client)}",${number}`;
     const key = `${author} ${topic}`;
     let result = this.waiting.get(key);
-    // A client that has come back says again what the broker may have already.
+    // After a reconnect a client repeats messages that the broker can have already.
     if (result === undefined) {
       result = publishFrom(this.server, topic, data, author);
       this.waiting.set(key, result);
@@ -236,7 +236,7 @@ class Session {
     return this.author;
   }
 
-  /** Of a topic without positions nobody could see it. One report waits at most. @param {string} topic */
+  /** Without positions, the client cannot notice the gap by itself. At most one report waits. @param {string} topic */
   tellDropped(topic) {
     const state = this.topics.get(topic);
     if (state === undefined || state.isTold || this.keeps(topic)) return;
@@ -268,7 +268,7 @@ class Session {
   }
 }
 
-/** What a peer asks for must not end the process, whatever the program does with it. @template T @param {T} otherwise @param {() => T} act */
+/** A request of a peer must not end the process, whatever the program throws. @template T @param {T} otherwise @param {() => T} act */
 function attempt(otherwise, act) {
   try {
     return act();
@@ -286,7 +286,7 @@ function failed(error) {
   } catch {
     // Programs can throw anything.
   }
-  // Warnings are remembered, and peers may have a say in the text of an error.
+  // Node remembers warnings, and peers can influence the text of an error.
   if (!hasFailed) warn('REACTOR_WS_TOPICS_PROTOCOL', `A client of topicsProtocol() was refused, because the program or its broker has thrown: ${text}`);
   hasFailed = true;
   log('topicsProtocol(): %s', text);

@@ -45,7 +45,7 @@ function publish(server, name, data, options, publisher) {
 }
 
 /**
- * As the author of a message that has no position: a client that comes to another node may get it there once more.
+ * The author of a message without a position: a client that moves to another node can get it there once more.
  *
  * @type {(topics: import('./server-topics').Topics, name: string) => string}
  */
@@ -208,7 +208,7 @@ class Everyone extends Topic {
 
   /** It gets all broadcasts from now on. @param {WebSocket} ws */
   welcome(ws) {
-    // A program may put anything into `clients`.
+    // A program can put anything into `clients`.
     if (ws?._owner?._topics !== this.topics || !isOpen(ws)) return;
     const subscriptions = subscriptionsOf(ws);
     if (!subscriptions.joined.has(this)) subscriptions.enter(this);

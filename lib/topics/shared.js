@@ -117,7 +117,7 @@ class Shared {
   wait(subscriptions, since, callback) {
     const waits = (subscriptions.waits ??= new Map());
     const own = waits.get(this) ?? new Set();
-    // Those that were told are only to become members, which this one does too.
+    // Waiters that were already answered only need membership; this request provides it.
     for (const one of own) if (one.told && own.delete(one)) this.remove(one);
     const one = { subscriptions, since, callback, told: false, asked: this.asked };
     waits.set(this, own.add(one));
