@@ -19,6 +19,7 @@ const BUSY_TOPICS = SWEEP_TOPICS / 4;
 
 /** Topics without subscribers in which no message was published, but which are kept for their positions. Peers can choose the names. */
 const MOST_UNUSED = 10_000;
+const FORGOTTEN_AT_ONCE = 100;
 
 /** Whether the reactors have the history budget: the first history decides. */
 let isBudgetKnown = false;
@@ -113,9 +114,12 @@ class ServerTopics {
     this.idle.add(topic);
     if (isUnused(topic)) this.unused.add(topic);
     if (this.unused.size > MOST_UNUSED) {
-      const [first] = this.unused;
-      this.unused.delete(first);
-      if (isUnused(first)) this.forget(first);
+      for (const first of this.unused) {
+        this.unused.delete(first);
+        if (isUnused(first)) this.forget(first);
+        // A new iterator passes over all that are gone.
+        if (this.unused.size <= MOST_UNUSED - FORGOTTEN_AT_ONCE) break;
+      }
     }
     if (this.sweeping === undefined) this.sweepLater(SWEEP_MILLISECONDS);
   }
