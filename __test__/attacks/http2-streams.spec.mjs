@@ -12,7 +12,7 @@ import { cert, key } from '../helpers/certificate.mjs';
 import { connect, open, start } from '../helpers/http2.mjs';
 import { isReference, startServer } from '../helpers/impl.mjs';
 import { singing } from '../helpers/under-attack.mjs';
-import { CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, RawHttp2, RST_STREAM, block } from '../helpers/raw-http2.mjs';
+import { CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, RawHttp2, RST_STREAM, block } from '../helpers/raw-http2.mjs';
 
 const own = isReference ? test.skip : test.serial;
 
@@ -246,8 +246,26 @@ attack('frames that break RFC 6455 close their stream and no other', {}, async (
   t.is(raw.of(DATA, 3)[0].payload.toString('hex'), '8a00');
 });
 
+/** A GOAWAY with an error, and a new stream with data, in one piece: Node 22 would end the process. */
+async function leaveAndAsk(raw) {
+  raw.together(() => {
+    raw.send(GOAWAY, 0, 0, Buffer.from([0, 0, 0, 0, 0, 0, 0, 2]));
+    raw.ask(1);
+    raw.send(DATA, 0, 1, Buffer.from('data'));
+  });
+  while (!raw.isClosed) await turn();
+}
+
+attack('a GOAWAY with an error, and a new stream with data', {}, async (t, { attacker }) => leaveAndAsk(await attacker()));
+
 /** HTTP/2 on a port of reactors. */
 const behind = isReference || MAJOR < 22 ? test.skip : test.serial;
+
+behind('behind a port, a GOAWAY with an error, and a new stream with data', async (t) => {
+  const wss = await startServer(t, { http: http2.createServer().on('sessionError', () => {}) });
+  await leaveAndAsk(await RawHttp2.connect(t, wss.address().port));
+  t.pass();
+});
 
 behind('behind a port, clients that only end TCP leave no session', async (t) => {
   const server = http2.createServer((_request, response) => response.end());

@@ -77,6 +77,13 @@ export class RawHttp2 {
     return new Promise((resolve) => this.#socket.write(Buffer.concat([head, payload]), resolve));
   }
 
+  /** What `act` sends leaves in one piece. */
+  together(act) {
+    this.#socket.cork();
+    act();
+    this.#socket.uncork();
+  }
+
   /** Asks for a WebSocket on the stream of this number. */
   ask(id, fields = {}, flags = END_HEADERS) {
     return this.send(HEADERS, flags, id, block(Object.entries(fieldsOf(fields))));

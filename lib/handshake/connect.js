@@ -5,6 +5,8 @@
 
 const { randomBytes } = require('node:crypto');
 const { IncomingMessage } = require('node:http');
+// Not the global one, which a test may replace.
+const { setImmediate } = require('node:timers');
 
 const { wrongType } = require('../base/checks');
 const { EMPTY_BUFFER } = require('../base/constants');
@@ -14,6 +16,12 @@ const { asSocket } = require('../compat/http2-socket');
 /** @import { AnySocket } from '../connection/state' */
 
 const KEY_BYTES = 16;
+
+const MAJOR = Number.parseInt(process.versions.node, 10);
+const OUTLIVES_GOAWAY_SINCE = 24;
+
+/** Code of a GOAWAY (RFC 9113, 7). */
+const NO_ERROR = 0;
 
 /** Fields that the request gets from the gateway. */
 const REPLACED = new Set(['connection', 'host', 'sec-websocket-key', 'upgrade']);
@@ -83,6 +91,7 @@ function emitUpgrades(server) {
   const { emit } = server;
   /** @type {(this: any, event: string | symbol, ...args: any[]) => boolean} */
   const value = function (event, ...args) {
+    if (event === 'session') outliveGoaway(args[0]);
     if (event !== 'stream') return Reflect.apply(emit, this, [event, ...args]);
     const [stream, headers] = args;
     const isWebSocket = headers[':method'] === 'CONNECT' && headers[':protocol'] === 'websocket';
@@ -98,6 +107,25 @@ function emitUpgrades(server) {
   Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });
 }
 
+/**
+ * Before Node 24, data of a new stream that comes at once with a GOAWAY, which destroys the session, ends the process.
+ *
+ * @param {ServerHttp2Session} session
+ */
+function outliveGoaway(session) {
+  if (MAJOR >= OUTLIVES_GOAWAY_SINCE) return;
+  session.on('goaway', (code) => {
+    if (code === NO_ERROR) return;
+    let why = /** @type {Parameters<ServerHttp2Session['destroy']>} */ ([]);
+    session.destroy = (...args) => void (why = args);
+    // Ticks run between frames.
+    setImmediate(() => {
+      Reflect.deleteProperty(session, 'destroy');
+      session.destroy(...why);
+    });
+  });
+}
+
 /** A session that began before its server knew: its client may be told at any time (RFC 8441, 3). @param {ServerHttp2Session | undefined} session */
 function tell(session) {
   if (session === undefined || told.has(session)) return;
@@ -107,4 +135,4 @@ function tell(session) {
   if (!session.localSettings.enableConnectProtocol) session.settings({ enableConnectProtocol: true });
 }
 
-module.exports = { emitUpgrades, isHttp2, upgradeOf };
+module.exports = { emitUpgrades, isHttp2, outliveGoaway, upgradeOf };

@@ -6,6 +6,7 @@ const { Server } = require('node:http');
 const { inspect } = require('node:util');
 
 const { wrongType } = require('../base/checks');
+const { outliveGoaway } = require('./connect');
 const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
 
 /** @import EventEmitter from 'node:events' */
@@ -75,6 +76,7 @@ function connect(server, socket, read) {
   let session;
   const onSession = (/** @type {Session} */ begun) => {
     session = begun;
+    outliveGoaway(begun);
     if (!socket._owner) return;
     socket._owner.isSession = true;
     show(begun, socket);
