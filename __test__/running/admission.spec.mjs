@@ -147,7 +147,7 @@ everyWay(test, 'allowedOrigins: without an origin only functions decide, and onl
   }
 });
 
-test('a refused origin is warned of once, with what to do; none is advised for pages without one', async (t) => {
+test.serial('a refused origin is warned of once, with what to do; none is advised for pages without one', async (t) => {
   const warnings = [];
   const listener = (warning) => warning.code === 'REACTOR_WS_ORIGIN' && warnings.push(warning.message);
   process.on('warning', listener);
