@@ -225,6 +225,18 @@ test("events: 'secureConnection' may refuse, and its socket closes", async (t) =
   }
 });
 
+test("events: what a listener of 'secureConnection' writes leaves, and its callback is called", async (t) => {
+  for (const start of Object.values(SERVERS)) {
+    const server = await start(t, SERVER);
+    const left = new Promise((resolve) => server.listener.once('secureConnection', (socket) => socket.write('bye', resolve)));
+    const client = await connectTls(t, server.port);
+    const [data] = await once(client, 'data');
+    t.is(String(data), 'bye');
+    await left;
+    client.destroy();
+  }
+});
+
 /** Fails with the client. */
 async function openSecureOnly(t, { url }) {
   const client = new wsClient(url, { ca: authority });

@@ -65,8 +65,10 @@ function load() {
   for (const place of given ? [() => here(given)] : places) {
     try {
       const found = place();
-      checkVersion(found);
-      return found;
+      const version = typeof found.version === 'function' ? found.version() : 'unknown';
+      if (version === VERSION) return found;
+      const message = `its version is ${version}, and that of reactor-ws is ${VERSION}`;
+      throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
     } catch (error) {
       errors.push(error);
     }
@@ -74,25 +76,15 @@ function load() {
   throw new AggregateError(errors, 'no addon could be loaded');
 }
 
-/** @param {{ version?: () => string }} addon */
-function checkVersion(addon) {
-  const its = typeof addon.version === 'function' ? addon.version() : 'unknown';
-  if (its === VERSION) return;
-  const message = `its version is ${its}, and that of reactor-ws is ${VERSION}`;
-  throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
-}
-
 /** Without `reactor-ws-`. */
 function systemName() {
   const { arch, platform } = process;
-  if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
+  if (platform === 'linux') {
+    // A report takes milliseconds, so it is the second choice.
+    const interpreter = interpreterOf(process.execPath) ?? (glibcVersion() === null ? 'musl' : 'linux');
+    return `linux-${arch}-${interpreter === 'musl' ? 'musl' : 'gnu'}`;
+  }
   return platform === 'win32' ? `win32-${arch}-msvc` : `${platform}-${arch}`;
-}
-
-function isMusl() {
-  const interpreter = interpreterOf(process.execPath);
-  // A report takes milliseconds, so it is the second choice.
-  return interpreter === null ? glibcVersion() === null : interpreter === 'musl';
 }
 
 /**
