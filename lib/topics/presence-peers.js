@@ -86,7 +86,8 @@ class Peers {
     this.isStale = false;
     this.sayAll();
     this.say({ q: 1 });
-    for (const [node, peer] of this.nodes) this.expect(node, peer);
+    // One without entries answers if it has some now.
+    for (const [node, peer] of this.nodes) if (peer.entries.size !== 0) this.expect(node, peer);
   }
 
   sayAll() {
