@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use reactor_ws::engine::Event;
 use reactor_ws::reactor::{
-    BoundListener, Command, Events, Flow, ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
-    Session,
+    BoundListener, Command, Conn, Events, Flow, ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
 };
 
 const UPGRADE: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -50,14 +49,14 @@ impl Memory for Echo {
 impl Flow for Echo {}
 
 impl Events for Echo {
-    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+    fn on_event(&mut self, conn: &mut Conn<'_>, event: Event) {
         if let Event::Message { kind, payload } = event {
-            session.send(kind, true, payload.bytes(&self.0));
+            conn.send(kind, true, payload.bytes(&self.0));
         }
     }
 
-    fn on_end(&mut self, session: &mut Session<'_>) {
-        session.end();
+    fn on_end(&mut self, conn: &mut Conn<'_>) {
+        conn.end();
     }
 }
 

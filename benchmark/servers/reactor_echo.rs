@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use reactor_ws::engine::Event;
 use reactor_ws::reactor::{
-    BoundListener, Command, Events, Flow, ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
-    Session,
+    BoundListener, Command, Conn, Events, Flow, ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
 };
 
 struct Echo(Vec<u8>);
@@ -26,17 +25,17 @@ impl Memory for Echo {
 impl Flow for Echo {}
 
 impl Events for Echo {
-    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+    fn on_event(&mut self, conn: &mut Conn<'_>, event: Event) {
         match event {
-            Event::Message { kind, payload } => session.send(kind, true, payload.bytes(&self.0)),
-            Event::Close { code, reason } => session.close(code, reason.bytes(&self.0)),
-            Event::Error(error) => session.close(Some(error.close_code()), &[]),
+            Event::Message { kind, payload } => conn.send(kind, true, payload.bytes(&self.0)),
+            Event::Close { code, reason } => conn.close(code, reason.bytes(&self.0)),
+            Event::Error(error) => conn.close(Some(error.close_code()), &[]),
             Event::Ping(_) | Event::Pong(_) => {}
         }
     }
 
-    fn on_end(&mut self, session: &mut Session<'_>) {
-        session.end();
+    fn on_end(&mut self, conn: &mut Conn<'_>) {
+        conn.end();
     }
 }
 

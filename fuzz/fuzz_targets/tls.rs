@@ -15,7 +15,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use reactor_ws::engine::Event;
 use reactor_ws::reactor::tls::{ContextOptions, PairOptions, SecureContext, TlsOptions, TlsServer};
-use reactor_ws::reactor::{Command, Events, Flow, ListenerConfig, Memory, Reactor, ReactorConfig, Session};
+use reactor_ws::reactor::{Command, Events, Flow, ListenerConfig, Memory, Reactor, ReactorConfig, Conn};
 use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
@@ -73,17 +73,17 @@ impl Memory for Echo {
 impl Flow for Echo {}
 
 impl Events for Echo {
-    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+    fn on_event(&mut self, conn: &mut Conn<'_>, event: Event) {
         match event {
-            Event::Message { kind, payload } => session.send(kind, true, payload.bytes(&self.0)),
-            Event::Close { code, reason } => session.close(code, reason.bytes(&self.0)),
-            Event::Error(error) => session.close(Some(error.close_code()), &[]),
+            Event::Message { kind, payload } => conn.send(kind, true, payload.bytes(&self.0)),
+            Event::Close { code, reason } => conn.close(code, reason.bytes(&self.0)),
+            Event::Error(error) => conn.close(Some(error.close_code()), &[]),
             Event::Ping(_) | Event::Pong(_) => {}
         }
     }
 
-    fn on_end(&mut self, session: &mut Session<'_>) {
-        session.end();
+    fn on_end(&mut self, conn: &mut Conn<'_>) {
+        conn.end();
     }
 }
 

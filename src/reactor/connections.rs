@@ -140,15 +140,6 @@ impl Connections {
         self.entry_mut(slot)?.connection.as_deref_mut()
     }
 
-    pub(super) fn id(&self, slot: u32) -> Option<ConnectionId> {
-        let entry = match slot {
-            ..ADOPTED_SLOTS => self.entries.get(self.share.index(slot)?),
-            ADOPTED_SLOTS..PIPE_SLOTS => self.adopted.get(self.share.index(slot - ADOPTED_SLOTS)?),
-            PIPE_SLOTS.. => self.pipes.get((slot - PIPE_SLOTS) as usize),
-        }?;
-        entry.connection.as_ref().map(|_| ConnectionId { slot, generation: entry.generation })
-    }
-
     pub(super) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         let entry = self.entry_mut(id.slot)?;
         if entry.generation != id.generation {

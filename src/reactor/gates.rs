@@ -18,9 +18,8 @@
 
 use std::collections::VecDeque;
 
-use crate::bridge::layout::PIPE_SLOTS;
 use crate::reactor::write::half::Takes;
-use crate::reactor::{ConnectionId, Consumer, Reactor, Session, Transport};
+use crate::reactor::{Conn, ConnectionId, Consumer, Reactor, Transport};
 
 enum Gate {
     /// The bytes queued for a connection, the 101 first.
@@ -49,13 +48,22 @@ impl Gates {
     pub(super) fn is_waiting(&self) -> bool {
         !self.closed.is_empty()
     }
+
+    /// `record` reports a connection's end. `is_known`: both close frames were sent.
+    pub(super) fn hold_end(&mut self, record: u64, transport: Transport, is_known: bool) {
+        if is_known {
+            self.known.push(transport);
+        } else {
+            self.closed.push_back((record, Gate::End(transport)));
+        }
+    }
 }
 
-impl Session<'_> {
+impl Conn<'_> {
     /// Makes the peer wait until the consumer has dealt with `record`, which reports the
     /// connection.
     pub(super) fn withhold(&mut self, record: u64) {
-        self.connection.write.state.withhold();
+        self.state.write.state.withhold();
         self.gates.closed.push_back((record, Gate::Opening(self.id)));
     }
 
@@ -64,14 +72,14 @@ impl Session<'_> {
     pub(super) fn decide(&mut self, stays: bool) -> bool {
         let waited = self.go_on(Takes::AfterDecision);
         if waited && !stays {
-            self.connection.write.outgoing.discard(usize::MAX);
+            self.state.write.outgoing.discard(usize::MAX);
         }
         waited
     }
 
     /// `from`, for which the queued bytes may have waited, has happened. Returns whether they have.
     pub(super) fn go_on(&mut self, from: Takes) -> bool {
-        let waited = self.connection.write.state.go_on(from);
+        let waited = self.state.write.state.go_on(from);
         if waited {
             self.touch();
         }
@@ -80,36 +88,18 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The last record reports a connection's end. The slot's next connection and the peer must
-    /// wait for it. `is_known`: both close frames were sent.
-    pub(super) fn hold_end(&mut self, slot: u32, transport: Transport, is_known: bool) {
-        let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) else { return };
-        self.connections.retain(slot, progress.recorded);
-        if is_known {
-            self.gates.known.push(transport);
-        } else {
-            self.gates.closed.push_back((progress.recorded, Gate::End(transport)));
-        }
-    }
-
     /// Hands over this turn's records, then lets the known ends go.
     pub(super) fn hand_over(&mut self) {
         self.consumer.on_turn_end();
         self.gates.known.clear();
     }
 
-    pub(super) fn on_delivered(&mut self) {
-        if self.gates.is_waiting() {
-            self.open_gates(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
-        }
-    }
-
     pub(super) fn open_gates(&mut self, delivered: u64) {
         while self.gates.closed.front().is_some_and(|(record, _)| *record <= delivered) {
             match self.gates.closed.pop_front() {
                 Some((_, Gate::Opening(id))) => {
-                    if let Some(mut session) = self.session_of(id) {
-                        session.go_on(Takes::AfterDelivery);
+                    if let Some((mut conn, ..)) = self.conn_of(id) {
+                        conn.go_on(Takes::AfterDelivery);
                     }
                 }
                 Some((_, Gate::End(transport))) => drop(transport),

@@ -14,7 +14,7 @@ use crate::engine::Large;
 
 use super::command::records::Rest;
 use super::read::half::{Pace, PeerSide};
-use crate::reactor::{Command, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
+use crate::reactor::{Command, Conn, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
 /// When a reactor wants its next turn, if no socket brings one sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,62 +87,20 @@ impl<C: Consumer> Reactor<C> {
 
     /// The consumer has dealt with some records: serves sockets that waited for that.
     pub fn serve_credit(&mut self) {
-        self.between_turns(|reactor| {
-            reactor.reclaim();
-            reactor.on_delivered();
-        });
-    }
-
-    /// Copies a chunk of a connection's stream. False: some of it may not be read yet, and the
-    /// stream must not be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
-    fn copy_chunk(&mut self, id: ConnectionId, chunk: &[u8]) -> bool {
-        if self.connections.get(id).is_none() {
-            return true;
-        }
-        self.reader.keep(id.slot, chunk);
-        self.count(id.slot, chunk.len());
-        self.on_peer(id.slot, PeerSide::Open);
-        // If the connection has ended, nothing is kept.
-        let is_whole = !self.reader.keeps(id.slot);
-        if let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe())
-            && !is_whole
-        {
-            pipe.throttle();
-        }
-        is_whole
+        self.between_turns(Self::reclaim);
     }
 
     pub fn pipe_event(&mut self, id: ConnectionId, event: PipeEvent) {
-        self.between_turns(|reactor| reactor.on_pipe_event(id, event));
-    }
-
-    fn on_pipe_event(&mut self, id: ConnectionId, event: PipeEvent) {
-        let Some(pipe) = self.connections.get(id).and_then(|it| it.transport.as_pipe()) else { return };
-        let seen = match event {
-            PipeEvent::Full => return pipe.set_taking(false),
-            PipeEvent::Drained => {
-                pipe.set_taking(true);
-                return self.on_writable(id.slot);
-            }
-            PipeEvent::HungUp | PipeEvent::Ended => PeerSide::HungUp,
-            PipeEvent::Closed => PeerSide::Dead,
-        };
-        if event != PipeEvent::HungUp {
-            pipe.on_end(event == PipeEvent::Closed);
-        }
-        self.on_hang_up(id.slot);
-        self.on_peer(id.slot, seen);
-        if event == PipeEvent::Closed {
-            // After the peer's end nothing is read; what waits to be written finds that the stream is gone.
-            self.on_writable(id.slot);
-        }
+        self.between_turns(|reactor| {
+            reactor.step(id, |conn, consumer| conn.on_pipe_event(consumer, event));
+        });
     }
 
     pub fn serve_flows(&mut self, waiting: Vec<ConnectionId>) {
         self.between_turns(|reactor| {
             for id in waiting {
-                if reactor.connections.get(id).is_some() {
-                    reactor.on_writable(id.slot);
+                if let Some((mut conn, ..)) = reactor.conn_of(id) {
+                    conn.on_writable();
                 }
             }
         });
@@ -192,10 +150,14 @@ impl Reactor<Forward> {
     pub fn pump(&mut self, id: ConnectionId, chunk: Box<dyn Lent>, records: Option<&mut [u32]>) -> Pumped {
         let mut whole = true;
         self.between_turns(|reactor| {
-            if records.is_some() && reactor.is_to_itself(id, chunk.bytes().len()) {
-                reactor.guarded(id.slot, |reactor| reactor.on_whole_chunk(id, chunk));
+            let len = chunk.bytes().len();
+            let mut conn = reactor.conn_of(id).filter(|_| records.is_some());
+            if conn.as_mut().is_some_and(|(conn, consumer, _)| conn.is_to_itself(consumer, len)) {
+                reactor.step(id, |conn, consumer| conn.on_whole_chunk(consumer, chunk));
+                let (connections, reader) = (&mut reactor.connections, &mut reactor.reader);
+                reactor.consumer.discharge(|credit| reader.release(connections, credit));
             } else {
-                whole = reactor.copy_chunk(id, chunk.bytes());
+                reactor.step(id, |conn, consumer| whole = conn.copy_chunk(consumer, chunk.bytes()));
             }
         });
         match records.and_then(|records| self.consumer.end_chunk(records)) {
@@ -203,30 +165,66 @@ impl Reactor<Forward> {
             None => Pumped::Copied { whole },
         }
     }
+}
+
+impl Conn<'_> {
+    fn on_pipe_event<C: Consumer>(&mut self, consumer: &mut C, event: PipeEvent) {
+        let Some(pipe) = self.state.transport.as_pipe() else { return };
+        let seen = match event {
+            PipeEvent::Full => return pipe.set_taking(false),
+            PipeEvent::Drained => {
+                pipe.set_taking(true);
+                return self.on_writable();
+            }
+            PipeEvent::HungUp | PipeEvent::Ended => PeerSide::HungUp,
+            PipeEvent::Closed => PeerSide::Dead,
+        };
+        if event != PipeEvent::HungUp {
+            pipe.on_end(event == PipeEvent::Closed);
+        }
+        self.on_hang_up();
+        self.on_peer(consumer, seen);
+        if event == PipeEvent::Closed {
+            // After the peer's end nothing is read; what waits to be written finds that the stream is gone.
+            self.on_writable();
+        }
+    }
+
+    /// Copies a chunk of the stream. False: some of it may not be read yet, and the stream must not be
+    /// read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
+    fn copy_chunk<C: Consumer>(&mut self, consumer: &mut C, chunk: &[u8]) -> bool {
+        self.reader.keep(self.id.slot, chunk);
+        self.count(consumer, chunk.len());
+        self.on_peer(consumer, PeerSide::Open);
+        let is_whole = self.state.life.is_gone() || !self.reader.keeps(self.id.slot);
+        if let Some(pipe) = self.state.transport.as_pipe()
+            && !is_whole
+        {
+            pipe.throttle();
+        }
+        is_whole
+    }
 
     /// Whether the whole chunk may be read at once. Short messages that are put together or
     /// inflated would need an allocation each.
-    fn is_to_itself(&mut self, id: ConnectionId, len: usize) -> bool {
-        let Some(connection) = self.connections.get(id) else { return false };
+    fn is_to_itself(&mut self, consumer: &Forward, len: usize) -> bool {
+        let connection = &*self.state;
         let is_free = connection.transport.as_tcp().is_none()
-            && !self.reader.keeps(id.slot)
+            && !self.reader.keeps(self.id.slot)
             && !connection.read.is_queued()
             && !connection.may_inflate()
             && connection.config.rates.is_none()
             && !(1..WORTH_OWNING).contains(&connection.engine.buffered());
         let shortest = connection.shortest_frame();
-        is_free && self.consumer.can_pass(len, shortest) && self.allowance(id.slot) == Some(usize::MAX)
+        is_free && consumer.can_pass(len, shortest) && self.allowance(consumer) == Some(usize::MAX)
     }
 
-    fn on_whole_chunk(&mut self, id: ConnectionId, chunk: Box<dyn Lent>) {
-        let Some(connection) = self.connections.get(id) else { return };
+    fn on_whole_chunk(&mut self, consumer: &mut Forward, chunk: Box<dyn Lent>) {
         let len = chunk.bytes().len();
-        connection.pinged = false;
-        connection.read.pace = Pace::Modest;
-        self.consumer.begin_chunk(chunk);
-        self.count(id.slot, len);
-        self.on_bytes(id.slot, 0, len, false);
-        let (connections, reader) = (&mut self.connections, &mut self.reader);
-        self.consumer.discharge(|credit| reader.release(connections, credit));
+        self.state.pinged = false;
+        self.state.read.pace = Pace::Modest;
+        consumer.begin_chunk(chunk);
+        self.count(consumer, len);
+        self.on_bytes(consumer, 0, len, false);
     }
 }

@@ -13,6 +13,8 @@ const KEPT: usize = 1024;
 pub(super) struct Metrics {
     pub(super) tally: Tally,
     pub(super) meters: Arc<Meters>,
+    /// Failed handshakes of TLS that the consumer was told of in this turn.
+    pub(super) failures: u32,
     pings: HashMap<u32, Instant>,
     pauses: HashMap<u32, (Pause, Instant)>,
     /// Connections with bytes that the kernel does not take, as in the meters.
@@ -24,6 +26,7 @@ impl Metrics {
         Self {
             tally: Tally::default(),
             meters,
+            failures: 0,
             pings: HashMap::new(),
             pauses: HashMap::new(),
             full: HashMap::new(),

@@ -15,6 +15,7 @@
 
 mod command;
 mod config;
+mod conn;
 mod connection;
 mod connections;
 mod consume;
@@ -26,7 +27,6 @@ mod metrics;
 mod open;
 mod queue;
 mod read;
-mod session;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -41,14 +41,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::event::Event;
 use mio::{Poll, Registry, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
-use crate::engine::Prepared;
 
 pub use crate::bridge::layout::Cause;
+use crate::bridge::layout::PIPE_SLOTS;
 pub use command::handle::{Adoption, Command, Handle};
 pub use config::{DeflateConfig, Http, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
 pub use connection::ConnectionId;
@@ -77,12 +76,10 @@ use idling::Idling;
 use metrics::Metrics;
 use open::Openings;
 use read::Reader;
-use read::half::PeerSide;
 use timers::Timers;
 use topics::Topics;
 pub use wait::spin::{Spin, Spinner};
 use write::Writer;
-use write::half::Takes;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
@@ -116,9 +113,12 @@ pub struct Reactor<C: Consumer> {
 }
 
 /// One connection, with the parts of the reactor that it needs.
-pub struct Session<'a> {
+pub struct Conn<'a> {
     id: ConnectionId,
-    connection: &'a mut Connection,
+    state: &'a mut Connection,
+    config: &'a ReactorConfig,
+    poll: Option<&'a Poll>,
+    topics: &'a mut Topics,
     timers: &'a mut Timers,
     reader: &'a mut Reader,
     writer: &'a mut Writer,
@@ -229,7 +229,7 @@ impl<C: Consumer> Reactor<C> {
         self.write_unwritten();
         self.end_slow();
         self.end_lingering();
-        self.end_failures();
+        self.metrics.failures = 0;
         self.end_topics();
         self.hand_over();
         self.metrics.tally.unfinished_bytes = self.reader.unfinished_bytes() as u64;
@@ -247,85 +247,77 @@ impl<C: Consumer> Reactor<C> {
             match event.token() {
                 WAKER => {}
                 Token(token) if token >= LISTENERS => self.accept((token - LISTENERS) as u32),
-                Token(slot) => self.on_socket_event(slot as u32, event),
+                Token(slot) => self.step_at(slot as u32, |conn, consumer| conn.on_event(consumer, event)),
             }
         }
         self.events = events;
         self.retry_listeners();
     }
 
-    fn on_socket_event(&mut self, slot: u32, event: &Event) {
-        let (readable, closed) = (event.is_readable(), event.is_read_closed() || event.is_error());
-        if event.is_writable() {
-            self.on_writable(slot);
-        }
-        if closed {
-            self.on_hang_up(slot);
-        }
-        if readable || closed {
-            let seen = match (closed, event.is_error()) {
-                (_, true) => PeerSide::Dead,
-                (true, false) => PeerSide::HungUp,
-                (false, false) if event.is_priority() => PeerSide::Urgent,
-                (false, false) => PeerSide::Open,
-            };
-            self.on_peer(slot, seen);
-        }
-    }
-
-    fn on_writable(&mut self, slot: u32) {
-        if let Some((mut session, _)) = self.session(slot) {
-            // An error is that of the next read.
-            let _again = session.connection.transport.flush();
-            session.go_on(Takes::AfterEdge);
-        }
-    }
-
-    fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
-        let (session, consumer, _) = self.all_for(slot)?;
-        Some((session, consumer))
+    /// The connection and the parts that its steps need: it is found once for all of them.
+    #[inline(always)]
+    fn conn_at(&mut self, slot: u32) -> Option<(Conn<'_>, &mut C, &mut Messages)> {
+        let (id, state) = self.connections.find(slot)?;
+        let conn = Conn {
+            id,
+            state,
+            config: &self.config,
+            poll: self.poll.as_ref(),
+            topics: &mut self.topics,
+            timers: &mut self.timers,
+            reader: &mut self.reader,
+            writer: &mut self.writer,
+            gates: &mut self.gates,
+            ends: &mut self.ends,
+            metrics: &mut self.metrics,
+        };
+        Some((conn, &mut self.consumer, &mut self.messages))
     }
 
     #[inline]
-    fn session_of(&mut self, id: ConnectionId) -> Option<Session<'_>> {
-        let (session, ..) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
-        Some(session)
+    fn conn_of(&mut self, id: ConnectionId) -> Option<(Conn<'_>, &mut C, &mut Messages)> {
+        self.conn_at(id.slot).filter(|(conn, ..)| conn.id == id)
     }
 
-    fn session_and_message(&mut self, id: ConnectionId, number: u32) -> Option<(Session<'_>, &mut Prepared)> {
-        let (session, _, messages) = self.all_for(id.slot).filter(|(session, ..)| session.id == id)?;
-        Some((session, messages.get_mut(number)?))
+    fn step_at(&mut self, slot: u32, step: impl FnOnce(&mut Conn<'_>, &mut C)) {
+        self.guarded(slot, |reactor| {
+            if let Some((mut conn, consumer, _)) = reactor.conn_at(slot) {
+                step(&mut conn, consumer);
+            }
+        });
     }
 
-    #[inline(always)]
-    fn all_for(&mut self, slot: u32) -> Option<(Session<'_>, &mut C, &mut Messages)> {
-        let Self { connections, timers, reader, writer, gates, ends, metrics, consumer, messages, .. } = self;
-        let (id, connection) = connections.find(slot)?;
-        let session = Session { id, connection, timers, reader, writer, gates, ends, metrics };
-        Some((session, consumer, messages))
+    fn step(&mut self, id: ConnectionId, step: impl FnOnce(&mut Conn<'_>, &mut C)) {
+        self.step_at(id.slot, |conn, consumer| {
+            if conn.id == id {
+                step(conn, consumer);
+            }
+        });
     }
 
     /// Runs a step of one connection; a panic in it ends that connection and no other.
     fn guarded(&mut self, slot: u32, step: impl FnOnce(&mut Self)) {
         let panicked = catch_unwind(AssertUnwindSafe(|| step(self))).is_err();
-        if panicked && !catch_unwind(AssertUnwindSafe(|| self.give_up(slot))).unwrap_or(false) {
-            self.destroy(slot, Cause::Panic);
+        if panicked {
+            // With 1011; only its end is reported.
+            let give_up = || self.conn_at(slot).is_some_and(|(mut conn, ..)| conn.give_up());
+            if !catch_unwind(AssertUnwindSafe(give_up)).unwrap_or(false) {
+                self.destroy(slot, Cause::Panic);
+            }
         }
-        while let Some(id) = self.ends.pop() {
-            self.destroy(id.slot, Cause::Reset);
+        while let Some((id, leaves)) = self.ends.pop() {
+            if leaves {
+                self.let_go(id.slot);
+            } else {
+                self.destroy(id.slot, Cause::Reset);
+            }
         }
-    }
-
-    /// Closes a connection with 1011 after a panic; only its end is reported. False: it cannot send
-    /// any more.
-    fn give_up(&mut self, slot: u32) -> bool {
-        self.session(slot).is_some_and(|(mut session, _)| session.give_up())
     }
 
     /// Closes the socket and reports the end, with this cause unless an earlier one is known.
     fn destroy(&mut self, slot: u32, cause: Cause) {
-        let Some(id) = self.connections.id(slot) else { return };
-        self.report_dropped(id);
+        let Some((mut conn, consumer, _)) = self.conn_at(slot) else { return };
+        conn.report_dropped(consumer);
         let Some((id, mut connection)) = self.part_with(slot) else { return };
         if connection.life.is_reported() {
             // A panic must not go beyond the connection, which has ended already.
@@ -341,7 +333,11 @@ impl<C: Consumer> Reactor<C> {
                 self.consumer.on_closed(id, connection.cause_of_end(cause));
             }));
             let is_known = connection.close_complete();
-            self.hold_end(id.slot, connection.transport, is_known);
+            // The slot's next connection and the peer must wait for the last record.
+            if let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) {
+                self.connections.retain(slot, progress.recorded);
+                self.gates.hold_end(progress.recorded, connection.transport, is_known);
+            }
         }
         self.writer.forget(id, connection.write);
     }
@@ -366,7 +362,8 @@ impl<C: Consumer> Reactor<C> {
     /// afterwards.
     pub fn close(&mut self) {
         self.writer.begin_turn();
-        self.serve_all_commands();
+        self.writer.allow(usize::MAX);
+        self.on_commands();
         self.open_gates(u64::MAX);
         self.on_deferred();
         while !self.writer.has_written() {
@@ -375,7 +372,9 @@ impl<C: Consumer> Reactor<C> {
         for slot in self.connections.slots() {
             self.destroy(slot, Cause::ReactorFailed);
         }
-        self.close_listeners();
+        for id in self.openings.take_all() {
+            self.consumer.on_listener_closed(id);
+        }
         self.hand_over();
         self.open_gates(u64::MAX);
     }

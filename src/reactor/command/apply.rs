@@ -19,7 +19,7 @@ use crate::reactor::open::upgrade;
 use crate::reactor::write::half::Takes;
 use crate::reactor::write::is_data;
 use crate::reactor::write::{Head, Pending};
-use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
+use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     /// Applies records in order, within the turn's budget; `last` is the payload of a large record
@@ -75,8 +75,8 @@ impl<C: Consumer> Reactor<C> {
             return Some(first);
         }
         let id = ConnectionId { slot: record.slot, generation: record.generation };
-        let Some(mut session) = self.session_of(id) else { return Some(first) };
-        let connection = &*session.connection;
+        let Some((mut conn, ..)) = self.conn_of(id) else { return Some(first) };
+        let connection = &*conn.state;
         if connection.write.deferred.is_some()
             || connection.engine.has_deflate()
             || connection.is_client()
@@ -90,16 +90,16 @@ impl<C: Consumer> Reactor<C> {
             return Some(first);
         }
         let is_text = record.kind == OUT_TEXT;
-        session.queue_messages(std::iter::once((is_text, &**payload)));
+        conn.queue_messages(std::iter::once((is_text, &**payload)));
         let (mut count, mut texts) = (1, u64::from(is_text));
         let others = std::iter::from_fn(|| records.next_plain(id)).inspect(|&(is_text, _)| {
             count += 1;
             texts += u64::from(is_text);
         });
-        session.queue_messages(others);
-        session.metrics.tally.messages_sent += count;
-        session.metrics.tally.texts_sent += texts;
-        session.touch();
+        conn.queue_messages(others);
+        conn.metrics.tally.messages_sent += count;
+        conn.metrics.tally.texts_sent += texts;
+        conn.touch();
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
 
@@ -116,16 +116,18 @@ impl<C: Consumer> Reactor<C> {
             let Some(kept) = self.messages.get_mut(number) else { return };
             payload = Outbound::Shared(kept.payload_frame());
         }
-        let Some(mut session) = self.session_of(id) else { return self.on_unknown(record, payload, number) };
-        count_send(&mut session, record.kind);
+        let Some((mut conn, consumer, _)) = self.conn_of(id) else {
+            return self.on_unknown(record, payload, number);
+        };
+        count_send(&mut conn, record.kind);
         match record.kind {
-            OUT_ACCEPT => self.on_accept_upgrade(id, &payload),
-            OUT_GIVE => self.on_give(id),
-            OUT_SUBSCRIBE => self.on_subscribe(id, &payload),
-            OUT_UNSUBSCRIBE => self.on_unsubscribe(id, &payload),
+            OUT_ACCEPT => upgrade::accept(consumer, &mut conn, &payload),
+            OUT_GIVE => conn.on_give(consumer),
+            OUT_SUBSCRIBE => conn.on_subscribe(consumer, &payload),
+            OUT_UNSUBSCRIBE => conn.on_unsubscribe(consumer, &payload),
             kind => {
                 let head = Head { kind, flags: record.flags, aux: record.aux };
-                submit(&mut session, head, payload, more);
+                submit(&mut conn, head, payload, more);
             }
         }
     }
@@ -133,81 +135,80 @@ impl<C: Consumer> Reactor<C> {
     #[inline]
     fn on_kept(&mut self, id: ConnectionId, record: &OutRecord, number: u32, more: bool) {
         let longest = self.writer.compressed_at_once();
-        let Some((mut session, kept)) = self.session_and_message(id, number) else { return };
-        count_send(&mut session, record.kind);
+        let Some((mut conn, _, messages)) = self.conn_of(id) else { return };
+        let Some(kept) = messages.get_mut(number) else { return };
+        count_send(&mut conn, record.kind);
         // A long one is written at the end of the turn, within its budget.
         let now = !more && kept.payload().len() < SHORT_QUEUE;
-        send_prepared(&mut session, kept, record.flags, now, longest);
+        send_prepared(&mut conn, kept, record.flags, now, longest);
     }
 
     /// Goes on with deferred sends, one slice for each connection, within the turn's budget.
     pub(in crate::reactor) fn on_deferred(&mut self) {
         while let Some(id) = self.writer.next_deferred() {
-            self.guarded(id.slot, |reactor| reactor.resume_sends(id));
+            self.step(id, |conn, _| resume_sends(conn));
         }
     }
+}
 
-    fn resume_sends(&mut self, id: ConnectionId) {
-        let Some(mut session) = self.session_of(id) else { return };
-        let Some(mut deferred) = session.connection.write.deferred.take() else { return };
-        while let Some(pending) = deferred.sends.pop_front() {
-            deferred.bytes -= pending.payload.len();
-            if !is_data(pending.head.kind) {
-                apply(&mut session, pending.head, Outbound::Lent(&pending.payload), true);
-            } else if session.advance(&mut deferred, &pending) {
-                mark(&mut session, pending.head.kind, pending.head.flags);
-            } else {
-                deferred.bytes += pending.payload.len();
-                deferred.sends.push_front(pending);
-                break;
-            }
+fn resume_sends(conn: &mut Conn<'_>) {
+    let Some(mut deferred) = conn.state.write.deferred.take() else { return };
+    while let Some(pending) = deferred.sends.pop_front() {
+        deferred.bytes -= pending.payload.len();
+        if !is_data(pending.head.kind) {
+            apply(conn, pending.head, Outbound::Lent(&pending.payload), true);
+        } else if conn.advance(&mut deferred, &pending) {
+            mark(conn, pending.head.kind, pending.head.flags);
+        } else {
+            deferred.bytes += pending.payload.len();
+            deferred.sends.push_front(pending);
+            break;
         }
-        if !deferred.sends.is_empty() && !session.connection.life.is_gone() {
-            session.connection.write.deferred = Some(deferred);
-            session.writer.defer_again(id);
-        }
+    }
+    if !deferred.sends.is_empty() && !conn.state.life.is_gone() {
+        conn.state.write.deferred = Some(deferred);
+        conn.writer.defer_again(conn.id);
     }
 }
 
 #[inline]
-fn count_send(session: &mut Session<'_>, kind: u8) {
-    session.metrics.tally.messages_sent += u64::from(matches!(kind, OUT_TEXT | OUT_BINARY));
-    session.metrics.tally.texts_sent += u64::from(kind == OUT_TEXT);
+fn count_send(conn: &mut Conn<'_>, kind: u8) {
+    conn.metrics.tally.messages_sent += u64::from(matches!(kind, OUT_TEXT | OUT_BINARY));
+    conn.metrics.tally.texts_sent += u64::from(kind == OUT_TEXT);
 }
 
 /// Applies a record, unless it must wait for a message that is being compressed.
-pub(in crate::reactor) fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
+pub(in crate::reactor) fn submit(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WITHHOLD);
-    if session.connection.write.deferred.is_none() && !session.connection.engine.has_deflate() {
-        return apply(session, head, payload, more);
+    if conn.state.write.deferred.is_none() && !conn.state.engine.has_deflate() {
+        return apply(conn, head, payload, more);
     }
     let len = payload.len();
-    let data = is_data(head.kind) && session.connection.engine.has_deflate();
-    let waits =
-        if data { session.must_wait(head.flags, len) } else { session.connection.write.deferred.is_some() };
+    let data = is_data(head.kind) && conn.state.engine.has_deflate();
+    let waits = if data { conn.must_wait(head.flags, len) } else { conn.state.write.deferred.is_some() };
     if waits && !at_once {
-        return session.defer(Pending { head, payload: payload.into_frame() });
+        return conn.defer(Pending { head, payload: payload.into_frame() });
     }
-    if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
+    if data && conn.state.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
         let (masking, payload) = payload.masking(head.flags, head.aux);
-        let key = session.key(masking);
-        session.account(wire_len(payload.len(), key.is_some()));
-        session.compressed(head.kind, head.flags, &payload, key);
-        return mark(session, head.kind, head.flags);
+        let key = conn.key(masking);
+        conn.account(wire_len(payload.len(), key.is_some()));
+        conn.compressed(head.kind, head.flags, &payload, key);
+        return mark(conn, head.kind, head.flags);
     }
-    apply(session, head, payload, more);
+    apply(conn, head, payload, more);
 }
 
 /// Sends a message that others get too: the same bytes, unless this connection needs its own.
 /// `now`: nothing follows it here; `longest`: most bytes to compress for it at once.
 pub(in crate::reactor) fn send_prepared(
-    session: &mut Session<'_>,
+    conn: &mut Conn<'_>,
     prepared: &mut Prepared,
     flags: u8,
     now: bool,
     longest: usize,
 ) {
-    let connection = &mut *session.connection;
+    let connection = &mut *conn.state;
     let frame = if connection.write.deferred.is_none() && connection.takes_frames() && !connection.is_client()
     {
         connection.engine.prepared_frame(prepared, longest)
@@ -215,82 +216,82 @@ pub(in crate::reactor) fn send_prepared(
         None
     };
     if let Some(frame) = frame {
-        session.account(wire_len(prepared.payload().len(), false));
-        session.shared(frame, now);
-        return mark(session, OUT_TEXT, flags);
+        conn.account(wire_len(prepared.payload().len(), false));
+        conn.shared(frame, now);
+        return mark(conn, OUT_TEXT, flags);
     }
     let kind = if prepared.kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };
     let compress = if prepared.compress { OUT_FLAG_COMPRESS } else { 0 };
     let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
-    submit(session, head, Outbound::Shared(prepared.payload_frame()), true);
+    submit(conn, head, Outbound::Shared(prepared.payload_frame()), true);
 }
 
 /// Marks an applied record whose sender wants a report. A send that came too late for the
 /// connection to take has not left; it ends when the connection does.
-fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
+fn mark(conn: &mut Conn<'_>, kind: u8, flags: u8) {
     if flags & OUT_FLAG_WANT_SENT == 0 {
         return;
     }
     let has_left = match kind {
-        OUT_TEXT | OUT_BINARY | OUT_PING | OUT_PONG => session.connection.takes_frames(),
-        OUT_WRITE => !session.connection.write.state.is_ended(),
+        OUT_TEXT | OUT_BINARY | OUT_PING | OUT_PONG => conn.state.takes_frames(),
+        OUT_WRITE => !conn.state.write.state.is_ended(),
         _ => true,
     };
-    if has_left { session.mark() } else { session.connection.write.mark(true) }
+    if has_left { conn.mark() } else { conn.state.write.mark(true) }
 }
 
 /// `more`: the next record is for the same connection.
-fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
+fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     if let Some(kind) = frame_kind(head.kind) {
         let fin = head.flags & OUT_FLAG_FIN != 0 || !is_data(head.kind);
         let (masking, payload) = payload.masking(head.flags, head.aux);
-        session.send_payload(kind, fin, masking, payload, more);
-        return mark(session, head.kind, head.flags);
+        conn.send_payload(kind, fin, masking, payload, more);
+        return mark(conn, head.kind, head.flags);
     }
     match head.kind {
         // Senders do not count a close frame: no send follows it.
         OUT_CLOSE => {
             let (masking, reason) = payload.masking(head.flags, 0);
-            session.close_with(CloseCode::new(head.aux), &reason, masking);
+            conn.close_with(CloseCode::new(head.aux), &reason, masking);
         }
-        OUT_TERMINATE if head.flags & OUT_FLAG_RESET != 0 => session.reset(),
+        OUT_TERMINATE if head.flags & OUT_FLAG_RESET != 0 => conn.reset(),
         OUT_TERMINATE => {
-            session.decide(false);
-            session.go_on(Takes::AfterDelivery);
-            session.go_on(Takes::AfterEnds);
-            session.terminate();
+            conn.decide(false);
+            conn.go_on(Takes::AfterDelivery);
+            conn.go_on(Takes::AfterEnds);
+            conn.terminate();
         }
-        OUT_PAUSE if head.aux == 0 => session.pause(),
+        OUT_PAUSE if head.aux == 0 => conn.pause(),
         OUT_PAUSE => {
-            session.pause();
-            session.connection.hold(Takes::AfterDecision);
+            conn.pause();
+            conn.state.hold(Takes::AfterDecision);
         }
         OUT_RESUME => {
-            session.decide(true);
-            session.resume();
+            conn.decide(true);
+            conn.resume();
         }
-        OUT_RESPOND => refuse(session, &payload),
+        OUT_RESPOND => refuse(conn, &payload),
         OUT_WRITE => {
-            session.decide(false);
-            session.account(payload.len());
-            session.write_payload(payload);
+            conn.decide(false);
+            conn.account(payload.len());
+            conn.write_payload(payload);
         }
         OUT_END => {
-            session.decide(false);
-            session.end();
+            conn.decide(false);
+            conn.end();
         }
-        OUT_ASK_END => session.ask_end(),
-        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => session.connection.hold(Takes::AfterEnds),
-        OUT_WITHHOLD => drop(session.go_on(Takes::AfterEnds)),
-        OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
-        OUT_HEAD => upgrade::keep(session, &payload),
+        OUT_ASK_END => conn.ask_end(),
+        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => conn.state.hold(Takes::AfterEnds),
+        OUT_WITHHOLD => drop(conn.go_on(Takes::AfterEnds)),
+        OUT_NO_DELAY => conn.set_no_delay(head.aux != 0),
+        OUT_HEAD => upgrade::keep(conn, &payload),
         OUT_KEEP_ALIVE => {
             let silence = Duration::from_secs(head.aux.into());
-            session.set_keep_alive(head.flags & OUT_FLAG_ON != 0, silence);
+            conn.set_keep_alive(head.flags & OUT_FLAG_ON != 0, silence);
         }
         _ => {}
     }
-    mark(session, head.kind, head.flags);
+    mark(conn, head.kind, head.flags);
 }
 
 fn frame_kind(kind: u8) -> Option<FrameKind> {
@@ -305,11 +306,11 @@ fn frame_kind(kind: u8) -> Option<FrameKind> {
 
 /// If the reactor opened the connection before the consumer could refuse it, the peer gets the
 /// refusal instead of the 101, unless that has left.
-fn refuse(session: &mut Session<'_>, response: &[u8]) {
-    if session.connection.life.is_asked() || session.decide(false) {
-        session.connection.read.paused = false;
-        session.respond(response);
-    } else if session.is_open() {
-        session.terminate();
+fn refuse(conn: &mut Conn<'_>, response: &[u8]) {
+    if conn.state.life.is_asked() || conn.decide(false) {
+        conn.state.read.paused = false;
+        conn.respond(response);
+    } else if conn.is_open() {
+        conn.terminate();
     }
 }

@@ -11,6 +11,7 @@ use crate::bridge::room::Lent;
 
 use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
+use crate::reactor::open::upgrade;
 use crate::reactor::{Command, Consumer, Reactor};
 
 #[derive(Default)]
@@ -55,12 +56,7 @@ impl<C: Consumer> Reactor<C> {
         asked
     }
 
-    pub(in crate::reactor) fn serve_all_commands(&mut self) {
-        self.writer.allow(usize::MAX);
-        self.on_commands();
-    }
-
-    fn on_commands(&mut self) {
+    pub(in crate::reactor) fn on_commands(&mut self) {
         self.asked.commands.extend(self.shared.outbox.take_all());
         // If some of these are left, the turn applies no more.
         if let Some((memory, rest)) = self.asked.under_way.take() {
@@ -85,14 +81,18 @@ impl<C: Consumer> Reactor<C> {
             }
             Command::Stop => self.stopping = true,
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
-            Command::Join { id, config } => self.on_join(id, config),
+            Command::Join { id, config } => self.openings.join(id, config),
             Command::Take { listener, stream } => self.on_take(listener, stream, None),
             Command::Accept(id) => self.on_accept(id),
             Command::CloseListener(id) => self.on_close_listener(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
-            Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
-            Command::Choose { id, choice } => self.on_choice(id, choice),
-            Command::Export { id, export } => self.on_export(id, &export),
+            Command::Serve { id, config, deflate } => {
+                self.step(id, |conn, _| upgrade::serve(conn, config, deflate));
+            }
+            Command::Choose { id, choice } => {
+                self.step(id, |conn, consumer| conn.on_choice(consumer, choice))
+            }
+            Command::Export { id, export } => self.step(id, |conn, _| conn.on_export(&export)),
         }
     }
 

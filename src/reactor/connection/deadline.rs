@@ -6,7 +6,7 @@ use crate::engine::handshake::bare;
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::Pace;
-use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
+use crate::reactor::{Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     /// Acts on deadlines that have passed, once everything that had arrived by then is read.
@@ -26,75 +26,77 @@ impl<C: Consumer> Reactor<C> {
         }
         for _ in 0..TIMER_BUDGET {
             let Some(id) = self.timers.pop() else { return };
-            let Some(connection) = self.connections.get(id) else { continue };
-            if self.timers.has_come(id, &mut connection.deadline) {
-                self.guarded(id.slot, |reactor| reactor.on_deadline(id));
-            }
+            self.step(id, |conn, consumer| {
+                if conn.timers.has_come(id, &mut conn.state.deadline) {
+                    conn.on_deadline(consumer);
+                }
+            });
         }
     }
 
     /// Tries the sockets again for which the kernel had no memory.
     pub(in crate::reactor) fn retry(&mut self) {
         while let Some(id) = self.timers.pop_retry() {
-            if let Some(mut session) = self.session_of(id) {
-                session.touch();
-                session.want_read();
+            if let Some((mut conn, ..)) = self.conn_of(id) {
+                conn.touch();
+                conn.want_read();
             }
         }
     }
+}
 
-    fn on_deadline(&mut self, id: ConnectionId) {
-        let Some(mut session) = self.session_of(id) else { return };
-        if session.connection.read.pace == Pace::Shaking {
-            return self.on_slow_handshake(id);
+impl Conn<'_> {
+    fn on_deadline<C: Consumer>(&mut self, consumer: &mut C) {
+        if self.state.read.pace == Pace::Shaking {
+            return self.on_slow_handshake(consumer);
         }
-        match &session.connection.life {
+        match &self.state.life {
             Life::Opening(head) if head.has_begun() => {
-                session.metrics.tally.timeouts += 1;
-                session.respond(&bare(408));
+                self.metrics.tally.timeouts += 1;
+                self.respond(&bare(408));
             }
-            Life::Open => on_silence(&mut session),
+            Life::Open => self.on_silence(),
             // The unread bytes of a paused connection are read first: the peer's close frame may be
             // among them. What its limits hold back is dropped: it would come all at once.
-            Life::Closing { .. } | Life::Draining { .. } if session.connection.read.paused => {
-                session.resume();
-                session.arm(LAST_READ);
+            Life::Closing { .. } | Life::Draining { .. } if self.state.read.paused => {
+                self.resume();
+                self.arm(LAST_READ);
             }
-            Life::Closing { .. } => session.cut(Cause::CloseTimeout),
-            _ => session.cut(Cause::Handshake),
+            Life::Closing { .. } => self.cut(Cause::CloseTimeout),
+            _ => self.cut(Cause::Handshake),
         }
     }
-}
 
-pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
-    if matches!(session.connection.life, Life::Open)
-        && let Some(after) = session.connection.silence()
-    {
-        session.arm(after);
+    pub(in crate::reactor) fn touch_silence(&mut self) {
+        if matches!(self.state.life, Life::Open)
+            && let Some(after) = self.state.silence()
+        {
+            self.arm(after);
+        }
     }
-}
 
-fn on_silence(session: &mut Session<'_>) {
-    let config = session.connection.config.clone();
-    // A peer that is not read is not silent, nor is one that waits for the 101.
-    let waits = session.connection.write.state.is_withheld();
-    if waits || session.connection.read.paused || session.connection.read.is_unread() {
-        return touch_silence(session);
+    fn on_silence(&mut self) {
+        let config = self.state.config.clone();
+        // A peer that is not read is not silent, nor is one that waits for the 101.
+        let waits = self.state.write.state.is_withheld();
+        if waits || self.state.read.paused || self.state.read.is_unread() {
+            return self.touch_silence();
+        }
+        let ping = !config.ping_interval.is_zero();
+        // With both set, the shorter one fires first; a peer that is silent after a ping is lost either
+        // way.
+        let rest = config.idle_timeout.saturating_sub(config.ping_interval);
+        let idles = !config.idle_timeout.is_zero() && config.idle_timeout <= config.ping_interval;
+        if !ping || idles {
+            return self.cut(Cause::IdleTimeout);
+        }
+        if self.state.pinged {
+            let idle = !rest.is_zero() && rest < config.ping_interval;
+            return self.cut(if idle { Cause::IdleTimeout } else { Cause::PingTimeout });
+        }
+        self.state.pinged = true;
+        self.ping(&[]);
+        let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
+        self.arm(after);
     }
-    let ping = !config.ping_interval.is_zero();
-    // With both set, the shorter one fires first; a peer that is silent after a ping is lost either
-    // way.
-    let rest = config.idle_timeout.saturating_sub(config.ping_interval);
-    let idles = !config.idle_timeout.is_zero() && config.idle_timeout <= config.ping_interval;
-    if !ping || idles {
-        return session.cut(Cause::IdleTimeout);
-    }
-    if session.connection.pinged {
-        let idle = !rest.is_zero() && rest < config.ping_interval;
-        return session.cut(if idle { Cause::IdleTimeout } else { Cause::PingTimeout });
-    }
-    session.connection.pinged = true;
-    session.ping(&[]);
-    let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
-    session.arm(after);
 }

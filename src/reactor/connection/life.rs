@@ -95,8 +95,8 @@ impl Life {
 
 #[derive(Default)]
 pub(in crate::reactor) struct Ends {
-    /// To be destroyed at the end of this step; each is [`Life::Gone`].
-    doomed: Vec<ConnectionId>,
+    /// To be destroyed at the end of this step, or to leave the reactor; each is [`Life::Gone`].
+    doomed: Vec<(ConnectionId, bool)>,
     /// Refused connections, oldest first; some have ended.
     lingering: VecDeque<ConnectionId>,
     /// By slot: what a connection counts for in its server's limits until it ends.
@@ -111,11 +111,18 @@ impl Ends {
             }
             let cause = connection.cause_of_end(cause);
             connection.life = Life::Gone(Doom { reported: connection.life.is_reported(), cause });
-            self.doomed.push(id);
+            self.doomed.push((id, false));
         }
     }
 
-    pub(in crate::reactor) fn pop(&mut self) -> Option<ConnectionId> {
+    /// The connection is the consumer's, which gets the socket after this step.
+    pub(in crate::reactor) fn let_go(&mut self, id: ConnectionId, connection: &mut Connection) {
+        connection.life = Life::Gone(Doom { reported: true, cause: Cause::Reset });
+        self.doomed.push((id, true));
+    }
+
+    /// The next one, and whether it leaves.
+    pub(in crate::reactor) fn pop(&mut self) -> Option<(ConnectionId, bool)> {
         self.doomed.pop()
     }
 

@@ -9,7 +9,7 @@ use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::Event;
 use crate::reactor::tls::Failure;
-use crate::reactor::{ConnectionId, Descriptor, Hello, Opening, Session, Verdict};
+use crate::reactor::{Conn, ConnectionId, Descriptor, Hello, Opening, Verdict};
 
 /// Numbers of records, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,13 +79,8 @@ pub trait Memory {
     /// # Errors
     /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
     #[inline]
-    fn next_event(
-        &mut self,
-        session: &mut Session<'_>,
-        end: usize,
-        pos: &mut usize,
-    ) -> Result<Option<Event>, u64> {
-        let connection = &mut *session.connection;
+    fn next_event(&mut self, conn: &mut Conn<'_>, end: usize, pos: &mut usize) -> Result<Option<Event>, u64> {
+        let connection = &mut *conn.state;
         connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
     }
     /// Whether the bytes in `range`, the end of what was claimed last, stay directly before the
@@ -110,21 +105,21 @@ pub trait Events {
         false
     }
     /// The handshake of TLS waits for [`Command::Choose`](crate::reactor::Command::Choose).
-    fn on_hello(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>, _hello: &Hello) {}
+    fn on_hello(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>, _hello: &Hello) {}
     /// The handshake of TLS is done. Only if the server asks for it.
-    fn on_secure(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
+    fn on_secure(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>) {}
     /// A handshake of TLS has failed. Only if the server asks for it, and not for all.
     fn on_tls_error(&mut self, _opening: &Opening<'_>, _failure: &Failure) {}
     /// Follows `asks`, if that returned true.
-    fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
-    fn on_open(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
+    fn on_request(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>) {}
+    fn on_open(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>) {}
     /// The connection is the consumer's HTTP server's, with `opening.rest`. With `socket`,
     /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
-    fn on_given(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>, _socket: bool) {}
+    fn on_given(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>, _socket: bool) {}
     /// A socket that the consumer closes.
     fn on_socket(&mut self, _id: ConnectionId, _socket: Descriptor) {}
     /// Bytes of a relayed connection, in the buffer.
-    fn on_data(&mut self, _session: &mut Session<'_>, _range: Range<usize>) {}
+    fn on_data(&mut self, _session: &mut Conn<'_>, _range: Range<usize>) {}
     /// A relayed connection has become a WebSocket: no `on_data` comes any more. Whether the consumer
     /// hands back what came after the request.
     fn on_reclaim(&mut self, _id: ConnectionId) -> bool {
@@ -132,10 +127,10 @@ pub trait Events {
     }
     /// A message, a control frame, or an error of the peer, after which nothing is read. The
     /// automatic pong of a ping is already queued.
-    fn on_event(&mut self, session: &mut Session<'_>, event: Event);
+    fn on_event(&mut self, conn: &mut Conn<'_>, event: Event);
     /// The peer ended its side without a close frame. Also called while the consumer decides about
     /// the handshake, and again if it then accepts, after what was received before the end.
-    fn on_end(&mut self, session: &mut Session<'_>);
+    fn on_end(&mut self, conn: &mut Conn<'_>);
     /// The socket is closed; `id` is of no more use.
     fn on_closed(&mut self, _id: ConnectionId, _cause: Cause) {}
     /// `count` marked sends are in the kernel.

@@ -21,7 +21,7 @@ use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
 use crate::reactor::tls::Failure;
 use crate::reactor::{
-    Connection, ConnectionId, Descriptor, Events, Flow, Hello, Link, Memory, Opening, ReactorConfig, Session,
+    Conn, Connection, ConnectionId, Descriptor, Events, Flow, Hello, Link, Memory, Opening, ReactorConfig,
     Verdict,
 };
 
@@ -139,8 +139,8 @@ impl Forward {
         }
     }
 
-    fn carry(&mut self, session: &mut Session<'_>, kind: u8, aux: u16, payload: Payload) {
-        let ConnectionId { slot, generation } = session.id();
+    fn carry(&mut self, conn: &mut Conn<'_>, kind: u8, aux: u16, payload: Payload) {
+        let ConnectionId { slot, generation } = conn.id();
         let len = match payload {
             Payload::Input(range) => {
                 self.retained |= !range.is_empty();
@@ -155,28 +155,22 @@ impl Forward {
         };
         let weight = len + size_of::<Record>();
         match kind {
-            IN_PING | IN_PONG => session.hold_control(weight),
-            _ => session.hold(weight),
+            IN_PING | IN_PONG => conn.hold_control(weight),
+            _ => conn.hold(weight),
         }
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
 
-    fn opening(
-        &mut self,
-        session: &mut Session<'_>,
-        (kind, flags): (u8, u8),
-        tail: &[u8],
-        opening: &Opening<'_>,
-    ) {
-        let ConnectionId { slot, generation } = session.id();
+    fn opening(&mut self, conn: &mut Conn<'_>, (kind, flags): (u8, u8), tail: &[u8], opening: &Opening<'_>) {
+        let ConnectionId { slot, generation } = conn.id();
         let mut request = Vec::new();
         if let Some(head) = opening.request {
             head.write_normal_form(&mut request);
         }
-        let tls = session.describe_tls();
+        let tls = conn.describe_tls();
         let protocol = opening.protocol.unwrap_or_default();
         self.link.gauges.open(slot, generation);
-        self.link.gauges.set_given(slot, session.connection.read.received);
+        self.link.gauges.set_given(slot, conn.state.read.received);
         let opened = Opened { request: &request, protocol, tail, tls: &tls, ..opened(generation, opening) };
         self.push_opening(slot, (kind, flags), &opened);
     }
@@ -211,14 +205,9 @@ impl Memory for Forward {
     }
 
     /// Notes messages that are whole where they were read, with one charge for all of them.
-    fn next_event(
-        &mut self,
-        session: &mut Session<'_>,
-        end: usize,
-        pos: &mut usize,
-    ) -> Result<Option<Event>, u64> {
-        let ConnectionId { slot, generation } = session.id();
-        let Connection { engine, config, .. } = &mut *session.connection;
+    fn next_event(&mut self, conn: &mut Conn<'_>, end: usize, pos: &mut usize) -> Result<Option<Event>, u64> {
+        let ConnectionId { slot, generation } = conn.id();
+        let Connection { engine, config, .. } = &mut *conn.state;
         let Batch { bytes, records, .. } = &mut *self.batch;
         let input = bytes.get_mut(..end).unwrap_or_default();
         let before = records.len();
@@ -237,9 +226,9 @@ impl Memory for Forward {
         };
         let count = records.len() - before;
         if count > 0 {
-            session.metrics.tally.messages_received += count as u64;
-            session.metrics.tally.texts_received += texts;
-            session.hold(weight);
+            conn.metrics.tally.messages_received += count as u64;
+            conn.metrics.tally.texts_received += texts;
+            conn.hold(weight);
             let weight = u32::try_from(weight).unwrap_or(u32::MAX);
             self.batch.charge(slot, generation, weight, count as u32);
         }
@@ -274,16 +263,16 @@ impl Events for Forward {
         self.link.ask(listener) & ASK_DRAINED != 0
     }
 
-    fn on_hello(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, hello: &Hello) {
-        let ConnectionId { slot, generation } = session.id();
+    fn on_hello(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>, hello: &Hello) {
+        let ConnectionId { slot, generation } = conn.id();
         let name = hello.server_name.as_deref().unwrap_or_default();
         let opened = Opened { protocol: name.as_bytes(), tail: &hello.alpn, ..opened(generation, opening) };
         self.push_opening(slot, (IN_HELLO, 0), &opened);
     }
 
-    fn on_secure(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        let ConnectionId { slot, generation } = session.id();
-        let tls = session.describe_tls();
+    fn on_secure(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
+        let ConnectionId { slot, generation } = conn.id();
+        let tls = conn.describe_tls();
         self.push_opening(slot, (IN_SECURE, 0), &Opened { tls: &tls, ..opened(generation, opening) });
     }
 
@@ -293,26 +282,26 @@ impl Events for Forward {
         self.push_opening(opening.listener, (IN_TLS_ERROR, 0), &opened);
     }
 
-    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        self.opening(session, (IN_REQUEST, 0), opening.rest, opening);
+    fn on_request(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
+        self.opening(conn, (IN_REQUEST, 0), opening.rest, opening);
     }
 
-    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+    fn on_open(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
         let extensions = opening.extensions.unwrap_or_default();
-        self.opening(session, (IN_OPEN, 0), extensions.as_bytes(), opening);
+        self.opening(conn, (IN_OPEN, 0), extensions.as_bytes(), opening);
     }
 
-    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool) {
+    fn on_given(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>, socket: bool) {
         let flags = if socket { IN_FLAG_SOCKET } else { 0 };
-        self.opening(session, (IN_GIVEN, flags), opening.rest, opening);
+        self.opening(conn, (IN_GIVEN, flags), opening.rest, opening);
     }
 
     fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {
         self.link.bring(id.slot, socket);
     }
 
-    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>) {
-        self.carry(session, IN_DATA, 0, Payload::Input(range));
+    fn on_data(&mut self, conn: &mut Conn<'_>, range: Range<usize>) {
+        self.carry(conn, IN_DATA, 0, Payload::Input(range));
     }
 
     fn on_reclaim(&mut self, id: ConnectionId) -> bool {
@@ -320,7 +309,7 @@ impl Events for Forward {
         true
     }
 
-    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+    fn on_event(&mut self, conn: &mut Conn<'_>, event: Event) {
         let (kind, aux, payload) = match event {
             Event::Message { kind, payload } => (message_kind(kind), 0, payload),
             Event::Ping(payload) => (IN_PING, 0, payload),
@@ -329,16 +318,16 @@ impl Events for Forward {
                 (IN_CLOSE, code.map_or(CloseCode::NO_STATUS_RECEIVED, CloseCode::get), reason)
             }
             Event::Error(ProtocolError { kind, detail, .. }) => {
-                return self.batch.push(Record::new(session.id().slot, IN_ERROR, kind as u8, detail, 0, 0));
+                return self.batch.push(Record::new(conn.id().slot, IN_ERROR, kind as u8, detail, 0, 0));
             }
         };
-        self.carry(session, kind, aux, payload);
+        self.carry(conn, kind, aux, payload);
     }
 
-    fn on_end(&mut self, session: &mut Session<'_>) {
+    fn on_end(&mut self, conn: &mut Conn<'_>) {
         self.make_room();
-        let (slot, cause) = (session.id().slot, session.cause_of_end() as u8);
-        self.batch.push(Record::new(slot, IN_END, cause, 0, 0, u32::from(!session.is_open())));
+        let (slot, cause) = (conn.id().slot, conn.cause_of_end() as u8);
+        self.batch.push(Record::new(slot, IN_END, cause, 0, 0, u32::from(!conn.is_open())));
     }
 
     fn on_closed(&mut self, id: ConnectionId, cause: Cause) {

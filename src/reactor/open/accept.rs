@@ -139,10 +139,10 @@ impl<C: Consumer> Reactor<C> {
             (Some(_), None) => self.metrics.tally.accepted += 1,
             (Some(slot), Some(admission)) => {
                 self.metrics.tally.accepted += 1;
-                let Some((mut session, _)) = self.session(slot) else { return };
+                let Some((mut conn, ..)) = self.conn_at(slot) else { return };
                 // Of a proxy's connection the client is not known yet.
-                let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };
-                upgrade::let_in(&mut session, &admission, peer.map(|peer| peer.ip()));
+                let peer = if proxied { None } else { peer.or_else(|| conn.remote_address()) };
+                upgrade::let_in(&mut conn, &admission, peer.map(|peer| peer.ip()));
             }
         }
     }

@@ -1,13 +1,11 @@
 //! Upgrades that the consumer answers, and sockets whose upgrade was answered elsewhere.
 
-use std::sync::Arc;
-
 use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;
 
 use crate::reactor::connection::life::Life;
 use crate::reactor::open::upgrade;
-use crate::reactor::{Adoption, ConnectionId, Consumer, ListenerConfig, Reactor};
+use crate::reactor::{Adoption, Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_adopt(&mut self, adoption: Adoption) {
@@ -20,8 +18,8 @@ impl<C: Consumer> Reactor<C> {
         match id.and_then(|id| self.admit(id, stream, listener, config, Life::Open)) {
             Some(slot) => {
                 let report = chosen.is_none();
-                self.guarded(slot, |reactor| {
-                    reactor.open_adopted(slot, deflate, report, &response, &prefix);
+                self.step_at(slot, |conn, consumer| {
+                    conn.open_adopted(consumer, (deflate, report), &response, &prefix);
                 });
             }
             None => {
@@ -32,45 +30,26 @@ impl<C: Consumer> Reactor<C> {
             }
         }
     }
+}
 
-    pub(in crate::reactor) fn on_serve(
+impl Conn<'_> {
+    fn open_adopted<C: Consumer>(
         &mut self,
-        id: ConnectionId,
-        config: Arc<ListenerConfig>,
-        deflate: Option<Params>,
-    ) {
-        let Some(mut session) = self.session_of(id) else { return };
-        upgrade::serve(&mut session, config, deflate);
-    }
-
-    pub(in crate::reactor) fn on_accept_upgrade(&mut self, id: ConnectionId, response: &[u8]) {
-        let Some((mut session, consumer)) = self.session(id.slot).filter(|(session, _)| session.id == id)
-        else {
-            return;
-        };
-        let behind = upgrade::accept(consumer, &mut session, response);
-        self.feed(id.slot, &behind);
-    }
-
-    fn open_adopted(
-        &mut self,
-        slot: u32,
-        deflate: Option<Params>,
-        report: bool,
+        consumer: &mut C,
+        (deflate, report): (Option<Params>, bool),
         response: &[u8],
         prefix: &[u8],
     ) {
-        let Some((mut session, consumer)) = self.session(slot) else { return };
-        upgrade::open(&mut session, deflate);
+        upgrade::open(self, deflate);
         if !response.is_empty() {
-            session.write(response);
+            self.write(response);
         }
         if report {
-            let opening = session.opening();
-            consumer.on_open(&mut session, &opening);
+            let opening = self.opening();
+            consumer.on_open(self, &opening);
         }
-        session.connection.read.received += prefix.len() as u64;
-        consumer.on_received(session.id, session.connection.read.received);
-        self.feed(slot, prefix);
+        self.state.read.received += prefix.len() as u64;
+        consumer.on_received(self.id, self.state.read.received);
+        self.feed(prefix);
     }
 }

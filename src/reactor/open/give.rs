@@ -12,35 +12,10 @@
 
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::{Pace, PeerSide};
-use crate::reactor::{ConnectionId, Consumer, Opening, Reactor, Session};
+use crate::reactor::{Conn, Consumer, Opening, Reactor};
 
 impl<C: Consumer> Reactor<C> {
-    /// `bytes`: all that was read.
-    pub(in crate::reactor) fn give(&mut self, slot: u32, bytes: &[u8]) {
-        let Some((mut session, consumer)) = self.session(slot) else { return };
-        let takes_socket = session.leaves();
-        let opening = Opening { rest: bytes, ..session.opening() };
-        // From here on, the limits are the other server's.
-        session.ends.set_ticket(slot, None);
-        session.metrics.tally.given += 1;
-        consumer.on_given(&mut session, &opening, takes_socket);
-        if takes_socket {
-            return self.let_go(slot);
-        }
-        session.connection.life = Life::Relayed;
-        session.connection.deadline.clear();
-        session.want_read();
-    }
-
-    /// The consumer gives a connection whose request it was asked about.
-    pub(in crate::reactor) fn on_give(&mut self, id: ConnectionId) {
-        let Some(session) = self.session_of(id) else { return };
-        let Life::Asked(question) = &mut session.connection.life else { return };
-        let bytes = std::mem::take(&mut question.read);
-        self.give(id.slot, &bytes);
-    }
-
-    fn let_go(&mut self, slot: u32) {
+    pub(in crate::reactor) fn let_go(&mut self, slot: u32) {
         let Some((id, connection)) = self.part_with(slot) else { return };
         if let Some(socket) = connection.transport.into_descriptor() {
             self.consumer.on_socket(id, socket);
@@ -49,11 +24,34 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-impl Session<'_> {
+impl Conn<'_> {
+    /// `bytes`: all that was read.
+    pub(in crate::reactor) fn give<C: Consumer>(&mut self, consumer: &mut C, bytes: &[u8]) {
+        let takes_socket = self.leaves();
+        let opening = Opening { rest: bytes, ..self.opening() };
+        // From here on, the limits are the other server's.
+        self.ends.set_ticket(self.id.slot, None);
+        self.metrics.tally.given += 1;
+        consumer.on_given(self, &opening, takes_socket);
+        if takes_socket {
+            return self.ends.let_go(self.id, self.state);
+        }
+        self.state.life = Life::Relayed;
+        self.state.deadline.clear();
+        self.want_read();
+    }
+
+    /// The consumer gives a connection whose request it was asked about.
+    pub(in crate::reactor) fn on_give<C: Consumer>(&mut self, consumer: &mut C) {
+        let Life::Asked(question) = &mut self.state.life else { return };
+        let bytes = std::mem::take(&mut question.read);
+        self.give(consumer, &bytes);
+    }
+
     /// Whether the consumer gets the socket: it wants it, and nothing of ours waits for it.
     fn leaves(&mut self) -> bool {
-        let wants = self.connection.config.http.is_some_and(|http| http.sockets);
-        if !wants || !self.connection.transport.is_socket() {
+        let wants = self.state.config.http.is_some_and(|http| http.sockets);
+        if !wants || !self.state.transport.is_socket() {
             return false;
         }
         // The answer to a health check that came before.
@@ -66,24 +64,24 @@ impl Session<'_> {
 
 /// A relayed connection is a WebSocket now. Bytes that were read for the consumer are on their way to
 /// it, or were when it accepted: nothing is read before it has handed back all of them.
-pub(super) fn reclaim<C: Consumer>(consumer: &mut C, session: &mut Session<'_>) {
-    if consumer.on_reclaim(session.id) {
-        session.connection.read.pace = Pace::Returning;
+pub(super) fn reclaim<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>) {
+    if consumer.on_reclaim(conn.id) {
+        conn.state.read.pace = Pace::Returning;
     }
-    let read = &mut session.connection.read;
+    let read = &mut conn.state.read;
     // Its end is read again, after the bytes before it.
     if read.peer == PeerSide::Ended {
         read.peer = PeerSide::HungUp;
     }
-    session.resume();
-    session.read_again();
+    conn.resume();
+    conn.read_again();
 }
 
 /// The consumer hands back bytes; none: that was all.
-pub(super) fn take_back(session: &mut Session<'_>, bytes: &[u8]) {
+pub(super) fn take_back(conn: &mut Conn<'_>, bytes: &[u8]) {
     if !bytes.is_empty() {
-        return session.reader.keep(session.id.slot, bytes);
+        return conn.reader.keep(conn.id.slot, bytes);
     }
-    session.connection.read.pace = Pace::Modest;
-    session.read_again();
+    conn.state.read.pace = Pace::Modest;
+    conn.read_again();
 }

@@ -43,13 +43,19 @@ pub struct Opening<'a> {
 #[derive(Default)]
 pub(super) struct Openings {
     listeners: HashMap<u32, Listener>,
-    /// Failed handshakes that the consumer was told of in this turn.
-    failures: u32,
 }
 
 impl Openings {
     pub(super) fn len(&self) -> usize {
         self.listeners.len()
+    }
+
+    pub(super) fn join(&mut self, id: u32, config: Arc<ListenerConfig>) {
+        self.listeners.insert(id, Listener::elsewhere(config));
+    }
+
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = u32> + use<> {
+        std::mem::take(&mut self.listeners).into_keys()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -58,10 +64,6 @@ impl Openings {
 }
 
 impl<C: Consumer> Reactor<C> {
-    pub(super) fn on_join(&mut self, id: u32, config: Arc<ListenerConfig>) {
-        self.openings.listeners.insert(id, Listener::elsewhere(config));
-    }
-
     pub(super) fn on_accept(&mut self, id: u32) {
         if let Some(listener) = self.openings.listeners.get_mut(&id) {
             listener.accepting = true;
@@ -80,23 +82,13 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    pub(super) fn close_listeners(&mut self) {
-        for (id, _) in std::mem::take(&mut self.openings.listeners) {
-            self.consumer.on_listener_closed(id);
-        }
-    }
-
     /// Closes the oldest refused connections if there are too many.
-    pub(in crate::reactor) fn end_lingering(&mut self) {
+    pub(super) fn end_lingering(&mut self) {
         while let Some(id) = self.ends.pop_lingering() {
-            let Some(connection) = self.connections.get(id) else { continue };
-            if !matches!(connection.life, Life::Draining { .. }) {
-                continue;
-            }
-            self.metrics.tally.cut_refusals += 1;
-            self.guarded(id.slot, |reactor| {
-                if let Some((mut session, _)) = reactor.session(id.slot) {
-                    session.cut(Cause::Handshake);
+            self.step(id, |conn, _| {
+                if matches!(conn.state.life, Life::Draining { .. }) {
+                    conn.metrics.tally.cut_refusals += 1;
+                    conn.cut(Cause::Handshake);
                 }
             });
         }

@@ -16,7 +16,7 @@ use super::head::{Head, Question};
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::Pace;
-use crate::reactor::{Consumer, ListenerConfig, Opening, Session};
+use crate::reactor::{Conn, Consumer, ListenerConfig, Opening};
 
 pub(in crate::reactor) enum Step {
     /// More bytes are needed, or the consumer's decision.
@@ -30,19 +30,15 @@ pub(in crate::reactor) enum Step {
 }
 
 /// Takes bytes of a handshake. The last step is not [`Step::Again`].
-pub(in crate::reactor) fn on_bytes<C: Consumer>(
-    consumer: &mut C,
-    session: &mut Session<'_>,
-    bytes: &[u8],
-) -> Step {
-    if let Life::Opening(head) = &mut session.connection.life {
+pub(in crate::reactor) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes: &[u8]) -> Step {
+    if let Life::Opening(head) = &mut conn.state.life {
         head.bytes.extend_from_slice(bytes);
     }
     loop {
-        let Life::Opening(head) = &mut session.connection.life else { return Step::Wait };
+        let Life::Opening(head) = &mut conn.state.life else { return Step::Wait };
         let mut head = std::mem::take(&mut **head);
-        let step = step(consumer, session, &mut head);
-        if let Life::Opening(place) = &mut session.connection.life {
+        let step = step(consumer, conn, &mut head);
+        if let Life::Opening(place) = &mut conn.state.life {
             **place = head;
         }
         if !matches!(step, Step::Again) {
@@ -51,46 +47,46 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     }
 }
 
-/// The consumer accepts: `response` is the whole 101. Returns the bytes to read first, see
-/// [`keep`].
+/// The consumer accepts: `response` is the whole 101. Bytes that it has handed back, see [`keep`], are
+/// read first.
 ///
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
-pub(super) fn accept<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
-    let Life::Asked(question) = &mut session.connection.life else { return Vec::new() };
+pub(in crate::reactor) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, response: &[u8]) {
+    let Life::Asked(question) = &mut conn.state.life else { return };
     let Question { deflate, since, behind, relayed, .. } = std::mem::take(&mut **question);
-    session.write(response);
-    open(session, deflate);
-    note_accepted(session, since);
+    conn.write(response);
+    open(conn, deflate);
+    note_accepted(conn, since);
     if relayed {
-        give::reclaim(consumer, session);
+        give::reclaim(consumer, conn);
     }
-    session.want_read();
-    behind
+    conn.want_read();
+    conn.feed(&behind);
 }
 
 /// The consumer hands back bytes that were read after the request.
-pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
-    match &mut session.connection.life {
+pub(in crate::reactor) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
+    match &mut conn.state.life {
         Life::Asked(question) => question.behind.extend_from_slice(bytes),
-        _ if session.connection.read.pace == Pace::Returning => give::take_back(session, bytes),
+        _ if conn.state.read.pace == Pace::Returning => give::take_back(conn, bytes),
         _ => {}
     }
 }
 
 /// If the consumer accepts, these settings replace the listener's. Until then, nothing is read.
-pub(super) fn serve(session: &mut Session<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
-    if session.connection.life.is_relayed() {
+pub(in crate::reactor) fn serve(conn: &mut Conn<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
+    if conn.state.life.is_relayed() {
         let question = Question { relayed: true, ..Question::default() };
-        session.connection.life = Life::Asked(Box::new(question));
+        conn.state.life = Life::Asked(Box::new(question));
     }
-    if let Life::Asked(question) = &mut session.connection.life {
+    if let Life::Asked(question) = &mut conn.state.life {
         question.deflate = deflate;
-        session.connection.config = config;
+        conn.state.config = config;
     }
 }
 
-fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Head) -> Step {
-    if head.proxied && !read_proxied(session, head) {
+fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> Step {
+    if head.proxied && !read_proxied(conn, head) {
         return Step::Wait;
     }
     let skipped = usize::try_from(head.skip).unwrap_or(usize::MAX).min(head.bytes.len());
@@ -100,50 +96,46 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
         return Step::Wait;
     }
     let bytes = std::mem::take(&mut head.bytes);
-    let http = session.connection.config.http;
+    let http = conn.state.config.http;
     if http.is_some_and(|http| http.all) {
-        return given(session, head, bytes);
+        return given(conn, head, bytes);
     }
-    match head.scanner.parse(&bytes, &session.connection.config.head) {
+    match head.scanner.parse(&bytes, &conn.state.config.head) {
         Ok(None) => {
             head.bytes = bytes;
             Step::Wait
         }
         // That server may know what to do with it, and reads it from its first byte.
-        Err(_) if http.is_some() => given(session, head, bytes),
+        Err(_) if http.is_some() => given(conn, head, bytes),
         Err(error) => {
-            if let (HttpError::HeaderTooLarge, Some(admission)) =
-                (error, &session.connection.config.admission)
-            {
+            if let (HttpError::HeaderTooLarge, Some(admission)) = (error, &conn.state.config.admission) {
                 admission.deny(Denial::Head);
             }
-            session.metrics.tally.bad_requests += 1;
-            session.respond(&bare(error.status()));
+            conn.metrics.tally.bad_requests += 1;
+            conn.respond(&bare(error.status()));
             Step::Wait
         }
-        Ok(Some(request)) if http.is_some() && !is_ours(consumer, session, &request) => {
-            given(session, head, bytes)
-        }
-        Ok(Some(request)) if request.is_upgrade() => on_upgrade(consumer, session, head, &request, &bytes),
-        Ok(Some(request)) => on_plain_request(consumer, session, head, &request, &bytes),
+        Ok(Some(request)) if http.is_some() && !is_ours(consumer, conn, &request) => given(conn, head, bytes),
+        Ok(Some(request)) if request.is_upgrade() => on_upgrade(consumer, conn, head, &request, &bytes),
+        Ok(Some(request)) => on_plain_request(consumer, conn, head, &request, &bytes),
     }
 }
 
 /// Whether the listener answers, if there is an HTTP server for everything else.
-fn is_ours<C: Consumer>(consumer: &mut C, session: &Session<'_>, request: &Request<'_>) -> bool {
-    let config = &session.connection.config;
+fn is_ours<C: Consumer>(consumer: &mut C, conn: &Conn<'_>, request: &Request<'_>) -> bool {
+    let config = &conn.state.config;
     if !request.is_upgrade() {
         return asks_health(config, request);
     }
     let is_served = handshake::is_for(request, config.path.as_deref())
         // The consumer may have rules of its own.
-        || consumer.asks(session.connection.listener, Err(Refusal::Path));
+        || consumer.asks(conn.state.listener, Err(Refusal::Path));
     is_served && handshake::is_websocket(request)
 }
 
-fn given(session: &mut Session<'_>, head: &Head, bytes: Vec<u8>) -> Step {
+fn given(conn: &mut Conn<'_>, head: &Head, bytes: Vec<u8>) -> Step {
     if head.closed {
-        session.respond(&handshake::abort(503, reason_phrase(503), &[]));
+        conn.respond(&handshake::abort(503, reason_phrase(503), &[]));
         return Step::Wait;
     }
     Step::Given(bytes)
@@ -155,13 +147,13 @@ fn asks_health(config: &ListenerConfig, request: &Request<'_>) -> bool {
 }
 
 /// Takes the header by which a proxy names its client. False: it is incomplete, or was refused.
-fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
+fn read_proxied(conn: &mut Conn<'_>, head: &mut Head) -> bool {
     let (len, client) = match proxy::parse(&head.bytes) {
         proxy::Parsed::Incomplete => return false,
         proxy::Parsed::Header(len, client) => (len, client),
         proxy::Parsed::Invalid => {
-            session.metrics.tally.bad_requests += 1;
-            session.respond(&bare(400));
+            conn.metrics.tally.bad_requests += 1;
+            conn.respond(&bare(400));
             return false;
         }
     };
@@ -170,27 +162,27 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     // Without an address the proxy speaks for itself.
     if let Some(client) = client {
         head.peer = Some(client);
-        if !readmit(session, client) {
+        if !readmit(conn, client) {
             return false;
         }
     }
-    !session.begin_tls(&mut head.bytes)
+    !conn.begin_tls(&mut head.bytes)
 }
 
 /// Counts a connection for the client that a proxy has named. False: it may not connect.
-fn readmit(session: &mut Session<'_>, client: SocketAddr) -> bool {
-    let Some(admission) = session.connection.config.admission.clone() else { return true };
+fn readmit(conn: &mut Conn<'_>, client: SocketAddr) -> bool {
+    let Some(admission) = conn.state.config.admission.clone() else { return true };
     // So far the connection counted as one without an address.
-    session.ends.set_ticket(session.id.slot, None);
-    let_in(session, &admission, Some(client.ip()))
+    conn.ends.set_ticket(conn.id.slot, None);
+    let_in(conn, &admission, Some(client.ip()))
 }
 
 /// Counts a connection, or answers one too many, even before it has asked. False: that was one.
-pub(super) fn let_in(session: &mut Session<'_>, admission: &Arc<Admission>, client: Option<IpAddr>) -> bool {
+pub(super) fn let_in(conn: &mut Conn<'_>, admission: &Arc<Admission>, client: Option<IpAddr>) -> bool {
     match admission.admit(client) {
-        Ok(ticket) => session.ends.set_ticket(session.id.slot, Some(ticket)),
+        Ok(ticket) => conn.ends.set_ticket(conn.id.slot, Some(ticket)),
         Err(denial) => {
-            deny(session, denial);
+            deny(conn, denial);
             return false;
         }
     }
@@ -199,25 +191,25 @@ pub(super) fn let_in(session: &mut Session<'_>, admission: &Arc<Admission>, clie
 
 fn on_upgrade<C: Consumer>(
     consumer: &mut C,
-    session: &mut Session<'_>,
+    conn: &mut Conn<'_>,
     head: &mut Head,
     request: &Request<'_>,
     bytes: &[u8],
 ) -> Step {
-    if turns_away(session, head) {
+    if turns_away(conn, head) {
         return Step::Wait;
     }
-    let config = session.connection.config.clone();
+    let config = conn.state.config.clone();
     let admission = config.admission.as_deref();
-    let acceptance = config.deflate.as_ref().map(|deflate| session.acceptance(deflate));
+    let acceptance = config.deflate.as_ref().map(|deflate| conn.acceptance(deflate));
     let options = Options { path: config.path.as_deref(), deflate: acceptance.as_ref() };
     let checked = check(request, &options);
     let verdict = checked.as_ref().map(|_| ()).map_err(|&refusal| refusal);
     let rest = bytes.get(request.head_len..).unwrap_or_default();
     let mut opening = Opening {
-        listener: session.connection.listener,
-        local: session.local_address(),
-        remote: head.peer.or_else(|| session.remote_address()),
+        listener: conn.state.listener,
+        local: conn.local_address(),
+        remote: head.peer.or_else(|| conn.remote_address()),
         request: Some(request),
         protocol: checked.as_ref().ok().and_then(|upgrade| upgrade.protocol),
         extensions: None,
@@ -230,7 +222,7 @@ fn on_upgrade<C: Consumer>(
         !asks && checked.as_ref().is_ok_and(|it| !is_allowed(admission, request, it.version))
     });
     if let Some(admission) = refused.filter(|admission| !admission.shows_origin()) {
-        deny(session, admission.deny(Denial::Origin));
+        deny(conn, admission.deny(Denial::Origin));
         return Step::Wait;
     }
     // The consumer answers a few requests from pages that may not connect, so it can print how to
@@ -239,36 +231,36 @@ fn on_upgrade<C: Consumer>(
         (opening.protocol, opening.rest) = (None, rest);
         let read = if config.http.is_some() { bytes.to_vec() } else { Vec::new() };
         let question = Question { since: head.since, peer: head.peer, read, ..Question::default() };
-        session.connection.life = Life::Asked(Box::new(question));
+        conn.state.life = Life::Asked(Box::new(question));
         // The peer has done its part in time; the consumer may take as long as it likes.
-        session.connection.deadline.clear();
-        consumer.on_request(session, &opening);
+        conn.state.deadline.clear();
+        consumer.on_request(conn, &opening);
         return Step::Wait;
     }
     match checked {
         Ok(ref upgrade) => {
-            switch_protocols(consumer, session, &mut opening, upgrade);
-            note_accepted(session, head.since);
+            switch_protocols(consumer, conn, &mut opening, upgrade);
+            note_accepted(conn, head.since);
             return Step::Opened(rest.to_vec());
         }
         Err(refusal) => {
-            session.metrics.tally.refused += 1;
-            session.respond(&handshake::refuse(refusal));
+            conn.metrics.tally.refused += 1;
+            conn.respond(&handshake::refuse(refusal));
         }
     }
     Step::Wait
 }
 
 /// Answers an upgrade request unseen, if its listener has closed or there were too many.
-fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
+fn turns_away(conn: &mut Conn<'_>, head: &Head) -> bool {
     if head.closed {
-        session.respond(&handshake::abort(503, reason_phrase(503), &[]));
+        conn.respond(&handshake::abort(503, reason_phrase(503), &[]));
         return true;
     }
-    let admission = session.connection.config.admission.as_deref();
-    match admission.map(|admission| admission.handshake(session.timers.now())) {
+    let admission = conn.state.config.admission.as_deref();
+    match admission.map(|admission| admission.handshake(conn.timers.now())) {
         Some(Err(denial)) => {
-            deny(session, denial);
+            deny(conn, denial);
             true
         }
         _ => false,
@@ -279,84 +271,83 @@ fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
 /// connection.
 fn switch_protocols<'r, C: Consumer>(
     consumer: &mut C,
-    session: &mut Session<'_>,
+    conn: &mut Conn<'_>,
     opening: &mut Opening<'r>,
     upgrade: &'r Upgrade<'r>,
 ) {
     opening.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
-    session.write(&handshake::accept(&upgrade.accept, upgrade.protocol, opening.extensions));
-    open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
-    consumer.on_open(session, opening);
-    if !session.connection.config.early_handshake
+    conn.write(&handshake::accept(&upgrade.accept, upgrade.protocol, opening.extensions));
+    open(conn, upgrade.deflate.as_ref().map(|accepted| accepted.params));
+    consumer.on_open(conn, opening);
+    if !conn.state.config.early_handshake
         && let Some(progress) = consumer.progress()
     {
-        session.withhold(progress.recorded);
+        conn.withhold(progress.recorded);
     }
 }
 
 /// A request without an upgrade: 426, as the HTTP server inside ws answers, or a health check.
 fn on_plain_request<C: Consumer>(
     consumer: &mut C,
-    session: &mut Session<'_>,
+    conn: &mut Conn<'_>,
     head: &mut Head,
     request: &Request<'_>,
     bytes: &[u8],
 ) -> Step {
-    let status = if !asks_health(&session.connection.config, request) {
-        session.metrics.tally.plain_requests += 1;
+    let status = if !asks_health(&conn.state.config, request) {
+        conn.metrics.tally.plain_requests += 1;
         426
-    } else if head.closed || consumer.refuses(session.connection.listener) {
+    } else if head.closed || consumer.refuses(conn.state.listener) {
         503
     } else {
         200
     };
     // HTTP/1.1 demands it, and `ws` does not.
     if request.minor == 1 && request.values("host").next().is_none() {
-        session.respond(&bare(400));
+        conn.respond(&bare(400));
         return Step::Wait;
     }
     let body = if request.has_body() { request.content_length() } else { Some(0) };
     // After a body of unknown length the next request cannot be found without decoding the body.
     // And answers that the peer does not read would pile up.
-    let keep_alive =
-        request.keep_alive() && body.is_some() && session.queued() < UNREAD_ANSWERS && !head.closed;
+    let keep_alive = request.keep_alive() && body.is_some() && conn.queued() < UNREAD_ANSWERS && !head.closed;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
     let response = handshake::plain(status, &date, keep_alive, request.method == "HEAD");
     if !keep_alive {
-        session.respond(&response);
+        conn.respond(&response);
         return Step::Wait;
     }
-    session.write(&response);
+    conn.write(&response);
     head.bytes = bytes.get(request.head_len..).unwrap_or_default().to_vec();
     head.scanner = handshake::HeadScanner::default();
     head.skip = body.unwrap_or(0);
-    session.arm(session.connection.config.handshake_timeout.min(KEEP_ALIVE_TIMEOUT));
+    conn.arm(conn.state.config.handshake_timeout.min(KEEP_ALIVE_TIMEOUT));
     Step::Again
 }
 
-pub(super) fn open(session: &mut Session<'_>, deflate: Option<Params>) {
+pub(super) fn open(conn: &mut Conn<'_>, deflate: Option<Params>) {
     if let Some(params) = deflate {
-        session.enable_deflate(params);
+        conn.enable_deflate(params);
     }
-    session.connection.life = Life::Open;
-    session.connection.deadline.clear();
-    session.pace();
-    if let Some(after) = session.connection.silence() {
-        session.arm(after);
+    conn.state.life = Life::Open;
+    conn.state.deadline.clear();
+    conn.pace();
+    if let Some(after) = conn.state.silence() {
+        conn.arm(after);
     }
 }
 
-fn note_accepted(session: &Session<'_>, since: Option<Instant>) {
+fn note_accepted(conn: &Conn<'_>, since: Option<Instant>) {
     if let Some(since) = since {
-        session.metrics.meters.handshakes.record(since.elapsed());
+        conn.metrics.meters.handshakes.record(since.elapsed());
     }
 }
 
-fn deny(session: &mut Session<'_>, denial: Denial) {
+fn deny(conn: &mut Conn<'_>, denial: Denial) {
     let (status, retry_after) = (denial.status(), denial.retry_after());
     let fields: &[(&str, &str)] = if retry_after.is_empty() { &[] } else { &[("Retry-After", retry_after)] };
-    session.respond(&handshake::abort(status, reason_phrase(status), fields));
+    conn.respond(&handshake::abort(status, reason_phrase(status), fields));
 }
 
 fn is_allowed(admission: &Admission, request: &Request<'_>, version: u8) -> bool {

@@ -6,7 +6,7 @@ use crate::bridge::layout::Cause;
 use crate::engine::{Event, FrameKind, MessageKind, Payload};
 
 use crate::reactor::config::READ_SIZE;
-use crate::reactor::{Consumer, Session};
+use crate::reactor::{Conn, Consumer};
 
 /// The beginning of a frame that stays where it was read, for its rest to be read after it.
 #[derive(Clone, Copy, Default)]
@@ -20,21 +20,21 @@ pub(in crate::reactor) struct Begun {
 /// may stay there until it is whole. True: one of the messages may have begun before `range`.
 pub(super) fn on_frames<C: Consumer>(
     consumer: &mut C,
-    session: &mut Session<'_>,
+    conn: &mut Conn<'_>,
     range: Range<usize>,
     more: bool,
 ) -> (Begun, bool) {
     let mut pos = range.start;
     let mut whole = false;
-    while !session.connection.life.is_gone() {
-        let event = match consumer.next_event(session, range.end, &mut pos) {
+    while !conn.state.life.is_gone() {
+        let event = match consumer.next_event(conn, range.end, &mut pos) {
             Ok(event) => event,
             Err(missing) => {
                 let missing = usize::try_from(missing).unwrap_or(usize::MAX);
                 if more && missing <= READ_SIZE && consumer.keep(pos..range.end, missing) {
                     return (Begun { len: range.end - pos, missing }, whole);
                 }
-                let connection = &mut *session.connection;
+                let connection = &mut *conn.state;
                 let input = consumer.buffer(0..range.end);
                 connection.engine.poll(&connection.config.engine, input, &mut pos)
             }
@@ -44,54 +44,54 @@ pub(super) fn on_frames<C: Consumer>(
         match &event {
             Event::Message { kind, .. } => {
                 whole = true;
-                session.metrics.tally.messages_received += 1;
-                session.metrics.tally.texts_received += u64::from(*kind == MessageKind::Text);
+                conn.metrics.tally.messages_received += 1;
+                conn.metrics.tally.texts_received += u64::from(*kind == MessageKind::Text);
             }
             Event::Ping(payload) => {
-                session.metrics.tally.pings_received += 1;
-                auto_pong(consumer, session, payload);
-                if session.connection.life.is_gone() {
+                conn.metrics.tally.pings_received += 1;
+                auto_pong(consumer, conn, payload);
+                if conn.state.life.is_gone() {
                     break;
                 }
             }
             Event::Pong(_) => {
-                session.metrics.tally.pongs_received += 1;
-                session.metrics.ponged(session.id.slot);
+                conn.metrics.tally.pongs_received += 1;
+                conn.metrics.ponged(conn.id.slot);
             }
-            Event::Close { .. } => may_be_last = session.connection.engine.close_sent(),
+            Event::Close { .. } => may_be_last = conn.state.engine.close_sent(),
             Event::Error(_) => may_be_last = true,
         }
-        consumer.on_event(session, event);
+        consumer.on_event(conn, event);
         if may_be_last {
-            finish_if_complete(session);
+            finish_if_complete(conn);
         }
     }
     (Begun::default(), whole)
 }
 
 /// If our close frame is answered, our side ends, and waits for nobody.
-pub(super) fn finish_if_complete(session: &mut Session<'_>) {
-    if session.connection.close_complete() {
-        session.connection.write.state.end_when_written();
-        session.touch();
+pub(super) fn finish_if_complete(conn: &mut Conn<'_>) {
+    if conn.state.close_complete() {
+        conn.state.write.state.end_when_written();
+        conn.touch();
     }
 }
 
 /// Answers a ping before it is reported; a peer that pings and does not read is cut off.
-fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: &Payload) {
-    let config = &session.connection.config;
-    if !config.auto_pong || session.connection.engine.close_sent() {
+fn auto_pong<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, payload: &Payload) {
+    let config = &conn.state.config;
+    if !config.auto_pong || conn.state.engine.close_sent() {
         return;
     }
     let most = config.max_pending_auto_pongs;
-    if !session.connection.write.count_pong(most) {
-        return session.cut(Cause::TooManyPongs);
+    if !conn.state.write.count_pong(most) {
+        return conn.cut(Cause::TooManyPongs);
     }
     match payload {
         Payload::Input(range) => {
             let bytes = consumer.buffer(range.clone());
-            session.frame(FrameKind::Pong, true, bytes);
+            conn.frame(FrameKind::Pong, true, bytes);
         }
-        Payload::Owned(bytes) => session.frame(FrameKind::Pong, true, bytes),
+        Payload::Owned(bytes) => conn.frame(FrameKind::Pong, true, bytes),
     }
 }

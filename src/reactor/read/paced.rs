@@ -26,7 +26,7 @@ use super::frames::finish_if_complete;
 use super::half::PeerSide;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::queue::Alarms;
-use crate::reactor::{ConnectionId, Consumer, Reactor, Session};
+use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANOS: u128 = 1_000_000_000;
@@ -181,86 +181,75 @@ impl Bucket {
 }
 
 impl<C: Consumer> Reactor<C> {
-    pub(in crate::reactor) fn on_hang_up(&mut self, slot: u32) {
-        if let Some((mut session, _)) = self.session(slot)
-            && session.connection.read.peer < PeerSide::HungUp
-        {
-            bound(&mut session);
-        }
-    }
-
-    /// Ends connections whose peers left long enough ago.
-    fn end_gone(&mut self) {
-        while let Some(id) = self.reader.paced.gone.pop(self.timers.now()) {
-            let Some(connection) = self.connections.get(id) else { continue };
-            if connection.read.paused || !self.reader.paced.waits(id.slot) {
-                // The limit does not hold this connection back.
-                self.reader.paced.hung_up(id, self.timers.now().checked_add(SECOND));
-                continue;
-            }
-            self.guarded(id.slot, |reactor| {
-                if let Some((mut session, _)) = reactor.session(id.slot) {
-                    session.cut(Cause::Fin);
-                }
-            });
-        }
-    }
-
     /// Schedules the connections that have waited for long enough.
     pub(in crate::reactor) fn resume_paced(&mut self) {
-        self.end_gone();
+        // Those end whose peers left long enough ago.
+        while let Some(id) = self.reader.paced.gone.pop(self.timers.now()) {
+            self.step(id, |conn, _| conn.on_gone());
+        }
         while let Some(id) = self.reader.paced.pop(self.timers.now()) {
-            if self.connections.get(id).is_some() {
-                self.read_later(id.slot);
+            if let Some((mut conn, ..)) = self.conn_of(id) {
+                conn.want_read();
             }
         }
     }
 }
 
-pub(super) fn charge<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, messages: u64, len: usize) {
-    let now = session.timers.now();
-    let Some(counted) = session
-        .reader
-        .paced
-        .rates
-        .get_mut(&session.id.slot)
-        .and_then(|rate| rate.take(messages, len as u64, now))
+pub(super) fn charge<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, messages: u64, len: usize) {
+    let now = conn.timers.now();
+    let Some(counted) =
+        conn.reader.paced.rates.get_mut(&conn.id.slot).and_then(|rate| rate.take(messages, len as u64, now))
     else {
         return;
     };
-    let config = session.connection.config.clone();
+    let config = conn.state.config.clone();
     let Some(rates) = config.rates.as_ref().filter(|rates| rates.closes) else { return };
-    let engine = &session.connection.engine;
-    if session.connection.life.is_gone() || engine.failure().is_some() || engine.close_received() {
+    let engine = &conn.state.engine;
+    if conn.state.life.is_gone() || engine.failure().is_some() || engine.close_received() {
         return;
     }
     rates.exceed(counted);
-    session.reader.paced.forget(session.id.slot);
+    conn.reader.paced.forget(conn.id.slot);
     let kind = match counted {
         Counted::Messages => ErrorKind::TooManyMessages,
         Counted::Bytes => ErrorKind::TooManyBytes,
     };
-    let error = session.connection.engine.refuse(kind);
+    let error = conn.state.engine.refuse(kind);
     // Reported at once, not when the consumer has time: it may be busy with this peer's messages.
-    session.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
-    consumer.on_event(session, Event::Error(error));
-    finish_if_complete(session);
+    conn.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
+    consumer.on_event(conn, Event::Error(error));
+    finish_if_complete(conn);
 }
 
-impl Session<'_> {
+impl Conn<'_> {
     /// From here on the connection's rates count.
     pub(in crate::reactor) fn pace(&mut self) {
-        let Some(rates) = &self.connection.config.rates else { return };
+        let Some(rates) = &self.state.config.rates else { return };
         self.reader.paced.open(self.id.slot, rates, self.timers.now());
         // The request, all messages and the end may have come at once.
-        if self.connection.read.peer >= PeerSide::HungUp {
-            bound(self);
+        if self.state.read.peer >= PeerSide::HungUp {
+            self.bound();
         }
     }
-}
 
-/// The peer may have left. Bytes sent before are read at its rate, but not for ever.
-fn bound(session: &mut Session<'_>) {
-    let until = session.timers.now().checked_add(session.connection.config.close_timeout);
-    session.reader.paced.hung_up(session.id, until);
+    pub(in crate::reactor) fn on_hang_up(&mut self) {
+        if self.state.read.peer < PeerSide::HungUp {
+            self.bound();
+        }
+    }
+
+    /// The peer may have left. Bytes sent before are read at its rate, but not for ever.
+    fn bound(&mut self) {
+        let until = self.timers.now().checked_add(self.state.config.close_timeout);
+        self.reader.paced.hung_up(self.id, until);
+    }
+
+    /// The time for bytes of a peer that has left is over.
+    fn on_gone(&mut self) {
+        if self.state.read.paused || !self.reader.paced.waits(self.id.slot) {
+            // The limit does not hold this connection back.
+            return self.reader.paced.hung_up(self.id, self.timers.now().checked_add(SECOND));
+        }
+        self.cut(Cause::Fin);
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::half::{Pace, PeerSide, ReadHalf};
 use crate::reactor::config::{HANDSHAKE_BUDGET, READ_BUDGET, TURN_BUDGET};
 use crate::reactor::queue::{Mark, Queue};
-use crate::reactor::{ConnectionId, Connections, Consumer, EVENTS, Reactor, Session};
+use crate::reactor::{Conn, ConnectionId, Connections, Consumer, EVENTS, Reactor};
 
 /// In the order in which connections are read. A connection is in one queue at most.
 #[derive(Default)]
@@ -122,44 +122,21 @@ impl<C: Consumer> Reactor<C> {
         self.reader.reserved = self.reader.ready.begin_turn();
     }
 
-    /// Whether no modest connection may be read any more; from `on_greedy` on, no connection at
-    /// all.
-    pub(super) fn is_turn_over(&self) -> bool {
-        self.reader.turn_budget <= self.reader.reserved
-    }
-
-    /// There is something to read, or an end. Connections in a queue are read in their turn; all but
-    /// modest ones go into a queue.
-    pub(in crate::reactor) fn on_peer(&mut self, slot: u32, seen: PeerSide) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
-        let read = &mut connection.read;
-        read.unread = true;
-        read.peer = read.peer.max(seen);
-        if read.queued.is_set() {
-            return;
-        }
-        if read.pace != Pace::Modest {
-            return self.read_later(slot);
-        }
-        let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
-        self.guarded(slot, |reactor| reactor.on_readable(slot, to_end));
-    }
-
     pub(in crate::reactor) fn on_modest(&mut self) {
-        while !self.is_turn_over()
+        while !self.reader.is_turn_over()
             && let Some(id) = self.reader.ready.modest.pop(&mut self.connections, mark)
         {
-            self.read_waiting(id);
+            self.step(id, |conn, consumer| conn.on_share(consumer));
         }
     }
 
     /// Reads the waiting greedy connections, with all that is left of the turn.
     pub(in crate::reactor) fn on_greedy(&mut self) {
         self.reader.reserved = 0;
-        while !self.is_turn_over()
+        while !self.reader.is_turn_over()
             && let Some(id) = self.reader.ready.greedy.pop(&mut self.connections, mark)
         {
-            self.read_waiting(id);
+            self.step(id, |conn, consumer| conn.on_share(consumer));
         }
     }
 
@@ -171,50 +148,66 @@ impl<C: Consumer> Reactor<C> {
         }
         let began = Instant::now();
         while let Some(id) = self.reader.ready.shaking.pop(&mut self.connections, mark) {
-            self.guarded(id.slot, |reactor| reactor.shake(id));
+            self.step(id, |conn, consumer| conn.shake(consumer));
             if began.elapsed() >= HANDSHAKE_BUDGET {
                 break;
             }
         }
         true
     }
-
-    fn read_waiting(&mut self, id: ConnectionId) {
-        let Some(connection) = self.connections.get(id) else { return };
-        if connection.read.pace == Pace::Shaking {
-            return self.read_later(id.slot);
-        }
-        connection.read.unread = true;
-        // The event of an end that came meanwhile is over; a later end has an event of its own.
-        let to_end = connection.read.peer > PeerSide::Open;
-        self.guarded(id.slot, |reactor| reactor.on_readable(id.slot, to_end));
-    }
 }
 
-impl Session<'_> {
+impl Conn<'_> {
+    /// There is something to read, or an end. Connections in a queue are read in their turn; all but
+    /// modest ones go into a queue.
+    pub(in crate::reactor) fn on_peer<C: Consumer>(&mut self, consumer: &mut C, seen: PeerSide) {
+        let read = &mut self.state.read;
+        read.unread = true;
+        read.peer = read.peer.max(seen);
+        if read.queued.is_set() {
+            return;
+        }
+        if read.pace != Pace::Modest {
+            return self.want_read();
+        }
+        let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
+        self.on_readable(consumer, to_end);
+    }
+
+    /// The connection has waited for its share of a turn.
+    fn on_share<C: Consumer>(&mut self, consumer: &mut C) {
+        if self.state.read.pace == Pace::Shaking {
+            return self.want_read();
+        }
+        self.state.read.unread = true;
+        // The event of an end that came meanwhile is over; a later end has an event of its own.
+        let to_end = self.state.read.peer > PeerSide::Open;
+        self.on_readable(consumer, to_end);
+    }
+
     /// Stops reading the socket, so TCP holds the peer back. Bytes that were read already are still
     /// reported.
     pub fn pause(&mut self) {
-        self.connection.read.paused = true;
+        self.state.read.paused = true;
         self.metrics.stopped(self.id.slot, Pause::Program, self.timers.now());
     }
 
     pub fn resume(&mut self) {
-        self.connection.read.paused = false;
+        self.state.read.paused = false;
         self.metrics.resumed(self.id.slot, self.timers.now());
         self.want_read();
     }
 
     /// Queues the connection to be read: there may be something that no event reports.
     pub(in crate::reactor) fn read_again(&mut self) {
-        self.connection.read.unread = true;
+        self.state.read.unread = true;
         self.want_read();
     }
 
     /// Queues the connection to be read, if there may be something.
     pub(in crate::reactor) fn want_read(&mut self) {
-        if self.connection.read.is_unread() {
-            self.reader.ready.push(self.id, &mut self.connection.read);
+        if self.state.read.is_unread() {
+            self.reader.ready.push(self.id, &mut self.state.read);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::reactor::config::{
 use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Pressure;
 use crate::reactor::queue::Queue;
-use crate::reactor::{Connection, ConnectionId, Connections, Consumer, Reactor, Session};
+use crate::reactor::{Conn, Connection, ConnectionId, Connections, Consumer, Reactor};
 
 #[derive(Default)]
 pub(super) struct Starved {
@@ -91,33 +91,75 @@ impl Starved {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The most bytes that may be read from the connection now. `None`: it waits, or is not to be
-    /// read.
-    pub(in crate::reactor) fn allowance(&mut self, slot: u32) -> Option<usize> {
-        let limit = self.limit(slot)?;
-        let id = self.connections.id(slot)?;
-        let connection = self.connections.get(id)?;
-        self.reader.starved.take(connection);
-        if let Err(lack) = limit {
-            self.reader.starved.add(id, connection, lack);
-            if self.reader.starved.is_untidy(&self.connections) {
-                let connections = &mut self.connections;
-                self.reader.starved.queue.tidy(|id| connections.get(id).is_some());
+    /// The consumer may have dealt with records: serves connections that waited for that.
+    pub(in crate::reactor) fn reclaim(&mut self) {
+        let (connections, starved) = (&mut self.connections, &mut self.reader.starved);
+        self.consumer.reclaim(&mut |credit| starved.release(connections, credit));
+        let mut credited = std::mem::take(&mut self.reader.starved.credited);
+        for slot in credited.drain(..) {
+            // The connection may lack something else now, by which it is found.
+            if let Some((mut conn, consumer, _)) = self.conn_at(slot)
+                && conn.allowance(consumer).is_some()
+            {
+                conn.want_read();
             }
         }
+        self.reader.starved.credited = credited;
+        if self.reader.starved.is_untidy(&self.connections) {
+            let connections = &mut self.connections;
+            self.reader.starved.queue.tidy(|id| connections.get(id).is_some());
+        }
+        if self.consumer.pressure() == Pressure::None {
+            self.reader.starved.reserve_used = 0;
+            // Not many more connections go on than can have a share of this turn.
+            let mut served = 0;
+            while served < SERVED_AT_ONCE
+                && let Some(slot) = self.reader.starved.next(&mut self.connections)
+            {
+                let Some((mut conn, ..)) = self.conn_at(slot) else { continue };
+                conn.want_read();
+                served += usize::from(conn.state.read.is_queued());
+            }
+        }
+        let waits = self.reader.starved.count > 0 || self.gates.is_waiting();
+        if !waits && std::mem::take(&mut self.reader.starved.wishes) {
+            self.consumer.set_starving(false);
+        }
+        if self.gates.is_waiting() {
+            self.open_gates(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
+        }
+    }
+
+    /// Before the reactor sleeps: asks to be woken for starved connections, and for peers that wait
+    /// until the consumer knows of something. First the request, then the look: a batch that came
+    /// back before the request wakes no thread.
+    pub(in crate::reactor) fn wish_for_news(&mut self) {
+        if self.reader.starved.count > 0 || self.gates.is_waiting() {
+            self.reader.starved.wishes = true;
+            self.consumer.set_starving(true);
+            self.reclaim();
+        }
+    }
+}
+
+impl Conn<'_> {
+    /// The most bytes that may be read now. `None`: the connection waits, or is not to be read.
+    pub(in crate::reactor) fn allowance<C: Consumer>(&mut self, consumer: &C) -> Option<usize> {
+        let limit = self.limit(consumer.pressure())?;
+        self.reader.starved.take(self.state);
         match limit {
-            Ok(_) => self.metrics.goes_on(slot, self.timers.now()),
-            Err(_) => self.metrics.stopped(slot, Pause::Behind, self.timers.now()),
+            Ok(_) => self.metrics.goes_on(self.id.slot, self.timers.now()),
+            Err(lack) => {
+                self.reader.starved.add(self.id, self.state, lack);
+                self.metrics.stopped(self.id.slot, Pause::Behind, self.timers.now());
+            }
         }
         limit.ok()
     }
 
-    /// Bytes that may be read from the connection, or what it lacks. `None`: it is not to be read.
-    fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
-        let pressure = self.consumer.pressure();
-        let share = self.share(pressure);
-        let id = self.connections.id(slot)?;
-        let connection = self.connections.get_mut(slot)?;
+    /// Bytes that may be read, or what the connection lacks. `None`: it is not to be read.
+    fn limit(&mut self, pressure: Pressure) -> Option<Result<usize, Lack>> {
+        let connection = &*self.state;
         if !is_read(connection) {
             return None;
         }
@@ -127,9 +169,9 @@ impl<C: Consumer> Reactor<C> {
         let paced = match &connection.config.rates {
             Some(rates) if connection.is_open() => {
                 let missing = connection.engine.missing();
-                let room = self.reader.paced.room(id, rates, missing, self.timers.now());
+                let room = self.reader.paced.room(self.id, rates, missing, self.timers.now());
                 if room.is_none() {
-                    self.metrics.stopped(slot, Pause::Rate, self.timers.now());
+                    self.metrics.stopped(self.id.slot, Pause::Rate, self.timers.now());
                 }
                 room?
             }
@@ -141,7 +183,7 @@ impl<C: Consumer> Reactor<C> {
         // A complete message is undrained, so it counts already. An incomplete one is no record.
         let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
         // The length of a read is not known before, so it may not exceed the rest.
-        let left = share.saturating_sub(connection.read.held + kept);
+        let left = self.share(pressure).saturating_sub(connection.read.held + kept);
         if left < SMALLEST_READ {
             // A connection that only pings is not why memory runs out, if it sends little at a
             // time.
@@ -167,72 +209,24 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    pub(in crate::reactor) fn reclaim(&mut self) {
-        let (connections, starved) = (&mut self.connections, &mut self.reader.starved);
-        self.consumer.reclaim(&mut |credit| starved.release(connections, credit));
-        let mut credited = std::mem::take(&mut self.reader.starved.credited);
-        for slot in credited.drain(..) {
-            // The connection may lack something else now, by which it is found.
-            if self.allowance(slot).is_some() {
-                self.read_later(slot);
-            }
-        }
-        self.reader.starved.credited = credited;
-        if self.consumer.pressure() == Pressure::None {
-            self.reader.starved.reserve_used = 0;
-            self.serve_queue();
-        }
-        let waits = self.reader.starved.count > 0 || self.gates.is_waiting();
-        if !waits && std::mem::take(&mut self.reader.starved.wishes) {
-            self.consumer.set_starving(false);
-        }
-    }
-
-    /// Lets connections that lack room go on, not many more than can have a share of this turn.
-    fn serve_queue(&mut self) {
-        let mut served = 0;
-        while served < SERVED_AT_ONCE
-            && let Some(slot) = self.reader.starved.next(&mut self.connections)
-        {
-            self.read_later(slot);
-            served += usize::from(
-                self.connections.get_mut(slot).is_some_and(|connection| connection.read.queued.is_set()),
-            );
-        }
-    }
-
-    /// Before the reactor sleeps: asks to be woken for starved connections, and for peers that wait
-    /// until the consumer knows of something. First the request, then the look: a batch that came
-    /// back before the request wakes no thread.
-    pub(in crate::reactor) fn wish_for_news(&mut self) {
-        if self.reader.starved.count > 0 || self.gates.is_waiting() {
-            self.reader.starved.wishes = true;
-            self.consumer.set_starving(true);
-            self.reclaim();
-            self.on_delivered();
-        }
-    }
-}
-
-impl Session<'_> {
     /// Inbound bytes that the consumer has yet to take; above `connection_mark` the socket is not
     /// read.
     pub fn hold(&mut self, bytes: usize) {
         self.add_held(bytes);
-        self.connection.read.holds_data = true;
+        self.state.read.holds_data = true;
     }
 
     /// The same for a ping or pong.
     pub fn hold_control(&mut self, bytes: usize) {
-        if !self.connection.read.holds_data && self.connection.read.held > SMALL_ALLOWANCE {
+        if !self.state.read.holds_data && self.state.read.held > SMALL_ALLOWANCE {
             self.reader.starved.reserve_used += bytes;
         }
         self.add_held(bytes);
     }
 
     fn add_held(&mut self, bytes: usize) {
-        self.reader.starved.holders += usize::from(self.connection.read.held == 0 && bytes > 0);
-        self.connection.read.held += bytes;
+        self.reader.starved.holders += usize::from(self.state.read.held == 0 && bytes > 0);
+        self.state.read.held += bytes;
     }
 }
 

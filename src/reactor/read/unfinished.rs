@@ -18,7 +18,9 @@ use crate::engine::{ErrorKind, Event};
 
 use super::frames::finish_if_complete;
 use crate::reactor::config::{SERVED_AT_ONCE, STEADY_RATE};
-use crate::reactor::{Connection, ConnectionId, Consumer, Reactor};
+use crate::reactor::group::Seat;
+use crate::reactor::read::Reader;
+use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
 pub(super) struct Unfinished {
     pub(super) budget: usize,
@@ -136,13 +138,13 @@ pub(in crate::reactor) enum Excess {
     Elsewhere,
 }
 
-impl<C: Consumer> Reactor<C> {
-    pub(in crate::reactor) fn excess(&self) -> Excess {
-        let unfinished = &self.reader.unfinished;
+impl Reader {
+    pub(in crate::reactor) fn excess(&self, seat: &Seat) -> Excess {
+        let unfinished = &self.unfinished;
         if unfinished.messages.is_empty() {
             return Excess::None;
         }
-        let (bytes, is_own) = self.seat.unfinished();
+        let (bytes, is_own) = seat.unfinished();
         if bytes <= unfinished.budget || unfinished.is_alone(bytes) {
             Excess::None
         } else if is_own {
@@ -151,7 +153,9 @@ impl<C: Consumer> Reactor<C> {
             Excess::Elsewhere
         }
     }
+}
 
+impl<C: Consumer> Reactor<C> {
     /// Gives messages up until the rest is within the budget, a few in one turn.
     pub(in crate::reactor) fn give_up_unfinished(&mut self) {
         for _ in 0..SERVED_AT_ONCE {
@@ -160,40 +164,39 @@ impl<C: Consumer> Reactor<C> {
             self.seat.note_unfinished(unfinished.bytes, behind.map_or(u64::MAX, |(rank, _)| rank));
             let Some((rank, slot)) = behind else { return };
             let is_new = rank >> 32 >= unfinished.new_since(self.timers.now());
-            match self.excess() {
+            match self.reader.excess(&self.seat) {
                 Excess::None => return,
                 Excess::Elsewhere => return self.seat.wake_others(),
                 Excess::Own => {}
             }
-            if !is_new && self.is_held_back(slot) {
-                self.reader.unfinished.renew(slot, self.timers.now());
-            } else {
-                self.give_up_message(slot);
-            }
+            self.step_at(slot, |conn, consumer| {
+                if !is_new && conn.is_held_back() {
+                    conn.reader.unfinished.renew(slot, conn.timers.now());
+                } else {
+                    conn.give_up_message(consumer);
+                }
+            });
         }
     }
+}
 
+impl Conn<'_> {
     /// Whether the connection is not read, so its message cannot go on.
-    fn is_held_back(&mut self, slot: u32) -> bool {
-        let waits = self.reader.paced.waits(slot);
-        self.connections
-            .get_mut(slot)
-            .is_some_and(|Connection { read, .. }| waits || read.paused || read.starved.is_some())
+    fn is_held_back(&self) -> bool {
+        let read = &self.state.read;
+        self.reader.paced.waits(self.id.slot) || read.paused || read.starved.is_some()
     }
 
-    fn give_up_message(&mut self, slot: u32) {
+    fn give_up_message<C: Consumer>(&mut self, consumer: &mut C) {
         // The reports about the connection are outside of any read.
-        self.consumer.on_turn_end();
-        self.guarded(slot, |reactor| {
-            reactor.reader.unfinished.forget(slot);
-            let Some((mut session, consumer)) = reactor.session(slot) else { return };
-            let error = session.connection.engine.refuse(ErrorKind::Unfinished);
-            if session.is_open() {
-                consumer.on_event(&mut session, Event::Error(error));
-                finish_if_complete(&mut session);
-                // Later bytes are thrown away.
-                session.want_read();
-            }
-        });
+        consumer.on_turn_end();
+        self.reader.unfinished.forget(self.id.slot);
+        let error = self.state.engine.refuse(ErrorKind::Unfinished);
+        if self.is_open() {
+            consumer.on_event(self, Event::Error(error));
+            finish_if_complete(self);
+            // Later bytes are thrown away.
+            self.want_read();
+        }
     }
 }

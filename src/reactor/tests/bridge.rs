@@ -174,7 +174,7 @@ fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() 
         until(&mut reactor, |reactor| reactor.connections.get_mut(0).is_some_and(|c| c.life.is_asked()));
         let received = reactor.connections.get_mut(0).map_or(0, |connection| connection.read.received);
         assert!(received < UPGRADE.len() as u64 + 2048, "{received}");
-        let id = reactor.connections.id(0).expect("it is asked about");
+        let id = reactor.connections.find(0).expect("it is asked about").0;
         js.drain();
         js.send(id, OUT_HEAD, 0, 0, &stream[..received as usize - UPGRADE.len()]);
         js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());

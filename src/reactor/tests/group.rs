@@ -12,7 +12,7 @@ use crate::bridge::layout::Cause;
 use crate::engine::Event;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::{
-    Command, ConnectionId, Events, Flow, ListenerConfig, Memory, Opening, ReactorConfig, Session, reactors,
+    Command, Conn, ConnectionId, Events, Flow, ListenerConfig, Memory, Opening, ReactorConfig, reactors,
 };
 
 struct Echo {
@@ -36,18 +36,18 @@ impl Memory for Echo {
 impl Flow for Echo {}
 
 impl Events for Echo {
-    fn on_open(&mut self, session: &mut Session<'_>, _opening: &Opening<'_>) {
-        let _over = self.seen.send((self.number, session.id().slot, "open"));
+    fn on_open(&mut self, conn: &mut Conn<'_>, _opening: &Opening<'_>) {
+        let _over = self.seen.send((self.number, conn.id().slot, "open"));
     }
 
-    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+    fn on_event(&mut self, conn: &mut Conn<'_>, event: Event) {
         if let Event::Message { kind, payload } = event {
-            session.send(kind, true, payload.bytes(&self.buffer));
+            conn.send(kind, true, payload.bytes(&self.buffer));
         }
     }
 
-    fn on_end(&mut self, session: &mut Session<'_>) {
-        session.end();
+    fn on_end(&mut self, conn: &mut Conn<'_>) {
+        conn.end();
     }
 
     fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {

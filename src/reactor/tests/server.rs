@@ -12,8 +12,8 @@ use crate::bridge::layout::{Cause, OUT_FLAG_FIN};
 use crate::engine::{CloseCode, ErrorKind, Event, MessageKind, Payload};
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::{
-    BoundListener, Command, ConnectionId, Descriptor, Events, Flow, Handle, ListenAddress, ListenerConfig,
-    Memory, Opening, Reactor, ReactorConfig, Session,
+    BoundListener, Command, Conn, ConnectionId, Descriptor, Events, Flow, Handle, ListenAddress,
+    ListenerConfig, Memory, Opening, Reactor, ReactorConfig,
 };
 
 /// The reports to a consumer.
@@ -45,8 +45,8 @@ pub(crate) struct Message<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-pub(crate) type Act = Box<dyn FnMut(&mut Session<'_>) + Send>;
-pub(crate) type OnMessage = Box<dyn FnMut(&mut Session<'_>, Message<'_>) + Send>;
+pub(crate) type Act = Box<dyn FnMut(&mut Conn<'_>) + Send>;
+pub(crate) type OnMessage = Box<dyn FnMut(&mut Conn<'_>, Message<'_>) + Send>;
 
 /// The behaviour of a consumer.
 pub(crate) struct Script {
@@ -64,7 +64,7 @@ impl Default for Script {
     fn default() -> Self {
         Self {
             open: Box::new(|_| {}),
-            message: Box::new(|session, message| session.send(message.kind, true, message.payload)),
+            message: Box::new(|conn, message| conn.send(message.kind, true, message.payload)),
             close: None,
             end: None,
             closed: Box::new(|_| {}),
@@ -73,11 +73,11 @@ impl Default for Script {
 }
 
 impl Script {
-    pub(crate) fn on_open(act: impl FnMut(&mut Session<'_>) + Send + 'static) -> Self {
+    pub(crate) fn on_open(act: impl FnMut(&mut Conn<'_>) + Send + 'static) -> Self {
         Self { open: Box::new(act), ..Self::default() }
     }
 
-    pub(crate) fn on_message(act: impl FnMut(&mut Session<'_>, Message<'_>) + Send + 'static) -> Self {
+    pub(crate) fn on_message(act: impl FnMut(&mut Conn<'_>, Message<'_>) + Send + 'static) -> Self {
         Self { message: Box::new(act), ..Self::default() }
     }
 }
@@ -234,14 +234,14 @@ impl Memory for Reporter {
 impl Flow for Reporter {}
 
 impl Events for Reporter {
-    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+    fn on_open(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
         let target = opening.request.map(|request| String::from_utf8_lossy(request.target).into_owned());
-        self.report(session.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
-        (self.script.open)(session);
+        self.report(conn.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
+        (self.script.open)(conn);
     }
 
-    fn on_given(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, socket: bool) {
-        self.report(session.id(), Seen::Given(opening.rest.to_vec(), socket));
+    fn on_given(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>, socket: bool) {
+        self.report(conn.id(), Seen::Given(opening.rest.to_vec(), socket));
     }
 
     #[cfg(unix)]
@@ -253,13 +253,13 @@ impl Events for Reporter {
         self.report(id, Seen::Socket(next));
     }
 
-    fn on_data(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+    fn on_data(&mut self, conn: &mut Conn<'_>, range: Range<usize>) {
         let bytes = self.buffer(range).to_vec();
-        session.write(&bytes);
-        self.report(session.id(), Seen::Data(bytes));
+        conn.write(&bytes);
+        self.report(conn.id(), Seen::Data(bytes));
     }
 
-    fn on_event(&mut self, session: &mut Session<'_>, event: Event) {
+    fn on_event(&mut self, conn: &mut Conn<'_>, event: Event) {
         let bytes = |payload: &Payload| payload.bytes(&self.buffer).to_vec();
         let seen = match &event {
             Event::Message { kind: MessageKind::Text, payload } => Seen::Text(bytes(payload)),
@@ -269,26 +269,26 @@ impl Events for Reporter {
             Event::Close { code, reason } => Seen::Close(code.map(CloseCode::get), bytes(reason)),
             Event::Error(error) => Seen::Error(error.kind),
         };
-        self.report(session.id(), seen);
+        self.report(conn.id(), seen);
         match event {
             Event::Message { kind, payload } => {
                 let payload = payload.bytes(&self.buffer);
-                (self.script.message)(session, Message { kind, payload });
+                (self.script.message)(conn, Message { kind, payload });
             }
             Event::Close { code, reason } => match &mut self.script.close {
-                Some(act) => act(session),
-                None => session.close(code, reason.bytes(&self.buffer)),
+                Some(act) => act(conn),
+                None => conn.close(code, reason.bytes(&self.buffer)),
             },
-            Event::Error(error) => session.close(Some(error.close_code()), &[]),
+            Event::Error(error) => conn.close(Some(error.close_code()), &[]),
             Event::Ping(_) | Event::Pong(_) => {}
         }
     }
 
-    fn on_end(&mut self, session: &mut Session<'_>) {
-        self.report(session.id(), Seen::End);
+    fn on_end(&mut self, conn: &mut Conn<'_>) {
+        self.report(conn.id(), Seen::End);
         match &mut self.script.end {
-            Some(act) => act(session),
-            None => session.end(),
+            Some(act) => act(conn),
+            None => conn.end(),
         }
     }
 

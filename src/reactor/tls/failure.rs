@@ -47,7 +47,7 @@ pub enum Refusal {
 }
 
 impl Failure {
-    pub(in crate::reactor) fn new(refusal: Refusal, code: &str, reason: &str) -> Self {
+    pub(super) fn new(refusal: Refusal, code: &str, reason: &str) -> Self {
         Self { refusal, code: code.to_owned(), reason: reason.to_owned() }
     }
 

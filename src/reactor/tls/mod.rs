@@ -10,7 +10,7 @@ mod hosts;
 mod server;
 mod suites;
 #[cfg(test)]
-pub(in crate::reactor) mod tests;
+pub(super) mod tests;
 mod tickets;
 mod trust;
 

@@ -35,7 +35,7 @@ use std::time::Instant;
 
 use crate::bridge::layout::IN_DROPPED;
 
-use crate::reactor::{ConnectionId, Consumer, Reactor};
+use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 use dropped::Dropped;
 use history::Histories;
 use members::{ByNumber, Joined};
@@ -109,22 +109,24 @@ impl<C: Consumer> Reactor<C> {
         self.topics.take_back();
         if self.topics.dropped.is_due(now) {
             for (id, topic, count) in self.topics.dropped.take(now) {
-                self.on_dropped(id, topic, count);
+                if let Some((mut conn, consumer, _)) = self.conn_of(id) {
+                    conn.on_dropped(consumer, topic, count);
+                }
             }
         }
     }
+}
 
-    /// Reports the messages that a connection was not sent, before it ends or leaves all topics.
-    pub(super) fn report_dropped(&mut self, id: ConnectionId) {
-        for (topic, count) in self.topics.dropped.take_of(id) {
-            self.on_dropped(id, topic, count);
+impl Conn<'_> {
+    /// Reports the messages that the connection was not sent, before it ends or leaves all topics.
+    pub(super) fn report_dropped<C: Consumer>(&mut self, consumer: &mut C) {
+        for (topic, count) in self.topics.dropped.take_of(self.id) {
+            self.on_dropped(consumer, topic, count);
         }
     }
 
-    fn on_dropped(&mut self, id: ConnectionId, topic: u32, count: u32) {
+    fn on_dropped<C: Consumer>(&mut self, consumer: &mut C, topic: u32, count: u32) {
         self.metrics.tally.dropped += u64::from(count);
-        if self.connections.get(id).is_some() {
-            self.consumer.on_topic(id.slot, IN_DROPPED, records::encode(&[topic, count]));
-        }
+        consumer.on_topic(self.id.slot, IN_DROPPED, records::encode(&[topic, count]));
     }
 }

@@ -6,19 +6,20 @@ use crate::bridge::layout::{Slow, TARGET_EXCEPT, TARGET_KEY, TARGET_WORDS};
 use crate::engine::frame::wire_len;
 use crate::engine::{MessageKind, Prepared};
 
+use super::Topics;
 use super::ring::Kept;
 use super::topic::Patience;
 use crate::reactor::command::apply::send_prepared;
 use crate::reactor::config::{COMPRESS_BUDGET, COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::Following;
-use crate::reactor::{ConnectionId, Consumer, Reactor};
+use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
-impl<C: Consumer> Reactor<C> {
+impl Topics {
     /// `copied`: the number of the message that this is a copy of.
     pub(super) fn begin_publishing(&mut self, number: u32, message: Prepared, copied: Option<u32>) {
-        let target = *self.topics.target.take().unwrap_or_default();
-        let Some(topic) = self.topics.topics.get_mut(&number) else { return };
-        self.topics.publishing = Some(Box::new(Publishing {
+        let target = *self.target.take().unwrap_or_default();
+        let Some(topic) = self.topics.get_mut(&number) else { return };
+        self.publishing = Some(Box::new(Publishing {
             topic: number,
             patience: topic.patience,
             message,
@@ -30,7 +31,9 @@ impl<C: Consumer> Reactor<C> {
             postponed: Vec::new(),
         }));
     }
+}
 
+impl<C: Consumer> Reactor<C> {
     /// Goes on with the message under way, within the budget. True: all members have had it.
     /// `more`: records wait after it.
     ///
@@ -47,7 +50,7 @@ impl<C: Consumer> Reactor<C> {
             && let Some(&id) = members.get(publishing.next)
         {
             publishing.next += 1;
-            self.guarded(id.slot, |reactor| reactor.publish_to(id, &mut publishing, cost));
+            self.step(id, |conn, consumer| conn.publish(consumer, &mut publishing, cost));
         }
         let is_done = publishing.next >= members.len();
         if let Some(place) = self.topics.members_mut(publishing.topic) {
@@ -59,44 +62,6 @@ impl<C: Consumer> Reactor<C> {
             self.topics.publishing = Some(publishing);
         }
         is_done
-    }
-
-    fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing, cost: usize) {
-        let Some(connection) = self.connections.get(id) else { return };
-        if is_among(&publishing.except, id) {
-            return;
-        }
-        if connection.following == Following::Left || !connection.takes_frames() {
-            return;
-        }
-        let is_patient = publishing.patience.slow == Slow::Queue;
-        let is_slow = !is_patient
-            && (connection.following == Following::Behind
-                || connection.write.waiting() > publishing.patience.limit);
-        if !is_slow || !self.on_slow(id, publishing) {
-            self.send_of_topic(id, &mut publishing.message, cost, COMPRESS_BUDGET);
-        }
-    }
-
-    /// Sends a topic's message to one connection, which is charged `cost` beside its bytes. Up to
-    /// `longest` bytes are compressed at once, for all connections with the same parameters; a
-    /// longer message for this one, a slice at a time.
-    pub(super) fn send_of_topic(
-        &mut self,
-        id: ConnectionId,
-        message: &mut Prepared,
-        cost: usize,
-        longest: usize,
-    ) {
-        let bytes = wire_len(message.payload().len(), false);
-        let Some((mut session, consumer)) = self.session(id.slot).filter(|(it, _)| it.id == id) else {
-            return;
-        };
-        consumer.on_published(id, bytes as u64);
-        send_prepared(&mut session, message, 0, false, longest);
-        self.metrics.tally.messages_sent += 1;
-        self.metrics.tally.texts_sent += u64::from(message.kind == MessageKind::Text);
-        self.writer.charge(bytes + cost);
     }
 
     fn end_publishing(&mut self, publishing: Publishing) {
@@ -111,8 +76,44 @@ impl<C: Consumer> Reactor<C> {
             self.topics.remember(topic, Kept::new(message, self.timers.now(), except));
         }
         for id in postponed {
-            self.guarded(id.slot, |reactor| reactor.catch_up(id));
+            self.step(id, |conn, consumer| conn.catch_up(consumer));
         }
+    }
+}
+
+impl Conn<'_> {
+    fn publish<C: Consumer>(&mut self, consumer: &mut C, publishing: &mut Publishing, cost: usize) {
+        let connection = &*self.state;
+        if is_among(&publishing.except, self.id)
+            || connection.following == Following::Left
+            || !connection.takes_frames()
+        {
+            return;
+        }
+        let is_slow = publishing.patience.slow != Slow::Queue
+            && (connection.following == Following::Behind
+                || connection.write.waiting() > publishing.patience.limit);
+        if !is_slow || !self.on_slow(consumer, publishing) {
+            self.send_of_topic(consumer, &mut publishing.message, cost, COMPRESS_BUDGET);
+        }
+    }
+
+    /// Sends a topic's message, for which `cost` is charged beside its bytes. Up to `longest` bytes
+    /// are compressed at once, for all connections with the same parameters; a longer message for
+    /// this one, a slice at a time.
+    pub(super) fn send_of_topic<C: Consumer>(
+        &mut self,
+        consumer: &mut C,
+        message: &mut Prepared,
+        cost: usize,
+        longest: usize,
+    ) {
+        let bytes = wire_len(message.payload().len(), false);
+        consumer.on_published(self.id, bytes as u64);
+        send_prepared(self, message, 0, false, longest);
+        self.metrics.tally.messages_sent += 1;
+        self.metrics.tally.texts_sent += u64::from(message.kind == MessageKind::Text);
+        self.writer.charge(bytes + cost);
     }
 }
 

@@ -13,7 +13,7 @@ use super::ring::Ring;
 use super::slow::{Behind, Cursor};
 use crate::reactor::command::records::{Outbound, message};
 use crate::reactor::connection::Following;
-use crate::reactor::{ConnectionId, Consumer, Reactor};
+use crate::reactor::{Conn, Consumer, Reactor};
 
 /// An answer about a history ends at this many bytes, and the consumer asks for the rest: copying
 /// all would make a turn too long.
@@ -72,7 +72,7 @@ impl<C: Consumer> Reactor<C> {
                     None => message(record).map(|(kind, compress)| payload.prepare(kind, compress)),
                 };
                 if let Some(message) = message {
-                    self.begin_publishing(topic, message, number);
+                    self.topics.begin_publishing(topic, message, number);
                 }
             }
             OUT_RESTART => {
@@ -131,29 +131,33 @@ fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<
     Some(())
 }
 
-impl<C: Consumer> Reactor<C> {
-    /// Makes a connection a member of a topic. The messages that it asks to have again are queued
+impl Conn<'_> {
+    /// Makes the connection a member of a topic. The messages that it asks to have again are queued
     /// in the same step, so it neither misses a message published meanwhile nor gets one twice.
-    pub(in crate::reactor) fn on_subscribe(&mut self, id: ConnectionId, payload: &[u8]) {
+    pub(in crate::reactor) fn on_subscribe<C: Consumer>(&mut self, consumer: &mut C, payload: &[u8]) {
         let Some(words) = words::<SUBSCRIBE_WORDS>(payload) else { return };
         let [number, request, since, low, high] = words;
-        let Some(connection) = self.connections.get(id) else { return };
-        if connection.life.is_gone() || connection.following == Following::Left {
+        if self.state.life.is_gone() || self.state.following == Following::Left {
             return;
         }
-        let is_there = self.topics.join(number, id);
+        let is_there = self.topics.join(number, self.id);
         let (replayed, top) =
-            if is_there { self.replay(id, number, (since, whole(low, high))) } else { (None, 0) };
+            if is_there { self.replay(consumer, number, (since, whole(low, high))) } else { (None, 0) };
         if request != 0 {
             let [low, high] = halves(top);
             let answer = encode(&[request, u32::from(replayed.is_some()), replayed.unwrap_or(0), low, high]);
-            self.consumer.on_topic(id.slot, IN_SUBSCRIBED, answer);
+            consumer.on_topic(self.id.slot, IN_SUBSCRIBED, answer);
         }
     }
 
     /// Returns how many messages are sent again (`None`: some are missing), and the offset of the
     /// topic's last one.
-    fn replay(&mut self, id: ConnectionId, number: u32, (since, offset): (u32, u64)) -> (Option<u32>, u64) {
+    fn replay<C: Consumer>(
+        &mut self,
+        consumer: &mut C,
+        number: u32,
+        (since, offset): (u32, u64),
+    ) -> (Option<u32>, u64) {
         self.topics.expire_one(number, self.timers.now());
         let Some(topic) = self.topics.topics.get_mut(&number) else { return (None, 0) };
         let (slow, Some(ring)) = (topic.patience.slow, topic.ring.as_deref_mut()) else { return (None, 0) };
@@ -161,30 +165,29 @@ impl<C: Consumer> Reactor<C> {
         let Some(first) = first else { return (None, top) };
         if slow == Slow::CatchUp {
             // The connection is behind, like a slow member.
-            if let Some(joined) = self.topics.joined.get_mut(&id) {
-                joined
-                    .behind
-                    .get_or_insert_default()
-                    .insert(number, Behind::CatchUp(Cursor { next: first, again: top }));
+            if let Some(joined) = self.topics.joined.get_mut(&self.id) {
+                let cursor = Behind::CatchUp(Cursor { next: first, again: top });
+                joined.behind.get_or_insert_default().insert(number, cursor);
             }
-            if let Some(connection) = self.connections.get(id) {
-                connection.following = Following::Behind;
-            }
-            self.catch_up(id);
+            self.state.following = Following::Behind;
+            self.catch_up(consumer);
         } else {
-            (first..=top).for_each(|offset| self.send_kept(id, number, offset));
+            (first..=top).for_each(|offset| self.send_kept(consumer, number, offset));
         }
         (Some(u32::try_from(top + 1 - first).unwrap_or(u32::MAX)), top)
     }
 
     /// Ends a membership, or with number 0 all of them. The connection never gets the messages that
     /// it missed while it was slow.
-    pub(in crate::reactor) fn on_unsubscribe(&mut self, id: ConnectionId, payload: &[u8]) {
+    pub(in crate::reactor) fn on_unsubscribe<C: Consumer>(&mut self, consumer: &mut C, payload: &[u8]) {
         let Some([number]) = words(payload) else { return };
         if number == 0 {
-            return self.on_left(id);
+            // The memberships are taken back some at a time.
+            self.report_dropped(consumer);
+            self.state.following = Following::Left;
+            return self.topics.on_gone(self.id);
         }
-        let missed = match self.topics.leave(number, id) {
+        let missed = match self.topics.leave(number, self.id) {
             None => 0,
             Some(Behind::Latest(latest)) => latest.len(),
             Some(Behind::CatchUp(Cursor { next, .. })) => {
@@ -192,19 +195,10 @@ impl<C: Consumer> Reactor<C> {
                 ring.map_or(0, |ring| (ring.top() + 1).saturating_sub(next)) as usize
             }
         };
-        self.topics.dropped.add(id, number, u32::try_from(missed).unwrap_or(u32::MAX));
+        self.topics.dropped.add(self.id, number, u32::try_from(missed).unwrap_or(u32::MAX));
         // At once: JavaScript forgets a topic without members once everything before is reported.
-        if let Some(count) = self.topics.dropped.take_one(id, number) {
-            self.on_dropped(id, number, count);
+        if let Some(count) = self.topics.dropped.take_one(self.id, number) {
+            self.on_dropped(consumer, number, count);
         }
-    }
-
-    /// The connection's memberships are taken back some at a time.
-    fn on_left(&mut self, id: ConnectionId) {
-        self.report_dropped(id);
-        if let Some(connection) = self.connections.get(id) {
-            connection.following = Following::Left;
-        }
-        self.topics.on_gone(id);
     }
 }

@@ -6,7 +6,7 @@ use crate::bridge::layout::{IN_GAP, RESTART_WORDS};
 use super::records::{encode, halves, whole};
 use super::slow::Behind;
 use crate::reactor::connection::Following;
-use crate::reactor::{ConnectionId, Consumer, Reactor};
+use crate::reactor::{Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     /// The history, if there is one, goes on after `top`. Each member is told what it lacks.
@@ -16,10 +16,11 @@ impl<C: Consumer> Reactor<C> {
         // Nobody joins or leaves meanwhile.
         let members = self.topics.members_mut(number).map(std::mem::take).unwrap_or_default();
         for &id in &members {
-            let first = self.forget_cursor(id, number).unwrap_or(next);
+            let Some((mut conn, consumer, _)) = self.conn_of(id) else { continue };
+            let first = conn.forget_cursor(number).unwrap_or(next);
             let from = if is_same == 0 { 0 } else { first };
             if from <= top {
-                self.report_gap(id, number, from, top);
+                conn.report_gap(consumer, number, from, top);
             }
         }
         self.writer.spend(size_of_val(members.as_slice()));
@@ -28,28 +29,26 @@ impl<C: Consumer> Reactor<C> {
         }
         self.topics.restart(number, top);
     }
+}
 
-    /// The offset of the message with which a member would have gone on, if it was behind.
-    fn forget_cursor(&mut self, id: ConnectionId, number: u32) -> Option<u64> {
-        let behind = &mut self.topics.joined.get_mut(&id)?.behind;
+impl Conn<'_> {
+    /// The offset of the message with which the member would have gone on, if it was behind.
+    fn forget_cursor(&mut self, number: u32) -> Option<u64> {
+        let behind = &mut self.topics.joined.get_mut(&self.id)?.behind;
         let behinds = behind.as_mut()?;
         let Some(&Behind::CatchUp(cursor)) = behinds.get(&number) else { return None };
         behinds.remove(&number);
         if behinds.is_empty() {
             *behind = None;
-            if let Some(connection) = self.connections.get(id)
-                && connection.following == Following::Behind
-            {
-                connection.following = Following::Live;
+            if self.state.following == Following::Behind {
+                self.state.following = Following::Live;
             }
         }
         Some(cursor.next)
     }
 
-    pub(super) fn report_gap(&mut self, id: ConnectionId, topic: u32, from: u64, to: u64) {
+    pub(super) fn report_gap<C: Consumer>(&mut self, consumer: &mut C, topic: u32, from: u64, to: u64) {
         let ([from, from_high], [to, to_high]) = (halves(from), halves(to));
-        if self.connections.get(id).is_some() {
-            self.consumer.on_topic(id.slot, IN_GAP, encode(&[topic, from, from_high, to, to_high]));
-        }
+        consumer.on_topic(self.id.slot, IN_GAP, encode(&[topic, from, from_high, to, to_high]));
     }
 }

@@ -9,29 +9,28 @@ use crate::engine::{CloseCode, Prepared};
 use super::publish::{Publishing, is_among};
 use crate::reactor::config::{COST_OF_CALL, LATEST_BYTES, LATEST_KEYS, WRITE_BUDGET};
 use crate::reactor::connection::Following;
-use crate::reactor::{ConnectionId, Consumer, Reactor};
+use crate::reactor::{Conn, Consumer};
 
-impl<C: Consumer> Reactor<C> {
+impl Conn<'_> {
     /// Decides about a message for a member that may be slow. False: send it.
     #[cold]
-    pub(super) fn on_slow(&mut self, id: ConnectionId, publishing: &mut Publishing) -> bool {
-        let is_slow = self.has_much(id, publishing.patience.limit);
+    pub(super) fn on_slow<C: Consumer>(&mut self, consumer: &mut C, publishing: &mut Publishing) -> bool {
+        let is_slow = self.has_much(publishing.patience.limit);
         let topic = publishing.topic;
         let behind = match publishing.patience.slow {
             Slow::Queue => return false,
             Slow::Drop if is_slow => {
-                self.topics.dropped.add(id, topic, 1);
+                self.topics.dropped.add(self.id, topic, 1);
                 return true;
             }
             Slow::Close if is_slow => {
-                let Some(mut session) = self.session_of(id) else { return false };
-                session.close(Some(CloseCode::TRY_AGAIN_LATER), &[]);
-                session.connection.life.blame(Cause::Slow);
-                self.consumer.on_closing(id);
+                self.close(Some(CloseCode::TRY_AGAIN_LATER), &[]);
+                self.state.life.blame(Cause::Slow);
+                consumer.on_closing(self.id);
                 return true;
             }
             Slow::Drop | Slow::Close => return false,
-            Slow::Latest | Slow::CatchUp => match self.topics.joined.get_mut(&id) {
+            Slow::Latest | Slow::CatchUp => match self.topics.joined.get_mut(&self.id) {
                 Some(joined) => &mut joined.behind,
                 None => return false,
             },
@@ -51,21 +50,18 @@ impl<C: Consumer> Reactor<C> {
                 Behind::CatchUp(_) => 0,
             },
         };
-        self.topics.dropped.add(id, topic, dropped);
-        if let Some(connection) = self.connections.get(id) {
-            connection.following = Following::Behind;
-        }
+        self.topics.dropped.add(self.id, topic, dropped);
+        self.state.following = Following::Behind;
         true
     }
 
     /// Whether more than `limit` bytes wait that the kernel does not take: many messages in one
     /// turn make no member slow.
-    fn has_much(&mut self, id: ConnectionId, limit: usize) -> bool {
-        let Some(mut session) = self.session_of(id) else { return true };
-        if session.connection.write.waiting() > limit && !session.connection.write.state.waits() {
-            session.write_at_once(WRITE_BUDGET);
+    fn has_much(&mut self, limit: usize) -> bool {
+        if self.state.write.waiting() > limit && !self.state.write.state.waits() {
+            self.write_at_once(WRITE_BUDGET);
         }
-        session.connection.write.waiting() > limit
+        self.state.write.waiting() > limit
     }
 }
 
@@ -134,85 +130,89 @@ impl Latest {
     }
 }
 
-impl<C: Consumer> Reactor<C> {
-    /// Sends a connection what it missed of its topics, of each as much as may wait for it.
-    pub(in crate::reactor) fn catch_up(&mut self, id: ConnectionId) {
-        if self.connections.get(id).is_none_or(|connection| connection.following != Following::Behind) {
+impl Conn<'_> {
+    /// Sends missed messages, of each topic up to its `limit`.
+    pub(in crate::reactor) fn catch_up<C: Consumer>(&mut self, consumer: &mut C) {
+        if self.state.following != Following::Behind {
             return;
         }
-        let mut behind = self.topics.joined.get_mut(&id).and_then(|joined| joined.behind.take());
+        let mut behind = self.topics.joined.get_mut(&self.id).and_then(|joined| joined.behind.take());
         if let Some(behinds) = &mut behind {
-            self.serve_behinds(id, behinds);
+            self.serve_behinds(consumer, behinds);
         }
         let behind = behind.filter(|behinds| !behinds.is_empty());
-        if let Some(connection) = self.connections.get(id) {
-            connection.following = if behind.is_some() { Following::Behind } else { Following::Live };
-        }
-        if let Some(joined) = self.topics.joined.get_mut(&id) {
+        self.state.following = if behind.is_some() { Following::Behind } else { Following::Live };
+        if let Some(joined) = self.topics.joined.get_mut(&self.id) {
             joined.behind = behind;
         }
     }
 
-    fn serve_behinds(&mut self, id: ConnectionId, behinds: &mut Behinds) {
+    fn serve_behinds<C: Consumer>(&mut self, consumer: &mut C, behinds: &mut Behinds) {
         behinds.retain(|&number, behind| {
             if let Some(publishing) = self.topics.publishing.as_mut().filter(|it| it.topic == number) {
-                publishing.postponed.push(id);
+                publishing.postponed.push(self.id);
                 return true;
             }
             let Some(topic) = self.topics.topics.get_mut(&number) else { return false };
             let limit = topic.patience.limit;
-            if self.waiting(id) > limit / 2 {
+            if self.state.write.waiting() > limit / 2 {
                 return true;
             }
             match behind {
-                Behind::Latest(latest) => self.serve_latest(id, latest, limit),
-                Behind::CatchUp(cursor) => self.serve_ring(id, number, cursor, limit),
+                Behind::Latest(latest) => self.serve_latest(consumer, latest, limit),
+                Behind::CatchUp(cursor) => self.serve_ring(consumer, number, cursor, limit),
             }
         });
     }
 
     /// Sends kept messages, as many as may wait. False: those were all.
-    fn serve_latest(&mut self, id: ConnectionId, latest: &mut Latest, limit: usize) -> bool {
-        while self.waiting(id) <= limit {
+    fn serve_latest<C: Consumer>(&mut self, consumer: &mut C, latest: &mut Latest, limit: usize) -> bool {
+        while self.state.write.waiting() <= limit {
             let Some(mut message) = latest.pop() else { return false };
-            self.send_after_all(id, &mut message);
+            self.send_after_all(consumer, &mut message);
         }
         latest.len() > 0
     }
 
     /// As `serve_latest`, with messages of the ring from the cursor on.
-    fn serve_ring(&mut self, id: ConnectionId, number: u32, cursor: &mut Cursor, limit: usize) -> bool {
+    fn serve_ring<C: Consumer>(
+        &mut self,
+        consumer: &mut C,
+        number: u32,
+        cursor: &mut Cursor,
+        limit: usize,
+    ) -> bool {
         let Cursor { next, again } = cursor;
         self.topics.expire_one(number, self.timers.now());
-        while self.waiting(id) <= limit {
+        while self.state.write.waiting() <= limit {
             let Some(ring) = self.topics.ring(number) else { return false };
             let (oldest, top) = (ring.oldest(), ring.top());
             if *next < oldest {
-                self.report_gap(id, number, *next, oldest - 1);
+                self.report_gap(consumer, number, *next, oldest - 1);
                 *next = oldest;
             }
             if *next > top {
                 return false;
             }
-            if *next <= *again || !self.is_excepted(id, number, *next) {
-                self.send_kept(id, number, *next);
+            if *next <= *again || !self.is_excepted(number, *next) {
+                self.send_kept(consumer, number, *next);
             }
             *next += 1;
         }
         true
     }
 
-    fn is_excepted(&mut self, id: ConnectionId, number: u32, offset: u64) -> bool {
+    fn is_excepted(&mut self, number: u32, offset: u64) -> bool {
         let ring = self.topics.ring(number);
         let except = ring.and_then(|ring| ring.get_mut(offset)?.except.as_ref());
-        except.is_some_and(|except| is_among(except, id))
+        except.is_some_and(|except| is_among(except, self.id))
     }
 
-    pub(super) fn send_kept(&mut self, id: ConnectionId, number: u32, offset: u64) {
+    pub(super) fn send_kept<C: Consumer>(&mut self, consumer: &mut C, number: u32, offset: u64) {
         let Some(kept) = self.topics.ring(number).and_then(|ring| ring.get_mut(offset)) else { return };
         let mut message = kept.message.clone();
         let before = message.memory();
-        self.send_after_all(id, &mut message);
+        self.send_after_all(consumer, &mut message);
         // Compressed with these parameters too: the next connection that has them gets the same
         // bytes.
         if message.memory() != before {
@@ -221,14 +221,10 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// The message was withheld, or published before the connection was a member.
-    fn send_after_all(&mut self, id: ConnectionId, message: &mut Prepared) {
+    fn send_after_all<C: Consumer>(&mut self, consumer: &mut C, message: &mut Prepared) {
         // There may be many: what this turn has no time to compress waits, and is for this one
         // alone.
         let longest = self.writer.compressed_at_once();
-        self.send_of_topic(id, message, COST_OF_CALL, longest);
-    }
-
-    fn waiting(&mut self, id: ConnectionId) -> usize {
-        self.connections.get(id).map_or(usize::MAX, |connection| connection.write.waiting())
+        self.send_of_topic(consumer, message, COST_OF_CALL, longest);
     }
 }

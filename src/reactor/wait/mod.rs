@@ -10,7 +10,15 @@ use crate::reactor::{Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = self.patience(timeout);
+        // Not the time of the last turn: that turn, and the caller's work since, have taken a while.
+        let now = Instant::now();
+        let looks = self.is_behind() || (self.spinner.is_on() && self.spinner.spinning(now));
+        let rest = if looks {
+            Some(Duration::ZERO)
+        } else {
+            self.deadline().map(|at| at.saturating_duration_since(now))
+        };
+        let timeout = [timeout, rest].into_iter().flatten().min();
         // Announced before any look: a thread that queues a command after the look sees the
         // announcement.
         let sleeping = timeout != Some(Duration::ZERO);
@@ -42,22 +50,7 @@ impl<C: Consumer> Reactor<C> {
             std::thread::yield_now();
         }
         self.reclaim();
-        self.on_delivered();
         Ok(())
-    }
-
-    fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if self.is_behind() {
-            return Some(Duration::ZERO);
-        }
-        // Not the time of the last turn: that turn, and the caller's work since, have taken a
-        // while.
-        let now = Instant::now();
-        if self.spinner.is_on() && self.spinner.spinning(now) {
-            return Some(Duration::ZERO);
-        }
-        let deadline = self.deadline().map(|at| at.saturating_duration_since(now));
-        [timeout, deadline].into_iter().flatten().min()
     }
 
     pub(super) fn is_behind(&self) -> bool {
@@ -66,7 +59,7 @@ impl<C: Consumer> Reactor<C> {
             || self.writer.is_behind()
             || self.timers.is_behind()
             || self.topics.is_waiting(self.timers.now())
-            || self.excess() == Excess::Own
+            || self.reader.excess(&self.seat) == Excess::Own
     }
 
     /// When work is due, sockets or not.

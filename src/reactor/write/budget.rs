@@ -61,16 +61,15 @@ impl<C: Consumer> Reactor<C> {
             self.writer.budget.set(id, 0);
             // The reports about the connection are outside of any read.
             self.consumer.on_turn_end();
-            self.guarded(id.slot, |reactor| {
-                let Some((mut session, consumer)) = reactor.session(id.slot) else { return };
-                session.metrics.tally.over_budget += 1;
-                let engine = &session.connection.engine;
-                if session.is_open() && engine.failure().is_none() && !engine.close_received() {
-                    let error = session.connection.engine.refuse(ErrorKind::SendBudget);
-                    session.reader.forget_message(id.slot);
-                    consumer.on_event(&mut session, Event::Error(error));
+            self.step(id, |conn, consumer| {
+                conn.metrics.tally.over_budget += 1;
+                let engine = &conn.state.engine;
+                if conn.is_open() && engine.failure().is_none() && !engine.close_received() {
+                    let error = conn.state.engine.refuse(ErrorKind::SendBudget);
+                    conn.reader.forget_message(id.slot);
+                    consumer.on_event(conn, Event::Error(error));
                 }
-                session.cut(Cause::SendBudget);
+                conn.cut(Cause::SendBudget);
             });
         }
     }

@@ -15,20 +15,12 @@ use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT};
 use crate::reactor::queue::Alarms;
 use crate::reactor::write::{Deferred, Head, Pending};
-use crate::reactor::{ConnectionId, Consumer, DeflateConfig, Reactor, Session};
+use crate::reactor::{Conn, ConnectionId, Consumer, DeflateConfig, Reactor};
 
 /// Compressed messages up to this size are built in memory that is kept for the next one.
 const REUSED: usize = 64 << 10;
 
 impl<C: Consumer> Reactor<C> {
-    /// Bytes inflated since the last call, all of them for this connection.
-    pub(in crate::reactor) fn inflated(&mut self, slot: u32) -> usize {
-        if let Some((mut session, _)) = self.session(slot) {
-            session.note_contexts();
-        }
-        self.writer.compression.pool.take_work()
-    }
-
     /// Frees compression contexts that were not used for `release_after`.
     pub(in crate::reactor) fn release_contexts(&mut self) {
         let now = self.timers.now();
@@ -48,7 +40,13 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-impl Session<'_> {
+impl Conn<'_> {
+    /// Bytes inflated since the last call, all of them for this connection.
+    pub(in crate::reactor) fn inflated(&mut self) -> usize {
+        self.note_contexts();
+        self.writer.compression.pool.take_work()
+    }
+
     /// The offers accepted at the moment: once kept contexts have used up the budget, no new
     /// connection may keep one for incoming messages.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
@@ -61,11 +59,11 @@ impl Session<'_> {
     }
 
     pub(in crate::reactor) fn enable_deflate(&mut self, params: Params) {
-        let config = &self.connection.config;
+        let config = &self.state.config;
         let Some(deflate) = config.deflate else { return };
         let mut settings = deflate.settings;
         settings.releasable = !deflate.release_after.is_zero();
-        self.connection.engine.enable_deflate(
+        self.state.engine.enable_deflate(
             config.engine.role,
             params,
             &settings,
@@ -75,19 +73,19 @@ impl Session<'_> {
 
     /// Whether a data frame must wait: for others, or because this turn has compressed enough.
     pub(in crate::reactor) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
-        self.connection.write.deferred.is_some()
+        self.state.write.deferred.is_some()
             || (len > self.writer.compression.at_once()
-                && self.connection.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
+                && self.state.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
     }
 
     pub(in crate::reactor) fn defer(&mut self, pending: Pending) {
-        let deferred = self.connection.write.deferred.get_or_insert_with(|| {
+        let deferred = self.state.write.deferred.get_or_insert_with(|| {
             self.writer.compression.deferred.push_back(self.id);
             Box::<Deferred>::default()
         });
         deferred.bytes += pending.payload.len();
         deferred.sends.push_back(pending);
-        self.writer.budget.set(self.id, self.connection.write.waiting());
+        self.writer.budget.set(self.id, self.state.write.waiting());
     }
 
     pub(in crate::reactor) fn compressed(
@@ -98,11 +96,11 @@ impl Session<'_> {
         key: Option<[u8; 4]>,
     ) {
         let fin = flags & OUT_FLAG_FIN != 0;
-        if !self.connection.takes_frames() {
+        if !self.state.takes_frames() {
             return;
         }
         let mut compressed = std::mem::take(&mut self.writer.compression.message);
-        self.connection.engine.compress(payload, fin, &mut compressed);
+        self.state.engine.compress(payload, fin, &mut compressed);
         self.note_compressed(payload.len(), compressed.len());
         self.frame_with(data_kind(kind), fin, &compressed, key);
         self.note_contexts();
@@ -122,7 +120,7 @@ impl Session<'_> {
         if self.writer.compression.budget == 0 {
             return false;
         }
-        let connection = &mut *self.connection;
+        let connection = &mut *self.state;
         if connection.takes_frames() && connection.engine.will_compress(wanted, payload.len()) {
             let rest = payload.get(deferred.done..).unwrap_or_default();
             let slice = rest.get(..rest.len().min(COMPRESS_SLICE)).unwrap_or_default();
@@ -137,7 +135,7 @@ impl Session<'_> {
             deferred.done = 0;
             let compressed = std::mem::take(&mut deferred.compressed);
             self.count_compressed(payload.len(), compressed.len());
-            self.connection.queue_large(data_kind(kind), fin, compressed, key);
+            self.state.queue_large(data_kind(kind), fin, compressed, key);
             self.touch();
         } else {
             self.frame_with(data_kind(kind), fin, payload, key);
@@ -161,7 +159,7 @@ impl Session<'_> {
 
     /// The time until contexts are released begins anew.
     fn note_contexts(&mut self) {
-        let connection = &mut *self.connection;
+        let connection = &mut *self.state;
         let Some(after) = connection.config.deflate.map(|deflate| deflate.release_after) else { return };
         if after.is_zero() || !connection.engine.holds_contexts() {
             return;

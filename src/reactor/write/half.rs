@@ -94,7 +94,7 @@ impl WriteState {
     }
 
     /// Whether the socket has refused bytes.
-    pub(in crate::reactor) fn is_refused(self) -> bool {
+    pub(super) fn is_refused(self) -> bool {
         matches!(self, Self::Open(Takes::AfterEdge) | Self::Ending(Takes::AfterEdge))
     }
 

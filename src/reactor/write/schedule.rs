@@ -4,7 +4,7 @@
 //! queued since the last look is written first, unless its queue is long. While others wait, half
 //! of what is written is theirs.
 
-use mio::Token;
+use mio::{Poll, Token};
 
 use crate::bridge::layout::{Cause, low_water_mark};
 
@@ -15,7 +15,7 @@ use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QU
 use crate::reactor::queue::Mark;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::transport::Ahead;
-use crate::reactor::{ConnectionId, Connections, Consumer, Reactor};
+use crate::reactor::{Conn, ConnectionId, Connections, Consumer, Reactor};
 
 fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
     connections.get(id).map(|connection| &mut connection.write.unwritten)
@@ -43,28 +43,35 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Writes a connection's share, or puts the connection after the others if more than `most`
-    /// bytes wait. Returns the charge in bytes.
     fn write_share(&mut self, id: ConnectionId, most: usize) -> usize {
-        let Some(connection) = self.connections.get(id) else { return 0 };
-        let queued = connection.write.outgoing.len();
+        let mut charge = 0;
+        self.step(id, |conn, consumer| charge = conn.write_share(consumer, most));
+        charge
+    }
+}
+
+impl Conn<'_> {
+    /// Writes the connection's share, or puts it after the others if more than `most` bytes wait.
+    /// Returns the charge in bytes.
+    fn write_share<C: Consumer>(&mut self, consumer: &mut C, most: usize) -> usize {
+        let queued = self.state.write.outgoing.len();
         if queued > most {
-            self.writer.waiting.push(id, &mut connection.write.unwritten);
+            self.writer.waiting.push(self.id, &mut self.state.write.unwritten);
             return 0;
         }
-        let call = if connection.write.state.waits() { 0 } else { COST_OF_CALL };
-        self.guarded(id.slot, |reactor| reactor.write_connection(id));
-        let connection = self.connections.get(id);
-        let left = connection.as_ref().map_or(0, |connection| connection.write.outgoing.len());
+        let call = if self.state.write.state.waits() { 0 } else { COST_OF_CALL };
+        self.write_queued(consumer);
+        let is_gone = self.state.life.is_gone();
+        let left = if is_gone { 0 } else { self.state.write.outgoing.len() };
         // An HTTP server waits for its peers by itself.
-        let counted = connection.filter(|connection| !connection.life.is_relayed());
-        self.writer.budget.set(id, counted.map_or(0, |connection| connection.write.waiting()));
+        let counts = !is_gone && !self.state.life.is_relayed();
+        self.writer.budget.set(self.id, if counts { self.state.write.waiting() } else { 0 });
         queued.saturating_sub(left) + self.writer.pool.take_freed() / FREE_DISCOUNT + call
     }
 
-    /// Writes a connection's queued bytes, and tells its consumer how far that went.
-    fn write_connection(&mut self, id: ConnectionId) {
-        let Some(connection) = self.connections.get(id) else { return };
+    /// Writes the queued bytes, and tells the consumer how far that went.
+    fn write_queued<C: Consumer>(&mut self, consumer: &mut C) {
+        let connection = &mut *self.state;
         connection.write.high |= connection.write.outgoing.len() > connection.config.high_water_mark;
         let before = connection.write.outgoing.written();
         let written =
@@ -73,49 +80,48 @@ impl<C: Consumer> Reactor<C> {
         match written {
             Ok(Written::All) => {}
             Ok(Written::Blocked) if connection.write.state.is_refused() => {
-                let registry = self.poll.as_ref().map(mio::Poll::registry);
-                if connection.transport.await_room(registry, Token(id.slot as usize)).is_err() {
-                    return self.ends.doom(id, connection, Cause::Exhausted);
+                let registry = self.poll.map(Poll::registry);
+                if connection.transport.await_room(registry, Token(self.id.slot as usize)).is_err() {
+                    return self.doom(Cause::Exhausted);
                 }
             }
             Ok(Written::Blocked) => {}
-            Ok(Written::Short) => self.timers.retry_later(id),
+            Ok(Written::Short) => self.timers.retry_later(self.id),
             // Goes on when others have had their turn.
-            Ok(Written::Some) => self.writer.waiting.push(id, &mut connection.write.unwritten),
-            Err(_) => return self.ends.doom(id, connection, Cause::Reset),
+            Ok(Written::Some) => self.writer.waiting.push(self.id, &mut connection.write.unwritten),
+            Err(_) => return self.doom(Cause::Reset),
         }
         let queued = connection.write.outgoing.len();
-        self.metrics.written(id.slot, queued, self.timers.now());
+        self.metrics.written(self.id.slot, queued, self.timers.now());
         let sent = connection.write.take_sent();
         let noted = sent > 0 && connection.transport.note_sent(sent);
         let drained = connection.write.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.write.high &= !drained;
         let done = queued == 0 && (connection.write.state.is_ending() || connection.close_complete());
-        let settled = connection.write.settled();
         let asked = std::mem::take(&mut connection.end_asked);
         if connection.life.is_reported() {
-            self.consumer.on_settled(id, settled);
+            consumer.on_settled(self.id, connection.write.settled());
             if sent > 0 && !noted {
-                self.consumer.on_sent(id, sent);
+                consumer.on_sent(self.id, sent);
             }
             if drained {
-                self.consumer.on_drain(id);
+                consumer.on_drain(self.id);
             }
         }
-        if asked && let Some((mut session, consumer)) = self.session(id.slot) {
-            consumer.on_end(&mut session);
+        if asked {
+            consumer.on_end(self);
         }
-        self.catch_up(id);
+        self.catch_up(consumer);
         if done {
-            self.finish(id);
+            self.finish();
         }
     }
 
     /// Everything is written and nothing may follow: ends our side. Ends the connection too, if the
     /// peer has ended its side, or has closed and this was our answer: then nothing comes (RFC 6455
     /// section 5.5.1).
-    fn finish(&mut self, id: ConnectionId) {
-        let Some(connection) = self.connections.get(id) else { return };
+    fn finish(&mut self) {
+        let connection = &mut *self.state;
         let is_over = connection.close_complete()
             && match connection.transport.look_ahead() {
                 Ahead::End => true,
@@ -125,7 +131,7 @@ impl<C: Consumer> Reactor<C> {
                 Ahead::Bytes | Ahead::Dead => false,
             };
         if connection.read.peer == PeerSide::Ended || is_over {
-            return self.ends.doom(id, connection, Cause::Fin);
+            return self.doom(Cause::Fin);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
             connection.transport.end();

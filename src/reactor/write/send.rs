@@ -13,9 +13,9 @@ use super::masking::Masking;
 use crate::reactor::command::apply::submit;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE};
-use crate::reactor::{Connection, Session};
+use crate::reactor::{Conn, Connection};
 
-impl Session<'_> {
+impl Conn<'_> {
     /// Sends a message, or one fragment of it if `fin` is false (RFC 6455 section 5.4), compressed
     /// where permessage-deflate was negotiated. A long one may leave at once; what the kernel does
     /// not take is copied.
@@ -38,7 +38,7 @@ impl Session<'_> {
         &mut self,
         messages: impl Iterator<Item = (bool, &'a [u8])>,
     ) {
-        let Connection { engine, write: WriteHalf { outgoing, accepted, .. }, .. } = &mut *self.connection;
+        let Connection { engine, write: WriteHalf { outgoing, accepted, .. }, .. } = &mut *self.state;
         let frames = messages.map(|(is_text, payload)| {
             // Two calls with constants, so that neither has to test the kind.
             let header = match is_text {
@@ -67,7 +67,7 @@ impl Session<'_> {
         self.account(wire_len(payload.len(), key.is_some()));
         match payload {
             Outbound::Own(large) => {
-                self.connection.queue_large(kind, fin, large, key);
+                self.state.queue_large(kind, fin, large, key);
                 self.touch();
             }
             // Frames in a row leave together; a long one that stands alone is spared a copy.
@@ -81,11 +81,11 @@ impl Session<'_> {
 
     /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
     pub(in crate::reactor) fn account(&mut self, wire_bytes: usize) {
-        self.connection.write.accepted += wire_bytes as u64;
+        self.state.write.accepted += wire_bytes as u64;
     }
 
     fn pings(&mut self) {
-        if self.connection.takes_frames() {
+        if self.state.takes_frames() {
             self.metrics.pinged(self.id.slot);
         }
     }
@@ -102,8 +102,8 @@ impl Session<'_> {
         payload: &[u8],
         key: Option<[u8; 4]>,
     ) {
-        if self.connection.takes_frames() {
-            let Connection { engine, write, .. } = &mut *self.connection;
+        if self.state.takes_frames() {
+            let Connection { engine, write, .. } = &mut *self.state;
             let header = engine.encode(kind, fin, payload.len(), key);
             write.outgoing.push_frame(&header, payload, key, &mut self.writer.pool);
         }
@@ -114,8 +114,8 @@ impl Session<'_> {
     #[inline]
     pub(in crate::reactor) fn key(&mut self, masking: Masking) -> Option<[u8; 4]> {
         let masks = match masking {
-            Masking::Rule => self.connection.is_client(),
-            Masking::Against => !self.connection.is_client(),
+            Masking::Rule => self.state.is_client(),
+            Masking::Against => !self.state.is_client(),
             Masking::Key(key) => return Some(key),
         };
         masks.then(|| self.writer.keys.next())
@@ -129,12 +129,12 @@ impl Session<'_> {
 
     /// Without copying memory that is the reactor's.
     pub(in crate::reactor) fn write_payload(&mut self, payload: Outbound<'_>) {
-        if self.connection.write.state.is_ended() {
+        if self.state.write.state.is_ended() {
             return;
         }
         match payload {
-            Outbound::Lent(bytes) => self.connection.write.outgoing.push(bytes, &mut self.writer.pool),
-            other => self.connection.write.outgoing.push_whole(other.into_frame()),
+            Outbound::Lent(bytes) => self.state.write.outgoing.push(bytes, &mut self.writer.pool),
+            other => self.state.write.outgoing.push_whole(other.into_frame()),
         }
         self.touch();
     }
@@ -143,14 +143,14 @@ impl Session<'_> {
     /// that went.
     #[inline]
     pub(in crate::reactor) fn touch(&mut self) {
-        self.writer.fresh.push(self.id, &mut self.connection.write.unwritten);
+        self.writer.fresh.push(self.id, &mut self.state.write.unwritten);
     }
 
     /// Writes a frame at once if it is worth a write of its own and nothing waits before it.
     fn frame_now(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) -> bool {
         let now = self.may_write_now(payload.len());
         if now {
-            let header = self.connection.engine.encode(kind, fin, payload.len(), None);
+            let header = self.state.engine.encode(kind, fin, payload.len(), None);
             self.write_now(&[IoSlice::new(&header), IoSlice::new(payload)]);
         }
         now
@@ -164,25 +164,25 @@ impl Session<'_> {
             self.writer.spend(compressed * COST_OF_COMPRESSED);
         }
         if frame.len() < IN_PLACE {
-            self.connection.write.outgoing.push(&frame, &mut self.writer.pool);
+            self.state.write.outgoing.push(&frame, &mut self.writer.pool);
         } else {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
-                let sent = self.connection.transport.send(&frame).unwrap_or_default();
+                let sent = self.state.transport.send(&frame).unwrap_or_default();
                 // Without this only the record would be charged, which does not have the payload.
                 self.writer.left = self.writer.left.saturating_sub(sent);
                 self.metrics.tally.bytes_sent += sent as u64;
                 frame.skip(sent);
             }
             if !frame.is_empty() {
-                self.connection.write.outgoing.push_whole(frame);
+                self.state.write.outgoing.push_whole(frame);
             }
         }
         self.touch();
     }
 
     fn may_write_now(&self, len: usize) -> bool {
-        let connection = &self.connection;
+        let connection = &self.state;
         len >= IN_PLACE
             && connection.write.outgoing.is_empty()
             && connection.takes_frames()
@@ -192,13 +192,13 @@ impl Session<'_> {
     /// Queues what the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         // The write at the end of the turn will meet any error of the socket again.
-        let mut sent = self.connection.transport.send_vectored(parts).unwrap_or_default();
+        let mut sent = self.state.transport.send_vectored(parts).unwrap_or_default();
         self.metrics.tally.bytes_sent += sent as u64;
         for part in parts {
             let taken = sent.min(part.len());
             sent -= taken;
             if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
-                self.connection.write.outgoing.push(rest, &mut self.writer.pool);
+                self.state.write.outgoing.push(rest, &mut self.writer.pool);
             }
         }
         // Also when everything is written: that is reported at the end of the turn.
@@ -207,18 +207,18 @@ impl Session<'_> {
 
     /// `on_sent` reports when the kernel has all bytes queued so far.
     pub fn mark(&mut self) {
-        self.connection.write.mark(false);
+        self.state.write.mark(false);
         self.touch();
     }
 
     /// Writes at most `most` of the queued bytes now, not at the end of the turn; charged like a
     /// command.
     pub(in crate::reactor) fn write_at_once(&mut self, most: usize) {
-        let before = self.connection.write.outgoing.written();
-        let Connection { write, transport, .. } = &mut *self.connection;
+        let before = self.state.write.outgoing.written();
+        let Connection { write, transport, .. } = &mut *self.state;
         // As in `write_now`.
         let _again = write.write_to(transport, &mut self.writer.pool, most);
-        let sent = self.connection.write.outgoing.written() - before;
+        let sent = self.state.write.outgoing.written() - before;
         self.metrics.tally.bytes_sent += sent;
         self.writer.spend(sent as usize);
     }

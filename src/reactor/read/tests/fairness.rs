@@ -32,9 +32,9 @@ impl Flood {
 }
 
 fn quiet() -> Script {
-    Script::on_message(|session, message| {
+    Script::on_message(|conn, message| {
         if message.payload.len() < 1000 {
-            session.send(message.kind, true, message.payload);
+            conn.send(message.kind, true, message.payload);
         }
     })
 }

@@ -13,11 +13,11 @@ fn noise(len: usize) -> Vec<u8> {
 
 #[test]
 fn a_small_message_sent_back_is_copied_and_a_large_one_leaves_from_where_it_lies() {
-    let script = Script::on_message(|session, message| {
+    let script = Script::on_message(|conn, message| {
         let large = message.payload.len() >= 2048;
-        session.send(message.kind, true, message.payload);
+        conn.send(message.kind, true, message.payload);
         // Bytes that left from the receive buffer are in the kernel; copies wait until the turn ends.
-        assert_eq!(session.queued() == 0, large);
+        assert_eq!(conn.queued() == 0, large);
     });
     let server = Server::script(script);
     let mut client = Client::open(server.address);
@@ -40,9 +40,9 @@ fn a_large_message_sent_back_behind_a_small_one_keeps_its_place() {
 
 #[test]
 fn a_large_message_sent_back_after_our_end_is_dropped_and_closes_nothing() {
-    let script = Script::on_message(|session, message| {
-        session.send(message.kind, true, message.payload);
-        session.end();
+    let script = Script::on_message(|conn, message| {
+        conn.send(message.kind, true, message.payload);
+        conn.end();
     });
     let server = Server::script(script);
     let mut client = Client::open(server.address);
@@ -62,7 +62,7 @@ fn frames_for_a_connection_that_is_not_open_are_dropped() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());
     let mut client = Client::connect(address);
     turns::until(&mut reactor, |reactor| reactor.connections() == 1);
-    let id = reactor.connections.id(0).unwrap();
+    let id = reactor.connections.find(0).unwrap().0;
     let mut chunk = Chunk::default();
     chunk.push_record((id.slot, id.generation), OUT_TEXT, OUT_FLAG_FIN, 0, b"too early");
     reactor.handle().submit(Command::Chunk(chunk)).unwrap();

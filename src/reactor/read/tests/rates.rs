@@ -102,8 +102,8 @@ fn pings_count_and_bytes_close_too() {
 #[test]
 fn above_the_send_budget_the_one_with_most_is_ended_and_the_others_go_on() {
     const ANSWER: usize = 64 * ((64 << 10) + 10);
-    let script = Script::on_message(|session, _| {
-        (0..64).for_each(|_| session.send(crate::engine::MessageKind::Binary, true, &[7; 64 << 10]));
+    let script = Script::on_message(|conn, _| {
+        (0..64).for_each(|_| conn.send(crate::engine::MessageKind::Binary, true, &[7; 64 << 10]));
     });
     let listener = ListenerConfig { high_water_mark: usize::MAX, ..ListenerConfig::default() };
     let reactor = ReactorConfig { send_budget: 24 << 20, ..ReactorConfig::default() };

@@ -146,7 +146,7 @@ fn f13_r14_a_connection_that_is_not_read_is_not_blamed() {
     let mut crowd = crowd(MARK);
     let silent = crowd.fill();
     for id in &silent[..silent.len() - 1] {
-        crowd.reactor.session(id.slot).unwrap().0.pause();
+        crowd.reactor.conn_of(*id).unwrap().0.pause();
     }
     let honest = crowd.join(BEGINNING);
     assert_eq!(crowd.reported(), (silent[silent.len() - 1], Reported::GivenUp));

@@ -39,7 +39,7 @@ fn a_consumer_that_answers_neither_end_nor_close_frame_keeps_no_dead_connection(
 
 #[test]
 fn terminate_on_opening_reports_nothing_that_came_behind_the_head() {
-    let server = Server::script(Script::on_open(|session| session.terminate()));
+    let server = Server::script(Script::on_open(|conn| conn.terminate()));
     let mut client = Client::connect(server.address);
     client.write(&[UPGRADE.as_bytes(), &bytes("81 81 00000000 'a'")].concat());
     client.expect_text(client::SWITCHED);

@@ -42,9 +42,9 @@ fn check(mut script: Script, says_1011: bool, act: impl FnOnce(&mut Client)) {
 
 #[test]
 fn p11_in_on_message() {
-    let script = Script::on_message(|session, message| {
+    let script = Script::on_message(|conn, message| {
         assert_ne!(message.payload, b"panic", "on purpose");
-        session.send(message.kind, true, message.payload);
+        conn.send(message.kind, true, message.payload);
     });
     survives(script, |client| client.send("81 85 00000000 'panic'  81 81 00000000 'x'"));
 }
@@ -84,8 +84,8 @@ fn p11_in_on_closed() {
 
 #[test]
 fn p11_nothing_of_the_connection_is_reported_or_sent_after_it() {
-    let script = Script::on_message(|session, message| {
-        session.send(message.kind, true, b"before");
+    let script = Script::on_message(|conn, message| {
+        conn.send(message.kind, true, b"before");
         assert_eq!(message.payload, b"", "on purpose");
     });
     let server = Server::script(script);

@@ -124,7 +124,7 @@ impl World {
         slots
             .into_iter()
             .find(|slot| !before.contains(slot))
-            .and_then(|slot| self.reactor.connections.id(slot))
+            .and_then(|slot| Some(self.reactor.connections.find(slot)?.0))
     }
 
     /// A peer that has connected, or the peer of a socket that another server has accepted.
@@ -173,8 +173,8 @@ impl World {
 
     /// We close the connection; its peer has not answered.
     fn close(&mut self, peer: &mut Peer) {
-        let session = self.reactor.session_of(peer.id);
-        session.unwrap().close(CloseCode::new(1000), b"");
+        let conn = self.reactor.conn_of(peer.id);
+        conn.unwrap().0.close(CloseCode::new(1000), b"");
         (peer.phase, peer.since) = (Phase::Closing, self.now);
         self.until(|reactor| reactor.writer.has_written());
     }

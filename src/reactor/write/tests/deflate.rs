@@ -155,9 +155,9 @@ fn a_backlog_is_not_compressed_before_the_reactor_stops() {
 fn z10_bombs_leave_room_for_others() {
     let setup = Setup {
         listener: listener(),
-        script: Script::on_message(|session, message| {
+        script: Script::on_message(|conn, message| {
             if message.payload.len() < 1000 {
-                session.send(message.kind, true, message.payload);
+                conn.send(message.kind, true, message.payload);
             }
         }),
         ..Setup::default()

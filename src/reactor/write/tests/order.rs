@@ -37,12 +37,12 @@ fn a_pong_between_partly_written_messages_lies_between_frames() {
 #[test]
 #[cfg_attr(windows, ignore = "Windows takes more from one send than a socket buffers")]
 fn a_mark_is_reached_when_all_before_it_is_in_the_kernel_and_not_earlier() {
-    let script = Script::on_message(|session, _| {
-        session.mark();
-        session.send(MessageKind::Binary, true, &[0; 4 << 20]);
-        session.mark();
-        session.mark();
-        session.send(MessageKind::Text, true, b"last");
+    let script = Script::on_message(|conn, _| {
+        conn.mark();
+        conn.send(MessageKind::Binary, true, &[0; 4 << 20]);
+        conn.mark();
+        conn.mark();
+        conn.send(MessageKind::Text, true, b"last");
     });
     let server = narrow(no_mark(), script);
     let mut client = Client::connect_narrow(server.address, 4 << 10).upgrade();

@@ -3,37 +3,66 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use mio::event::Event;
+
 use crate::bridge::layout::{CONTROL_BYTES, Cause, REASON_BYTES};
 use crate::engine::{CloseCode, FrameKind};
 
 use crate::reactor::config::LAST_WRITE;
 use crate::reactor::connection::life::Life;
 use crate::reactor::read::half::{Pace, PeerSide};
+use crate::reactor::write::half::Takes;
 use crate::reactor::write::masking::Masking;
-use crate::reactor::{ConnectionId, Opening, Session};
+use crate::reactor::{Conn, ConnectionId, Consumer, Opening};
 
-impl Session<'_> {
+impl Conn<'_> {
+    /// The poll has something to report of the socket.
+    pub(super) fn on_event<C: Consumer>(&mut self, consumer: &mut C, event: &Event) {
+        let (readable, closed) = (event.is_readable(), event.is_read_closed() || event.is_error());
+        if event.is_writable() {
+            self.on_writable();
+        }
+        if closed {
+            self.on_hang_up();
+        }
+        if readable || closed {
+            let seen = match (closed, event.is_error()) {
+                (_, true) => PeerSide::Dead,
+                (true, false) => PeerSide::HungUp,
+                (false, false) if event.is_priority() => PeerSide::Urgent,
+                (false, false) => PeerSide::Open,
+            };
+            self.on_peer(consumer, seen);
+        }
+    }
+
+    pub(super) fn on_writable(&mut self) {
+        // An error is that of the next read.
+        let _again = self.state.transport.flush();
+        self.go_on(Takes::AfterEdge);
+    }
+
     pub fn id(&self) -> ConnectionId {
         self.id
     }
 
     /// Whether frames go both ways; false during the handshake and after a refusal.
     pub fn is_open(&self) -> bool {
-        self.connection.is_open()
+        self.state.is_open()
     }
 
     /// `None` when the kernel does not know it (a dead socket).
     pub fn local_address(&self) -> Option<SocketAddr> {
-        self.connection.transport.local_address()
+        self.state.transport.local_address()
     }
 
     pub fn remote_address(&self) -> Option<SocketAddr> {
-        self.connection.transport.remote_address()
+        self.state.transport.remote_address()
     }
 
     /// The client's, which a proxy may have named.
     fn peer_address(&self) -> Option<SocketAddr> {
-        let named = match &self.connection.life {
+        let named = match &self.state.life {
             Life::Opening(head) => head.peer,
             Life::Asked(question) => question.peer,
             _ => None,
@@ -43,7 +72,7 @@ impl Session<'_> {
 
     pub(super) fn opening(&self) -> Opening<'static> {
         Opening {
-            listener: self.connection.listener,
+            listener: self.state.listener,
             local: self.local_address(),
             remote: self.peer_address(),
             request: None,
@@ -54,7 +83,7 @@ impl Session<'_> {
     }
 
     pub fn queued(&self) -> usize {
-        self.connection.write.outgoing.len()
+        self.state.write.outgoing.len()
     }
 
     /// Sends a close frame and closes the socket once the peer has answered, or after
@@ -73,7 +102,7 @@ impl Session<'_> {
                 *to = *from;
             }
         }
-        let first = !self.connection.engine.close_sent();
+        let first = !self.state.engine.close_sent();
         let key = self.key(masking);
         self.frame_with(FrameKind::Close, true, body.get(..len).unwrap_or_default(), key);
         if first {
@@ -85,11 +114,11 @@ impl Session<'_> {
     /// peer's side has ended too, or after `close_timeout`; a relayed one only then. Before the
     /// handshake is done, later bytes of the peer are no request any more.
     pub fn end(&mut self) {
-        if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
+        if matches!(self.state.life, Life::Opening(_) | Life::Asked(_)) {
             return self.respond(&[]);
         }
-        self.connection.write.state.end_when_written();
-        if !self.connection.life.is_relayed() {
+        self.state.write.state.end_when_written();
+        if !self.state.life.is_relayed() {
             self.arm_close();
         }
         self.touch();
@@ -102,7 +131,7 @@ impl Session<'_> {
     }
 
     pub(super) fn cut(&mut self, cause: Cause) {
-        if self.connection.life.is_gone() {
+        if self.state.life.is_gone() {
             return;
         }
         // Bytes that the kernel does not take now are lost, as with destroy() of a net.Socket.
@@ -112,66 +141,66 @@ impl Session<'_> {
 
     /// Destroys the connection with a reset: waiting bytes are lost, and the peer sees an error.
     pub fn reset(&mut self) {
-        self.connection.transport.reset_when_dropped();
+        self.state.transport.reset_when_dropped();
         self.doom(Cause::Terminate);
     }
 
     pub(super) fn doom(&mut self, cause: Cause) {
-        self.ends.doom(self.id, self.connection, cause);
+        self.ends.doom(self.id, self.state, cause);
     }
 
     /// Why the connection ends, if our side ends now after the peer's.
     pub(super) fn cause_of_end(&self) -> Cause {
-        self.connection.cause_of_end(Cause::Fin)
+        self.state.cause_of_end(Cause::Fin)
     }
 
     /// If the peer has ended its side, reports that once more, after what can be written.
     pub(super) fn ask_end(&mut self) {
-        self.connection.end_asked = self.connection.read.peer == PeerSide::Ended;
+        self.state.end_asked = self.state.read.peer == PeerSide::Ended;
         self.touch();
     }
 
     /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION); empty
     /// without TLS.
     pub(super) fn describe_tls(&mut self) -> Vec<u8> {
-        self.connection.transport.as_tls().map_or_else(Vec::new, |tls| tls.describe())
+        self.state.transport.as_tls().map_or_else(Vec::new, |tls| tls.describe())
     }
 
     /// TCP_NODELAY: small writes leave at once. Default: true. A socket that refuses it stays as it
     /// is.
     pub fn set_no_delay(&mut self, on: bool) {
-        self.connection.transport.set_no_delay(on);
+        self.state.transport.set_no_delay(on);
     }
 
     /// SO_KEEPALIVE: the system probes a silent peer, after `idle` if that is not zero. Default:
     /// false. A socket that refuses it stays as it is.
     pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
-        self.connection.transport.set_keep_alive(on, idle);
+        self.state.transport.set_keep_alive(on, idle);
     }
 
     pub(super) fn arm(&mut self, after: Duration) {
-        self.timers.arm(self.id, &mut self.connection.deadline, after);
+        self.timers.arm(self.id, &mut self.state.deadline, after);
     }
 
     pub(super) fn arm_close(&mut self) {
-        if matches!(self.connection.life, Life::Open) {
-            self.connection.life = Life::Closing { cause: None };
+        if matches!(self.state.life, Life::Open) {
+            self.state.life = Life::Closing { cause: None };
         }
-        let after = self.connection.config.close_timeout;
+        let after = self.state.config.close_timeout;
         self.arm(after);
     }
 
     /// Refuses the handshake; the connection then waits for the peer's end. Before the handshake of
     /// TLS is done, an alert is all that the peer is told.
     pub(super) fn respond(&mut self, response: &[u8]) {
-        if self.connection.transport.is_open() {
+        if self.state.transport.is_open() {
             self.write(response);
         } else {
-            self.connection.read.pace = Pace::Modest;
+            self.state.read.pace = Pace::Modest;
             self.touch();
         }
-        self.connection.life = Life::Draining { reported: self.connection.life.is_reported(), cause: None };
-        self.connection.write.state.end_when_written();
+        self.state.life = Life::Draining { reported: self.state.life.is_reported(), cause: None };
+        self.state.write.state.end_when_written();
         self.ends.linger(self.id);
         let after = crate::reactor::config::LINGER_TIMEOUT;
         self.arm(after);
@@ -181,7 +210,7 @@ impl Session<'_> {
     /// After a panic: sends 1011 after the queued bytes, which are whole frames, and throws away
     /// what the peer still sends. False if no frame may be sent any more.
     pub(super) fn give_up(&mut self) -> bool {
-        let connection = &mut *self.connection;
+        let connection = &mut *self.state;
         if !connection.takes_frames() {
             return false;
         }
@@ -189,7 +218,7 @@ impl Session<'_> {
         connection.read.paused = false;
         self.frame(FrameKind::Close, true, &CloseCode::INTERNAL_ERROR.to_bytes());
         self.respond(&[]);
-        self.connection.life.blame(Cause::Panic);
+        self.state.life.blame(Cause::Panic);
         true
     }
 }
