@@ -47,6 +47,8 @@ for (const limit of [0, 1000]) {
     const options = { ...own(), limit };
     const [a, b] = [await nodeOf(t, options), await nodeOf(t, options)];
     await b.adapter.subscribe(['topic']);
+    // On a busy machine, later than the adapter waits.
+    await until(() => a.adapter.wanted.has('topic'));
     for (let n = 0; n < 5; n++) a.adapter.publish('topic', Buffer.alloc(500));
     await until(() => b.node.lost.length !== 0);
     const before = b.node.heard;
