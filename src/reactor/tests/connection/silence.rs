@@ -1,7 +1,6 @@
 //! Pings, and the end of connections to peers that do not answer.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::reactor::ListenerConfig;
@@ -48,47 +47,8 @@ fn r16_a_thousand_deadlines_a_turn() {
     assert!(begun.elapsed() < PATIENCE, "it slept");
 }
 
-/// More than one look at the sockets reports, and than one turn reads.
-const CROWD: usize = 1300;
 /// Read in several turns.
 const LONG: usize = 1 << 20;
-
-/// Opens as many connections, whose peers have been told.
-fn crowd(reactor: &mut turns::Turned, address: SocketAddr, seen: &turns::Reports) -> Vec<Client> {
-    let mut clients: Vec<Client> = Vec::new();
-    while clients.len() < CROWD {
-        let mut more: Vec<Client> = (0..100).map(|_| Client::connect(address)).collect();
-        more.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
-        clients.append(&mut more);
-        let mut opened = 0;
-        turns::until(reactor, |reactor| {
-            opened += seen.try_iter().count();
-            opened == 100 && reactor.writer.has_written()
-        });
-    }
-    clients.iter_mut().for_each(|client| client.expect_text(client::SWITCHED));
-    clients
-}
-
-/// A peer of which more waits than one turn reads has had its share before anybody is judged.
-#[test]
-fn after_a_pause_peers_that_wait_for_their_share_of_a_turn_are_not_silent() {
-    let minute = Duration::from_secs(60);
-    let listener = ListenerConfig { idle_timeout: minute, ..ListenerConfig::default() };
-    let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
-    let mut clients = crowd(&mut reactor, address, &seen);
-    let long = frame(0x82, Some([1, 2, 3, 4]), &[7; LONG]);
-    for client in &mut clients {
-        client.0.set_nonblocking(true).unwrap();
-        let _filled = client.0.write(&long);
-    }
-    reactor.timers.go_by(minute * 2);
-    for _ in 0..10 {
-        reactor.run_once(Some(Duration::ZERO)).unwrap();
-    }
-    turns::until(&mut reactor, |reactor| !reactor.timers.is_behind());
-    assert_eq!(reactor.connections(), CROWD);
-}
 
 /// A peer whose bytes always wait to be read is judged all the same.
 #[test]

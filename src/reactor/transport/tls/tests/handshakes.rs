@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, ClientConnection, Error, HandshakeKind};
@@ -12,8 +11,8 @@ use crate::reactor::ListenerConfig;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Turned, until};
 use crate::reactor::tests::{Client, Server, Setup, UPGRADE};
+use crate::reactor::tls::ContextOptions;
 use crate::reactor::tls::tests::{DEFAULTS, context, der, pair, server, server_context, server_of};
-use crate::reactor::tls::{ContextOptions, TlsOptions, TlsServer};
 
 fn alert(error: &Error) -> Option<AlertDescription> {
     if let Error::AlertReceived(alert) = error { Some(*alert) } else { None }
@@ -72,34 +71,6 @@ fn what_is_no_tls_is_refused_and_counted() {
 }
 
 #[test]
-fn a_handshake_that_takes_too_long_is_ended() {
-    let options = TlsOptions {
-        context: server_context(),
-        alpn: Vec::new(),
-        handshake_timeout: Duration::from_millis(50),
-        session_timeout: Duration::ZERO,
-        ticket_keys: None,
-        ask: 0,
-    };
-    let tls = Arc::new(TlsServer::new(options).unwrap());
-    let (mut reactor, address, _seen) = reactor(Setup { listener: listener(tls), ..Setup::default() });
-    let hello = first_flight();
-    let mut slow: Vec<_> = [0, 3, hello.len()]
-        .into_iter()
-        .map(|len| {
-            let mut client = Client::connect(address);
-            client.write(&hello[..len]);
-            client
-        })
-        .collect();
-    until(&mut reactor, |reactor| reactor.metrics.tally.tls_timeouts == 3);
-    for client in &mut slow {
-        client.drain();
-    }
-    assert_eq!(reactor.connections(), 0);
-}
-
-#[test]
 fn a_session_goes_on_only_where_the_same_clients_are_trusted() {
     let tls = server();
     let server = Server::with(Setup { listener: listener(tls.clone()), ..Setup::default() });
@@ -125,28 +96,6 @@ fn a_session_goes_on_only_where_the_same_clients_are_trusted() {
         assert_eq!(kind(server.address), HandshakeKind::Full);
         tls.set_context(&server_context());
     }
-}
-
-#[test]
-fn hosts_have_their_own_certificates_and_protocols_are_the_servers() {
-    let tls = server_of(server_context(), &["http/1.1", "chat"]);
-    tls.add_context("*.example.com", &context(&ContextOptions { pairs: &[pair("host")], ..DEFAULTS }));
-    let server = Server::with(Setup { listener: listener(tls), ..Setup::default() });
-    for (name, own) in [("localhost", "server"), ("host.example.com", "host")] {
-        for (offered, chosen) in
-            [(&[][..], None), (&["x", "chat"], Some("chat")), (&["chat", "http/1.1"], Some("http/1.1"))]
-        {
-            let mut config = config(&BOTH, None);
-            config.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
-            let client = Secured::over(Client::connect(server.address), config, name).upgrade();
-            assert_eq!(client.tls.peer_certificates().unwrap()[0], certificate(own));
-            assert_eq!(client.tls.alpn_protocol(), chosen.map(str::as_bytes));
-        }
-    }
-    let mut config = config(&BOTH, None);
-    config.alpn_protocols = vec![b"x".to_vec()];
-    let refusal = Secured::to(server.address, config).refusal();
-    assert_eq!(alert(&refusal), Some(AlertDescription::NoApplicationProtocol));
 }
 
 #[test]
