@@ -34,7 +34,8 @@ const runLoop = isReference ? null : nestedLoop();
 /** Actions of a handler in the middle of a delivery. */
 const ACTS = {
   'wakes the delivery': isReference ? null : require('../../lib/reactor/dispatch.js').wake,
-  'runs the event loop': runLoop,
+  // Within an immediate, where long deliveries go on, Node's own processImmediate() fails if it runs again.
+  'runs the event loop': runLoop && (() => new Error().stack.includes('processImmediate') || runLoop()),
 };
 
 for (const [name, act] of Object.entries(ACTS)) {
