@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 
-const { ADDERS } = require('./emitter');
+const { ADDERS } = require('../base/emitter');
 const { prototypeOf } = require('./tls-socket');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */

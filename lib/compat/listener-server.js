@@ -2,7 +2,7 @@
 
 const EventEmitter = require('node:events');
 
-const { watchListeners } = require('./emitter');
+const { watchListeners } = require('../base/emitter');
 const { hold, release } = require('../reactor/lifetime');
 const { warn } = require('../base/log');
 

@@ -4,7 +4,7 @@
 
 const EventEmitter = require('node:events');
 
-const { watchListeners } = require('../compat/emitter');
+const { watchListeners } = require('../base/emitter');
 const { areRefusalsSeen } = require('../reactor/diagnostics');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../base/layout');

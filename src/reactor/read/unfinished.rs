@@ -18,7 +18,6 @@ use crate::engine::{ErrorKind, Event};
 
 use super::frames::finish_if_complete;
 use crate::reactor::config::{SERVED_AT_ONCE, STEADY_RATE};
-use crate::reactor::group::Seat;
 use crate::reactor::read::Reader;
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
@@ -139,12 +138,14 @@ pub(in crate::reactor) enum Excess {
 }
 
 impl Reader {
-    pub(in crate::reactor) fn excess(&self, seat: &Seat) -> Excess {
+    /// `in_group`: bytes of all reactors' unfinished messages, and whether this one has the message
+    /// that would be given up.
+    pub(in crate::reactor) fn excess(&self, in_group: impl FnOnce() -> (usize, bool)) -> Excess {
         let unfinished = &self.unfinished;
         if unfinished.messages.is_empty() {
             return Excess::None;
         }
-        let (bytes, is_own) = seat.unfinished();
+        let (bytes, is_own) = in_group();
         if bytes <= unfinished.budget || unfinished.is_alone(bytes) {
             Excess::None
         } else if is_own {
@@ -164,7 +165,7 @@ impl<C: Consumer> Reactor<C> {
             self.seat.note_unfinished(unfinished.bytes, behind.map_or(u64::MAX, |(rank, _)| rank));
             let Some((rank, slot)) = behind else { return };
             let is_new = rank >> 32 >= unfinished.new_since(self.timers.now());
-            match self.reader.excess(&self.seat) {
+            match self.reader.excess(|| self.seat.unfinished()) {
                 Excess::None => return,
                 Excess::Elsewhere => return self.seat.wake_others(),
                 Excess::Own => {}
