@@ -15,7 +15,7 @@ for (const connections of [100, 300]) {
     const [median, most] = [counts[ANSWERS >> 1], counts.at(-1)];
     t.log(`${median} messages of 8 MiB before an answer, at most ${most}`);
     t.true(most > 0, 'no attack');
-    // ws inflates in other threads, for which this machine may have no CPU.
+    // ws inflates in other threads, which can wait for a CPU.
     t.true(isReference || median < 10, `${counts}`);
     child.process.stdin.end();
     await child.ended();

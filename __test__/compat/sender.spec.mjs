@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 
 import { connect } from '../helpers/clients.mjs';
-import { implementation, isReference, startServer, test } from '../helpers/index.mjs';
+import { implementation, ownOnly, ownSerial, startServer, test } from '../helpers/index.mjs';
 
 const { PerMessageDeflate, Sender } = implementation;
 
@@ -12,7 +12,7 @@ test('frame: keys are random', (t) => {
 });
 
 // In ws the last one is not called.
-(isReference ? test.skip : test)('a Blob that cannot be read fails what waits for it, and what comes later', async (t) => {
+ownOnly('a Blob that cannot be read fails what waits for it, and what comes later', async (t) => {
   const sender = new Sender(new PassThrough());
   const failed = new Error('unreadable');
   const log = [];
@@ -30,7 +30,7 @@ test('frame: keys are random', (t) => {
   t.deepEqual(log, [failed, failed, 'ERR_STREAM_DESTROYED']);
 });
 
-(isReference ? test.skip : test.serial)('sends that wait do not move each time that one leaves', async (t) => {
+ownSerial('sends that wait do not move each time that one leaves', async (t) => {
   const SENDS = 10_000;
   const { shift, splice } = Array.prototype;
   let moved = 0;

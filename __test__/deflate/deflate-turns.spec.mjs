@@ -78,7 +78,7 @@ ownSerial('many streams that inflate to much have turns of a bounded length, and
 
 const CLOSE = Buffer.concat([frame(8, Buffer.from([0x03, 0xe8])), bombs(3, 10)]);
 
-/** J05: what the handler of the first of many messages does, what comes behind them, and what is seen in the end. */
+/** J05: the act of the first message's handler, the bytes after the messages, and the events expected at the end. */
 for (const [title, kind, options, end, act, expected] of [
   ['the stream closes: all that came is delivered before `close`, once', test, {}, [], ({ near }) => near.destroy(), [...MESSAGES, 'close']],
   ['a close frame comes behind it, and more', test, {}, CLOSE, ({ far }) => far.resume().once('end', () => far.end()), [...MESSAGES, 'close']],

@@ -10,7 +10,7 @@ import { upgradeRequest } from './raw-client.mjs';
 const WebSocket = createRequire(import.meta.url)('ws');
 const DEFLATE = { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover; server_no_context_takeover' };
 
-/** A client's frame whose message inflates to that many bytes. */
+/** A client's frame; its message inflates to `bytes`. */
 export function bomb(bytes) {
   const flushed = zlib.deflateRawSync(Buffer.alloc(bytes), { finishFlush: zlib.constants.Z_SYNC_FLUSH });
   const packed = flushed.subarray(0, -4);

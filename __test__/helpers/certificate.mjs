@@ -5,5 +5,5 @@ const read = (name) => readFileSync(new URL(`../fixtures/certificates/${name}`, 
 
 export const [cert, key] = [read('localhost.crt'), read('localhost.key')];
 export const [otherCert, otherKey] = [read('localhost-other.crt'), read('localhost-other.key')];
-/** Of RSA, with 2048 bits. */
+/** RSA, 2048 bits. */
 export const [rsaCert, rsaKey] = [read('localhost-rsa.crt'), read('localhost-rsa.key')];

@@ -209,7 +209,7 @@ test('gaps after a reconnect: told by a message or by the answer, whichever come
     // The broker does not answer: what is missing is told when it does.
     [[{ subscribed: 'a', position: null, recovered: false }, { gap: 'a', from: null, to: at(8) }], at(6), at(8)],
     [[framed('a', at(6), 'x'), { subscribed: 'a', position: at(6), recovered: true }], undefined],
-    // A broker that was away: the same history under another epoch, or another history that has come as far.
+    // After a broker's absence: the same history under another epoch, or another history with the same last offset.
     [[framed('a', at(6, 'f'), 'x'), { subscribed: 'a', position: at(6, 'f'), recovered: true }], undefined],
     [[framed('a', at(6, 'f'), 'x'), framed('a', at(7, 'f'), 'x'), { subscribed: 'a', position: at(5, 'f'), recovered: false }, { gap: 'a', from: null, to: at(5, 'f') }], null, at(5, 'f')],
     // The answer passes what is sent to a slow subscriber.

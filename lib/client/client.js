@@ -247,7 +247,7 @@ class Client {
     try {
       next = parseAddress(headers.location, url);
     } catch (error) {
-      fail(ws, error);
+      fail(ws, /** @type {Error} */ (error));
       return;
     }
     this.start(next);

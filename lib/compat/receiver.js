@@ -62,7 +62,7 @@ class Receiver extends Writable {
     try {
       frames = this._reader.read(chunk);
     } catch (error) {
-      callback(error);
+      callback(/** @type {Error} */ (error));
       return;
     }
     const goOn = () => this._parse(chunk, callback);

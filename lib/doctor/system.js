@@ -89,7 +89,7 @@ function examineAddon() {
     return { value: { version: loaded.version(), path }, problems: [] };
   } catch (error) {
     // Its first line has the reason, its last the remedy.
-    const lines = error.message.split('\n');
+    const lines = /** @type {Error} */ (error).message.split('\n');
     /** @type {import('./main').Finding} */
     const problem = { check: 'addon', what: lines[0].replace('reactor-ws: ', ''), remedy: /** @type {string} */ (lines.at(-1)).replace('  what to do: ', '') };
     return { value: { version: null, path: null }, problems: [problem] };

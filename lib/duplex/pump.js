@@ -163,7 +163,7 @@ class Pump {
     } catch (error) {
       if (rethrows(error)) return;
       if (report !== undefined) process.nextTick(report, error);
-      socket.destroy(error);
+      socket.destroy(/** @type {Error} */ (error));
       return;
     }
     if (!isRoom && !this.isFull && this.life === LIVE) {

@@ -43,7 +43,7 @@ function listen(server, place, address) {
     closeGiven(place);
   } catch (error) {
     const isOfPlace = native !== null && state.failure === null;
-    const failed = isOfPlace ? listenError(error, place, address) : error;
+    const failed = isOfPlace ? listenError(/** @type {Error} */ (error), place, address) : error;
     process.nextTick(() => server._emit('error', failed));
     return;
   }

@@ -43,7 +43,7 @@ function addon() {
     loaded ??= root.runInAsyncScope(load);
     return loaded;
   } catch (error) {
-    throw explained(error);
+    throw explained(/** @type {AggregateError} */ (error));
   }
 }
 

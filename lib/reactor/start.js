@@ -67,7 +67,7 @@ function coding(act) {
     return act();
   } catch (error) {
     const [errno, [code]] = systemError(error) ?? [0, ['']];
-    throw code === '' ? error : Object.assign(error, { code, errno });
+    throw code === '' ? error : Object.assign(/** @type {Error} */ (error), { code, errno });
   }
 }
 

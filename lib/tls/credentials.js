@@ -55,7 +55,7 @@ function privateKey(bytes, passphrase, label) {
   try {
     return read(isPem ? undefined : 'pkcs8');
   } catch (cause) {
-    const { code = '' } = cause;
+    const { code = '' } = /** @type {NodeJS.ErrnoException} */ (cause);
     const isEncrypted = bytes.includes('ENCRYPTED') || ['ERR_MISSING_PASSPHRASE', 'ERR_OSSL_BAD_DECRYPT'].includes(code);
     if (!isEncrypted) throw because(`${label} is no private key in PEM or DER`, cause);
     throw because(passphrase === undefined ? `${label} is encrypted, and has no passphrase` : `${label} cannot be decrypted with its passphrase`, cause);

@@ -73,7 +73,7 @@ class Hello {
     try {
       if (given !== undefined && given !== null) context = nativeOf(contextOf(given, `SNICallback('${this.servername}'): options`), this.#settings);
     } catch (wrong) {
-      return this.#refuse(INTERNAL_ERROR, wrong);
+      return this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (wrong));
     }
     this.#askProtocol(thisArgument, context);
   }
@@ -102,7 +102,7 @@ class Hello {
       return act();
     } catch (error) {
       this.#isDecided = true;
-      this.#refuse(INTERNAL_ERROR, error);
+      this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (error));
       return FAILED;
     }
   }
