@@ -6,7 +6,7 @@ const { binaryTypeOf } = require('../connection/binary-type');
 const { hasConnection } = require('../connection/post');
 const { isCloseReceived } = require('../connection/state');
 const { ABNORMAL } = require('../base/layout');
-const { socketOf } = require('./tls-socket');
+const { socketOf } = require('../sockets/tls-socket');
 const { ReceiverView, SenderView, define } = require('./views');
 
 /** @import { WebSocket } from '../connection/state' */

@@ -4,8 +4,8 @@ const net = require('node:net');
 
 const { GONE, OWN_PONG } = require('../base/bits');
 const { hasDescriptors } = require('../base/descriptors');
-const { become } = require('../compat/adopted-socket');
-const { isRelayed } = require('../compat/relayed-socket');
+const { become } = require('../sockets/adopted-socket');
+const { isRelayed } = require('../sockets/relayed-socket');
 const { kWebSocket } = require('../base/constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');

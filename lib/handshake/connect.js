@@ -10,7 +10,7 @@ const { setImmediate } = require('node:timers');
 
 const { wrongType } = require('../base/checks');
 const { EMPTY_BUFFER } = require('../base/constants');
-const { asSocket } = require('../compat/http2-socket');
+const { asSocket } = require('../sockets/http2-socket');
 
 /** @import { IncomingHttpHeaders, ServerHttp2Session } from 'node:http2' */
 /** @import { AnySocket } from '../connection/state' */

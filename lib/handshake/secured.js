@@ -5,7 +5,7 @@
 const { GONE, TERMINATED } = require('../base/bits');
 const { NO_SLOT } = require('../base/constants');
 const { OUT_FLAG_RESET, TLS_TEXTS } = require('../base/layout');
-const { socketOf } = require('../compat/tls-socket');
+const { socketOf } = require('../sockets/tls-socket');
 const { Endpoint } = require('../connection/endpoint');
 const { generationOf } = require('../connection/opened');
 const table = require('../reactor/table');

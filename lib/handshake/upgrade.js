@@ -21,7 +21,7 @@ const { state } = require('../reactor/link');
 const table = require('../reactor/table');
 const { endpointOf } = require('./secured');
 const { UpgradeRequest } = require('./request');
-const { socketOf } = require('../compat/tls-socket');
+const { socketOf } = require('../sockets/tls-socket');
 const {
   AUX_SHIFT,
   IN_CLOSED,
