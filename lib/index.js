@@ -1,7 +1,7 @@
 'use strict';
 
-const { watchHooks } = require('./handshake/asking');
-const { emitUpgrades } = require('./handshake/connect');
+const { watchHooks } = require('./upgrade/hooks');
+const { emitUpgrades } = require('./listen/http2');
 const extension = require('./deflate/extension');
 const { PerMessageDeflate } = require('./deflate/permessage-deflate');
 const { Sender } = require('./compat/sender');
@@ -9,7 +9,7 @@ const { handleWith } = require('./reactor/diagnostics');
 const Receiver = require('./receiver');
 const { listen } = require('./listen');
 const { createWebSocketStream } = require('./stream');
-const subprotocol = require('./handshake/subprotocol');
+const subprotocol = require('./upgrade/subprotocol');
 const { installServer } = require('./topics/install');
 const WebSocket = require('./websocket');
 const WebSocketServer = require('./websocket-server');

@@ -8,8 +8,8 @@ const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { given: givenHttp } = require('./base/descriptors');
-const { checkHttp, kAll } = require('./handshake/http-option');
-const { checkPort, placeOf } = require('./listening');
+const { checkHttp, kAll } = require('./listen/http-option');
+const { checkPort, placeOf } = require('./listen/place');
 const { reportUnknown } = require('./base/log');
 const { checkGiven, shownOf } = require('./tls/options');
 const { adapterOf } = require('./topics/arguments');
@@ -204,7 +204,7 @@ function watch(options, changed) {
 /**
  * `host`: IP literal, or null for every address.
  *
- * @type {(server: Server, place: import('./listening').Place, host: string | null) => any}
+ * @type {(server: Server, place: import('./listen/place').Place, host: string | null) => any}
  */
 function listenOptions({ _ask: ask, _settings: settings, options }, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host) {
   return {

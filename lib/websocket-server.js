@@ -3,26 +3,26 @@
 const EventEmitter = require('node:events');
 
 const { addon } = require('./reactor/addon');
-const { wantedAsk } = require('./handshake/asking');
+const { wantedAsk } = require('./upgrade/hooks');
 const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { protocolText, tailText } = require('./connection/opened');
 const { open } = require('./connection/state');
-const { upgradeOf } = require('./handshake/connect');
-const { give } = require('./handshake/give');
-const { startChecks, takeLaterUpgrades, withProtocols } = require('./handshake/http-option');
-const { createListener, isShared, takeOver } = require('./handshake/http-server');
+const { upgradeOf } = require('./listen/http2');
+const { give } = require('./listen/handoff');
+const { startChecks, takeLaterUpgrades, withProtocols } = require('./listen/http-option');
+const { createListener, isShared, takeOver } = require('./listen/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
-const { Handshake } = require('./handshake/handshake');
+const { Handshake } = require('./upgrade/handshake');
 const { nodeEmit } = require('./base/node-emit');
-const { placeOf } = require('./listening');
+const { placeOf } = require('./listen/place');
 const { admissionOf, parse, ratesOf, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf, slowest } = require('./running/metrics');
-const { startListening } = require('./handshake/own-listener');
+const { startListening } = require('./listen/native');
 const { start } = require('./reactor/start');
 const { withhold } = require('./reactor/withhold');
 const { state } = require('./reactor/link');
@@ -31,10 +31,10 @@ const { ReactorTls } = require('./tls/listener');
 const { NodeTls } = require('./tls/node');
 const { receive } = require('./topics/publish');
 const { Node } = require('./topics/remote');
-const { emitConnection } = require('./handshake/request-visibility');
-const { onTls } = require('./handshake/tls');
-const { endpointOf, isRefused } = require('./handshake/secured');
-const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
+const { emitConnection } = require('./upgrade/request-visibility');
+const { onTls } = require('./upgrade/tls');
+const { endpointOf, isRefused } = require('./upgrade/pending-tls');
+const { ReactorHandshake, Upgrade, isReactors } = require('./upgrade/pending-upgrade');
 const { ASK_ACCEPTED, IN_GIVEN, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
@@ -65,7 +65,7 @@ class WebSocketServer extends EventEmitter {
     this._nativePath = this.options.path; // which the reactor checks
     this._listenerId = -1;
     this._reactors = 0; // that accept for this server
-    /** @type {ReturnType<typeof import('./listening').addressOf>} */
+    /** @type {ReturnType<typeof import('./listen/place').addressOf>} */
     this._address = null;
     this._connections = 0;
     this._ask = -1;

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 
 import { WebSocketServer, openVisitor, startServer, test, urlOf } from '../helpers/index.mjs';
 
-const { isRequestSeen, seesSecond } = createRequire(import.meta.url)('../../lib/handshake/request-visibility.js');
+const { isRequestSeen, seesSecond } = createRequire(import.meta.url)('../../lib/upgrade/request-visibility.js');
 
 const BLIND = [
   (ws) => ws,

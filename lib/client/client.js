@@ -14,7 +14,7 @@ const { CAUSE } = require('../base/layout');
 const { applyMemoryOptions, check } = require('../deflate/options');
 const extension = require('../deflate/extension');
 const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
-const { parse } = require('../handshake/subprotocol');
+const { parse } = require('../upgrade/subprotocol');
 
 /** @import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http' */
 /** @import { AnySocket, WebSocket } from '../connection/state' */

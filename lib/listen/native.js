@@ -3,14 +3,14 @@
 const dns = require('node:dns');
 const { isIP } = require('node:net');
 
-const { addressOf, closeGiven, listenError } = require('../listening');
+const { addressOf, closeGiven, listenError } = require('./place');
 const { listenOptions } = require('../options');
 const { start } = require('../reactor/start');
 const { state } = require('../reactor/link');
 const { enlist } = require('../reactor/table');
 
 /** @import { Server } from '../connection/state' */
-/** @import { Place } from '../listening' */
+/** @import { Place } from './place' */
 
 /** @type {(server: Server, place: Place) => void} */
 function startListening(server, place) {

@@ -1,8 +1,8 @@
 'use strict';
 
-const { checkOptions } = require('./base/checks');
-const { kAll } = require('./handshake/http-option');
-const WebSocketServer = require('./websocket-server');
+const { checkOptions } = require('../base/checks');
+const { kAll } = require('./http-option');
+const WebSocketServer = require('../websocket-server');
 
 /** Options about the port. Those of WebSockets belong to whoever accepts the upgrades. */
 const OPTIONS = [
@@ -23,12 +23,12 @@ const OPTIONS = [
   'unfinishedBudget',
 ];
 
-/** @typedef {import('../types/server').Listener} Listener */
+/** @typedef {import('../../types/server').Listener} Listener */
 
 /**
  * Every connection of the port goes to the HTTP server, and its upgrades to the listeners there.
  *
- * @type {(server: import('node:http').Server, options: import('../types/server').PortOptions, callback?: () => void) => Listener}
+ * @type {(server: import('node:http').Server, options: import('../../types/server').PortOptions, callback?: () => void) => Listener}
  */
 function listen(server, options, callback) {
   if (options?.port == null) throw new TypeError('options.port is missing: listen(server, { port })');

@@ -6,9 +6,9 @@ const net = require('node:net');
 const { createServer } = require('node:tls');
 
 const { EMPTY_BUFFER } = require('../base/constants');
-const { emitUpgrades, isHttp2 } = require('./connect');
+const { emitUpgrades, isHttp2 } = require('./http2');
 const { connect, optionsFor, takeLaterUpgrades } = require('./http-option');
-const { nodePlace } = require('../listening');
+const { nodePlace } = require('./place');
 
 /** @import EventEmitter from 'node:events' */
 /** @import { IncomingMessage } from 'node:http' */

@@ -5,9 +5,9 @@
 const { closeSync } = require('node:fs');
 const { inspect } = require('node:util');
 
-const { systemError } = require('./base/errors');
+const { systemError } = require('../base/errors');
 
-/** @import { ServerOptions } from './options' */
+/** @import { ServerOptions } from '../options' */
 
 /**
  * A port, a socket in the file system, or a descriptor. No prototype, as a polluted one must not decide where to

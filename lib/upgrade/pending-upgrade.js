@@ -19,7 +19,7 @@ const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/link');
 const table = require('../reactor/table');
-const { endpointOf } = require('./secured');
+const { endpointOf } = require('./pending-tls');
 const { UpgradeRequest } = require('./request');
 const { socketOf } = require('../sockets/tls-socket');
 const {

@@ -6,7 +6,7 @@ const { IN_HELLO, IN_SECURE } = require('../base/layout');
 const { generationOf, protocolText, tailOf, tailText } = require('../connection/opened');
 const { Hello } = require('../tls/hello');
 const { namesIn } = require('../tls/options');
-const { failedSocket, secure } = require('./secured');
+const { failedSocket, secure } = require('./pending-tls');
 
 /** @import { AnySocket, Server } from '../connection/state' */
 

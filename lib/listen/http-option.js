@@ -6,7 +6,7 @@ const { Server } = require('node:http');
 const { inspect } = require('node:util');
 
 const { wrongType } = require('../base/checks');
-const { outliveGoaway } = require('./connect');
+const { outliveGoaway } = require('./http2');
 const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
 
 /** @import EventEmitter from 'node:events' */

@@ -13,7 +13,7 @@ const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
 const { tailOf } = require('../connection/opened');
 const { connect, optionsFor } = require('./http-option');
-const { endpointOf } = require('./secured');
+const { endpointOf } = require('../upgrade/pending-tls');
 const { IN_FLAG_SOCKET } = require('../base/layout');
 
 /** @import { AnySocket, Endpoint, Server } from '../connection/state' */

@@ -6,7 +6,7 @@ const { clearTimeout, setTimeout } = require('node:timers');
 
 const { addon } = require('../reactor/addon');
 const { capture, setContext } = require('../base/async-context');
-const { attach } = require('./attach');
+const { attach } = require('./adopt');
 const { delay } = require('../base/checks');
 const { list } = require('../connection/clients');
 const { kWebSocket } = require('../base/constants');
