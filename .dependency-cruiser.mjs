@@ -19,7 +19,7 @@ export default {
     only('reactor', []),
     only('connection', ['reactor']),
     only('deflate', ['reactor']),
-    only('duplex', ['connection', 'deflate', 'reactor']),
+    only('transport', ['connection', 'deflate', 'reactor']),
     only('running', ['connection', 'reactor']),
     only('tls', ['reactor']),
     only('sockets', ['connection', 'reactor', 'tls']),

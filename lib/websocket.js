@@ -32,7 +32,7 @@ const { bytesSettled } = require('./reactor/crossing');
 const { DEFLATE } = require('./deflate/permessage-deflate');
 const { commonOf } = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
-const { attachStream } = require('./duplex/attach');
+const { attachStream } = require('./transport/attach');
 const topics = require('./topics/install');
 const {
   ABNORMAL,
@@ -228,7 +228,7 @@ class WebSocket extends Base {
   /**
    * Opens this WebSocket over a stream, after the handshake.
    *
-   * @type {(socket: AnySocket, head: Buffer, options: import('./duplex/attach').SocketOptions) => void}
+   * @type {(socket: AnySocket, head: Buffer, options: import('./transport/attach').SocketOptions) => void}
    */
   setSocket(socket, head, options) {
     const take = socket[kUpgrade]?.open;

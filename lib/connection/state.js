@@ -25,7 +25,7 @@ const { heedBinaryType } = require('./binary-type');
 
 /** With the fields of its emitter. @typedef {Server & { _events: Record<string, Function | Function[] | undefined> }} Emitting */
 
-/** @typedef {InstanceType<typeof import('../duplex/pump').Pump>} StreamConnection */
+/** @typedef {InstanceType<typeof import('../transport/pump').Pump>} StreamConnection */
 
 /** With members that only a net.Socket has, and private ones. @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket */
 

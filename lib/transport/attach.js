@@ -19,7 +19,7 @@ const { Pump, kPump, onData } = require('./pump');
 
 /** @typedef {'allowSynchronousEvents' | 'maxPayload' | 'maxFragments' | 'skipUTF8Validation' | 'generateMask'} Name */
 
-/** @typedef {Pick<import('../../index').ClientOptions, Name>} SocketOptions */
+/** @typedef {Pick<import('../..').ClientOptions, Name>} SocketOptions */
 
 /** @this {AnySocket} */
 function onDrain() {
