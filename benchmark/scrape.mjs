@@ -26,7 +26,7 @@ else await measure(Number(values.connections), Number(values.seconds));
  */
 async function serve() {
   const { WebSocketServer } = await import('../lib/index.mjs');
-  const { default: { contentType, prometheus } } = await import('../lib/running/prometheus.js');
+  const { default: { contentType, prometheus } } = await import('../lib/metrics/prometheus.js');
   const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(wss, 'listening');
   const server = http.createServer(({ url }, response) => {

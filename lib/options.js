@@ -5,8 +5,8 @@ const { maxHeaderSize } = require('node:http');
 const { LONGEST_DELAY, checkNumbers, checkValue, limit, wrongType } = require('./base/checks');
 const { engineOptions } = require('./connection/options');
 const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
-const { Admission, originsOf } = require('./running/admission');
-const { proxiesOf } = require('./running/proxies');
+const { Admission, originsOf } = require('./limits/admission');
+const { proxiesOf } = require('./limits/proxies');
 const { given: givenHttp } = require('./base/descriptors');
 const { checkHttp, kAll } = require('./listen/http-option');
 const { checkPort, placeOf } = require('./listen/place');
@@ -114,7 +114,7 @@ const ADMISSION = ['maxConnections', 'maxConnectionsPerAddress', 'handshakesPerS
 /** Options that decide which handshakes JavaScript sees. A program may assign them at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
-/** The options that ws does not have, checked once, and what follows from them. @typedef {Readonly<Record<string, any>> & import('./running/admission').Limits & { ipv6Only: boolean, reusePort: boolean }} Settings */
+/** The options that ws does not have, checked once, and what follows from them. @typedef {Readonly<Record<string, any>> & import('./limits/admission').Limits & { ipv6Only: boolean, reusePort: boolean }} Settings */
 
 /**
  * Lays the options over the defaults. As in ws, an undefined option overrides its default. `tls`: has secrets.

@@ -19,9 +19,9 @@ const { Handshake } = require('./upgrade/handshake');
 const { nodeEmit } = require('./base/node-emit');
 const { placeOf } = require('./listen/place');
 const { admissionOf, parse, ratesOf, watch } = require('./options');
-const { Counts } = require('./running/counts');
-const { drain } = require('./running/drain');
-const { metricsOf, slowest } = require('./running/metrics');
+const { Counts } = require('./metrics/counts');
+const { drain } = require('./limits/drain');
+const { metricsOf, slowest } = require('./metrics/metrics');
 const { startListening } = require('./listen/native');
 const { start } = require('./reactor/start');
 const { withhold } = require('./reactor/withhold');
@@ -70,7 +70,7 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
-    /** @type {InstanceType<typeof import('./running/drain').Drain> | null} */
+    /** @type {InstanceType<typeof import('./limits/drain').Drain> | null} */
     this._drain = null;
     /** @type {import('./topics/server-topics').Topics | null} */
     this._topics = null;
@@ -253,7 +253,7 @@ class WebSocketServer extends EventEmitter {
     this._counts.began(ws);
   }
 
-  /** A connection or a handshake has ended. @param {import('./running/counts').Counted} connection */
+  /** A connection or a handshake has ended. @param {import('./metrics/counts').Counted} connection */
   _closed(connection) {
     this._connections--;
     this._counts.left(connection);

@@ -14,7 +14,7 @@ const random = (seed) => {
   const next = randomNumbers(seed);
   return () => next(2 ** 31) / 2 ** 31;
 };
-const { Pace } = createRequire(import.meta.url)('../../lib/running/pace.js');
+const { Pace } = createRequire(import.meta.url)('../../lib/limits/pace.js');
 
 /** The times of the steps of a drain that looks every 10 ms, but not while `isBusy`. */
 function moments(pace, isBusy = () => false) {

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 
 import test from 'ava';
 
-import { prometheus } from '../../lib/running/prometheus.js';
+import { prometheus } from '../../lib/metrics/prometheus.js';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 import { SERVER, authority, clientHello, connectTls, pair, startSecure } from '../helpers/secure.mjs';
 

@@ -19,7 +19,7 @@ const subprotocol = require('./subprotocol');
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
 
-/** @typedef {InstanceType<typeof import('../running/admission').Admission>} Admission */
+/** @typedef {InstanceType<typeof import('../limits/admission').Admission>} Admission */
 
 /**
  * The opening handshake where JavaScript decides, in the order of ws: `handle()` is `handleUpgrade()` of a server, and
@@ -171,7 +171,7 @@ class Handshake {
     return true;
   }
 
-  /** @type {(admission: Admission) => import('../running/admission').Denial | null} */
+  /** @type {(admission: Admission) => import('../limits/admission').Denial | null} */
   enter(admission) {
     const denied = admission.enter(this.request, this.socket);
     if (denied === null) this.socket.once('end', () => this.ended());

@@ -12,7 +12,7 @@ const { Pace } = require('./pace');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
 /** @import { Server, WebSocket } from '../connection/state' */
-/** @import { Counted } from './counts' */
+/** @import { Counted } from '../metrics/counts' */
 
 /** "Service Restart" (registry of RFC 6455, 11.7). */
 const SERVICE_RESTART = 1012;
