@@ -39,7 +39,7 @@ const INTERNAL = [/^Protocol error /];
  */
 const INTERNAL_CODES = ['WS_ERR_UNKNOWN', 'ERR_REACTOR_WS_VERSION', 'REACTOR_WS_REACTORS'];
 /** Texts that are no errors: explanations of metrics, and the tests of adapters. */
-const NO_ERRORS = ['lib/metrics/families.js', 'lib/adapters/conformance.js'];
+const NO_ERRORS = ['lib/metrics/families.js', 'lib/adapters/adapter-test.js'];
 
 /** @returns {string[]} one line per fault */
 export function documentViolations() {

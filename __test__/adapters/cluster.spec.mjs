@@ -6,9 +6,9 @@ import net from 'node:net';
 
 import ava from 'ava';
 
-import conformance from '../../lib/adapters/conformance.js';
-import cluster from '../../lib/adapters/cluster.js';
-import { ACK, HELLO, READY, SUBSCRIBE, Frames, frame } from '../../lib/adapters/frames.js';
+import conformance from '../../lib/adapters/adapter-test.js';
+import cluster from '../../lib/adapters/cluster/index.js';
+import { ACK, HELLO, READY, SUBSCRIBE, Frames, frame } from '../../lib/adapters/cluster/frames.js';
 
 /** Windows has no sockets in the file system. */
 const test = process.platform === 'win32' ? ava.skip : ava;

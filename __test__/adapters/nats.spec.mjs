@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 import test from 'ava';
 
-import conformance from '../../lib/adapters/conformance.js';
+import conformance from '../../lib/adapters/adapter-test.js';
 import nats from '../../lib/adapters/nats.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { NatsServer, hasNats } from '../helpers/nats.mjs';

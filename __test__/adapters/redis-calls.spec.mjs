@@ -4,8 +4,8 @@ import { mock } from 'node:test';
 
 import test from 'ava';
 
-import { Scripts, mayPass } from '../../lib/adapters/redis-calls.js';
-import redis from '../../lib/adapters/redis.js';
+import { Scripts, mayPass } from '../../lib/adapters/redis/calls.js';
+import redis from '../../lib/adapters/redis/index.js';
 import { Interest } from '../../lib/topics/interest.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';

@@ -1,8 +1,8 @@
 // Redis between the nodes: what every adapter must do, with each package.
 import test from 'ava';
 
-import conformance from '../../lib/adapters/conformance.js';
-import redis from '../../lib/adapters/redis.js';
+import conformance from '../../lib/adapters/adapter-test.js';
+import redis from '../../lib/adapters/redis/index.js';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
 
 const when = hasRedis ? test : test.skip;

@@ -1,7 +1,7 @@
 'use strict';
 
-/** @import { Client } from './redis-clients' */
-/** @import { Script } from './redis-scripts' */
+/** @import { Client } from './clients' */
+/** @import { Script } from './scripts' */
 
 /** Milliseconds to wait for an answer: a client can wait for ever. */
 const PATIENCE = 15_000;

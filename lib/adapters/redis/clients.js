@@ -2,7 +2,7 @@
 
 // One interface to the clients of all supported packages.
 
-const { wrongType } = require('../base/checks');
+const { wrongType } = require('../../base/checks');
 
 /** `@redis/client` and `redis`: replies of this type are Buffers. */
 const BLOB_STRING = 36;

@@ -4,12 +4,12 @@
 // can be repeated without doing anything twice, so no message is lost while Redis is away. Other messages of a tick are one command: the
 // package `redis` gives no further ones to the system in a turn of the event loop once 16 KiB are there.
 
-const { Backoff } = require('../base/backoff');
-const { mayPass } = require('./redis-calls');
-const { PUBLISH, PUBLISH_PLAIN, checkOf } = require('./redis-scripts');
+const { Backoff } = require('../../base/backoff');
+const { mayPass } = require('./calls');
+const { PUBLISH, PUBLISH_PLAIN, checkOf } = require('./scripts');
 
-/** @import { HistorySettings } from '../../types/adapter' */
-/** @import { Position } from '../../types/topics' */
+/** @import { HistorySettings } from '../../../types/adapter' */
+/** @import { Position } from '../../../types/topics' */
 
 /** Most messages and bytes of one call: Redis does nothing else meanwhile. */
 const MOST = 1024;
@@ -27,7 +27,7 @@ const PATIENCE = 2000;
 /** @typedef {{ bytes: Buffer, history: HistorySettings, resolve(position: Position | undefined): void, reject(error: unknown): void }} Waiting */
 
 class Publishing {
-  /** @param {import('./redis').Redis} adapter */
+  /** @param {import('.').Redis} adapter */
   constructor(adapter) {
     this.adapter = adapter;
     /** By topic. @type {Map<string, Waiting[]>} */

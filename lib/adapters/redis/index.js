@@ -2,19 +2,19 @@
 
 // Redis between the nodes: a channel for each topic, and for its history a stream.
 
-const { Backoff } = require('../base/backoff');
-const { checkOptions, checkValue, wrongType } = require('../base/checks');
-const { newEpoch } = require('../base/epoch');
-const { encodeName } = require('./names');
-const { Scripts } = require('./redis-calls');
-const { clientOf } = require('./redis-clients');
-const { Publishing } = require('./redis-publishing');
-const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./redis-scripts');
+const { Backoff } = require('../../base/backoff');
+const { checkOptions, checkValue, wrongType } = require('../../base/checks');
+const { newEpoch } = require('../../base/epoch');
+const { encodeName } = require('../names');
+const { Scripts } = require('./calls');
+const { clientOf } = require('./clients');
+const { Publishing } = require('./publishing');
+const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./scripts');
 
-/** @import { Adapter, AdapterNode } from '../../types/adapter' */
-/** @import { Position } from '../../types/topics' */
-/** @import { Client, Events, Subscriber } from './redis-clients' */
-/** @import { Script } from './redis-scripts' */
+/** @import { Adapter, AdapterNode } from '../../../types/adapter' */
+/** @import { Position } from '../../../types/topics' */
+/** @import { Client, Events, Subscriber } from './clients' */
+/** @import { Script } from './scripts' */
 
 /** A message that was seen: how it begins, and on which connection. @typedef {Position & { check: string, era: number }} Seen */
 
