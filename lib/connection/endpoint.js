@@ -6,7 +6,7 @@ const { IN_CLOSED, IN_SENT, KIND_MASK, OUT_TERMINATE } = require('../base/layout
 const { release } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
-const { JUST_NOW } = require('../reactor/turns');
+const { JUST_NOW } = require('../reactor/loop-turns');
 const { readPeer } = require('./opened');
 const { abandonSends, sent } = require('./post');
 

@@ -22,7 +22,7 @@ const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../
 const { payload, peek } = require('../reactor/batch');
 const { currentBatch } = require('../reactor/dispatch');
 const outbox = require('../reactor/outbox');
-const { JUST_NOW, reportEnd } = require('../reactor/turns');
+const { JUST_NOW, reportEnd } = require('../reactor/loop-turns');
 const { closeArguments, protocolError } = require('../base/errors');
 const {
   ABNORMAL,
@@ -58,7 +58,7 @@ const { Endpoint } = require('./endpoint');
 const { Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
-const { ended: endLeaves } = require('../reactor/withhold');
+const { ended: endLeaves } = require('../reactor/hold-replies');
 
 /** @import { ExtraFields, WebSocket } from './state' */
 

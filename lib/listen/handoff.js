@@ -8,7 +8,7 @@ const net = require('node:net');
 
 const { throwLater } = require('../base/errors');
 const { formatAddress } = require('../connection/address');
-const { takeSocket } = require('../reactor/sockets');
+const { takeSocket } = require('../reactor/given-sockets');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
 const { tailOf } = require('../connection/opened');

@@ -6,7 +6,7 @@ const { connectionsOf } = require('../connection/clients');
 const { eventLoop } = require('./event-loop');
 const { DENIALS, MAX_RECORDS, TALLY, VERSION } = require('../base/layout');
 const { state } = require('../reactor/link');
-const { openedBeforeEnds } = require('../reactor/turns');
+const { openedBeforeEnds } = require('../reactor/loop-turns');
 
 /** @import { Histogram, Metrics, ReactorMetrics, Waiting } from '../../types/running' */
 /** @import { Server } from '../connection/state' */

@@ -37,9 +37,9 @@ const flows = require('./flows');
 const { state } = require('./link');
 const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
-const { discard } = require('./sockets');
+const { discard } = require('./given-sockets');
 const table = require('./table');
-const { beginTurn, callDue, checkpoint, endTurn, waitsForEnds } = require('./turns');
+const { beginTurn, callDue, checkpoint, endTurn, waitsForEnds } = require('./loop-turns');
 
 const { connectionOf } = table;
 

@@ -10,7 +10,7 @@ const flows = require('./flows');
 const lifetime = require('./lifetime');
 const link = require('./link');
 const outbox = require('./outbox');
-const { letGo } = require('./withhold');
+const { letGo } = require('./hold-replies');
 const { warn } = require('../base/log');
 
 const { state } = link;
