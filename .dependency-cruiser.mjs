@@ -24,7 +24,8 @@ export default {
     only('metrics', ['connection', 'reactor']),
     only('tls', ['reactor']),
     only('sockets', ['connection', 'reactor', 'tls']),
-    only('topics', ['connection', 'reactor']),
+    only('topics', ['connection', 'nodes', 'presence', 'protocol', 'reactor']),
+    only('nodes', ['connection', 'topics']),
     {
       name: 'doctor-imports',
       severity: 'error',

@@ -6,11 +6,11 @@ import test from 'ava';
 
 import { Scripts, mayPass } from '../../lib/adapters/redis/calls.js';
 import redis from '../../lib/adapters/redis/index.js';
-import { Interest } from '../../lib/topics/interest.js';
+import { Interest } from '../../lib/nodes/subscription-sync.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
 
-/** `LONGEST_RETRY` of lib/topics/interest.js. */
+/** `LONGEST_RETRY` of lib/nodes/subscription-sync.js. */
 const LONGEST = 10_000;
 
 const when = hasRedis ? test : test.skip;

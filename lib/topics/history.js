@@ -4,12 +4,12 @@ const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, KIND_MASK, OUT_TEX
 const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_TOP, HISTORY_WORDS } = require('../base/layout');
 const { checkOptions, checkValue } = require('../base/checks');
 const { checkTopic, sinceOf } = require('./arguments');
-const { decode } = require('./envelope');
+const { decode } = require('../nodes/envelope');
 const { headed } = require('./publish');
 const records = require('./records');
 const { expect } = require('./requests');
 const { topicsOf } = require('./server-topics');
-const { PageSize, keptOf } = require('./shared');
+const { PageSize, keptOf } = require('../nodes/shared-history');
 const { state } = require('../reactor/link');
 
 const { WORD_BYTES, longOf, wordOf } = records;
@@ -43,7 +43,7 @@ function history(server, name, options) {
 /**
  * Reads a history from the broker, for a topic that this node does not follow.
  *
- * @type {(remote: import('./remote').Remote, name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>}
+ * @type {(remote: import('../nodes/node').Remote, name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>}
  */
 async function collectRemotely(remote, name, since, limit, settings) {
   /** @type {History['messages']} */

@@ -3,10 +3,10 @@
 // What nodes tell each other of a topic's presence. Each has entries of its own, counts their versions up, and says what has changed;
 // a node that misses a version requests the whole.
 
-const { PRESENCE } = require('./envelope');
+const { PRESENCE } = require('../nodes/envelope');
 
 /** @import { OneRoom } from './presence-room' */
-/** @import { Remote } from './remote' */
+/** @import { Remote } from '../nodes/node' */
 
 /** UTF-16 code units of entries in a message, above which another one begins: NATS allows 1 MB. */
 const MOST_TEXT = 64 * 1024;

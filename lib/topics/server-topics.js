@@ -42,7 +42,7 @@ class ServerTopics {
     /** Those without a message, perhaps until now. @type {Set<AnyTopic>} */
     this.unused = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    /** Null without an adapter. @type {import('./remote').Remote | null} */
+    /** Null without an adapter. @type {import('../nodes/node').Remote | null} */
     this.remote = null;
     this.isOver = false;
     /** Whether messages have a header, for clients of the protocol. */

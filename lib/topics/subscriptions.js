@@ -26,7 +26,7 @@ class Subscriptions {
     this.pending = null;
     /** Call callbacks that wait for a broker. @type {Set<() => void> | null} */
     this.late = null;
-    /** Histories that it waits for, and for what. @type {Map<import('./shared').SharedHistory, Set<import('./shared').Waiting>> | null} */
+    /** Histories that it waits for, and for what. @type {Map<import('../nodes/shared-history').SharedHistory, Set<import('../nodes/shared-history').Waiting>> | null} */
     this.waits = null;
     /** Its entries, by topic. @type {Map<{ part(number: number, isCut: boolean): void }, number> | null} */
     this.present = null;

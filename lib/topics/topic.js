@@ -4,7 +4,7 @@
 
 const { newEpoch } = require('../base/epoch');
 const { SLOW } = require('../base/layout');
-const { Shared } = require('./shared');
+const { Shared } = require('../nodes/shared-history');
 
 /** @import { Position } from '../../types/topics' */
 
@@ -17,7 +17,7 @@ class Topic {
    *
    * @param {string} name
    * @param {Readonly<import('./settings').Settings>} settings
-   * @param {import('./remote').Remote | null} [remote]
+   * @param {import('../nodes/node').Remote | null} [remote]
    * @param {(() => void) | null} [onEmptied]
    */
   constructor(name, settings, remote = null, onEmptied = null) {

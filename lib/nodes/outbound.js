@@ -2,7 +2,7 @@
 
 // Messages of a node on their way to its broker: what waits has a bound.
 
-const { attempt } = require('./interest');
+const { attempt } = require('./subscription-sync');
 
 /** @import { Adapter, PublishSettings } from '../../types/adapter' */
 /** @import { Position } from '../../types/topics' */

@@ -5,12 +5,12 @@
 
 const { Backoff } = require('../base/backoff');
 const { decode } = require('./envelope');
-const records = require('./records');
+const records = require('../topics/records');
 
 /** @import { AdapterPage, HistorySettings } from '../../types/adapter' */
 /** @import { Position, Subscribed } from '../../types/topics' */
-/** @import { Target } from './publish' */
-/** @import { AnyTopic } from './topic' */
+/** @import { Target } from '../topics/publish' */
+/** @import { AnyTopic } from '../topics/topic' */
 
 /** Messages and bytes that a page of a reading should have at most. */
 const MOST_PAGE = 256;
@@ -54,7 +54,7 @@ const READING = 1;
 const LIVE = 2;
 
 class Shared {
-  /** @param {AnyTopic} topic @param {import('./remote').Remote} remote */
+  /** @param {AnyTopic} topic @param {import('./node').Remote} remote */
   constructor(topic, remote) {
     this.topic = topic;
     this.remote = remote;

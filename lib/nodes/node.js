@@ -10,18 +10,18 @@ const { newEpoch } = require('../base/epoch');
 const { warn } = require('../base/log');
 const { BINARY } = require('../connection/arguments');
 const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
-const { Interest, attempt } = require('./interest');
+const { Interest, attempt } = require('./subscription-sync');
 const { Lanes } = require('./lanes');
 const { Outbound, errorOf } = require('./outbound');
-const records = require('./records');
-const { topicsOf } = require('./server-topics');
+const records = require('../topics/records');
+const { topicsOf } = require('../topics/server-topics');
 
 /** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings } from '../../types/adapter' */
 /** @import { Server } from '../connection/state' */
 /** @import { Position } from '../../types/topics' */
-/** @import { Message, Target } from './publish' */
-/** @import { SharedHistory } from './shared' */
-/** @import { AnyTopic } from './topic' */
+/** @import { Message, Target } from '../topics/publish' */
+/** @import { SharedHistory } from './shared-history' */
+/** @import { AnyTopic } from '../topics/topic' */
 
 /** Seconds in which the positions of all topics are compared with the broker's, and most topics of a second. */
 const CHECK = 40;
@@ -52,7 +52,7 @@ class Node {
   /**
    * @param {Server} server
    * @param {{ adapter: Adapter, adapterLimit: number, adapterOverflow: string }} options
-   * @param {typeof import('./publish').receive} receive Takes messages of other nodes
+   * @param {typeof import('../topics/publish').receive} receive Takes messages of other nodes
    */
   constructor(server, { adapter, adapterLimit, adapterOverflow }, receive) {
     this.server = server;

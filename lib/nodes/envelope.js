@@ -5,7 +5,7 @@
 const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_TEXT } = require('../base/layout');
 const { BINARY, TEXT } = require('../connection/arguments');
 
-/** @import { Message } from './publish' */
+/** @import { Message } from '../topics/publish' */
 
 /** The first byte: of a published message, and of one about presence. Nodes ignore all others. */
 const PUBLISHED = 1;
