@@ -24,7 +24,8 @@ export default {
     only('metrics', ['connection', 'reactor']),
     only('tls', ['reactor']),
     only('sockets', ['connection', 'reactor', 'tls']),
-    only('topics', ['connection', 'nodes', 'presence', 'protocol', 'reactor']),
+    only('topics', ['connection', 'nodes', 'reactor']),
+    only('presence', ['connection', 'nodes', 'topics']),
     only('nodes', ['connection', 'topics']),
     {
       name: 'doctor-imports',

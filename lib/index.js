@@ -10,7 +10,7 @@ const Receiver = require('./receiver');
 const { listen } = require('./listen');
 const { createWebSocketStream } = require('./stream');
 const subprotocol = require('./upgrade/subprotocol');
-const { installServer } = require('./topics/install');
+const { installServer } = require('./topics-install');
 const WebSocket = require('./websocket');
 const WebSocketServer = require('./websocket-server');
 

@@ -33,7 +33,7 @@ const { DEFLATE } = require('./deflate/permessage-deflate');
 const { commonOf } = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
 const { attachStream } = require('./transport/attach');
-const topics = require('./topics/install');
+const topics = require('./topics-install');
 const {
   ABNORMAL,
   CAUSE,
@@ -53,7 +53,7 @@ const {
 /** @import { AnySocket, Data, Endpoint, Extensions, ExtraFields, Fields, SentCallback, Settings } from './connection/state' */
 /** @import { SendOptions } from '../types/sending' */
 
-/** @typedef {import('./topics/install').Fields} TopicFields */
+/** @typedef {import('./topics-install').Fields} TopicFields */
 
 /**
  * Data has at most 125 bytes. By default a client masks and a server does not.

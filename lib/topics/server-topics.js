@@ -35,7 +35,7 @@ class ServerTopics {
     this.all = new Map();
     /** All open connections: from the first broadcast on, until all have gone. @type {import('./publish').Anyone | null} */
     this.everyone = null;
-    /** From the first question for somebody's presence on. @type {import('./presence-nodes').AllPresence | null} */
+    /** From the first question for somebody's presence on. @type {import('../presence/liveness').AllPresence | null} */
     this.presence = null;
     /** Kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();

@@ -2,13 +2,13 @@
 
 // The presence of all topics of a server, and the other nodes.
 
-const { PRESENCE_CHANNEL: CHANNEL } = require('./arguments');
-const { packed, unpacked } = require('./presence-peers');
-const { Room } = require('./presence-room');
-const { topicsOf } = require('./server-topics');
+const { PRESENCE_CHANNEL: CHANNEL } = require('../topics/arguments');
+const { packed, unpacked } = require('./sync');
+const { Room } = require('./room');
+const { topicsOf } = require('../topics/server-topics');
 
 /** @import { Server } from '../connection/state' */
-/** @import { OneRoom } from './presence-room' */
+/** @import { OneRoom } from './room' */
 
 /** Milliseconds between looks at other nodes; every second time a node says that it is alive. */
 const BEAT = 5000;
@@ -23,7 +23,7 @@ const KEPT = 60_000;
 const MOST_SILENT = 1024;
 
 class Presences {
-  /** @param {import('./server-topics').Topics} topics */
+  /** @param {import('../topics/server-topics').Topics} topics */
   constructor(topics) {
     this.topics = topics;
     this.settings = topics.options.presence;

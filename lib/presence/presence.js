@@ -3,9 +3,9 @@
 // `enter()`, `leave()` and `presence()`.
 
 const { checkOptions, checkValue, wrongType } = require('../base/checks');
-const { presencesOf } = require('./presence-nodes');
-const { isWebSocket } = require('./publish');
-const { isOpen, subscriptionsOf } = require('./subscriptions');
+const { presencesOf } = require('./liveness');
+const { isWebSocket } = require('../topics/publish');
+const { isOpen, subscriptionsOf } = require('../topics/subscriptions');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { EnterOptions } from '../../types/presence' */

@@ -5,7 +5,7 @@
 
 const { PRESENCE } = require('../nodes/envelope');
 
-/** @import { OneRoom } from './presence-room' */
+/** @import { OneRoom } from './room' */
 /** @import { Remote } from '../nodes/node' */
 
 /** UTF-16 code units of entries in a message, above which another one begins: NATS allows 1 MB. */

@@ -2,17 +2,17 @@
 
 const { SLOW } = require('../base/layout');
 const { TEXT } = require('../connection/arguments');
-const { Peers } = require('./presence-peers');
-const { TO_ALL, publishTo } = require('./publish');
+const { Peers } = require('./sync');
+const { TO_ALL, publishTo } = require('../topics/publish');
 const { Roster } = require('./roster');
-const { DEFAULTS } = require('./settings');
-const { subscriptionsOf } = require('./subscriptions');
-const { Topic } = require('./topic');
+const { DEFAULTS } = require('../topics/settings');
+const { subscriptionsOf } = require('../topics/subscriptions');
+const { Topic } = require('../topics/topic');
 
 /** @import { WebSocket } from '../connection/state' */
 /** @import { PresenceChange } from '../../types/presence' */
-/** @import { AllPresence } from './presence-nodes' */
-/** @import { AnyTopic } from './topic' */
+/** @import { AllPresence } from './liveness' */
+/** @import { AnyTopic } from '../topics/topic' */
 
 /** Share of `presenceLimit` below which keys are told again, not only their number. */
 const BACK = 0.9;

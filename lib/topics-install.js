@@ -2,11 +2,11 @@
 
 // Members that topics add to a WebSocket and a server.
 
-const { TERMINATED } = require('../base/bits');
-const { inContext } = require('../base/async-context');
-const { checkOptions, checkValue } = require('../base/checks');
-const { CONNECTING, READY_STATES } = require('../base/constants');
-const { peek } = require('../reactor/batch');
+const { TERMINATED } = require('./base/bits');
+const { inContext } = require('./base/async-context');
+const { checkOptions, checkValue } = require('./base/checks');
+const { CONNECTING, READY_STATES } = require('./base/constants');
+const { peek } = require('./reactor/batch');
 const {
   DROPPED_COUNT,
   DROPPED_TOPIC,
@@ -20,18 +20,18 @@ const {
   SUBSCRIBED_RECOVERED,
   SUBSCRIBED_REPLAYED,
   SUBSCRIBED_REQUEST,
-} = require('../base/layout');
-const { checkTopic, sinceOf } = require('./arguments');
-const { history } = require('./history');
-const { Presence, enter, leave } = require('./presence');
-const { topicsProtocol } = require('./protocol');
-const { broadcast, publish } = require('./publish');
-const { longOf, reportingTopic, wordOf } = require('./records');
-const { isOpen, subscriptionsOf } = require('./subscriptions');
+} = require('./base/layout');
+const { checkTopic, sinceOf } = require('./topics/arguments');
+const { history } = require('./topics/history');
+const { Presence, enter, leave } = require('./presence/presence');
+const { topicsProtocol } = require('./topics/protocol');
+const { broadcast, publish } = require('./topics/publish');
+const { longOf, reportingTopic, wordOf } = require('./topics/records');
+const { isOpen, subscriptionsOf } = require('./topics/subscriptions');
 
-/** @import { Server, WebSocket } from '../connection/state' */
-/** @import * as Public from '../../index' */
-/** @import { Published, PublishOptions, Receipt, Subscribed, SubscribeOptions } from '../../types/topics' */
+/** @import { Server, WebSocket } from './connection/state' */
+/** @import * as Public from '..' */
+/** @import { Published, PublishOptions, Receipt, Subscribed, SubscribeOptions } from '../types/topics' */
 
 /** @typedef {(result: Subscribed) => void} OnSubscribed */
 
@@ -149,7 +149,7 @@ function ownerOf(ws) {
   return owner;
 }
 
-/** @type {import('../connection/receive').TakeRecord} */
+/** @type {import('./connection/receive').TakeRecord} */
 function record(ws, tag, offset, length) {
   if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, peek(tag, offset, length));
 }
