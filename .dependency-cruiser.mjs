@@ -25,6 +25,7 @@ export default {
     only('tls', ['reactor']),
     only('sockets', ['connection', 'reactor', 'tls']),
     only('topics', ['connection', 'nodes', 'reactor']),
+    only('protocol', ['connection', 'topics']),
     only('presence', ['connection', 'nodes', 'topics']),
     only('nodes', ['connection', 'topics']),
     {

@@ -24,7 +24,7 @@ const {
 const { checkTopic, sinceOf } = require('./topics/arguments');
 const { history } = require('./topics/history');
 const { Presence, enter, leave } = require('./presence/presence');
-const { topicsProtocol } = require('./topics/protocol');
+const { topicsProtocol } = require('./protocol/server');
 const { broadcast, publish } = require('./topics/publish');
 const { longOf, reportingTopic, wordOf } = require('./topics/records');
 const { isOpen, subscriptionsOf } = require('./topics/subscriptions');

@@ -72,7 +72,7 @@ class WebSocketServer extends EventEmitter {
     this._shouldEmitClose = false;
     /** @type {InstanceType<typeof import('./limits/drain').Drain> | null} */
     this._drain = null;
-    /** @type {import('./topics/server-topics').Topics | null} */
+    /** @type {import('./topics/registry').Topics | null} */
     this._topics = null;
     this._counts = new Counts();
     this._rates = ratesOf(settings); // null: no limit

@@ -14,7 +14,7 @@ const { Interest, attempt } = require('./subscription-sync');
 const { Lanes } = require('./lanes');
 const { Outbound, errorOf } = require('./outbound');
 const records = require('../topics/records');
-const { topicsOf } = require('../topics/server-topics');
+const { topicsOf } = require('../topics/registry');
 
 /** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings } from '../../types/adapter' */
 /** @import { Server } from '../connection/state' */

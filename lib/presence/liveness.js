@@ -5,7 +5,7 @@
 const { PRESENCE_CHANNEL: CHANNEL } = require('../topics/arguments');
 const { packed, unpacked } = require('./sync');
 const { Room } = require('./room');
-const { topicsOf } = require('../topics/server-topics');
+const { topicsOf } = require('../topics/registry');
 
 /** @import { Server } from '../connection/state' */
 /** @import { OneRoom } from './room' */
@@ -23,7 +23,7 @@ const KEPT = 60_000;
 const MOST_SILENT = 1024;
 
 class Presences {
-  /** @param {import('../topics/server-topics').Topics} topics */
+  /** @param {import('../topics/registry').Topics} topics */
   constructor(topics) {
     this.topics = topics;
     this.settings = topics.options.presence;

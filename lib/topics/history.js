@@ -8,7 +8,7 @@ const { decode } = require('../nodes/envelope');
 const { headed } = require('./publish');
 const records = require('./records');
 const { expect } = require('./requests');
-const { topicsOf } = require('./server-topics');
+const { topicsOf } = require('./registry');
 const { PageSize, keptOf } = require('../nodes/shared-history');
 const { state } = require('../reactor/link');
 

@@ -8,7 +8,7 @@ const { connections } = require('../reactor/table');
 const { checkTopic } = require('./arguments');
 const { Overflow } = require('../nodes/outbound');
 const records = require('./records');
-const { topicsOf } = require('./server-topics');
+const { topicsOf } = require('./registry');
 const { DEFAULTS } = require('./settings');
 const { isOpen, subscriptionsOf } = require('./subscriptions');
 const { Topic } = require('./topic');
@@ -47,7 +47,7 @@ function publish(server, name, data, options, publisher) {
 /**
  * The author of a message without a position: a client that moves to another node can get it there once more.
  *
- * @type {(topics: import('./server-topics').Topics, name: string) => string}
+ * @type {(topics: import('./registry').Topics, name: string) => string}
  */
 function nodeOf({ all, remote }, name) {
   const epoch = all.get(name)?.epoch ?? null;
@@ -200,7 +200,7 @@ function headed(message, { header }, epoch, offset) {
 
 /** All open connections of a server. */
 class Everyone extends Topic {
-  /** @param {import('./server-topics').Topics} topics */
+  /** @param {import('./registry').Topics} topics */
   constructor(topics) {
     super('', DEFAULTS, null, () => void (topics.everyone = null));
     this.topics = topics;

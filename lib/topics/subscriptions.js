@@ -4,7 +4,7 @@ const { GONE } = require('../base/bits');
 const { OPEN } = require('../base/constants');
 const { startOf, subscribe, unsubscribe } = require('./records');
 const { nextRequest } = require('./requests');
-const { topicsOf } = require('./server-topics');
+const { topicsOf } = require('./registry');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed } from '../../types/topics' */

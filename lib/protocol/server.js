@@ -7,9 +7,9 @@ const { createHash } = require('node:crypto');
 const { checkOptions, checkValue } = require('../base/checks');
 const { OPEN } = require('../base/constants');
 const { log, warn } = require('../base/log');
-const { isReserved } = require('./arguments');
-const { publishFrom } = require('./publish');
-const { topicsOf } = require('./server-topics');
+const { isReserved } = require('../topics/arguments');
+const { publishFrom } = require('../topics/publish');
+const { topicsOf } = require('../topics/registry');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, TopicsProtocolOptions } from '../../types/topics' */
