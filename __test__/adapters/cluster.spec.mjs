@@ -8,7 +8,7 @@ import ava from 'ava';
 
 import conformance from '../../lib/adapters/adapter-test.js';
 import cluster from '../../lib/adapters/cluster/index.js';
-import { ACK, HELLO, READY, SUBSCRIBE, Frames, frame } from '../../lib/adapters/cluster/frames.js';
+import { ACK, HELLO, LOST, READY, SUBSCRIBE, Frames, frame } from '../../lib/adapters/cluster/frames.js';
 
 /** Windows has no sockets in the file system. */
 const test = process.platform === 'win32' ? ava.skip : ava;
@@ -90,6 +90,48 @@ test('a node that stands still is waited for once, and what it may have publishe
   t.deepEqual(node.lost, ['one', 'two']);
 });
 
+test('a topic is subscribed once a node has answered to which the connection is still being made', async (t) => {
+  const { adapter } = await nodeOf(t, own());
+  const answers = [];
+  const server = net.createServer((socket) => {
+    const frames = new Frames((kind, body) => kind === SUBSCRIBE && answers.push(() => socket.write(frame(ACK, body.subarray(0, 4)))));
+    socket.on('data', (chunk) => frames.push(chunk));
+  });
+  server.listen(adapter.pathOf('abcdefabcdef'));
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  await adapter.look();
+  const events = [];
+  const subscribed = adapter.subscribe(['topic']).then(() => events.push('subscribed'));
+  await until(() => answers.length === 2);
+  events.push('answered');
+  for (const answer of answers) answer();
+  await subscribed;
+  t.deepEqual(events, ['answered', 'subscribed']);
+});
+
+for (const topic of ['topic', null]) {
+  test(`a node that is known only after the start ${topic === null ? 'without a topic is told of no loss' : 'is told that it lacks messages of its topics'}`, async (t) => {
+    const { adapter } = await nodeOf(t, own());
+    const socket = net.connect(adapter.pathOf(adapter.node.id));
+    t.teardown(() => socket.destroy());
+    const kinds = [];
+    const frames = new Frames((kind) => kinds.push(kind));
+    socket.on('data', (chunk) => frames.push(chunk));
+    const subscribe = (name) => {
+      const body = Buffer.alloc(name === null ? 4 : 12 + 2 * name.length);
+      if (name !== null) body.writeUInt32LE(body.write(name, 12, 'utf16le'), 8);
+      socket.write(frame(SUBSCRIBE, body));
+    };
+    socket.write(frame(HELLO, Buffer.from('abcdefabcdef')));
+    subscribe(topic);
+    socket.write(frame(READY));
+    subscribe('other');
+    await until(() => kinds.filter((kind) => kind === ACK).length === 2);
+    t.deepEqual(kinds, topic === null ? [ACK, ACK] : [ACK, LOST, ACK]);
+  });
+}
+
 test('a connection that ends after the next one of the same node has come takes nothing of it away', async (t) => {
   const { adapter } = await nodeOf(t, own());
   const id = 'abcdefabcdef';
@@ -113,6 +155,7 @@ test('names for a node that stands still have a bound, and it is told all of the
   let first = null;
   const server = net.createServer((socket) => {
     const frames = new Frames((kind, body) => {
+      if (kind === READY) socket.write(frame(LOST));
       if (kind !== SUBSCRIBE) return;
       if (socket !== first) named.push(body.length);
       socket.write(frame(ACK, body.subarray(0, 4)));
@@ -126,7 +169,7 @@ test('names for a node that stands still have a bound, and it is told all of the
   t.teardown(() => server.close());
   await once(server, 'listening');
   await adapter.look();
-  await until(() => adapter.others.get(id).isOpen && first !== null);
+  await until(() => !adapter.others.get(id).socket.connecting && first !== null);
   const { socket } = adapter.others.get(id);
   const pad = 'x'.repeat(2 ** 20);
   for (let n = 0; n < 40; n++) void adapter.subscribe([`${pad}${n}`]);
@@ -155,17 +198,18 @@ test('a node whose socket is removed, or the whole folder, is found by the next 
   }
 });
 
-test.serial('a node that cannot be reached for want of descriptors keeps its socket', async (t) => {
+test.serial('a node that cannot be reached for want of descriptors keeps its socket, and tells of a loss when it is reached again', async (t) => {
   const options = own();
   const [a, b] = [await nodeOf(t, options), await nodeOf(t, options)];
   const link = a.adapter.others.get(b.node.id);
+  void a.adapter.subscribe(['topic']);
+  await until(() => link.isKnown && b.adapter.wanted.has('topic'));
   const { now } = Date;
   t.teardown(() => (Date.now = now));
   // Removing is for sockets that have been there for a while.
   Date.now = () => now() + 60_000;
-  link.isOpen = false;
   link.socket.destroy(Object.assign(new Error('too many open files'), { code: 'EMFILE' }));
   await once(link.socket, 'close').catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await until(() => a.node.lost.length !== 0);
   t.true(existsSync(a.adapter.pathOf(b.node.id)));
 });

@@ -187,7 +187,6 @@ class Outward {
     this.adapter = adapter;
     this.id = id;
     this.isBye = false;
-    this.isOpen = false;
     /** No process listens. Other errors can be errors of this process, such as too many open files. */
     this.isRefused = false;
     /** The other node has answered. */
@@ -208,16 +207,10 @@ class Outward {
     this.socket = socket;
     socket.unref();
     const frames = new Frames((kind, body) => this.take(kind, body));
-    socket.on('connect', () => {
-      const { node } = adapter;
-      if (node === null) return void socket.destroy();
-      this.isOpen = true;
-      socket.write(frame(HELLO, Buffer.from(node.id)));
-      void this.subscribe([...adapter.numbers.keys()]).then(() => {
-        if (this.isAgain && this.isKnown) node.lost();
-      });
-      socket.write(frame(READY));
-    });
+    // They wait for the connection.
+    socket.write(frame(HELLO, Buffer.from(/** @type {AdapterNode} */ (adapter.node).id)));
+    void this.subscribe([...adapter.numbers.keys()]);
+    socket.write(frame(READY));
     socket.on('data', (chunk) => frames.push(/** @type {Buffer} */ (chunk)));
     socket.on('error', (/** @type {NodeJS.ErrnoException} */ { code }) => (this.isRefused = code === 'ECONNREFUSED'));
     socket.on('close', () => this.ended());
@@ -225,8 +218,7 @@ class Outward {
 
   /** @param {string[]} topics @returns {Promise<void>} When the other node knows, or stands still */
   subscribe(topics) {
-    // Before it is open: when it opens.
-    if (!this.isOpen || !this.hasRoom()) return Promise.resolve();
+    if (!this.hasRoom()) return Promise.resolve();
     const { numbers } = this.adapter;
     const request = ++this.lastAsked;
     const named = topics.map((topic) => ({ number: /** @type {number} */ (numbers.get(topic)), name: Buffer.from(topic, 'utf16le') }));
@@ -258,7 +250,7 @@ class Outward {
 
   /** @param {number[]} numbers */
   unsubscribe(numbers) {
-    if (this.isOpen && numbers.length !== 0 && this.hasRoom()) this.socket.write(frame(UNSUBSCRIBE, numbersOf(numbers)));
+    if (numbers.length !== 0 && this.hasRoom()) this.socket.write(frame(UNSUBSCRIBE, numbersOf(numbers)));
   }
 
   hasRoom() {
@@ -378,6 +370,8 @@ class Inward {
     } else if (kind === READY) {
       adapter.ready.add(this.id);
       adapter.others.get(this.id)?.onMutual();
+      // This node has not waited for them, or they come again after a connection that was lost.
+      if (adapter.looking !== undefined && this.topics.size !== 0) this.socket.write(frame(LOST));
     } else if (kind === SUBSCRIBE) this.subscribe(body);
     else if (kind === UNSUBSCRIBE) for (const number of numbersIn(body)) this.unsubscribe(number);
   }
