@@ -21,8 +21,6 @@ export const MODE_SPECS = [
   'connection/silence',
   'connection/socket-bytes',
   'connection/websocket-pause',
-  'handshake/hooks',
-  'handshake/ways-in',
   'reactor/blocked',
   'reactor/dispatch',
   'reactor/order',
@@ -34,6 +32,8 @@ export const MODE_SPECS = [
   'tls/hostile',
   'tls/reload',
   'tls/server-names',
+  'upgrade/hooks',
+  'upgrade/ways-in',
 ].map((name) => `__test__/${name}.spec.mjs`);
 
 /** It measures the process, so it has the machine to itself. Streams have the same reactor in each mode. */
@@ -41,7 +41,7 @@ const ALONE = '__test__/attacks/stream-bombs.spec.mjs';
 const not = (names) => names.map((name) => `!__test__/${name}`);
 const ALL_SPECS = ['__test__/**/*.spec.mjs', `!${ALONE}`];
 /** Sweeps, waits for timeouts, ends of processes: up to half a minute each. */
-const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'faults/faults-process', 'handshake/http-finish', 'handshake/http-limits', 'handshake/http2-matrix', 'reactor/blocked', 'reactor/memory'].map((name) => `${name}.spec.mjs`);
+const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'faults/faults-process', 'listen/http-finish', 'listen/http-limits', 'listen/http2-matrix', 'reactor/blocked', 'reactor/memory'].map((name) => `${name}.spec.mjs`);
 /** Without the attacks. */
 const OWN_SPECS = [...ALL_SPECS, ...not(['attacks/**', 'scripts/examples.spec.mjs', ...SLOW])];
 const SHORT_MODE_SPECS = MODE_SPECS.filter((path) => !SLOW.some((name) => path.endsWith(name)));
@@ -54,7 +54,8 @@ const ALL_MODE_SPECS = [
     'crossws.spec.mjs',
     'deflate/deflate-client.spec.mjs',
     'doctor/**',
-    'handshake/http2*.spec.mjs',
+    'listen/http2*.spec.mjs',
+    'presence/nodes.spec.mjs',
     'reactor/inline.spec.mjs',
     'reactor/reactors.spec.mjs',
     'scripts/**',

@@ -22,10 +22,10 @@ const CHECKED = {
 /** Blocks that cannot run, and the reason. */
 const PARSED_ONLY = [
   [/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency'],
-  [/\.handleConnect\(/, 'it needs a certificate; handshake/http2.spec.mjs does the same'],
+  [/\.handleConnect\(/, 'it needs a certificate; listen/http2.spec.mjs does the same'],
   [/^emitUpgrades\(/m, 'it needs socket.io; ecosystem/socket-io.test.mjs does the same'],
   [/redisAdapter\(\{ client \}\)/, 'it needs Redis: adapters/'],
-  [/new TopicsClient\(/, 'it is a page: topics/topics-client.spec.mjs and browser/resume.test.mjs do the same'],
+  [/new TopicsClient\(/, 'it is a page: protocol/client.spec.mjs and browser/resume.test.mjs do the same'],
   [/adapterTests\(/, 'tests of an adapter that the reader writes: adapters/'],
 ];
 

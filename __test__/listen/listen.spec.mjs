@@ -10,9 +10,9 @@ import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
-import { WAYS, home, httpServer, lasting, listenGiven, talk } from './helpers/given.mjs';
-import { WebSocketServer, implementation, listen } from './helpers/impl.mjs';
-import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+import { WAYS, home, httpServer, lasting, listenGiven, talk } from '../helpers/given.mjs';
+import { WebSocketServer, implementation, listen } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
@@ -114,7 +114,7 @@ for (const way of Object.keys(WAYS)) {
       const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', http }, () => {
         require('node:worker_threads').parentPort.postMessage(wss.address().port);
       });`;
-    const root = fileURLToPath(new URL('..', import.meta.url));
+    const root = fileURLToPath(new URL('../..', import.meta.url));
     const worker = new Worker(program.replaceAll(/'\.\/(.*?)'/g, (_, path) => JSON.stringify(root + path)), { eval: true });
     t.teardown(() => worker.terminate());
     const [port] = await once(worker, 'message');

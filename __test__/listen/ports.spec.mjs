@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-import { WebSocketServer, isReference, onPosix, startServer, test, visitor } from './helpers/index.mjs';
+import { WebSocketServer, isReference, onPosix, startServer, test, visitor } from '../helpers/index.mjs';
 
 let pipes = 0;
 
@@ -110,7 +110,7 @@ const systemAllows = (count) => process.platform === 'linux' && Number(readFileS
 
 (systemAllows(2000) ? test : test.skip)('two thousand may wait to be accepted', async (t) => {
   const flag = new Int32Array(new SharedArrayBuffer(4));
-  const path = createRequire(import.meta.url).resolve('../lib/index.js');
+  const path = createRequire(import.meta.url).resolve('../../lib/index.js');
   const worker = new Worker(BUSY, { eval: true, workerData: { flag, path } });
   const [port] = await once(worker, 'message');
   const sockets = Array.from({ length: 2000 }, () => connectTo(port, '127.0.0.1').on('error', () => {}));

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import { openVisitor, visitor, wsClient } from './helpers/clients.mjs';
-import { OWN_HOST, WebSocketServer, cert, isReference, key, listen as listenOn, onPosix, ownOnLinux, ownOnPosix, startServer, test } from './helpers/index.mjs';
+import { openVisitor, visitor, wsClient } from '../helpers/clients.mjs';
+import { OWN_HOST, WebSocketServer, cert, isReference, key, listen as listenOn, onPosix, ownOnLinux, ownOnPosix, startServer, test } from '../helpers/index.mjs';
 
 const { platform } = process;
 
@@ -185,7 +185,7 @@ ownOnLinux('keepAlive: the system probes silent connections after the delay', as
 /** A program that is given listening sockets from descriptor 3 on. */
 function startGiven(t, handles, program) {
   const stdio = ['pipe', 'pipe', 'inherit', ...handles.map((server) => server._handle.fd)];
-  const child = spawn(process.execPath, ['-e', program], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio });
+  const child = spawn(process.execPath, ['-e', program], { cwd: fileURLToPath(new URL('../..', import.meta.url)), stdio });
   t.teardown(() => child.exitCode === null && child.kill('SIGKILL'));
   return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
 }

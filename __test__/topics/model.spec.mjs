@@ -2,7 +2,7 @@
 // without a report, none gets one twice, the order is that of the calls, and receipts have the
 // deliveries. A million steps, from seed 1 on:
 //
-//     TOPICS_STEPS=1000000 TOPICS_SEED=1 npx ava __test__/topics/topics-model.spec.mjs
+//     TOPICS_STEPS=1000000 TOPICS_SEED=1 npx ava __test__/topics/model.spec.mjs
 //
 // Each slice has a seed and a server of its own: a history grows with each step, and a subscriber
 // that joins at its oldest message gets all of it, so one long program takes time with the square
