@@ -58,7 +58,7 @@ function guard(original, args, at, decide) {
 
 for (const [title, put] of Object.entries(LATE)) {
   test.serial(`who is refused by ${title}, does not come in`, async (t) => {
-    const server = await startServer(t);
+    const server = await startServer(t, { closeTimeout: 2 ** 31 - 1 });
     let asked = 0;
     put(t, server, () => {
       asked++;
@@ -73,6 +73,8 @@ for (const [title, put] of Object.entries(LATE)) {
     }
     t.is(asked, 3);
     t.is(server.clients.size, 0);
+    server.close();
+    await once(server, 'close');
   });
 
   test.serial(`who is let in by ${title}, is served with all that came`, async (t) => {

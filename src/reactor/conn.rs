@@ -199,11 +199,17 @@ impl Conn<'_> {
             self.state.read.pace = Pace::Modest;
             self.touch();
         }
-        self.state.life = Life::Draining { reported: self.state.life.is_reported(), cause: None };
+        self.drain();
         self.state.write.state.end_when_written();
         self.ends.linger(self.id);
         let after = crate::reactor::config::LINGER_TIMEOUT;
         self.arm(after);
+    }
+
+    /// From here on, bytes of the peer are read and thrown away.
+    pub(super) fn drain(&mut self) {
+        self.state.life = Life::Draining { reported: self.state.life.is_reported(), cause: None };
+        self.state.read.paused = false;
         self.want_read();
     }
 
@@ -215,7 +221,6 @@ impl Conn<'_> {
             return false;
         }
         connection.write.deferred = None;
-        connection.read.paused = false;
         self.frame(FrameKind::Close, true, &CloseCode::INTERNAL_ERROR.to_bytes());
         self.respond(&[]);
         self.state.life.blame(Cause::Panic);

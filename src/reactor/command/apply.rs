@@ -270,14 +270,14 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
             conn.decide(true);
             conn.resume();
         }
-        OUT_RESPOND => refuse(conn, &payload),
+        OUT_RESPOND => respond(conn, &payload),
         OUT_WRITE => {
-            conn.decide(false);
+            refuse(conn);
             conn.account(payload.len());
             conn.write_payload(payload);
         }
         OUT_END => {
-            conn.decide(false);
+            refuse(conn);
             conn.end();
         }
         OUT_ASK_END => conn.ask_end(),
@@ -304,11 +304,17 @@ fn frame_kind(kind: u8) -> Option<FrameKind> {
     })
 }
 
-/// If the reactor opened the connection before the consumer could refuse it, the peer gets the
-/// refusal instead of the 101, unless that has left.
-fn refuse(conn: &mut Conn<'_>, response: &[u8]) {
+/// If the reactor opened the connection before the consumer could refuse it, the bytes of the refusal
+/// leave instead of the 101, and the end of the peer is noticed behind its frames.
+fn refuse(conn: &mut Conn<'_>) {
+    if conn.decide(false) {
+        conn.drain();
+    }
+}
+
+/// The same with a whole answer, unless the 101 has left.
+fn respond(conn: &mut Conn<'_>, response: &[u8]) {
     if conn.state.life.is_asked() || conn.decide(false) {
-        conn.state.read.paused = false;
         conn.respond(response);
     } else if conn.is_open() {
         conn.terminate();
