@@ -1,4 +1,4 @@
-// R09. The memory of an idle connection. src/reactor/connection/mod.rs tests the reactor's part.
+// R09. The memory of an idle connection. src/reactor/conn/tests/size.rs tests the reactor's part.
 import { once } from 'node:events';
 import net from 'node:net';
 

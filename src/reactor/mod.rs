@@ -16,7 +16,6 @@
 mod command;
 mod config;
 mod conn;
-mod connection;
 mod connections;
 mod consume;
 mod gates;
@@ -50,7 +49,7 @@ pub use crate::bridge::layout::Cause;
 use crate::bridge::layout::PIPE_SLOTS;
 pub use command::handle::{Adoption, Command, Handle};
 pub use config::{DeflateConfig, Http, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
-pub use connection::ConnectionId;
+pub use conn::{Conn, ConnectionId};
 pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
@@ -67,8 +66,8 @@ pub use transport::{Descriptor, Transport};
 use command::handle::Mailbox;
 use command::messages::Messages;
 use command::serve::Asked;
-use connection::Connection;
-use connection::life::Ends;
+use conn::Connection;
+use conn::life::Ends;
 use connections::{Connections, Share};
 use gates::Gates;
 use group::Seat;
@@ -110,21 +109,6 @@ pub struct Reactor<C: Consumer> {
     read_in: Option<u32>,
     /// The loop's turn in which deadlines were found to have passed.
     swept_in: Option<u32>,
-}
-
-/// One connection, with the parts of the reactor that it needs.
-pub struct Conn<'a> {
-    id: ConnectionId,
-    state: &'a mut Connection,
-    config: &'a ReactorConfig,
-    poll: Option<&'a Poll>,
-    topics: &'a mut Topics,
-    timers: &'a mut Timers,
-    reader: &'a mut Reader,
-    writer: &'a mut Writer,
-    gates: &'a mut Gates,
-    ends: &'a mut Ends,
-    metrics: &'a mut Metrics,
 }
 
 /// Tokens above all slots.

@@ -9,7 +9,7 @@ use mio::Token;
 use super::head::Head;
 use crate::bridge::layout::Cause;
 use crate::reactor::config;
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::open::listen::{Accepted, Listener};
 use crate::reactor::open::upgrade;
 use crate::reactor::read::half::Pace;

@@ -3,7 +3,7 @@
 use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;
 
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::open::upgrade;
 use crate::reactor::{Adoption, Conn, Consumer, Reactor};
 

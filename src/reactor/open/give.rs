@@ -10,7 +10,7 @@
 //!                                        what it has read too much: take_back
 //! ```
 
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::{Pace, PeerSide};
 use crate::reactor::{Conn, Consumer, Opening, Reactor};
 

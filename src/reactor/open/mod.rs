@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use crate::bridge::layout::Cause;
 use crate::engine::handshake::{Refusal, Request};
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::{Consumer, ListenerConfig, Reactor};
 use listen::Listener;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, OPENINGS_PART};
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
 use crate::reactor::tls::{Failure, Refusal, SecureContext};
 use crate::reactor::transport::tls::Shaken;

@@ -14,7 +14,7 @@ use crate::engine::proxy;
 use super::give;
 use super::head::{Head, Question};
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
 use crate::reactor::{Conn, Consumer, ListenerConfig, Opening};
 

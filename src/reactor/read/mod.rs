@@ -24,7 +24,7 @@ use std::time::Instant;
 use crate::bridge::batch::Credit;
 use crate::bridge::layout::Cause;
 use crate::reactor::config::{DENSE_READ_SIZE, READ_BUDGET, SMALLEST_READ, TURN_BUDGET};
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::open::upgrade::{self, Step};
 use crate::reactor::transport::{Ahead, Received};
 use crate::reactor::{Conn, Connection, Connections, Consumer};

@@ -13,7 +13,7 @@ use crate::reactor::config::{
     BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
     SMALLEST_READ,
 };
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::consume::consumer::Pressure;
 use crate::reactor::queue::Queue;
 use crate::reactor::{Conn, Connection, ConnectionId, Connections, Consumer, Reactor};

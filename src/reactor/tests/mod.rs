@@ -5,7 +5,7 @@
 pub(super) mod bridge;
 mod budgets;
 pub(super) mod client;
-mod connection;
+
 mod group;
 mod inline;
 mod rows;

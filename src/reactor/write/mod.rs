@@ -21,7 +21,7 @@ use std::time::Instant;
 use crate::engine::{Frame, Large};
 
 use super::config::{COMPRESS_BUDGET, COST_OF_CALL, FREE_BUDGET, ReactorConfig};
-use super::connection::ConnectionId;
+use super::conn::ConnectionId;
 use super::queue::Queue;
 use budget::Budget;
 use compress::Compression;

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;

@@ -4,7 +4,7 @@ use crate::bridge::layout::Cause;
 use crate::engine::handshake::bare;
 
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
-use crate::reactor::connection::life::Life;
+use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
 use crate::reactor::{Conn, Consumer, Reactor};
 

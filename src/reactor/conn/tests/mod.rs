@@ -6,3 +6,4 @@ mod identity;
 mod panics;
 mod silence;
 mod silence_model;
+mod size;

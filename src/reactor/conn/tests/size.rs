@@ -1,4 +1,5 @@
-use super::*;
+use crate::engine::Engine;
+use crate::reactor::{Connection, Transport};
 
 /// What only few connections have at a time is boxed.
 #[test]
