@@ -12,7 +12,7 @@ use crate::engine::handshake::HeadLimits;
 use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::proxy::Network;
 
-use super::open::bind::INHERITS;
+use super::listen::bind::INHERITS;
 use super::tls::TlsServer;
 use super::wait::spin::{Spin, processors};
 use crate::reactor::TcpOptions;

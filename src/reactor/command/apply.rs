@@ -15,7 +15,7 @@ use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
 use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain, message};
 use crate::reactor::config::{IN_PLACE, SHORT_QUEUE};
-use crate::reactor::open::upgrade;
+use crate::reactor::upgrade;
 use crate::reactor::write::half::Takes;
 use crate::reactor::write::is_data;
 use crate::reactor::write::{Head, Pending};

@@ -11,7 +11,7 @@ use crate::bridge::room::Lent;
 
 use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
-use crate::reactor::open::upgrade;
+use crate::reactor::upgrade;
 use crate::reactor::{Command, Consumer, Reactor};
 
 #[derive(Default)]

@@ -6,7 +6,7 @@ use crate::bridge::admission::Ticket;
 use crate::bridge::layout::Cause;
 
 use crate::reactor::config::MOST_LINGERING;
-use crate::reactor::open::head::{Head, Question};
+use crate::reactor::upgrade::head::{Head, Question};
 use crate::reactor::{Connection, ConnectionId};
 
 /// `reported`: the consumer knows of the connection, so its end must be reported too.

@@ -8,6 +8,7 @@ mod der;
 mod failure;
 mod hosts;
 mod server;
+pub(super) mod steps;
 mod suites;
 #[cfg(test)]
 pub(super) mod tests;

@@ -15,7 +15,7 @@ use mio::{Interest, Registry, Token};
 use socket2::SockRef;
 
 use crate::reactor::TcpOptions;
-use crate::reactor::open::bind::probe;
+use crate::reactor::listen::bind::probe;
 use crate::reactor::tls::TlsServer;
 use pipe::Pipe;
 use tls::TlsStream;

@@ -2,7 +2,5 @@
 #![expect(clippy::disallowed_types, reason = "clients block")]
 
 mod adoption;
-mod exhaustion;
-mod given;
+mod handoff;
 mod handshake;
-mod listeners;

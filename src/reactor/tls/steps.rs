@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
+use super::{Failure, Refusal, SecureContext};
 use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, OPENINGS_PART};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
-use crate::reactor::tls::{Failure, Refusal, SecureContext};
 use crate::reactor::transport::tls::Shaken;
 use crate::reactor::{Cause, Conn, Consumer};
 
@@ -138,7 +138,7 @@ impl Conn<'_> {
     }
 
     /// After the header of a proxy, of which `bytes` are left. False: the connection has no TLS.
-    pub(super) fn begin_tls(&mut self, bytes: &mut Vec<u8>) -> bool {
+    pub(in crate::reactor) fn begin_tls(&mut self, bytes: &mut Vec<u8>) -> bool {
         let begun = self.state.transport.as_tls().is_some_and(|tls| tls.begin(bytes));
         if begun {
             bytes.clear();

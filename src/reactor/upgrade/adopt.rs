@@ -4,7 +4,7 @@ use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;
 
 use crate::reactor::conn::life::Life;
-use crate::reactor::open::upgrade;
+use crate::reactor::upgrade;
 use crate::reactor::{Adoption, Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {

@@ -1,44 +1,20 @@
-//! How connections begin: accepted, or adopted from a server that has read the request.
+//! Listeners, and the connections that they accept.
 
 mod accept;
-mod adopt;
 pub(super) mod bind;
 pub(super) mod door;
-mod give;
-pub(super) mod head;
-mod listen;
-pub(super) mod secure;
+mod listener;
 #[cfg(test)]
 mod tests;
-pub(super) mod upgrade;
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::layout::Cause;
-use crate::engine::handshake::{Refusal, Request};
 use crate::reactor::conn::life::Life;
 use crate::reactor::{Consumer, ListenerConfig, Reactor};
-use listen::Listener;
-
-pub type Verdict = Result<(), Refusal>;
-
-pub struct Opening<'a> {
-    /// The listener it came through, or the number given with `adopt`.
-    pub listener: u32,
-    /// Our end; `None` when the socket is already dead or not an IP socket.
-    pub local: Option<SocketAddr>,
-    pub remote: Option<SocketAddr>,
-    /// `None` for an adopted socket, whose request was read elsewhere.
-    pub request: Option<&'a Request<'a>>,
-    pub protocol: Option<&'a [u8]>,
-    /// The value of `Sec-WebSocket-Extensions` in the answer.
-    pub extensions: Option<&'a str>,
-    /// Bytes read after the request. Only in `on_request`.
-    pub rest: &'a [u8],
-}
+use listener::Listener;
 
 #[derive(Default)]
 pub(super) struct Openings {

@@ -39,6 +39,16 @@ pub(in crate::reactor) struct Question {
 }
 
 impl Head {
+    pub(in crate::reactor) fn new(peer: Option<SocketAddr>, proxied: bool, since: Option<Instant>) -> Self {
+        Self { peer, proxied, since, ..Self::default() }
+    }
+
+    /// The listener has closed. Returns whether the peer waits for an answer.
+    pub(in crate::reactor) fn close(&mut self) -> bool {
+        self.closed = true;
+        self.has_begun()
+    }
+
     /// Whether a byte of the request has come, or one after a request that was answered.
     pub(in crate::reactor) fn has_begun(&self) -> bool {
         !self.bytes.is_empty()

@@ -119,7 +119,7 @@ mod system {
     use mio::net::{TcpStream, UnixListener};
     use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
-    pub(in crate::reactor::open) struct LocalListener {
+    pub(in crate::reactor::listen) struct LocalListener {
         socket: UnixListener,
         _file: Option<OwnFile>,
     }
@@ -131,7 +131,7 @@ mod system {
     }
 
     impl LocalListener {
-        pub(in crate::reactor::open) fn bind(
+        pub(in crate::reactor::listen) fn bind(
             path: &Path,
             mode: Option<u32>,
             backlog: i32,
@@ -157,16 +157,16 @@ mod system {
         }
 
         /// The file belongs to another process.
-        pub(in crate::reactor::open) fn take(socket: Socket) -> Self {
+        pub(in crate::reactor::listen) fn take(socket: Socket) -> Self {
             Self { socket: OwnedFd::from(socket).into(), _file: None }
         }
 
-        pub(in crate::reactor::open) fn accept(&self) -> io::Result<TcpStream> {
+        pub(in crate::reactor::listen) fn accept(&self) -> io::Result<TcpStream> {
             let (stream, _peer_without_a_name) = self.socket.accept()?;
             Ok(OwnedFd::from(stream).into())
         }
 
-        pub(in crate::reactor::open) fn source(&mut self) -> &mut dyn Source {
+        pub(in crate::reactor::listen) fn source(&mut self) -> &mut dyn Source {
             &mut self.socket
         }
     }
@@ -194,10 +194,10 @@ mod system {
     use mio::event::Source;
     use mio::net::TcpStream;
 
-    pub(in crate::reactor::open) enum LocalListener {}
+    pub(in crate::reactor::listen) enum LocalListener {}
 
     impl LocalListener {
-        pub(in crate::reactor::open) fn bind(
+        pub(in crate::reactor::listen) fn bind(
             _path: &Path,
             _mode: Option<u32>,
             _backlog: i32,
@@ -205,11 +205,11 @@ mod system {
             Err(ErrorKind::Unsupported.into())
         }
 
-        pub(in crate::reactor::open) fn accept(&self) -> io::Result<TcpStream> {
+        pub(in crate::reactor::listen) fn accept(&self) -> io::Result<TcpStream> {
             match *self {}
         }
 
-        pub(in crate::reactor::open) fn source(&mut self) -> &mut dyn Source {
+        pub(in crate::reactor::listen) fn source(&mut self) -> &mut dyn Source {
             match *self {}
         }
     }

@@ -1,4 +1,11 @@
-//! The opening handshake of one connection.
+//! How connections begin: the opening handshake of those that a listener has accepted, the hand-over
+//! to the consumer's HTTP server, and sockets that are adopted.
+
+mod adopt;
+mod handoff;
+pub(super) mod head;
+#[cfg(test)]
+mod tests;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,14 +18,30 @@ use crate::engine::handshake::{
 };
 use crate::engine::proxy;
 
-use super::give;
-use super::head::{Head, Question};
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
-use crate::reactor::{Conn, Consumer, ListenerConfig, Opening};
+use crate::reactor::{Conn, Consumer, ListenerConfig};
+use head::{Head, Question};
 
-pub(in crate::reactor) enum Step {
+pub type Verdict = Result<(), Refusal>;
+
+pub struct Opening<'a> {
+    /// The listener it came through, or the number given with `adopt`.
+    pub listener: u32,
+    /// Our end; `None` when the socket is already dead or not an IP socket.
+    pub local: Option<SocketAddr>,
+    pub remote: Option<SocketAddr>,
+    /// `None` for an adopted socket, whose request was read elsewhere.
+    pub request: Option<&'a Request<'a>>,
+    pub protocol: Option<&'a [u8]>,
+    /// The value of `Sec-WebSocket-Extensions` in the answer.
+    pub extensions: Option<&'a str>,
+    /// Bytes read after the request. Only in `on_request`.
+    pub rest: &'a [u8],
+}
+
+pub(super) enum Step {
     /// More bytes are needed, or the consumer's decision.
     Wait,
     /// The connection is open; these are the first bytes of frames.
@@ -30,7 +53,7 @@ pub(in crate::reactor) enum Step {
 }
 
 /// Takes bytes of a handshake. The last step is not [`Step::Again`].
-pub(in crate::reactor) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes: &[u8]) -> Step {
+pub(super) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes: &[u8]) -> Step {
     if let Life::Opening(head) = &mut conn.state.life {
         head.bytes.extend_from_slice(bytes);
     }
@@ -51,30 +74,30 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Con
 /// read first.
 ///
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
-pub(in crate::reactor) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, response: &[u8]) {
+pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, response: &[u8]) {
     let Life::Asked(question) = &mut conn.state.life else { return };
     let Question { deflate, since, behind, relayed, .. } = std::mem::take(&mut **question);
     conn.write(response);
     open(conn, deflate);
     note_accepted(conn, since);
     if relayed {
-        give::reclaim(consumer, conn);
+        handoff::reclaim(consumer, conn);
     }
     conn.want_read();
     conn.feed(&behind);
 }
 
 /// The consumer hands back bytes that were read after the request.
-pub(in crate::reactor) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
+pub(super) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
     match &mut conn.state.life {
         Life::Asked(question) => question.behind.extend_from_slice(bytes),
-        _ if conn.state.read.pace == Pace::Returning => give::take_back(conn, bytes),
+        _ if conn.state.read.pace == Pace::Returning => handoff::take_back(conn, bytes),
         _ => {}
     }
 }
 
 /// If the consumer accepts, these settings replace the listener's. Until then, nothing is read.
-pub(in crate::reactor) fn serve(conn: &mut Conn<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
+pub(super) fn serve(conn: &mut Conn<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
     if conn.state.life.is_relayed() {
         let question = Question { relayed: true, ..Question::default() };
         conn.state.life = Life::Asked(Box::new(question));
@@ -326,7 +349,7 @@ fn on_plain_request<C: Consumer>(
     Step::Again
 }
 
-pub(super) fn open(conn: &mut Conn<'_>, deflate: Option<Params>) {
+fn open(conn: &mut Conn<'_>, deflate: Option<Params>) {
     if let Some(params) = deflate {
         conn.enable_deflate(params);
     }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use mio::Token;
 
-use super::head::Head;
 use crate::bridge::layout::Cause;
 use crate::reactor::config;
 use crate::reactor::conn::life::Life;
-use crate::reactor::open::listen::{Accepted, Listener};
-use crate::reactor::open::upgrade;
+use crate::reactor::listen::listener::{Accepted, Listener};
 use crate::reactor::read::half::Pace;
+use crate::reactor::upgrade;
+use crate::reactor::upgrade::head::Head;
 use crate::reactor::{
     BoundListener, Connection, ConnectionId, Consumer, LISTENERS, ListenerConfig, Reactor, TcpOptions,
     Transport,
@@ -43,10 +43,9 @@ impl<C: Consumer> Reactor<C> {
                 && connection.listener == id
                 && let Life::Opening(head) = &mut connection.life
             {
-                head.closed = true;
                 // No byte of a request has come, or a request was answered: the peer does not wait
                 // for a 503.
-                if head.bytes.is_empty() {
+                if !head.close() {
                     self.destroy(slot, Cause::Handshake);
                 }
             }
@@ -121,7 +120,7 @@ impl<C: Consumer> Reactor<C> {
                 proxied = peer.is_some_and(is_in);
             }
             let since = Some(self.timers.now());
-            let life = Life::Opening(Box::new(Head { peer, proxied, since, ..Head::default() }));
+            let life = Life::Opening(Box::new(Head::new(peer, proxied, since)));
             let stream = match &config.tls {
                 Some(server) => stream.secure(server, proxied),
                 None => stream,
@@ -148,7 +147,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// `None`: there are too many, or the poll is full; the socket is closed.
-    pub(super) fn admit(
+    pub(in crate::reactor) fn admit(
         &mut self,
         id: ConnectionId,
         mut stream: Transport,
