@@ -59,8 +59,8 @@ pub use inline::{Due, PipeEvent, Pumped, until};
 pub use listen::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use listen::door::Closer;
 pub use tls::steps::{Choice, Export};
+pub use tls::stream::Hello;
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
-pub use transport::tls::Hello;
 pub use transport::{Descriptor, Transport};
 pub use upgrade::{Opening, Verdict};
 

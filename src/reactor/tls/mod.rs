@@ -1,5 +1,5 @@
-//! What TLS needs to be known of a server: certificates, trust, tickets, hosts. The connections are
-//! in `transport/tls`.
+//! TLS: the server with its certificates, trust, tickets and hosts; the stream over a socket; the
+//! handshake as steps of a connection.
 //!
 //! Keys of the program are kept by rustls and aws-lc, which zero them; nothing here logs any.
 
@@ -9,6 +9,7 @@ mod failure;
 mod hosts;
 mod server;
 pub(super) mod steps;
+pub(super) mod stream;
 mod suites;
 #[cfg(test)]
 pub(super) mod tests;

@@ -7,7 +7,7 @@ use super::{Failure, Refusal, SecureContext};
 use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, OPENINGS_PART};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
-use crate::reactor::transport::tls::Shaken;
+use crate::reactor::tls::stream::Shaken;
 use crate::reactor::{Cause, Conn, Consumer};
 
 /// The consumer's answer to `on_hello`.

@@ -1,9 +1,8 @@
-//! The way to a peer: bytes in and out, and the ends of both sides. With `open/`, where sockets
+//! The way to a peer: bytes in and out, and the ends of both sides. With `listen/`, where sockets
 //! come from, the only place that knows what a connection is made of.
 
 pub(super) mod pipe;
 mod tcp;
-pub(super) mod tls;
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
@@ -17,8 +16,9 @@ use socket2::SockRef;
 use crate::reactor::TcpOptions;
 use crate::reactor::listen::bind::probe;
 use crate::reactor::tls::TlsServer;
+use crate::reactor::tls::stream::TlsStream;
 use pipe::Pipe;
-use tls::TlsStream;
+pub(super) use tcp::Socket;
 
 /// ENOBUFS, or the same of Windows.
 const NO_BUFFERS: i32 = if cfg!(windows) {
@@ -41,7 +41,7 @@ pub type Descriptor = std::os::fd::OwnedFd;
 pub type Descriptor = std::convert::Infallible;
 
 /// Whether the call may be repeated later: the socket is full, or the system has no memory.
-fn is_transient(error: &io::Error) -> bool {
+pub(super) fn is_transient(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock || is_short(error)
 }
 
@@ -330,7 +330,7 @@ impl Transport {
 }
 
 #[inline]
-fn receive_from(socket: &TcpStream, room: &mut [u8]) -> Received {
+pub(super) fn receive_from(socket: &TcpStream, room: &mut [u8]) -> Received {
     loop {
         return match tcp::receive(socket, room) {
             Ok(0) => Received::Eof,
@@ -343,7 +343,7 @@ fn receive_from(socket: &TcpStream, room: &mut [u8]) -> Received {
     }
 }
 
-fn peek(socket: &TcpStream) -> Ahead {
+pub(super) fn peek(socket: &TcpStream) -> Ahead {
     match socket.peek(&mut [0]) {
         Ok(0) => Ahead::End,
         Ok(_) => Ahead::Bytes,

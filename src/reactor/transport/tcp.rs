@@ -1,6 +1,6 @@
 //! A socket of the system: the three calls of the hot path, where systems differ.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Write};
 
 use mio::Interest;
 use mio::net::TcpStream;
@@ -15,6 +15,26 @@ pub(super) fn interest() -> Interest {
 }
 
 pub(super) use system::{receive, send, send_vectored};
+
+/// The socket as rustls writes to it.
+pub(in crate::reactor) struct Socket<'a>(pub(in crate::reactor) &'a TcpStream);
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        send(self.0, bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match parts {
+            [only] => send(self.0, only),
+            parts => send_vectored(self.0, parts),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Unix with MSG_NOSIGNAL (O02). On Linux these are system calls without the C library, whose own are
 /// cancellation points: in a process with several threads each costs two atomic operations, 2 % of

@@ -9,17 +9,16 @@
 //! From each of them to `Shaken::Failed`. A call may cost a signature and a key exchange, so the
 //! reactor has a budget for them.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use mio::net::TcpStream;
 use rustls::server::{Accepted, Acceptor};
 use rustls::{Error, PeerIncompatible, ProtocolVersion, ServerConnection};
 
-use super::{
-    Received, Session, Socket, Stage, TlsStream, is_transient, receive_from, tcp, with_scratch, write_records,
-};
+use super::{Session, Stage, TlsStream, with_scratch, write_records};
 use crate::reactor::tls::{Chosen, Failure, SecureContext, TlsServer};
+use crate::reactor::transport::{Received, Socket, is_transient, receive_from};
 
 /// Most ciphertext read at once during a handshake: flights of clients are shorter.
 const FLIGHT: usize = 8 << 10;
@@ -305,7 +304,7 @@ fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<S
 
 fn send_alert(socket: &TcpStream, alert: u8) {
     // A socket that takes no seven bytes has a client that does not read.
-    let _unread = tcp::send(socket, &[21, 3, 3, 0, 2, 2, alert]);
+    let _unread = Socket(socket).write(&[21, 3, 3, 0, 2, 2, alert]);
 }
 
 /// Until the handshake is done, or there are no more bytes.

@@ -10,24 +10,24 @@
 //! whoever queues them offers the same bytes again: so what it has taken has left, as with a plain
 //! socket.
 
-mod secured;
-mod shake;
+mod handshake;
+mod info;
 #[cfg(test)]
 mod tests;
 
 use std::cell::RefCell;
-use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write as _};
 use std::net::Shutdown;
 use std::sync::Arc;
 
 use mio::net::TcpStream;
 use rustls::ServerConnection;
 
-use super::{Ahead, Received, is_transient, receive_from, tcp};
 use crate::reactor::tls::{Distrust, TlsServer, Trust};
-pub use shake::Hello;
-pub(in crate::reactor) use shake::Shaken;
-use shake::Shaking;
+use crate::reactor::transport::{Ahead, Received, Socket, is_short, is_transient, peek, receive_from};
+pub use handshake::Hello;
+pub(super) use handshake::Shaken;
+use handshake::Shaking;
 
 /// Most ciphertext read with one system call, by all connections of a thread into one buffer.
 const SCRATCH_BYTES: usize = 64 << 10;
@@ -96,7 +96,7 @@ enum Ours {
 
 impl TlsStream {
     /// `proxied`: a header of the PROXY protocol comes before TLS.
-    pub(super) fn new(socket: TcpStream, server: Arc<TlsServer>, proxied: bool) -> Self {
+    pub(in crate::reactor) fn new(socket: TcpStream, server: Arc<TlsServer>, proxied: bool) -> Self {
         let stage =
             if proxied { Stage::Header(server) } else { Stage::Shaking(Box::new(Shaking::new(server))) };
         Self {
@@ -112,16 +112,16 @@ impl TlsStream {
         }
     }
 
-    pub(super) fn socket(&self) -> &TcpStream {
+    pub(in crate::reactor) fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    pub(super) fn socket_mut(&mut self) -> &mut TcpStream {
+    pub(in crate::reactor) fn socket_mut(&mut self) -> &mut TcpStream {
         &mut self.socket
     }
 
     /// The PROXY header has ended; `rest` was read after it. False: there was none to wait for.
-    pub(in crate::reactor) fn begin(&mut self, rest: &[u8]) -> bool {
+    pub(super) fn begin(&mut self, rest: &[u8]) -> bool {
         let Stage::Header(server) = &self.stage else { return false };
         self.stage = Stage::Shaking(Box::new(Shaking::new(server.clone())));
         self.unfed.extend_from_slice(rest);
@@ -132,27 +132,27 @@ impl TlsStream {
         matches!(self.stage, Stage::Shaking(_))
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::reactor) fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open(_))
     }
 
     /// Whether the last read has brought all that there was, so that the next bytes make an edge.
     #[inline]
-    pub(super) fn is_dry(&self) -> bool {
+    pub(in crate::reactor) fn is_dry(&self) -> bool {
         self.is_dry
     }
 
-    pub(super) fn is_cut(&self) -> bool {
+    pub(in crate::reactor) fn is_cut(&self) -> bool {
         self.end == Some(PeerEnd::Cut)
     }
 
     /// Ciphertext that the last read has taken: a record may have no plaintext.
     #[inline]
-    pub(super) fn spent(&self) -> usize {
+    pub(in crate::reactor) fn spent(&self) -> usize {
         self.spent
     }
 
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
+    pub(in crate::reactor) fn receive(&mut self, room: &mut [u8]) -> Received {
         self.spent = 0;
         match self.stage {
             Stage::Open(_) => with_scratch(|scratch| self.receive_plaintext(room, scratch)),
@@ -195,7 +195,7 @@ impl TlsStream {
                 Received::Empty | Received::Short if filled > 0 => return Received::Bytes(filled),
                 Received::Empty => {
                     self.narrow();
-                    let is_short = self.flush().is_err_and(|error| super::is_short(&error));
+                    let is_short = self.flush().is_err_and(|error| is_short(&error));
                     return if is_short { Received::Short } else { Received::Empty };
                 }
                 Received::Short => return Received::Short,
@@ -281,9 +281,9 @@ impl TlsStream {
     }
 
     /// What a read would find. Reads what the socket has if it must: a record may be no plaintext.
-    pub(super) fn look_ahead(&mut self) -> Ahead {
+    pub(in crate::reactor) fn look_ahead(&mut self) -> Ahead {
         if !self.is_open() {
-            return super::peek(&self.socket);
+            return peek(&self.socket);
         }
         with_scratch(|scratch| self.look_into(scratch))
     }
@@ -319,9 +319,9 @@ impl TlsStream {
         }
     }
 
-    /// As [`Transport::send_vectored`](super::Transport::send_vectored). After `WouldBlock` the next
+    /// As [`Transport::send_vectored`](crate::reactor::Transport::send_vectored). After `WouldBlock` the next
     /// bytes must begin as these do.
-    pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(in crate::reactor) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         if self.offered == 0 {
             // Records of the session's own come first.
             self.flush()?;
@@ -337,15 +337,15 @@ impl TlsStream {
     }
 
     /// Whether bytes that were refused may have left in part.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(in crate::reactor) fn has_begun(&self) -> bool {
         self.offered > 0
     }
 
     /// Writes the records that wait.
     ///
     /// # Errors
-    /// As of [`Transport::send`](super::Transport::send).
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    /// As of [`Transport::send`](crate::reactor::Transport::send).
+    pub(in crate::reactor) fn flush(&mut self) -> io::Result<()> {
         let connection = match &mut self.stage {
             Stage::Open(session) => &mut session.connection,
             Stage::Shaking(shaking) => return shaking.flush(&self.socket),
@@ -359,7 +359,7 @@ impl TlsStream {
         Ok(())
     }
 
-    pub(super) fn end(&mut self) {
+    pub(in crate::reactor) fn end(&mut self) {
         match &mut self.stage {
             Stage::Open(session) => {
                 session.connection.send_close_notify();
@@ -377,7 +377,7 @@ impl TlsStream {
         }
     }
 
-    pub(super) fn leave_when_dropped(&mut self) {
+    pub(in crate::reactor) fn leave_when_dropped(&mut self) {
         if self.is_open() && self.ours == Ours::Open {
             self.ours = Ours::Leaving;
         }
@@ -390,7 +390,7 @@ impl TlsStream {
 
     /// Key material for the program (RFC 8446, section 7.5; RFC 5705). `None`: before the handshake
     /// is done, or more than there can be.
-    pub(in crate::reactor) fn export(
+    pub(super) fn export(
         &self,
         label: &[u8],
         context: Option<&[u8]>,
@@ -445,26 +445,6 @@ fn write_records(connection: &mut ServerConnection, socket: &TcpStream) -> io::R
         }
     }
     Ok(())
-}
-
-/// The socket as rustls writes to it.
-struct Socket<'a>(&'a TcpStream);
-
-impl Write for Socket<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        tcp::send(self.0, bytes)
-    }
-
-    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        match parts {
-            [only] => tcp::send(self.0, only),
-            parts => tcp::send_vectored(self.0, parts),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 struct Nothing;
