@@ -22,7 +22,7 @@ use crate::reactor::metrics::Metrics;
 use crate::reactor::read::Reader;
 use crate::reactor::read::half::{Pace, PeerSide, ReadHalf};
 use crate::reactor::timers::{Deadline, Timers};
-use crate::reactor::topics::Topics;
+use crate::reactor::topics::{Following, Topics};
 use crate::reactor::write::Writer;
 use crate::reactor::write::half::{Takes, WriteHalf};
 use crate::reactor::write::masking::Masking;
@@ -60,16 +60,6 @@ pub(super) struct Connection {
     pub(super) following: Following,
     /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(super) end_asked: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Following {
-    /// The connection gets the messages of its topics as they are published.
-    Live,
-    /// Some topic has messages that it was not sent because it was slow.
-    Behind,
-    /// The consumer has taken it out of all topics: nothing that is published is for it.
-    Left,
 }
 
 /// One connection, with the parts of the reactor that it needs.

@@ -58,6 +58,16 @@ pub(super) struct Topics {
     histories: Histories,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Following {
+    /// The connection gets the messages of its topics as they are published.
+    Live,
+    /// Some topic has messages that it was not sent because it was slow.
+    Behind,
+    /// The consumer has taken it out of all topics: nothing that is published is for it.
+    Left,
+}
+
 impl Topics {
     pub(super) fn new(history_budget: usize) -> Self {
         let mut topics = Self::default();

@@ -11,7 +11,7 @@ use super::ring::Kept;
 use super::topic::Patience;
 use crate::reactor::command::apply::send_prepared;
 use crate::reactor::config::{COMPRESS_BUDGET, COST_OF_CALL, COST_OF_MEMBER};
-use crate::reactor::conn::Following;
+use crate::reactor::topics::Following;
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
 impl Topics {

@@ -12,7 +12,7 @@ use super::publish::Target;
 use super::ring::Ring;
 use super::slow::{Behind, Cursor};
 use crate::reactor::command::records::{Outbound, message};
-use crate::reactor::conn::Following;
+use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer, Reactor};
 
 /// An answer about a history ends at this many bytes, and the consumer asks for the rest: copying

@@ -5,7 +5,7 @@ use crate::bridge::layout::{IN_GAP, RESTART_WORDS};
 
 use super::records::{encode, halves, whole};
 use super::slow::Behind;
-use crate::reactor::conn::Following;
+use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {

@@ -8,7 +8,7 @@ use crate::engine::{CloseCode, Prepared};
 
 use super::publish::{Publishing, is_among};
 use crate::reactor::config::{COST_OF_CALL, LATEST_BYTES, LATEST_KEYS, WRITE_BUDGET};
-use crate::reactor::conn::Following;
+use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer};
 
 impl Conn<'_> {

@@ -2,9 +2,9 @@
 //! come from, the only place that knows what a connection is made of.
 
 pub(super) mod pipe;
-mod tcp;
+pub(super) mod tcp;
 
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,32 +18,13 @@ use crate::reactor::listen::bind::probe;
 use crate::reactor::tls::TlsServer;
 use crate::reactor::tls::stream::TlsStream;
 use pipe::Pipe;
-pub(super) use tcp::Socket;
-
-/// ENOBUFS, or the same of Windows.
-const NO_BUFFERS: i32 = if cfg!(windows) {
-    10055
-} else if cfg!(any(target_os = "linux", target_os = "android")) {
-    105
-} else {
-    55
-};
-
-/// Whether the system has no memory for a call; that says nothing of the socket.
-pub(super) fn is_short(error: &io::Error) -> bool {
-    error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
-}
+pub(super) use tcp::{Ahead, Received, is_short};
 
 /// A socket that leaves the reactor.
 #[cfg(unix)]
 pub type Descriptor = std::os::fd::OwnedFd;
 #[cfg(not(unix))]
 pub type Descriptor = std::convert::Infallible;
-
-/// Whether the call may be repeated later: the socket is full, or the system has no memory.
-pub(super) fn is_transient(error: &io::Error) -> bool {
-    error.kind() == ErrorKind::WouldBlock || is_short(error)
-}
 
 /// Whether the poll reports when the socket takes bytes again. In the variant, where there is room for it.
 type AwaitsRoom = bool;
@@ -55,30 +36,6 @@ pub enum Transport {
     Tls(Box<TlsStream>),
     /// A stream of the program. Boxed: few are, and a socket is smaller.
     Pipe(Box<Pipe>),
-}
-
-pub(super) enum Received {
-    Bytes(usize),
-    /// The peer has ended its side.
-    Eof,
-    /// The peer's side has ended without the word that its protocol has for that.
-    Cut,
-    /// Nothing more for now; an edge will come.
-    Empty,
-    /// The system has no memory; no edge will come.
-    Short,
-    Dead,
-}
-
-/// What a read would find, see [`Transport::look_ahead`].
-#[derive(PartialEq, Eq)]
-pub(super) enum Ahead {
-    Bytes,
-    /// Nothing yet, as far as the system says.
-    Nothing,
-    /// The end of the peer's side, and no bytes before it.
-    End,
-    Dead,
 }
 
 #[expect(clippy::disallowed_types, reason = "a socket on its way to the reactor")]
@@ -95,7 +52,7 @@ impl Transport {
     #[inline]
     pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
         match self {
-            Self::Tcp(socket, _) => receive_from(socket, room),
+            Self::Tcp(socket, _) => tcp::receive_from(socket, room),
             Self::Tls(stream) => stream.receive(room),
             Self::Pipe(pipe) => pipe.receive(),
         }
@@ -235,7 +192,7 @@ impl Transport {
     /// What a read would find; it stays there.
     pub(super) fn look_ahead(&mut self) -> Ahead {
         match self {
-            Self::Tcp(socket, _) => peek(socket),
+            Self::Tcp(socket, _) => tcp::peek(socket),
             Self::Tls(stream) => stream.look_ahead(),
             Self::Pipe(pipe) => pipe.look_ahead(),
         }
@@ -326,31 +283,5 @@ impl Transport {
     pub(super) fn set_keep_alive(&self, on: bool, idle: Duration) {
         let Some(socket) = self.as_tcp().map(SockRef::from) else { return };
         let _stays = if on { probe(&socket, idle) } else { socket.set_keepalive(false) };
-    }
-}
-
-#[inline]
-pub(super) fn receive_from(socket: &TcpStream, room: &mut [u8]) -> Received {
-    loop {
-        return match tcp::receive(socket, room) {
-            Ok(0) => Received::Eof,
-            Ok(len) => Received::Bytes(len),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) if is_short(&error) => Received::Short,
-            Err(_) => Received::Dead,
-        };
-    }
-}
-
-pub(super) fn peek(socket: &TcpStream) -> Ahead {
-    match socket.peek(&mut [0]) {
-        Ok(0) => Ahead::End,
-        Ok(_) => Ahead::Bytes,
-        Err(error) => match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::Nothing,
-            _ if is_short(&error) => Ahead::Nothing,
-            _ => Ahead::Dead,
-        },
     }
 }

@@ -1,9 +1,78 @@
 //! A socket of the system: the three calls of the hot path, where systems differ.
 
-use std::io::{self, IoSlice, Write};
+use std::io::{self, ErrorKind, IoSlice, Write};
 
 use mio::Interest;
 use mio::net::TcpStream;
+
+/// ENOBUFS, or the same of Windows.
+const NO_BUFFERS: i32 = if cfg!(windows) {
+    10055
+} else if cfg!(any(target_os = "linux", target_os = "android")) {
+    105
+} else {
+    55
+};
+
+/// Whether the system has no memory for a call; that says nothing of the socket.
+pub(in crate::reactor) fn is_short(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
+}
+
+/// Whether the call may be repeated later: the socket is full, or the system has no memory.
+pub(in crate::reactor) fn is_transient(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock || is_short(error)
+}
+
+pub(in crate::reactor) enum Received {
+    Bytes(usize),
+    /// The peer has ended its side.
+    Eof,
+    /// The peer's side has ended without the word that its protocol has for that.
+    Cut,
+    /// Nothing more for now; an edge will come.
+    Empty,
+    /// The system has no memory; no edge will come.
+    Short,
+    Dead,
+}
+
+/// What a read would find, see [`Transport::look_ahead`](crate::reactor::Transport::look_ahead).
+#[derive(PartialEq, Eq)]
+pub(in crate::reactor) enum Ahead {
+    Bytes,
+    /// Nothing yet, as far as the system says.
+    Nothing,
+    /// The end of the peer's side, and no bytes before it.
+    End,
+    Dead,
+}
+
+#[inline]
+pub(in crate::reactor) fn receive_from(socket: &TcpStream, room: &mut [u8]) -> Received {
+    loop {
+        return match receive(socket, room) {
+            Ok(0) => Received::Eof,
+            Ok(len) => Received::Bytes(len),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if is_short(&error) => Received::Short,
+            Err(_) => Received::Dead,
+        };
+    }
+}
+
+pub(in crate::reactor) fn peek(socket: &TcpStream) -> Ahead {
+    match socket.peek(&mut [0]) {
+        Ok(0) => Ahead::End,
+        Ok(_) => Ahead::Bytes,
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::Nothing,
+            _ if is_short(&error) => Ahead::Nothing,
+            _ => Ahead::Dead,
+        },
+    }
+}
 
 /// Urgent bytes (RFC 9293, section 3.8.5) are among a connection's events: a read stops before such
 /// bytes and is short although there may be more.

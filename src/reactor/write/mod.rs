@@ -21,8 +21,8 @@ use std::time::Instant;
 use crate::engine::{Frame, Large};
 
 use super::config::{COMPRESS_BUDGET, COST_OF_CALL, FREE_BUDGET, ReactorConfig};
-use super::conn::ConnectionId;
 use super::queue::Queue;
+use crate::reactor::ConnectionId;
 use budget::Budget;
 use compress::Compression;
 pub(super) use compress::is_data;

@@ -1,4 +1,5 @@
 //! The lives of connections: ids, closing, silence, panics, and the order that peers see.
+#![expect(clippy::disallowed_types, reason = "clients block")]
 
 mod closing;
 mod gates;

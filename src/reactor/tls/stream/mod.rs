@@ -24,7 +24,7 @@ use mio::net::TcpStream;
 use rustls::ServerConnection;
 
 use crate::reactor::tls::{Distrust, TlsServer, Trust};
-use crate::reactor::transport::{Ahead, Received, Socket, is_short, is_transient, peek, receive_from};
+use crate::reactor::transport::tcp::{Ahead, Received, Socket, is_short, is_transient, peek, receive_from};
 pub use handshake::Hello;
 pub(super) use handshake::Shaken;
 use handshake::Shaking;
