@@ -33,7 +33,7 @@ fn an_idle_reactor_leaves_the_processor_alone_even_if_it_may_spin() {
 /// Runs a test that is ignored otherwise in a process with a limit.
 fn limited(limit: &str, test: &str) -> std::process::Output {
     let this = std::env::current_exe().expect("a test has a file");
-    let name = format!("reactor::open::tests::exhaustion::{test}");
+    let name = format!("reactor::listen::tests::exhaustion::{test}");
     std::process::Command::new("sh")
         .args(["-c", &format!("ulimit -c 0 && ulimit {limit} && exec \"$0\" \"$@\"")])
         .arg(this)
