@@ -112,7 +112,7 @@ export interface AdapterMetrics {
   state: AdapterState;
   /** Seconds for which the oldest message waits that the broker has not confirmed; 0: none. */
   lag: number;
-  /** Bytes of messages that the broker has not confirmed, and 1024 for each: at most `adapterLimit`. */
+  /** Bytes of messages that the broker has not confirmed, and 2048 or more for each: at most `adapterLimit`. */
   bytesWaiting: number;
   /** Topics that this node follows. */
   topics: number;

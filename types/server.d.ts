@@ -166,7 +166,7 @@ export interface ServerOptions<
    */
   adapter?: Adapter | null | undefined;
   /**
-   * Bytes of messages that may wait until the broker has confirmed them, and 1024 for each, up to 2^53 - 1; a single
+   * Bytes of messages that may wait until the broker has confirmed them, and 2048 or more for each, up to 2^53 - 1; a single
    * message may be longer. Not in ws. Default: 64 MiB
    */
   adapterLimit?: number | null | undefined;

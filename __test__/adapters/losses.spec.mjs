@@ -172,7 +172,7 @@ for (const [how, options, come] of [['that the broker refuses', {}, ['good']], [
 for (const overflow of ['drop', 'reject']) {
   test(`a broker that does not answer: at most adapterLimit bytes wait, then ${overflow}`, async (t) => {
     const broker = new Broker({ history: false });
-    const options = { adapterLimit: 20_000, adapterOverflow: overflow };
+    const options = { adapterLimit: 30_000, adapterOverflow: overflow };
     const a = await openNode(t, broker.adapter(), 1, options);
     const [member] = a.members;
     await subscribe(member.ws, 'topic');
@@ -189,7 +189,7 @@ for (const overflow of ['drop', 'reject']) {
       }
     }
     const { bytesWaiting, dropped, sent } = a.server.metrics().adapter;
-    t.is(bytesWaiting, 9 * (1024 + 1014));
+    t.is(bytesWaiting, 9 * (2048 + 1014));
     t.deepEqual([sent, dropped, refused], overflow === 'drop' ? [9, 11, 0] : [9, 0, 11]);
     if (overflow === 'reject') await t.throwsAsync(a.server.publish('topic', data, { receipt: true }), { code: 'REACTOR_WS_ADAPTER_FULL' });
     else {
@@ -202,6 +202,21 @@ for (const overflow of ['drop', 'reject']) {
     t.truthy(release);
   });
 }
+
+test('the call of a topic with a history counts once for all of its messages that wait', async (t) => {
+  const { broker, b } = await open(t, kept(100));
+  const waiting = () => b.server.metrics().adapter.bytesWaiting;
+  const answers = [];
+  broker.beforePublish = () => new Promise((resolve) => answers.push(resolve));
+  for (const name of ['one', 'other', 'one']) b.server.publish(name, 'x');
+  t.is(waiting(), 3 * (2048 + 15) + 2 * 8192);
+  while (waiting() !== 0) {
+    for (const answer of answers.splice(0)) answer();
+    await new Promise(setImmediate);
+  }
+  b.server.publish('one', 'x');
+  t.is(waiting(), 2048 + 15 + 8192);
+});
 
 test('the broker refuses a message: its receipt is rejected, and others go on', async (t) => {
   const { broker, b, member } = await open(t, kept(100));

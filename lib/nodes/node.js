@@ -175,9 +175,9 @@ class Node {
     if (this.isClosed) return undefined;
     const number = this.nextNumber();
     const bytes = encode(this.number, number, message, target.key);
-    const isAdmitted = this.outbound.admit(bytes.length);
-    if (shared !== null) return isAdmitted ? shared.publish(number, bytes, target) : null;
-    if (isAdmitted) this.outbound.send(name, bytes, {}, (error) => error !== null && this.unsent(name));
+    const size = this.outbound.admit(bytes.length, shared?.unconfirmed === 0);
+    if (shared !== null) return size === 0 ? null : shared.publish(number, bytes, size, target);
+    if (size !== 0) this.outbound.send(name, bytes, size, {}, (error) => error !== null && this.unsent(name));
     else this.unsent(name);
     return undefined;
   }

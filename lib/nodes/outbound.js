@@ -7,8 +7,9 @@ const { attempt } = require('./subscription-sync');
 /** @import { Adapter, PublishSettings } from '../../types/adapter' */
 /** @import { Position } from '../../types/topics' */
 
-/** Bytes that a message takes beside its own until the broker has confirmed it, about. */
-const OVERHEAD = 1024;
+/** Bytes that a message takes beside its own until the broker has confirmed it, about, and that a call about a topic with a history takes. */
+const OVERHEAD = 2048;
+const CALL = 8192;
 
 /** @typedef {(error: Error | null, position?: Position) => void} OnPublished */
 
@@ -39,33 +40,34 @@ class Outbound {
     return oldest === undefined ? 0 : (performance.now() - oldest.at) / 1000;
   }
 
-  /** @param {number} length */
-  hasRoom(length) {
-    return this.bytesWaiting === 0 || this.bytesWaiting + OVERHEAD + length <= this.limit;
+  /** @param {number} size */
+  hasRoom(size) {
+    return this.bytesWaiting === 0 || this.bytesWaiting + size <= this.limit;
   }
 
-  /** Whether there is room for a message. @param {number} length @throws {Overflow} */
-  admit(length) {
-    if (this.hasRoom(length)) {
-      this.bytesWaiting += OVERHEAD + length;
-      return true;
+  /** The bytes that a message counts; 0 without room for it. @type {(length: number, isCall: boolean) => number} @throws {Overflow} */
+  admit(length, isCall) {
+    const size = OVERHEAD + length + (isCall ? CALL : 0);
+    if (this.hasRoom(size)) {
+      this.bytesWaiting += size;
+      return size;
     }
     if (this.rejects) throw new Overflow(this.limit);
     this.counts.dropped++;
     this.events.dropped();
-    return false;
+    return 0;
   }
 
-  /** An admitted message. @type {(name: string, bytes: Buffer, settings: PublishSettings, published?: OnPublished) => void} */
-  send(name, bytes, settings, published) {
+  /** An admitted message. @type {(name: string, bytes: Buffer, size: number, settings: PublishSettings, published: OnPublished) => void} */
+  send(name, bytes, size, settings, published) {
     const one = { at: performance.now() };
     this.unconfirmed.add(one);
     /** @type {OnPublished} */
     const settle = (error, position) => {
       this.unconfirmed.delete(one);
-      this.bytesWaiting -= OVERHEAD + bytes.length;
+      this.bytesWaiting -= size;
       if (error !== null) this.events.failed(error);
-      published?.(error, position);
+      published(error, position);
     };
     const send = () => {
       if (this.isClosed) return settle(new Error('The server is closed'));
@@ -82,9 +84,10 @@ class Outbound {
 
   /** A message that this node does not deliver itself. Calls `onFailed` if the broker refuses it, or if it is not urgent and there is no room. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
   tell(name, bytes, isUrgent, onFailed) {
-    if (!isUrgent && !this.hasRoom(bytes.length)) return onFailed();
-    this.bytesWaiting += OVERHEAD + bytes.length;
-    this.send(name, bytes, {}, (error) => error !== null && onFailed());
+    const size = OVERHEAD + bytes.length;
+    if (!isUrgent && !this.hasRoom(size)) return onFailed();
+    this.bytesWaiting += size;
+    this.send(name, bytes, size, {}, (error) => error !== null && onFailed());
   }
 
   /** The adapter has started. */

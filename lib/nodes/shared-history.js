@@ -86,6 +86,8 @@ class Shared {
     this.overlap = 0;
     /** By their number. @type {Map<number, Sent>} */
     this.sent = new Map();
+    /** Messages of this node that the broker has not confirmed. */
+    this.unconfirmed = 0;
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.patience = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -397,15 +399,17 @@ class Shared {
     records.restart(topic, topic.offset, true);
   }
 
-  /** To all nodes, by way of the broker. The position is that of a receipt. @type {(number: number, bytes: Buffer, target: Target) => Promise<Position | null>} */
-  publish(number, bytes, target) {
+  /** To all nodes, by way of the broker. The position is that of a receipt. @type {(number: number, bytes: Buffer, size: number, target: Target) => Promise<Position | null>} */
+  publish(number, bytes, size, target) {
     const { topic, remote } = this;
     const sent = /** @type {Sent} */ ({ target, settle: null, position: null });
     const isAwaited = target.receipt || target.except.size !== 0;
     if (isAwaited) this.sent.set(number, sent);
     const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : NO_POSITION;
+    this.unconfirmed++;
     const send = () => {
-      remote.outbound.send(topic.name, bytes, { history: keptOf(topic.settings) }, (error, position) => {
+      remote.outbound.send(topic.name, bytes, size, { history: keptOf(topic.settings) }, (error, position) => {
+        this.unconfirmed--;
         if (!isAwaited || this.sent.get(number) !== sent) return;
         if (error !== null) {
           this.sent.delete(number);
