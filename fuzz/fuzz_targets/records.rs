@@ -105,7 +105,7 @@ fn hand_over(steps: &[In<'_>]) {
     while inbox.is_waiting() {
         take(&inbox, false, &mut expected);
     }
-    assert!(expected.is_empty() && inbox.weight() == 0 && inbox.openings() == 0);
+    assert!(expected.is_empty() && inbox.weight() == 0 && inbox.pending_open_bytes() == 0);
     assert_eq!(inbox.published(), inbox.delivered());
 }
 

@@ -314,8 +314,8 @@ impl Crossing {
     fn take(&mut self) -> Option<Box<Batch>> {
         if self.taken.is_empty() {
             let (number, batch) = self.take_behind(self.turn, self.links.len())?;
-            if self.links.len() > 1 && batch.openings() != 0 {
-                // Ends reported by other reactors come before these openings.
+            if self.links.len() > 1 && batch.pending_open_bytes() != 0 {
+                // Ends reported by other reactors come before these connections.
                 let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
                 self.taken = others.flatten().collect();
             }

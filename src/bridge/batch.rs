@@ -61,7 +61,7 @@ pub struct Batch {
     pub credits: Vec<Credit>,
     large_bytes: usize,
     /// Bytes of records about connections that open or ask to, payloads included.
-    openings: usize,
+    pending_open_bytes: usize,
     /// The batch's part of the inbox's weight, until it is given back.
     pub(super) charged: usize,
     /// When the system reported what the batch is about; the first report, if batches were
@@ -148,11 +148,11 @@ impl Batch {
 
     pub fn push_opening(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
         self.push_copy(slot, kind, flags, aux, payload);
-        self.openings += size_of::<Record>() + payload.len();
+        self.pending_open_bytes += size_of::<Record>() + payload.len();
     }
 
-    pub fn openings(&self) -> usize {
-        self.openings
+    pub fn pending_open_bytes(&self) -> usize {
+        self.pending_open_bytes
     }
 
     /// Adds to the last charge if it is the same connection's.
@@ -200,7 +200,7 @@ impl Batch {
         self.used = 0;
         self.records.clear();
         self.credits.clear();
-        self.openings = 0;
+        self.pending_open_bytes = 0;
         self.charged = 0;
         self.large.clear();
         self.large_bytes = 0;
@@ -224,7 +224,7 @@ impl Batch {
         self.records.extend(other.records.drain(..).map(|record| record.shifted(bytes, large)));
         self.large.append(&mut other.large);
         self.large_bytes += other.large_bytes;
-        self.openings += other.openings;
+        self.pending_open_bytes += other.pending_open_bytes;
         self.credits.append(&mut other.credits);
         other.clear();
     }

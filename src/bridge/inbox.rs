@@ -35,7 +35,7 @@ struct State {
     lent: Vec<Room>,
     own: Vec<Room>,
     /// Sum over batches published and not given back.
-    openings: usize,
+    pending_open_bytes: usize,
 }
 
 impl Inbox {
@@ -67,7 +67,7 @@ impl Inbox {
         // A batch keeps its whole room busy; appended bytes go to room that counts already.
         let weight = if room { batch.added_weight() } else { batch.footprint() };
         self.weight.fetch_add(weight, Ordering::Relaxed);
-        state.openings += batch.openings();
+        state.pending_open_bytes += batch.pending_open_bytes();
         let youngest = if room { state.ready.pop_back() } else { None };
         let empty = if let Some(mut youngest) = youngest {
             // Copied without the lock. If the consumer looks now and finds nothing, the ring below
@@ -143,7 +143,7 @@ impl Inbox {
         let room = mem::take(&mut batch.bytes);
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
-        state.openings -= batch.openings();
+        state.pending_open_bytes -= batch.pending_open_bytes();
         self.delivered.store(batch.last, Ordering::Release);
         state.credits.append(&mut batch.credits);
         batch.clear();
@@ -179,8 +179,8 @@ impl Inbox {
     }
 
     /// Of these, records about connections that open or ask to.
-    pub fn openings(&self) -> usize {
-        self.lock().openings
+    pub fn pending_open_bytes(&self) -> usize {
+        self.lock().pending_open_bytes
     }
 
     /// Reactor: whether the next `give_back` or `deliver` must wake it: it stopped reading, or

@@ -214,7 +214,7 @@ pub(super) const SERVED_AT_ONCE: usize = 64;
 pub(super) const SMALLEST_READ: usize = 1 << 10;
 /// Nothing is accepted while the records of new connections, requests included, take more than this
 /// part of `total_mark` (8 = one eighth): nothing else limits them.
-pub(super) const OPENINGS_PART: usize = 8;
+pub(super) const PENDING_OPEN_PART: usize = 8;
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// Bytes per second with which an unfinished message is as good as a new one; a slow line has as
 /// much.

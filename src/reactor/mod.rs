@@ -62,7 +62,7 @@ pub use tls::steps::{Choice, Export};
 pub use tls::stream::Hello;
 pub use transport::pipe::{Outlet, Pipe, StreamFlow};
 pub use transport::{Descriptor, Transport};
-pub use upgrade::{Opening, Verdict};
+pub use upgrade::{HandshakeInfo, Verdict};
 
 use command::handle::Mailbox;
 use command::messages::Messages;
@@ -73,7 +73,7 @@ use connections::{Connections, Share};
 use gates::Gates;
 use group::Seat;
 use idling::Idling;
-use listen::Openings;
+use listen::Listeners;
 use metrics::Metrics;
 use read::Reader;
 use timers::Timers;
@@ -90,7 +90,7 @@ pub struct Reactor<C: Consumer> {
     config: ReactorConfig,
     consumer: C,
     connections: Connections,
-    openings: Openings,
+    listeners: Listeners,
     messages: Messages,
     topics: Topics,
     seat: Seat,
@@ -134,7 +134,7 @@ impl<C: Consumer> Reactor<C> {
             config,
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),
-            openings: Openings::default(),
+            listeners: Listeners::default(),
             messages: Messages::default(),
             topics: Topics::new(config.history_budget),
             seat: Seat::alone(),
@@ -357,7 +357,7 @@ impl<C: Consumer> Reactor<C> {
         for slot in self.connections.slots() {
             self.destroy(slot, Cause::ReactorFailed);
         }
-        for id in self.openings.take_all() {
+        for id in self.listeners.take_all() {
             self.consumer.on_listener_closed(id);
         }
         self.hand_over();

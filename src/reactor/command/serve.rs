@@ -81,7 +81,7 @@ impl<C: Consumer> Reactor<C> {
             }
             Command::Stop => self.stopping = true,
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
-            Command::Join { id, config } => self.openings.join(id, config),
+            Command::Join { id, config } => self.listeners.join(id, config),
             Command::Take { listener, stream } => self.on_take(listener, stream, None),
             Command::Accept(id) => self.on_accept(id),
             Command::CloseListener(id) => self.on_close_listener(id),

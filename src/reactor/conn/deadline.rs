@@ -13,7 +13,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_timers(&mut self) {
         if self.timers.expire() {
             // The waker is a source too.
-            self.reader.begin_sweep(self.connections.len() + self.openings.len() + 1);
+            self.reader.begin_sweep(self.connections.len() + self.listeners.len() + 1);
             self.swept_in = self.loop_turn;
             return;
         }

@@ -26,7 +26,7 @@ use crate::reactor::topics::{Following, Topics};
 use crate::reactor::write::Writer;
 use crate::reactor::write::half::{Takes, WriteHalf};
 use crate::reactor::write::masking::Masking;
-use crate::reactor::{Consumer, ListenerConfig, Opening, ReactorConfig, Transport};
+use crate::reactor::{Consumer, HandshakeInfo, ListenerConfig, ReactorConfig, Transport};
 use life::{Ends, Life};
 
 /// Names one connection for as long as the reactor lives: a slot that is used again has another
@@ -132,8 +132,8 @@ impl Conn<'_> {
         named.or_else(|| self.remote_address())
     }
 
-    pub(super) fn opening(&self) -> Opening<'static> {
-        Opening {
+    pub(super) fn handshake_info(&self) -> HandshakeInfo<'static> {
+        HandshakeInfo {
             listener: self.state.listener,
             local: self.local_address(),
             remote: self.peer_address(),

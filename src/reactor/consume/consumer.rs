@@ -9,7 +9,7 @@ use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::Event;
 use crate::reactor::tls::Failure;
-use crate::reactor::{Conn, ConnectionId, Descriptor, Hello, Opening, Verdict};
+use crate::reactor::{Conn, ConnectionId, Descriptor, HandshakeInfo, Hello, Verdict};
 
 /// Numbers of records, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,17 +105,17 @@ pub trait Events {
         false
     }
     /// The handshake of TLS waits for [`Command::Choose`](crate::reactor::Command::Choose).
-    fn on_hello(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>, _hello: &Hello) {}
+    fn on_hello(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _hello: &Hello) {}
     /// The handshake of TLS is done. Only if the server asks for it.
-    fn on_secure(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>) {}
+    fn on_secure(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
     /// A handshake of TLS has failed. Only if the server asks for it, and not for all.
-    fn on_tls_error(&mut self, _opening: &Opening<'_>, _failure: &Failure) {}
+    fn on_tls_error(&mut self, _info: &HandshakeInfo<'_>, _failure: &Failure) {}
     /// Follows `asks`, if that returned true.
-    fn on_request(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>) {}
-    fn on_open(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>) {}
-    /// The connection is the consumer's HTTP server's, with `opening.rest`. With `socket`,
+    fn on_request(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
+    fn on_open(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
+    /// The connection is the consumer's HTTP server's, with `info.rest`. With `socket`,
     /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
-    fn on_given(&mut self, _session: &mut Conn<'_>, _opening: &Opening<'_>, _socket: bool) {}
+    fn on_given(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _socket: bool) {}
     /// A socket that the consumer closes.
     fn on_socket(&mut self, _id: ConnectionId, _socket: Descriptor) {}
     /// Bytes of a relayed connection, in the buffer.
@@ -173,7 +173,7 @@ pub trait Flow {
         Pressure::None
     }
     /// Undrained bytes about connections that open or ask to.
-    fn openings(&self) -> usize {
+    fn pending_open_bytes(&self) -> usize {
         0
     }
     /// Whether some sockets are not read until `reclaim` gives credit.

@@ -21,8 +21,8 @@ use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
 use crate::reactor::tls::Failure;
 use crate::reactor::{
-    Conn, Connection, ConnectionId, Descriptor, Events, Flow, Hello, Link, Memory, Opening, ReactorConfig,
-    Verdict,
+    Conn, Connection, ConnectionId, Descriptor, Events, Flow, HandshakeInfo, Hello, Link, Memory,
+    ReactorConfig, Verdict,
 };
 
 /// An assembled message of this many bytes crosses as it is; a smaller one is copied to its batch.
@@ -161,17 +161,23 @@ impl Forward {
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
 
-    fn opening(&mut self, conn: &mut Conn<'_>, (kind, flags): (u8, u8), tail: &[u8], opening: &Opening<'_>) {
+    fn push_info(
+        &mut self,
+        conn: &mut Conn<'_>,
+        (kind, flags): (u8, u8),
+        tail: &[u8],
+        info: &HandshakeInfo<'_>,
+    ) {
         let ConnectionId { slot, generation } = conn.id();
         let mut request = Vec::new();
-        if let Some(head) = opening.request {
+        if let Some(head) = info.request {
             head.write_normal_form(&mut request);
         }
         let tls = conn.describe_tls();
-        let protocol = opening.protocol.unwrap_or_default();
+        let protocol = info.protocol.unwrap_or_default();
         self.link.gauges.open(slot, generation);
         self.link.gauges.set_given(slot, conn.state.read.received);
-        let opened = Opened { request: &request, protocol, tail, tls: &tls, ..opened(generation, opening) };
+        let opened = Opened { request: &request, protocol, tail, tls: &tls, ..opened(generation, info) };
         self.push_opening(slot, (kind, flags), &opened);
     }
 
@@ -263,37 +269,37 @@ impl Events for Forward {
         self.link.ask(listener) & ASK_DRAINED != 0
     }
 
-    fn on_hello(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>, hello: &Hello) {
+    fn on_hello(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, hello: &Hello) {
         let ConnectionId { slot, generation } = conn.id();
         let name = hello.server_name.as_deref().unwrap_or_default();
-        let opened = Opened { protocol: name.as_bytes(), tail: &hello.alpn, ..opened(generation, opening) };
+        let opened = Opened { protocol: name.as_bytes(), tail: &hello.alpn, ..opened(generation, info) };
         self.push_opening(slot, (IN_HELLO, 0), &opened);
     }
 
-    fn on_secure(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
+    fn on_secure(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>) {
         let ConnectionId { slot, generation } = conn.id();
         let tls = conn.describe_tls();
-        self.push_opening(slot, (IN_SECURE, 0), &Opened { tls: &tls, ..opened(generation, opening) });
+        self.push_opening(slot, (IN_SECURE, 0), &Opened { tls: &tls, ..opened(generation, info) });
     }
 
-    fn on_tls_error(&mut self, opening: &Opening<'_>, failure: &Failure) {
+    fn on_tls_error(&mut self, info: &HandshakeInfo<'_>, failure: &Failure) {
         let Failure { code, reason, .. } = failure;
-        let opened = Opened { protocol: code.as_bytes(), tail: reason.as_bytes(), ..opened(0, opening) };
-        self.push_opening(opening.listener, (IN_TLS_ERROR, 0), &opened);
+        let opened = Opened { protocol: code.as_bytes(), tail: reason.as_bytes(), ..opened(0, info) };
+        self.push_opening(info.listener, (IN_TLS_ERROR, 0), &opened);
     }
 
-    fn on_request(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
-        self.opening(conn, (IN_REQUEST, 0), opening.rest, opening);
+    fn on_request(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>) {
+        self.push_info(conn, (IN_REQUEST, 0), info.rest, info);
     }
 
-    fn on_open(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
-        let extensions = opening.extensions.unwrap_or_default();
-        self.opening(conn, (IN_OPEN, 0), extensions.as_bytes(), opening);
+    fn on_open(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>) {
+        let extensions = info.extensions.unwrap_or_default();
+        self.push_info(conn, (IN_OPEN, 0), extensions.as_bytes(), info);
     }
 
-    fn on_given(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>, socket: bool) {
+    fn on_given(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, socket: bool) {
         let flags = if socket { IN_FLAG_SOCKET } else { 0 };
-        self.opening(conn, (IN_GIVEN, flags), opening.rest, opening);
+        self.push_info(conn, (IN_GIVEN, flags), info.rest, info);
     }
 
     fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {
@@ -418,8 +424,8 @@ impl Flow for Forward {
         }
     }
 
-    fn openings(&self) -> usize {
-        self.link.inbox.openings() + self.batch.openings()
+    fn pending_open_bytes(&self) -> usize {
+        self.link.inbox.pending_open_bytes() + self.batch.pending_open_bytes()
     }
 
     fn set_starving(&mut self, starving: bool) {
@@ -427,12 +433,12 @@ impl Flow for Forward {
     }
 }
 
-fn opened(generation: u32, opening: &Opening<'_>) -> Opened<'static> {
+fn opened(generation: u32, info: &HandshakeInfo<'_>) -> Opened<'static> {
     Opened {
         generation,
-        listener: opening.listener,
-        local: opening.local,
-        remote: opening.remote,
+        listener: info.listener,
+        local: info.local,
+        remote: info.remote,
         request: &[],
         protocol: &[],
         tail: &[],

@@ -27,7 +27,7 @@ impl<C: Consumer> Reactor<C> {
     ) {
         let token = Token(LISTENERS + id as usize);
         if self.registry().and_then(|poll| listener.socket.watch(poll, token)).is_ok() {
-            self.openings.listeners.insert(id, Listener::new(listener.socket, config));
+            self.listeners.by_id.insert(id, Listener::new(listener.socket, config));
         } else {
             self.consumer.on_listener_closed(id);
         }
@@ -35,7 +35,7 @@ impl<C: Consumer> Reactor<C> {
 
     pub(in crate::reactor) fn on_close_listener(&mut self, id: u32) {
         // Before the report: its receiver may want the port.
-        if self.openings.listeners.remove(&id).is_none() {
+        if self.listeners.by_id.remove(&id).is_none() {
             return;
         }
         for slot in self.connections.slots() {
@@ -55,13 +55,13 @@ impl<C: Consumer> Reactor<C> {
 
     pub(in crate::reactor) fn accept(&mut self, id: u32) {
         // Messages of connections are held back elsewhere; their beginnings and ends are not.
-        let openings = self.consumer.openings();
-        let (budget, pause) = match openings > self.config.total_mark / config::OPENINGS_PART {
+        let pending = self.consumer.pending_open_bytes();
+        let (budget, pause) = match pending > self.config.total_mark / config::PENDING_OPEN_PART {
             true => (0, config::PRESSED_ACCEPT),
             false => (config::ACCEPT_BUDGET, Duration::ZERO),
         };
         for _ in 0..budget {
-            let Some(listener) = self.openings.listeners.get_mut(&id).filter(|listener| listener.accepting)
+            let Some(listener) = self.listeners.by_id.get_mut(&id).filter(|listener| listener.accepting)
             else {
                 return;
             };
@@ -90,14 +90,14 @@ impl<C: Consumer> Reactor<C> {
         }
         self.report_refused(id);
         // The edge is used up, the queue is not.
-        if let Some(listener) = self.openings.listeners.get_mut(&id) {
+        if let Some(listener) = self.listeners.by_id.get_mut(&id) {
             listener.retry_at = Some(self.timers.now() + pause);
         }
     }
 
     pub(super) fn report_refused(&mut self, id: u32) {
         let now = self.timers.now();
-        let count = self.openings.listeners.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
+        let count = self.listeners.by_id.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
         if count != 0 {
             self.consumer.on_refused(id, count);
         }
@@ -107,7 +107,7 @@ impl<C: Consumer> Reactor<C> {
     /// address, if that is known.
     pub(in crate::reactor) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
         // The socket is closed if there is no slot for it, or its listener has closed meanwhile.
-        let config = self.openings.listeners.get(&listener).map(|listener| listener.config.clone());
+        let config = self.listeners.by_id.get(&listener).map(|listener| listener.config.clone());
         let admission = config.as_ref().and_then(|config| config.admission.clone()).filter(|it| it.counts());
         let mut proxied = false;
         let taken = config.and_then(|config| {
@@ -130,7 +130,7 @@ impl<C: Consumer> Reactor<C> {
         match (taken, admission) {
             (None, _) => {
                 self.seat.left();
-                if let Some(listener) = self.openings.listeners.get_mut(&listener) {
+                if let Some(listener) = self.listeners.by_id.get_mut(&listener) {
                     listener.note_refused();
                 }
                 self.report_refused(listener);

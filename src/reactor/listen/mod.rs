@@ -17,31 +17,31 @@ use crate::reactor::{Consumer, ListenerConfig, Reactor};
 use listener::Listener;
 
 #[derive(Default)]
-pub(super) struct Openings {
-    listeners: HashMap<u32, Listener>,
+pub(super) struct Listeners {
+    by_id: HashMap<u32, Listener>,
 }
 
-impl Openings {
+impl Listeners {
     pub(super) fn len(&self) -> usize {
-        self.listeners.len()
+        self.by_id.len()
     }
 
     pub(super) fn join(&mut self, id: u32, config: Arc<ListenerConfig>) {
-        self.listeners.insert(id, Listener::elsewhere(config));
+        self.by_id.insert(id, Listener::elsewhere(config));
     }
 
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = u32> + use<> {
-        std::mem::take(&mut self.listeners).into_keys()
+        std::mem::take(&mut self.by_id).into_keys()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.listeners.values().filter_map(Listener::due).min()
+        self.by_id.values().filter_map(Listener::due).min()
     }
 }
 
 impl<C: Consumer> Reactor<C> {
     pub(super) fn on_accept(&mut self, id: u32) {
-        if let Some(listener) = self.openings.listeners.get_mut(&id) {
+        if let Some(listener) = self.listeners.by_id.get_mut(&id) {
             listener.accepting = true;
             self.accept(id);
         }
@@ -50,7 +50,7 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn retry_listeners(&mut self) {
         let now = self.timers.now();
         let is_due = |listener: &Listener| listener.due().is_some_and(|at| at <= now);
-        let due = self.openings.listeners.iter().filter(|(_, listener)| is_due(listener));
+        let due = self.listeners.by_id.iter().filter(|(_, listener)| is_due(listener));
         for id in due.map(|(&id, _)| id).collect::<Vec<_>>() {
             // Also for one that another reactor accepts for.
             self.report_refused(id);

@@ -12,7 +12,7 @@ use crate::bridge::layout::Cause;
 use crate::engine::Event;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::{
-    Command, Conn, ConnectionId, Events, Flow, ListenerConfig, Memory, Opening, ReactorConfig, reactors,
+    Command, Conn, ConnectionId, Events, Flow, HandshakeInfo, ListenerConfig, Memory, ReactorConfig, reactors,
 };
 
 struct Echo {
@@ -36,7 +36,7 @@ impl Memory for Echo {
 impl Flow for Echo {}
 
 impl Events for Echo {
-    fn on_open(&mut self, conn: &mut Conn<'_>, _opening: &Opening<'_>) {
+    fn on_open(&mut self, conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {
         let _over = self.seen.send((self.number, conn.id().slot, "open"));
     }
 

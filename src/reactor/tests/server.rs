@@ -12,8 +12,8 @@ use crate::bridge::layout::{Cause, OUT_FLAG_FIN};
 use crate::engine::{CloseCode, ErrorKind, Event, MessageKind, Payload};
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::{
-    BoundListener, Command, Conn, ConnectionId, Descriptor, Events, Flow, Handle, ListenAddress,
-    ListenerConfig, Memory, Opening, Reactor, ReactorConfig,
+    BoundListener, Command, Conn, ConnectionId, Descriptor, Events, Flow, Handle, HandshakeInfo,
+    ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
 };
 
 /// The reports to a consumer.
@@ -234,14 +234,14 @@ impl Memory for Reporter {
 impl Flow for Reporter {}
 
 impl Events for Reporter {
-    fn on_open(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>) {
-        let target = opening.request.map(|request| String::from_utf8_lossy(request.target).into_owned());
-        self.report(conn.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
+    fn on_open(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>) {
+        let target = info.request.map(|request| String::from_utf8_lossy(request.target).into_owned());
+        self.report(conn.id(), Seen::Open(target.unwrap_or_else(|| info.listener.to_string())));
         (self.script.open)(conn);
     }
 
-    fn on_given(&mut self, conn: &mut Conn<'_>, opening: &Opening<'_>, socket: bool) {
-        self.report(conn.id(), Seen::Given(opening.rest.to_vec(), socket));
+    fn on_given(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, socket: bool) {
+        self.report(conn.id(), Seen::Given(info.rest.to_vec(), socket));
     }
 
     #[cfg(unix)]

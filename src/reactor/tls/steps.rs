@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use super::{Failure, Refusal, SecureContext};
-use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, OPENINGS_PART};
+use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, PENDING_OPEN_PART};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
 use crate::reactor::tls::stream::Shaken;
@@ -42,8 +42,8 @@ impl Conn<'_> {
             Shaken::Waits => self.state.read.unread = tls.is_asked(),
             Shaken::Short => self.timers.retry_later(self.id),
             Shaken::Asks(hello) => {
-                let opening = self.opening();
-                consumer.on_hello(self, &opening, &hello);
+                let info = self.handshake_info();
+                consumer.on_hello(self, &info, &hello);
             }
             Shaken::Done => self.on_secure(consumer),
             Shaken::Failed(failure) => self.on_failure(consumer, &failure),
@@ -98,8 +98,8 @@ impl Conn<'_> {
         self.arm(config.handshake_timeout);
         // JavaScript looks at certificates before any handler does.
         if shows_certificates || config.tls.as_ref().is_some_and(|server| server.asks().secure()) {
-            let opening = self.opening();
-            consumer.on_secure(self, &opening);
+            let info = self.handshake_info();
+            consumer.on_secure(self, &info);
             if let Life::Opening(head) = &mut self.state.life {
                 head.known = true;
             }
@@ -122,10 +122,10 @@ impl Conn<'_> {
         } += 1;
         let is_wanted = self.state.config.tls.as_ref().is_some_and(|server| server.asks().errors());
         if is_wanted && failure.refusal != Refusal::Program {
-            let has_room = consumer.openings() <= self.config.total_mark / OPENINGS_PART;
+            let has_room = consumer.pending_open_bytes() <= self.config.total_mark / PENDING_OPEN_PART;
             if has_room && self.metrics.failures < FAILURES_REPORTED {
                 self.metrics.failures += 1;
-                consumer.on_tls_error(&self.opening(), failure);
+                consumer.on_tls_error(&self.handshake_info(), failure);
             } else {
                 self.metrics.tally.tls_unreported += 1;
             }

@@ -45,8 +45,8 @@ impl Conn<'_> {
             self.write(response);
         }
         if report {
-            let opening = self.opening();
-            consumer.on_open(self, &opening);
+            let info = self.handshake_info();
+            consumer.on_open(self, &info);
         }
         self.state.read.received += prefix.len() as u64;
         consumer.on_received(self.id, self.state.read.received);

@@ -12,7 +12,7 @@
 
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::{Pace, PeerSide};
-use crate::reactor::{Conn, Consumer, Opening, Reactor};
+use crate::reactor::{Conn, Consumer, HandshakeInfo, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn let_go(&mut self, slot: u32) {
@@ -28,11 +28,11 @@ impl Conn<'_> {
     /// `bytes`: all that was read.
     pub(in crate::reactor) fn give<C: Consumer>(&mut self, consumer: &mut C, bytes: &[u8]) {
         let takes_socket = self.leaves();
-        let opening = Opening { rest: bytes, ..self.opening() };
+        let info = HandshakeInfo { rest: bytes, ..self.handshake_info() };
         // From here on, the limits are the other server's.
         self.ends.set_ticket(self.id.slot, None);
         self.metrics.tally.given += 1;
-        consumer.on_given(self, &opening, takes_socket);
+        consumer.on_given(self, &info, takes_socket);
         if takes_socket {
             return self.ends.let_go(self.id, self.state);
         }

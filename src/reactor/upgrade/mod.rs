@@ -26,7 +26,7 @@ use head::{Head, Question};
 
 pub type Verdict = Result<(), Refusal>;
 
-pub struct Opening<'a> {
+pub struct HandshakeInfo<'a> {
     /// The listener it came through, or the number given with `adopt`.
     pub listener: u32,
     /// Our end; `None` when the socket is already dead or not an IP socket.
@@ -229,7 +229,7 @@ fn on_upgrade<C: Consumer>(
     let checked = check(request, &options);
     let verdict = checked.as_ref().map(|_| ()).map_err(|&refusal| refusal);
     let rest = bytes.get(request.head_len..).unwrap_or_default();
-    let mut opening = Opening {
+    let mut info = HandshakeInfo {
         listener: conn.state.listener,
         local: conn.local_address(),
         remote: head.peer.or_else(|| conn.remote_address()),
@@ -240,7 +240,7 @@ fn on_upgrade<C: Consumer>(
     };
     // Whether it is ours at all, only the consumer can say; then it does not matter how well it asks.
     let is_open = config.http.is_some() && !handshake::is_for(request, config.path.as_deref());
-    let asks = is_open || consumer.asks(opening.listener, verdict);
+    let asks = is_open || consumer.asks(info.listener, verdict);
     let refused = admission.filter(|admission| {
         !asks && checked.as_ref().is_ok_and(|it| !is_allowed(admission, request, it.version))
     });
@@ -251,18 +251,18 @@ fn on_upgrade<C: Consumer>(
     // The consumer answers a few requests from pages that may not connect, so it can print how to
     // allow such a page.
     if asks || refused.is_some() {
-        (opening.protocol, opening.rest) = (None, rest);
+        (info.protocol, info.rest) = (None, rest);
         let read = if config.http.is_some() { bytes.to_vec() } else { Vec::new() };
         let question = Question { since: head.since, peer: head.peer, read, ..Question::default() };
         conn.state.life = Life::Asked(Box::new(question));
         // The peer has done its part in time; the consumer may take as long as it likes.
         conn.state.deadline.clear();
-        consumer.on_request(conn, &opening);
+        consumer.on_request(conn, &info);
         return Step::Wait;
     }
     match checked {
         Ok(ref upgrade) => {
-            switch_protocols(consumer, conn, &mut opening, upgrade);
+            switch_protocols(consumer, conn, &mut info, upgrade);
             note_accepted(conn, head.since);
             return Step::Opened(rest.to_vec());
         }
@@ -295,13 +295,13 @@ fn turns_away(conn: &mut Conn<'_>, head: &Head) -> bool {
 fn switch_protocols<'r, C: Consumer>(
     consumer: &mut C,
     conn: &mut Conn<'_>,
-    opening: &mut Opening<'r>,
+    info: &mut HandshakeInfo<'r>,
     upgrade: &'r Upgrade<'r>,
 ) {
-    opening.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
-    conn.write(&handshake::accept(&upgrade.accept, upgrade.protocol, opening.extensions));
+    info.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
+    conn.write(&handshake::accept(&upgrade.accept, upgrade.protocol, info.extensions));
     open(conn, upgrade.deflate.as_ref().map(|accepted| accepted.params));
-    consumer.on_open(conn, opening);
+    consumer.on_open(conn, info);
     if !conn.state.config.early_handshake
         && let Some(progress) = consumer.progress()
     {

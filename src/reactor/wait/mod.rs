@@ -66,7 +66,7 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let times = [
             self.timers.next(),
-            self.openings.deadline(),
+            self.listeners.deadline(),
             self.topics.deadline(),
             self.writer.deadline(),
             self.idling.deadline(),

@@ -79,7 +79,7 @@ fn r06_with_40_descriptors() {
         assert!(client.read_to_end().is_empty());
     }
     // With an empty queue the reactor waits for an event: the next client is closed at once.
-    assert!(reactor.openings.listeners.values().all(|listener| listener.retry_at.is_none()));
+    assert!(reactor.listeners.by_id.values().all(|listener| listener.retry_at.is_none()));
     // One client gives up a descriptor, and the next one takes it.
     drop(excess.pop());
     let mut client = Client::connect(address);

@@ -8,7 +8,9 @@ use crate::bridge::batch::Record as BatchRecord;
 use crate::bridge::layout::*;
 use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
-use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, OPENINGS_PART, READ_BUDGET, SMALLEST_READ};
+use crate::reactor::config::{
+    CONTROL_ALLOWANCE, CONTROL_RESERVE, PENDING_OPEN_PART, READ_BUDGET, SMALLEST_READ,
+};
 use crate::reactor::tests::bridge::{Js, forward};
 use crate::reactor::tests::*;
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
@@ -116,11 +118,11 @@ fn r11_under_pressure_connections_are_accepted_and_unfinished_messages_stay_smal
 #[test]
 fn r11_nothing_is_accepted_while_too_much_waits_about_those_that_have_opened() {
     let (js, mut reactor) = forward(ReactorConfig { total_mark: 20_000, ..ReactorConfig::default() });
-    let mark = 20_000 / OPENINGS_PART;
+    let mark = 20_000 / PENDING_OPEN_PART;
     let mut clients: Vec<_> = (0..60).map(|_| Client::connect(js.address)).collect();
     clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
     let turn = |reactor: &mut Reactor<Forward>| reactor.run_once(Some(Duration::from_millis(10))).unwrap();
-    while js.link.inbox.openings() <= mark {
+    while js.link.inbox.pending_open_bytes() <= mark {
         turn(&mut reactor);
     }
     // All that were accepted together may be above it together.
@@ -129,7 +131,7 @@ fn r11_nothing_is_accepted_while_too_much_waits_about_those_that_have_opened() {
     (0..20).for_each(|_| turn(&mut reactor));
     assert_eq!(reactor.connections(), connections);
     js.give_all_back();
-    assert_eq!(js.link.inbox.openings(), 0);
+    assert_eq!(js.link.inbox.pending_open_bytes(), 0);
     while reactor.connections() == connections {
         turn(&mut reactor);
     }
