@@ -13,12 +13,12 @@
 #![expect(missing_docs, reason = "a name that says all needs no sentence")]
 #![expect(clippy::disallowed_methods, reason = "the one layer that has a clock")]
 
+mod barrier;
 mod command;
 mod config;
 mod conn;
 mod connections;
 mod consume;
-mod gates;
 mod group;
 mod idling;
 mod inline;
@@ -64,13 +64,13 @@ pub use transport::pipe::{Outlet, Pipe, StreamFlow};
 pub use transport::{Descriptor, Transport};
 pub use upgrade::{HandshakeInfo, Verdict};
 
+use barrier::DeliveryBarrier;
 use command::handle::Mailbox;
 use command::messages::Messages;
 use command::serve::Asked;
 use conn::Connection;
 use conn::life::Ends;
 use connections::{Connections, Share};
-use gates::Gates;
 use group::Seat;
 use idling::Idling;
 use listen::Listeners;
@@ -98,7 +98,7 @@ pub struct Reactor<C: Consumer> {
     timers: Timers,
     reader: Reader,
     writer: Writer,
-    gates: Gates,
+    barrier: DeliveryBarrier,
     ends: Ends,
     metrics: Metrics,
     idling: Idling,
@@ -142,7 +142,7 @@ impl<C: Consumer> Reactor<C> {
             timers: Timers::new(now),
             reader: Reader::new(config.unfinished_budget, now),
             writer: Writer::new(&config),
-            gates: Gates::default(),
+            barrier: DeliveryBarrier::default(),
             ends: Ends::default(),
             metrics: Metrics::new(meters),
             idling: Idling::new(config.give_back, now),
@@ -252,7 +252,7 @@ impl<C: Consumer> Reactor<C> {
             timers: &mut self.timers,
             reader: &mut self.reader,
             writer: &mut self.writer,
-            gates: &mut self.gates,
+            barrier: &mut self.barrier,
             ends: &mut self.ends,
             metrics: &mut self.metrics,
         };
@@ -321,7 +321,7 @@ impl<C: Consumer> Reactor<C> {
             // The slot's next connection and the peer must wait for the last record.
             if let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) {
                 self.connections.retain(slot, progress.recorded);
-                self.gates.hold_end(progress.recorded, connection.transport, is_known);
+                self.barrier.defer_close(progress.recorded, connection.transport, is_known);
             }
         }
         self.writer.forget(id, connection.write);
@@ -349,7 +349,7 @@ impl<C: Consumer> Reactor<C> {
         self.writer.begin_turn();
         self.writer.allow(usize::MAX);
         self.on_commands();
-        self.open_gates(u64::MAX);
+        self.open_barrier(u64::MAX);
         self.on_deferred();
         while !self.writer.has_written() {
             self.write_unwritten();
@@ -361,7 +361,7 @@ impl<C: Consumer> Reactor<C> {
             self.consumer.on_listener_closed(id);
         }
         self.hand_over();
-        self.open_gates(u64::MAX);
+        self.open_barrier(u64::MAX);
     }
 }
 

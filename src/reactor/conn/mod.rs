@@ -16,8 +16,8 @@ use crate::bridge::layout::{CONTROL_BYTES, Cause, REASON_BYTES};
 use crate::bridge::limits::{SHORTEST_FRAME, SHORTEST_MASKED_FRAME};
 use crate::engine::{CloseCode, Engine, FrameKind, Role};
 
+use crate::reactor::barrier::DeliveryBarrier;
 use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, LAST_WRITE, READ_SIZE};
-use crate::reactor::gates::Gates;
 use crate::reactor::metrics::Metrics;
 use crate::reactor::read::Reader;
 use crate::reactor::read::half::{Pace, PeerSide, ReadHalf};
@@ -72,7 +72,7 @@ pub struct Conn<'a> {
     pub(super) timers: &'a mut Timers,
     pub(super) reader: &'a mut Reader,
     pub(super) writer: &'a mut Writer,
-    pub(super) gates: &'a mut Gates,
+    pub(super) barrier: &'a mut DeliveryBarrier,
     pub(super) ends: &'a mut Ends,
     pub(super) metrics: &'a mut Metrics,
 }

@@ -78,7 +78,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 Accepted::Exhausted => {
                     // A new connection is worth more than a socket held for the sake of order.
-                    if self.gates.let_ends_go() {
+                    if self.barrier.close_now() {
                         continue;
                     }
                     if !listener.refuse(self.timers.now()) {

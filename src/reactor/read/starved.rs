@@ -121,12 +121,12 @@ impl<C: Consumer> Reactor<C> {
                 served += usize::from(conn.state.read.is_queued());
             }
         }
-        let waits = self.reader.starved.count > 0 || self.gates.is_waiting();
+        let waits = self.reader.starved.count > 0 || self.barrier.is_waiting();
         if !waits && std::mem::take(&mut self.reader.starved.wishes) {
             self.consumer.set_starving(false);
         }
-        if self.gates.is_waiting() {
-            self.open_gates(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
+        if self.barrier.is_waiting() {
+            self.open_barrier(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
         }
     }
 
@@ -134,7 +134,7 @@ impl<C: Consumer> Reactor<C> {
     /// until the consumer knows of something. First the request, then the look: a batch that came
     /// back before the request wakes no thread.
     pub(in crate::reactor) fn wish_for_news(&mut self) {
-        if self.reader.starved.count > 0 || self.gates.is_waiting() {
+        if self.reader.starved.count > 0 || self.barrier.is_waiting() {
             self.reader.starved.wishes = true;
             self.consumer.set_starving(true);
             self.reclaim();

@@ -60,7 +60,7 @@ pub(in crate::reactor) enum Takes {
     /// As far as is known.
     Now,
     AfterEdge,
-    /// Not before the consumer knows of the connection, see `gates.rs`. The 101 is queued.
+    /// Not before the consumer knows of the connection, see `barrier.rs`. The 101 is queued.
     AfterDelivery,
     /// As `AfterDelivery`, and not before the consumer has decided whether the 101 leaves at all.
     AfterDecision,
@@ -171,7 +171,7 @@ impl WriteHalf {
     }
 
     /// The consumer decides about the connection after all, or ends come first. An answer that has
-    /// not left waits for that, even if its gate opens in this very turn.
+    /// not left waits for that, even if its record is delivered in this very turn.
     pub(in crate::reactor) fn hold(&mut self, until: Takes, transport: &Transport) {
         if self.outgoing.written() == 0
             && !self.outgoing.is_empty()

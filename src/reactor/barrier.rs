@@ -14,47 +14,47 @@
 //! ```
 //!
 //! The consumer sends no command for it: the count of records that it has dealt with is enough.
-//! Gates open in the order in which they were closed. Meanwhile the connection is read.
+//! Changes become visible in the order of their records. Meanwhile the connection is read.
 
 use std::collections::VecDeque;
 
 use crate::reactor::write::half::Takes;
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor, Transport};
 
-enum Gate {
+enum Waiting {
     /// The bytes queued for a connection, the 101 first.
-    Opening(ConnectionId),
-    /// A socket, which ends when the gate opens.
-    End(Transport),
+    Handshake(ConnectionId),
+    /// A socket, which closes then.
+    Close(Transport),
 }
 
 #[derive(Default)]
-pub(super) struct Gates {
+pub(super) struct DeliveryBarrier {
     /// With the numbers of their records, oldest first.
-    closed: VecDeque<(u64, Gate)>,
+    waiting: VecDeque<(u64, Waiting)>,
     /// Sockets that close when this turn's records have been handed over.
     known: Vec<Transport>,
 }
 
-impl Gates {
+impl DeliveryBarrier {
     /// Closes the sockets that are held for the sake of order: descriptors have run out, and new
     /// sockets come first. `false`: there are none.
-    pub(super) fn let_ends_go(&mut self) -> bool {
-        let before = self.closed.len();
-        self.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
-        self.closed.len() != before
+    pub(super) fn close_now(&mut self) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|(_, waiting)| matches!(waiting, Waiting::Handshake(_)));
+        self.waiting.len() != before
     }
 
     pub(super) fn is_waiting(&self) -> bool {
-        !self.closed.is_empty()
+        !self.waiting.is_empty()
     }
 
     /// `record` reports a connection's end. `is_known`: both close frames were sent.
-    pub(super) fn hold_end(&mut self, record: u64, transport: Transport, is_known: bool) {
+    pub(super) fn defer_close(&mut self, record: u64, transport: Transport, is_known: bool) {
         if is_known {
             self.known.push(transport);
         } else {
-            self.closed.push_back((record, Gate::End(transport)));
+            self.waiting.push_back((record, Waiting::Close(transport)));
         }
     }
 }
@@ -64,7 +64,7 @@ impl Conn<'_> {
     /// connection.
     pub(super) fn withhold(&mut self, record: u64) {
         self.state.write.state.withhold();
-        self.gates.closed.push_back((record, Gate::Opening(self.id)));
+        self.barrier.waiting.push_back((record, Waiting::Handshake(self.id)));
     }
 
     /// Returns whether a decision was awaited. Unless the connection stays, the bytes queued for
@@ -91,18 +91,18 @@ impl<C: Consumer> Reactor<C> {
     /// Hands over this turn's records, then lets the known ends go.
     pub(super) fn hand_over(&mut self) {
         self.consumer.on_turn_end();
-        self.gates.known.clear();
+        self.barrier.known.clear();
     }
 
-    pub(super) fn open_gates(&mut self, delivered: u64) {
-        while self.gates.closed.front().is_some_and(|(record, _)| *record <= delivered) {
-            match self.gates.closed.pop_front() {
-                Some((_, Gate::Opening(id))) => {
+    pub(super) fn open_barrier(&mut self, delivered: u64) {
+        while self.barrier.waiting.front().is_some_and(|(record, _)| *record <= delivered) {
+            match self.barrier.waiting.pop_front() {
+                Some((_, Waiting::Handshake(id))) => {
                     if let Some((mut conn, ..)) = self.conn_of(id) {
                         conn.go_on(Takes::AfterDelivery);
                     }
                 }
-                Some((_, Gate::End(transport))) => drop(transport),
+                Some((_, Waiting::Close(transport))) => drop(transport),
                 None => {}
             }
         }
