@@ -276,9 +276,9 @@ pub(super) const FAILURES_REPORTED: u32 = 32;
 /// Most deadlines acted on in one turn. Each may mean a ping or a closed socket, about 5 us.
 pub(super) const TIMER_BUDGET: usize = 1024;
 /// How long a refused connection may take to read the refusal and close.
-pub(super) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most refused connections that may take that time; the oldest is closed when there are more.
-pub(super) const MOST_LINGERING: usize = 1024;
+pub(super) const MOST_DRAINING: usize = 1024;
 /// A paused connection whose closing handshake has timed out is read once more for this long: until
 /// the next turn.
 pub(super) const LAST_READ: Duration = Duration::from_millis(1);

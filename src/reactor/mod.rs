@@ -47,7 +47,6 @@ use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
 
 pub use crate::bridge::layout::Cause;
-use crate::bridge::layout::PIPE_SLOTS;
 pub use command::handle::{Adoption, Command, Handle};
 pub use config::{DeflateConfig, Http, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
 pub use conn::{Conn, ConnectionId};
@@ -69,7 +68,7 @@ use command::handle::Mailbox;
 use command::messages::Messages;
 use command::serve::Asked;
 use conn::Connection;
-use conn::life::Ends;
+use conn::teardown::Teardown;
 use connections::{Connections, Share};
 use group::Seat;
 use idling::Idling;
@@ -99,7 +98,7 @@ pub struct Reactor<C: Consumer> {
     reader: Reader,
     writer: Writer,
     barrier: DeliveryBarrier,
-    ends: Ends,
+    teardown: Teardown,
     metrics: Metrics,
     idling: Idling,
     spinner: Spinner,
@@ -143,7 +142,7 @@ impl<C: Consumer> Reactor<C> {
             reader: Reader::new(config.unfinished_budget, now),
             writer: Writer::new(&config),
             barrier: DeliveryBarrier::default(),
-            ends: Ends::default(),
+            teardown: Teardown::default(),
             metrics: Metrics::new(meters),
             idling: Idling::new(config.give_back, now),
             spinner: Spinner::new(config.spin),
@@ -213,7 +212,7 @@ impl<C: Consumer> Reactor<C> {
         self.give_up_unfinished();
         self.write_unwritten();
         self.end_slow();
-        self.end_lingering();
+        self.end_draining();
         self.metrics.failures = 0;
         self.end_topics();
         self.hand_over();
@@ -253,7 +252,7 @@ impl<C: Consumer> Reactor<C> {
             reader: &mut self.reader,
             writer: &mut self.writer,
             barrier: &mut self.barrier,
-            ends: &mut self.ends,
+            teardown: &mut self.teardown,
             metrics: &mut self.metrics,
         };
         Some((conn, &mut self.consumer, &mut self.messages))
@@ -290,56 +289,13 @@ impl<C: Consumer> Reactor<C> {
                 self.destroy(slot, Cause::Panic);
             }
         }
-        while let Some((id, leaves)) = self.ends.pop() {
+        while let Some((id, leaves)) = self.teardown.pop() {
             if leaves {
-                self.let_go(id.slot);
+                self.leave(id.slot);
             } else {
                 self.destroy(id.slot, Cause::Reset);
             }
         }
-    }
-
-    /// Closes the socket and reports the end, with this cause unless an earlier one is known.
-    fn destroy(&mut self, slot: u32, cause: Cause) {
-        let Some((mut conn, consumer, _)) = self.conn_at(slot) else { return };
-        conn.report_dropped(consumer);
-        let Some((id, mut connection)) = self.part_with(slot) else { return };
-        if connection.life.is_reported() {
-            // A panic must not go beyond the connection, which has ended already.
-            let _panicked = catch_unwind(AssertUnwindSafe(|| {
-                // Bytes that the kernel has taken count as sent, even if the connection ends here.
-                self.consumer.on_settled(id, connection.write.settled());
-                match connection.write.take_sent() {
-                    sent if sent > 0 && !connection.transport.note_sent(sent) => {
-                        self.consumer.on_sent(id, sent)
-                    }
-                    _ => {}
-                }
-                self.consumer.on_closed(id, connection.cause_of_end(cause));
-            }));
-            let is_known = connection.close_complete();
-            // The slot's next connection and the peer must wait for the last record.
-            if let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) {
-                self.connections.retain(slot, progress.recorded);
-                self.barrier.defer_close(progress.recorded, connection.transport, is_known);
-            }
-        }
-        self.writer.forget(id, connection.write);
-    }
-
-    /// Takes a connection out of everything but the writer.
-    fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
-        let (id, mut connection) = self.connections.remove(slot)?;
-        self.seat.left();
-        self.ends.set_ticket(slot, None);
-        self.metrics.forget(slot);
-        self.idling.freed(connection.heap_bytes());
-        self.reader.forget(slot, &mut connection);
-        self.topics.on_gone(id);
-        if let Ok(registry) = self.registry() {
-            connection.transport.deregister(registry);
-        }
-        Some((id, connection))
     }
 
     /// Tries once to write the queued bytes, then closes every socket. It compresses no more than

@@ -59,7 +59,7 @@ impl<C: Consumer> Reactor<C> {
             let Some(Next { record, mut payload, more }) = self.on_plain(first, records) else { return };
             let number = self.messages.number(&record, &mut payload);
             self.on_record(&record, payload, number, more);
-            if self.ends.is_due() {
+            if self.teardown.is_due() {
                 return;
             }
             next = if more { records.next() } else { None };

@@ -2,6 +2,7 @@
 
 pub(super) mod deadline;
 pub(super) mod life;
+pub(super) mod teardown;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +28,8 @@ use crate::reactor::write::Writer;
 use crate::reactor::write::half::{Takes, WriteHalf};
 use crate::reactor::write::masking::Masking;
 use crate::reactor::{Consumer, HandshakeInfo, ListenerConfig, ReactorConfig, Transport};
-use life::{Ends, Life};
+use life::Life;
+use teardown::Teardown;
 
 /// Names one connection for as long as the reactor lives: a slot that is used again has another
 /// generation.
@@ -73,7 +75,7 @@ pub struct Conn<'a> {
     pub(super) reader: &'a mut Reader,
     pub(super) writer: &'a mut Writer,
     pub(super) barrier: &'a mut DeliveryBarrier,
-    pub(super) ends: &'a mut Ends,
+    pub(super) teardown: &'a mut Teardown,
     pub(super) metrics: &'a mut Metrics,
 }
 
@@ -198,17 +200,17 @@ impl Conn<'_> {
         }
         // Bytes that the kernel does not take now are lost, as with destroy() of a net.Socket.
         self.write_at_once(LAST_WRITE);
-        self.doom(cause);
+        self.schedule_close(cause);
     }
 
     /// Destroys the connection with a reset: waiting bytes are lost, and the peer sees an error.
     pub fn reset(&mut self) {
         self.state.transport.reset_when_dropped();
-        self.doom(Cause::Terminate);
+        self.schedule_close(Cause::Terminate);
     }
 
-    pub(super) fn doom(&mut self, cause: Cause) {
-        self.ends.doom(self.id, self.state, cause);
+    pub(super) fn schedule_close(&mut self, cause: Cause) {
+        self.teardown.schedule_close(self.id, self.state, cause);
     }
 
     /// Why the connection ends, if our side ends now after the peer's.
@@ -263,8 +265,8 @@ impl Conn<'_> {
         }
         self.drain();
         self.state.write.state.end_when_written();
-        self.ends.linger(self.id);
-        let after = crate::reactor::config::LINGER_TIMEOUT;
+        self.teardown.drain(self.id);
+        let after = crate::reactor::config::DRAIN_TIMEOUT;
         self.arm(after);
     }
 

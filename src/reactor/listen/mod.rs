@@ -11,8 +11,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::bridge::layout::Cause;
-use crate::reactor::conn::life::Life;
 use crate::reactor::{Consumer, ListenerConfig, Reactor};
 use listener::Listener;
 
@@ -55,18 +53,6 @@ impl<C: Consumer> Reactor<C> {
             // Also for one that another reactor accepts for.
             self.report_refused(id);
             self.accept(id);
-        }
-    }
-
-    /// Closes the oldest refused connections if there are too many.
-    pub(super) fn end_lingering(&mut self) {
-        while let Some(id) = self.ends.pop_lingering() {
-            self.step(id, |conn, _| {
-                if matches!(conn.state.life, Life::Draining { .. }) {
-                    conn.metrics.tally.cut_refusals += 1;
-                    conn.cut(Cause::Handshake);
-                }
-            });
         }
     }
 }

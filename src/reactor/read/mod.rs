@@ -235,7 +235,7 @@ impl Conn<'_> {
                     self.timers.retry_later(self.id);
                     break;
                 }
-                Received::Dead => return self.doom(Cause::Reset),
+                Received::Dead => return self.schedule_close(Cause::Reset),
             }
         }
         self.assemble(consumer, begun);
@@ -283,7 +283,7 @@ impl Conn<'_> {
         let peer = self.state.read.peer;
         let Life::Asked(question) = &mut self.state.life else { return };
         if peer == PeerSide::Dead {
-            self.doom(Cause::Reset);
+            self.schedule_close(Cause::Reset);
         } else if peer == PeerSide::HungUp && question.note_end() {
             // The consumer must act by this deadline, as for an open connection.
             self.arm_close();
@@ -308,7 +308,7 @@ impl Conn<'_> {
         match self.state.transport.look_ahead() {
             Ahead::Bytes | Ahead::Nothing => {}
             Ahead::End => self.on_eof(consumer),
-            Ahead::Dead => self.doom(Cause::Reset),
+            Ahead::Dead => self.schedule_close(Cause::Reset),
         }
     }
 
@@ -396,7 +396,7 @@ impl Conn<'_> {
         if !self.state.is_open() || self.state.close_complete() || self.state.write.state.is_ended() {
             let write = &mut self.state.write;
             if write.outgoing.is_empty() || write.state.is_ended() {
-                return self.doom(Cause::Fin);
+                return self.schedule_close(Cause::Fin);
             }
             write.state.end_when_written();
             return self.touch();

@@ -72,7 +72,7 @@ fn nothing_is_left_to_do_when_a_turn_returns() {
     client.end();
     let mut open = 0;
     until(&mut reactor, |reactor| {
-        assert!(reactor.writer.has_written() && !reactor.ends.is_due());
+        assert!(reactor.writer.has_written() && !reactor.teardown.is_due());
         open += seen.try_iter().count();
         open >= 3
     });

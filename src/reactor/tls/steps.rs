@@ -131,7 +131,7 @@ impl Conn<'_> {
             }
         }
         match failure.refusal {
-            Refusal::Gone | Refusal::Timeout => self.doom(Cause::Handshake),
+            Refusal::Gone | Refusal::Timeout => self.schedule_close(Cause::Handshake),
             // The alert is on its way, and must not be overtaken by a reset.
             _ => self.respond(&[]),
         }

@@ -12,17 +12,7 @@
 
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::{Pace, PeerSide};
-use crate::reactor::{Conn, Consumer, HandshakeInfo, Reactor};
-
-impl<C: Consumer> Reactor<C> {
-    pub(in crate::reactor) fn let_go(&mut self, slot: u32) {
-        let Some((id, connection)) = self.part_with(slot) else { return };
-        if let Some(socket) = connection.transport.into_descriptor() {
-            self.consumer.on_socket(id, socket);
-        }
-        self.writer.forget(id, connection.write);
-    }
-}
+use crate::reactor::{Conn, Consumer, HandshakeInfo};
 
 impl Conn<'_> {
     /// `bytes`: all that was read.
@@ -30,11 +20,11 @@ impl Conn<'_> {
         let takes_socket = self.leaves();
         let info = HandshakeInfo { rest: bytes, ..self.handshake_info() };
         // From here on, the limits are the other server's.
-        self.ends.set_ticket(self.id.slot, None);
+        self.teardown.set_ticket(self.id.slot, None);
         self.metrics.tally.given += 1;
         consumer.on_given(self, &info, takes_socket);
         if takes_socket {
-            return self.ends.let_go(self.id, self.state);
+            return self.teardown.schedule_leave(self.id, self.state);
         }
         self.state.life = Life::Relayed;
         self.state.deadline.clear();

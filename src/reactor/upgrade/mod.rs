@@ -196,14 +196,14 @@ fn read_proxied(conn: &mut Conn<'_>, head: &mut Head) -> bool {
 fn readmit(conn: &mut Conn<'_>, client: SocketAddr) -> bool {
     let Some(admission) = conn.state.config.admission.clone() else { return true };
     // So far the connection counted as one without an address.
-    conn.ends.set_ticket(conn.id.slot, None);
+    conn.teardown.set_ticket(conn.id.slot, None);
     let_in(conn, &admission, Some(client.ip()))
 }
 
 /// Counts a connection, or answers one too many, even before it has asked. False: that was one.
 pub(super) fn let_in(conn: &mut Conn<'_>, admission: &Arc<Admission>, client: Option<IpAddr>) -> bool {
     match admission.admit(client) {
-        Ok(ticket) => conn.ends.set_ticket(conn.id.slot, Some(ticket)),
+        Ok(ticket) => conn.teardown.set_ticket(conn.id.slot, Some(ticket)),
         Err(denial) => {
             deny(conn, denial);
             return false;

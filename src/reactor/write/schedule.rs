@@ -82,14 +82,14 @@ impl Conn<'_> {
             Ok(Written::Blocked) if connection.write.state.is_refused() => {
                 let registry = self.poll.map(Poll::registry);
                 if connection.transport.await_room(registry, Token(self.id.slot as usize)).is_err() {
-                    return self.doom(Cause::Exhausted);
+                    return self.schedule_close(Cause::Exhausted);
                 }
             }
             Ok(Written::Blocked) => {}
             Ok(Written::Short) => self.timers.retry_later(self.id),
             // Goes on when others have had their turn.
             Ok(Written::Some) => self.writer.waiting.push(self.id, &mut connection.write.unwritten),
-            Err(_) => return self.doom(Cause::Reset),
+            Err(_) => return self.schedule_close(Cause::Reset),
         }
         let queued = connection.write.outgoing.len();
         self.metrics.written(self.id.slot, queued, self.timers.now());
@@ -131,7 +131,7 @@ impl Conn<'_> {
                 Ahead::Bytes | Ahead::Dead => false,
             };
         if connection.read.peer == PeerSide::Ended || is_over {
-            return self.doom(Cause::Fin);
+            return self.schedule_close(Cause::Fin);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
             connection.transport.end();

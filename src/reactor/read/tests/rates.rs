@@ -142,7 +142,7 @@ fn above_the_send_budget_the_one_with_most_is_ended_and_the_others_go_on() {
 fn refused_connections_that_stay_are_bounded() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());
     const EXTRA: usize = 40;
-    let count = crate::reactor::config::MOST_LINGERING + EXTRA;
+    let count = crate::reactor::config::MOST_DRAINING + EXTRA;
     let mut clients = Vec::new();
     for _ in 0..count {
         let mut client = Client::connect(address);
@@ -156,7 +156,7 @@ fn refused_connections_that_stay_are_bounded() {
     turns::until(&mut reactor, |reactor| {
         reactor.metrics.tally.cut_refusals == EXTRA as u64 || begun.elapsed() > Duration::from_millis(1500)
     });
-    assert!(reactor.connections() <= crate::reactor::config::MOST_LINGERING);
+    assert!(reactor.connections() <= crate::reactor::config::MOST_DRAINING);
     for client in clients.iter_mut().take(EXTRA) {
         assert!(client.read_to_end().starts_with(b"HTTP/1.1 400 "));
     }

@@ -1,0 +1,153 @@
+//! The end of a connection: what is due at the end of a step, and what becomes of the socket.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::bridge::admission::Ticket;
+use crate::bridge::layout::{Cause, PIPE_SLOTS};
+
+use super::life::Life;
+use crate::reactor::config::MOST_DRAINING;
+use crate::reactor::{Connection, ConnectionId, Consumer, Reactor};
+
+#[derive(Default)]
+pub(in crate::reactor) struct Teardown {
+    /// To be destroyed at the end of this step, or to leave the reactor; each is [`Life::Gone`].
+    due: Vec<(ConnectionId, bool)>,
+    /// Refused connections, oldest first; some have ended.
+    draining: VecDeque<ConnectionId>,
+    /// By slot: what a connection counts for in its server's limits until it ends.
+    tickets: HashMap<u32, Ticket>,
+}
+
+/// Only [`Teardown`] makes one.
+pub(in crate::reactor) struct Gone {
+    reported: bool,
+    cause: Cause,
+}
+
+impl Gone {
+    pub(super) fn is_reported(&self) -> bool {
+        self.reported
+    }
+
+    pub(super) fn cause(&self) -> Cause {
+        self.cause
+    }
+}
+
+impl Teardown {
+    pub(in crate::reactor) fn schedule_close(
+        &mut self,
+        id: ConnectionId,
+        connection: &mut Connection,
+        cause: Cause,
+    ) {
+        if !connection.life.is_gone() {
+            if cause == Cause::Fin {
+                connection.transport.leave_when_dropped(connection.write.state.is_ended());
+            }
+            let cause = connection.cause_of_end(cause);
+            connection.life = Life::Gone(Gone { reported: connection.life.is_reported(), cause });
+            self.due.push((id, false));
+        }
+    }
+
+    /// The connection is the consumer's, which gets the socket after this step.
+    pub(in crate::reactor) fn schedule_leave(&mut self, id: ConnectionId, connection: &mut Connection) {
+        connection.life = Life::Gone(Gone { reported: true, cause: Cause::Reset });
+        self.due.push((id, true));
+    }
+
+    /// The next one, and whether it leaves.
+    pub(in crate::reactor) fn pop(&mut self) -> Option<(ConnectionId, bool)> {
+        self.due.pop()
+    }
+
+    pub(in crate::reactor) fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    pub(in crate::reactor) fn drain(&mut self, id: ConnectionId) {
+        self.draining.push_back(id);
+    }
+
+    /// The oldest one, if there are too many.
+    pub(in crate::reactor) fn pop_draining(&mut self) -> Option<ConnectionId> {
+        if self.draining.len() > MOST_DRAINING { self.draining.pop_front() } else { None }
+    }
+
+    pub(in crate::reactor) fn set_ticket(&mut self, slot: u32, ticket: Option<Ticket>) {
+        // The slot of its settings may belong to another server by the time it ends.
+        match ticket {
+            Some(ticket) => drop(self.tickets.insert(slot, ticket)),
+            None if self.tickets.is_empty() => {}
+            None => drop(self.tickets.remove(&slot)),
+        }
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Closes the socket and reports the end, with this cause unless an earlier one is known.
+    pub(in crate::reactor) fn destroy(&mut self, slot: u32, cause: Cause) {
+        let Some((mut conn, consumer, _)) = self.conn_at(slot) else { return };
+        conn.report_dropped(consumer);
+        let Some((id, mut connection)) = self.part_with(slot) else { return };
+        if connection.life.is_reported() {
+            // A panic must not go beyond the connection, which has ended already.
+            let _panicked = catch_unwind(AssertUnwindSafe(|| {
+                // Bytes that the kernel has taken count as sent, even if the connection ends here.
+                self.consumer.on_settled(id, connection.write.settled());
+                match connection.write.take_sent() {
+                    sent if sent > 0 && !connection.transport.note_sent(sent) => {
+                        self.consumer.on_sent(id, sent)
+                    }
+                    _ => {}
+                }
+                self.consumer.on_closed(id, connection.cause_of_end(cause));
+            }));
+            let is_known = connection.close_complete();
+            // The slot's next connection and the peer must wait for the last record.
+            if let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) {
+                self.connections.retain(slot, progress.recorded);
+                self.barrier.defer_close(progress.recorded, connection.transport, is_known);
+            }
+        }
+        self.writer.forget(id, connection.write);
+    }
+
+    /// Takes a connection out of everything but the writer.
+    fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
+        let (id, mut connection) = self.connections.remove(slot)?;
+        self.seat.left();
+        self.teardown.set_ticket(slot, None);
+        self.metrics.forget(slot);
+        self.idling.freed(connection.heap_bytes());
+        self.reader.forget(slot, &mut connection);
+        self.topics.on_gone(id);
+        if let Ok(registry) = self.registry() {
+            connection.transport.deregister(registry);
+        }
+        Some((id, connection))
+    }
+
+    pub(in crate::reactor) fn leave(&mut self, slot: u32) {
+        let Some((id, connection)) = self.part_with(slot) else { return };
+        if let Some(socket) = connection.transport.into_descriptor() {
+            self.consumer.on_socket(id, socket);
+        }
+        self.writer.forget(id, connection.write);
+    }
+
+    /// Closes the oldest refused connections if there are too many.
+    pub(in crate::reactor) fn end_draining(&mut self) {
+        while let Some(id) = self.teardown.pop_draining() {
+            self.step(id, |conn, _| {
+                if matches!(conn.state.life, Life::Draining { .. }) {
+                    conn.metrics.tally.cut_refusals += 1;
+                    conn.cut(Cause::Handshake);
+                }
+            });
+        }
+    }
+}
