@@ -7,6 +7,9 @@ import { wrapped } from './secure-ports.mjs';
 export const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 export const ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=';
 
+/** What can change the text or its end. */
+const EVENTS = ['data', 'end', 'close'];
+
 export class RawClient {
   #raw;
   #chunks = [];
@@ -79,9 +82,12 @@ export class RawClient {
   untilClosedOr(isEnough) {
     return new Promise((resolve) => {
       const look = () => {
-        if (this.#isClosed || isEnough(this.text)) resolve(this.text);
+        // The text of many bytes takes its time.
+        if (!this.#isClosed && !isEnough(isEnough.length > 0 ? this.text : '')) return;
+        for (const event of EVENTS) this.socket.off(event, look);
+        resolve(this.text);
       };
-      this.socket.on('data', look).on('end', look).on('close', look);
+      for (const event of EVENTS) this.socket.on(event, look);
       look();
     });
   }
