@@ -247,7 +247,7 @@ for (const way of Object.keys(WAYS)) {
     await connect(t, first.wss, { path: '/1' });
     // Read by Node, whichever port it came from.
     await connect(t, second.wss, { path: '/2' });
-    t.regex(await talk(t, first.port, upgradeRequest({ line: 'GET /3 HTTP/1.1' })), /^HTTP\/1\.1 200 OK/);
+    t.regex(await talk(t, first.port, upgradeRequest({ line: 'GET /3 HTTP/1.1', Connection: 'close, Upgrade' })), /^HTTP\/1\.1 200 OK/);
     t.deepEqual([first.wss.clients.size, second.wss.clients.size], [1, 1]);
     first.wss.close();
     t.is(server.listenerCount('upgrade'), 1);
@@ -279,7 +279,7 @@ test('http: where a server of Node listens, it gives its connections', async (t)
   const { client, ws } = await connect(t, wss, { path: '/ws' });
   t.deepEqual(await get(wss, '/page'), { statusCode: 200, body: 'GET /page' });
   const { port } = wss.address();
-  t.regex(await talk(t, port, upgradeRequest({ line: 'GET /nobody HTTP/1.1' })), /^HTTP\/1\.1 200 OK/);
+  t.regex(await talk(t, port, upgradeRequest({ line: 'GET /nobody HTTP/1.1', Connection: 'close, Upgrade' })), /^HTTP\/1\.1 200 OK/);
   ws.close();
   await once(client, 'close');
   const raw = await RawClient.connect(t, port);
