@@ -1,5 +1,8 @@
 // NATS between the nodes.
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import test from 'ava';
 
@@ -58,6 +61,26 @@ for (const how of ['is killed, and started again', 'is paused']) {
     t.deepEqual(a.members[0].heard.slice(0, -1).map(Number), Array.from({ length: n }, (_, index) => index), 'local subscribers get all');
   });
 }
+
+when('a subject that NATS denies is no subscription, and others of the same call are', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'rws-nats-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const config = join(folder, 'nats.conf');
+  writeFileSync(config, 'authorization { users = [{ user: a, password: a, permissions: { subscribe: { deny: "reactor-ws.t.denied" }, publish: { deny: "reactor-ws.t.mute" } } }] }');
+  const server = await NatsServer.start(t, '-c', config);
+  const user = { user: 'a', pass: 'a' };
+  const [a, b] = await Promise.all([0, 1].map(async () => openNode(t, nats.natsAdapter({ connection: await server.connect(t, user) }), 1)));
+  const [{ ws }] = b.members;
+  const failed = Promise.all([a, b].map(async (node) => (await once(node.server, 'adapter'))[0]));
+  let isOn = false;
+  ws.subscribe('denied', () => (isOn = true));
+  await Promise.all(['mute', 'open'].map((topic) => subscribe(ws, topic)));
+  t.deepEqual([isOn, b.server._topics.remote.interest.isOn('denied')], [false, false]);
+  a.server.publish('open', 'open');
+  await hears(b.members[0], 'open');
+  a.server.publish('mute', 'nothing');
+  t.is((await failed)[0].error.operation, 'publish');
+});
 
 test('something that is no connection is a TypeError that names the method', (t) => {
   t.throws(() => nats.natsAdapter(), { instanceOf: TypeError, message: 'options.connection must be a connection of @nats-io/transport-node. Received undefined' });

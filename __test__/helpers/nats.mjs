@@ -14,8 +14,10 @@ export const hasNats = isInstalled('nats-server');
 let port = 4222;
 
 export class NatsServer {
-  static async start(t) {
+  /** `words`: of the command line. */
+  static async start(t, ...words) {
     const server = new NatsServer();
+    server.words = words;
     server.port = port++;
     // Of a test that has timed out, too.
     process.on('exit', () => server.process?.kill('SIGKILL'));
@@ -29,7 +31,7 @@ export class NatsServer {
   }
 
   async run() {
-    this.process = spawn('nats-server', ['-a', OWN_HOST, '-p', String(this.port)], { stdio: 'ignore' });
+    this.process = spawn('nats-server', ['-a', OWN_HOST, '-p', String(this.port), ...this.words], { stdio: 'ignore' });
     this.ended = once(this.process, 'exit');
     while (this.process.exitCode === null) {
       const socket = net.connect(this.port, OWN_HOST);

@@ -15,6 +15,9 @@ const PREFIX = 'reactor-ws';
 /** Names that are subjects as they are. */
 const PLAIN = /^[\w-]{1,100}$/;
 
+/** Subjects of which an error is kept. */
+const MOST_DENIED = 4096;
+
 /** Of a connection. */
 const METHODS = ['publish', 'subscribe', 'flush', 'status'];
 
@@ -30,6 +33,8 @@ class NatsAdapter {
     this.subscriptions = new Map();
     /** When all messages of this tick have arrived. @type {Promise<void> | null} */
     this.flushing = null;
+    /** Why the server has refused the last messages. @type {Map<string, Error>} */
+    this.denied = new Map();
   }
 
   /** @param {AdapterNode} node */
@@ -40,10 +45,13 @@ class NatsAdapter {
   }
 
   /** @type {Adapter['publish']} */
-  publish(topic, bytes) {
-    this.connection.publish(this.subjectOf(topic), bytes);
-    this.flushing ??= this.flush();
-    return this.flushing;
+  async publish(topic, bytes) {
+    const subject = this.subjectOf(topic);
+    this.denied.delete(subject);
+    this.connection.publish(subject, bytes);
+    await (this.flushing ??= this.flush());
+    const error = this.denied.get(subject);
+    if (error !== undefined) throw error;
   }
 
   /** One round trip for all of a tick. */
@@ -51,18 +59,26 @@ class NatsAdapter {
     await new Promise((resolve) => process.nextTick(resolve));
     this.flushing = null;
     await this.connection.flush();
+    // The errors that came before are seen in microtasks.
+    await new Promise((resolve) => process.nextTick(resolve));
   }
 
   /** @param {string[]} topics */
   async subscribe(topics) {
+    const denied = /** @type {string[]} */ ([]);
     for (const topic of topics) {
       if (this.subscriptions.has(topic)) continue;
       const callback = (/** @type {Error | null} */ error, /** @type {{ data: Uint8Array }} */ message) => {
-        if (error === null || error === undefined) this.node?.deliver(topic, message.data);
+        if (error === null || error === undefined) return void this.node?.deliver(topic, message.data);
+        // The subscription is over; the server can also take a permission back later.
+        this.subscriptions.delete(topic);
+        denied.push(topic);
+        this.node?.lost(topic);
       };
       this.subscriptions.set(topic, this.connection.subscribe(this.subjectOf(topic), { callback }));
     }
     await this.connection.flush();
+    if (denied.length !== 0) throw Object.assign(new Error(`NATS denies ${denied.length} topics`), { topics: denied });
   }
 
   /** @param {string[]} topics */
@@ -86,6 +102,7 @@ class NatsAdapter {
       if (this.isClosed) return;
       if (type === 'disconnect') this.node?.report('away', error);
       else if (type === 'reconnect') void this.cameBack();
+      else if (type === 'error' && error.operation === 'publish' && this.denied.size < MOST_DENIED) this.denied.set(error.subject, error);
     }
     this.node?.report('away');
   }

@@ -150,32 +150,36 @@ class Interest {
 
   /** @param {Entry[]} entries */
   async ask(entries) {
+    const names = entries.map(({ name }) => name);
+    const refused = new Set();
     for (const entry of entries) Object.assign(entry, { isKnown: true, state: ASKED });
     this.calls++;
     try {
-      await attempt(() => this.adapter.subscribe(entries.map(({ name }) => name)));
+      await attempt(() => this.adapter.subscribe(names));
+      this.backoff.reset();
     } catch (error) {
       if (!this.isOpen) return;
       this.events.failed(error);
-      for (const entry of entries) {
-        entry.state = FRESH;
-        if (entry.isWanted) this.refused.add(entry);
-        else this.drop(entry);
-      }
+      const topics = /** @type {{ topics?: unknown } | null | undefined} */ (error)?.topics;
+      for (const name of Array.isArray(topics) ? topics : names) refused.add(name);
       this.retrying ??= setTimeout(() => {
         this.retrying = undefined;
         for (const entry of this.refused) this.coming.add(entry);
         this.refused.clear();
         this.schedule();
       }, this.backoff.next()).unref();
-      return;
     } finally {
       this.calls--;
       if (this.coming.size !== 0) this.schedule();
     }
-    this.backoff.reset();
     for (const entry of entries) {
       if (!this.isOpen) return;
+      if (refused.has(entry.name)) {
+        entry.state = FRESH;
+        if (entry.isWanted) this.refused.add(entry);
+        else this.drop(entry);
+        continue;
+      }
       entry.state = ON;
       this.events.on(entry.name);
       for (const callback of entry.waiting) callback();

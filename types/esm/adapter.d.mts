@@ -27,7 +27,8 @@ export interface Adapter {
   /**
    * Subscribes to topics. Calls of `subscribe()` and `unsubscribe()` take effect in their order.
    *
-   * @returns When messages come that are published from now on
+   * @returns When messages come that are published from now on. If some topics were refused, and the others were not, the
+   *   error has their names in `topics`
    */
   subscribe(topics: string[]): Promise<void> | void;
   /** Takes subscriptions back. Messages may come for a while. */
