@@ -164,6 +164,28 @@ for (const [name, make] of Object.entries(CLIENTS.cluster)) {
   }
 }
 
+for (const [name, make] of Object.entries(CLIENTS.cluster)) {
+  when(`${name}, sharded: a shard that is away does not keep a node from topics of others`, (t) => inTime(async (waiting) => {
+    const cluster = await RedisCluster.start(t);
+    const { members: [{ ws }], server } = await openNode(t, redis.redisAdapter({ client: await make(t, cluster) }));
+    const topics = Array.from({ length: 30 }, (_, n) => `${n}`);
+    const masterOf = (topic) => cluster.masterOf(`reactor-ws:{/${topic}}`);
+    const away = masterOf(topics[0]);
+    const [living, dead] = [topics.filter((topic) => masterOf(topic) !== away), topics.filter((topic) => masterOf(topic) === away)];
+    const replica = Number(/:(\d+)@/.exec(cluster.ask(away, 'CLUSTER', 'REPLICAS', cluster.ask(away, 'CLUSTER', 'MYID').trim()))[1]);
+    await cluster.kill(replica);
+    await cluster.kill(away);
+    const { interest } = server._topics.remote;
+    for (const topic of topics) ws.subscribe(topic);
+    waiting.for = 'the topics of shards that live';
+    while (!living.every((topic) => interest.isOn(topic))) await sleep(20);
+    t.false(dead.some((topic) => interest.isOn(topic)));
+    await cluster.runNode(cluster.nodes.indexOf(away));
+    waiting.for = 'the others';
+    while (!dead.every((topic) => interest.isOn(topic))) await sleep(20);
+  }));
+}
+
 for (const [name, make] of Object.entries(CLIENTS.sentinels)) {
   when(`${name}: nobody lacks more than he is told when the master of Sentinels is killed`, (t) => inTime(async (waiting) => {
     const sentinels = await RedisSentinels.start(t);

@@ -85,7 +85,7 @@ export class RedisCluster extends Redises {
   }
 
   runNode(index) {
-    const settings = { 'cluster-enabled': 'yes', 'cluster-announce-ip': OWN_HOST, 'cluster-node-timeout': TIMEOUT, 'cluster-replica-validity-factor': 0, 'cluster-port': this.ports[index + 6], appendonly: 'yes', appendfsync: 'always', save: '""' };
+    const settings = { 'cluster-enabled': 'yes', 'cluster-require-full-coverage': 'no', 'cluster-announce-ip': OWN_HOST, 'cluster-node-timeout': TIMEOUT, 'cluster-replica-validity-factor': 0, 'cluster-port': this.ports[index + 6], appendonly: 'yes', appendfsync: 'always', save: '""' };
     return this.run(this.nodes[index], settings);
   }
 

@@ -60,8 +60,8 @@ class Scripts {
 }
 
 class Late extends Error {
-  constructor() {
-    super(`Redis has not answered for ${PATIENCE} ms`);
+  constructor(patience = PATIENCE) {
+    super(`Redis has not answered for ${patience} ms`);
   }
 }
 
@@ -72,10 +72,10 @@ function mayPass(error) {
 }
 
 /** @template T @param {Promise<T>} answer @returns {Promise<T>} */
-async function withinPatience(answer) {
+async function withinPatience(answer, patience = PATIENCE) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Late()), PATIENCE);
+    timer = setTimeout(() => reject(new Late(patience)), patience);
     timer.unref();
   });
   try {
@@ -85,4 +85,4 @@ async function withinPatience(answer) {
   }
 }
 
-module.exports = { Scripts, mayPass };
+module.exports = { Scripts, mayPass, withinPatience };

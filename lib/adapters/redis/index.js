@@ -6,7 +6,7 @@ const { Backoff } = require('../../base/backoff');
 const { checkOptions, checkValue, wrongType } = require('../../base/checks');
 const { newEpoch } = require('../../base/epoch');
 const { encodeName } = require('../names');
-const { Scripts } = require('./calls');
+const { Scripts, withinPatience } = require('./calls');
 const { clientOf } = require('./clients');
 const { Publishing } = require('./publishing');
 const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./scripts');
@@ -34,6 +34,9 @@ const RETRY = 1000;
 const SETTLE = 3000;
 const AGAIN = 50;
 const LONGEST_AGAIN = 400;
+
+/** Milliseconds for which topics of other shards wait for one that does not answer. */
+const SHARD_PATIENCE = 1000;
 
 /** Topics that this node does not follow, and of which it remembers its last message. */
 const MOST_SEEN = 4096;
@@ -63,8 +66,10 @@ class RedisAdapter {
     this.era = 0;
     /** When messages came again. */
     this.connectedAt = Infinity;
-    /** The last change of subscriptions: one after the other. @type {Promise<unknown>} */
+    /** The last change of subscriptions: one after the other, but for those of shards. @type {Promise<unknown>} */
     this.changing = Promise.resolve();
+    /** By channel: subscriptions for which a shard has not answered. @type {Map<string, Promise<void>>} */
+    this.late = new Map();
     this.publishing = new Publishing(this);
     this.probing = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Probes that Redis has published and that have not come. */
@@ -137,8 +142,24 @@ class RedisAdapter {
     const channels = topics.map((topic) => this.channelOf(topic));
     return this.change(async (subscriber) => {
       for (const [index, channel] of channels.entries()) this.topics.set(channel, topics[index]);
-      await subscriber.change('subscribe', channels);
+      if (!this.isSharded) return subscriber.change('subscribe', channels);
+      // A shard can be away while others are there.
+      const refused = /** @type {string[]} */ ([]);
+      let cause;
+      await Promise.all(channels.map((channel, index) => this.subscribeOne(subscriber, channel).catch((error) => {
+        cause = error;
+        refused.push(topics[index]);
+      })));
+      if (refused.length !== 0) throw Object.assign(new Error(`Redis has not taken ${refused.length} subscriptions`, { cause }), { topics: refused });
     });
+  }
+
+  /** A client can wait for a shard for ever: then it is not asked once more. @param {Subscriber} subscriber @param {string} channel */
+  subscribeOne(subscriber, channel) {
+    const { late } = this;
+    const asked = late.get(channel) ?? subscriber.change('subscribe', [channel]).finally(() => late.get(channel) === asked && late.delete(channel));
+    late.set(channel, asked);
+    return withinPatience(asked, SHARD_PATIENCE);
   }
 
   /** @param {string[]} topics */
@@ -148,6 +169,7 @@ class RedisAdapter {
       for (const [index, channel] of channels.entries()) {
         const seen = this.tops.get(topics[index]);
         this.topics.delete(channel);
+        this.late.delete(channel);
         this.tops.delete(topics[index]);
         if (seen !== undefined) this.remember(topics[index], seen);
       }
@@ -161,7 +183,7 @@ class RedisAdapter {
       if (this.subscriber === null) throw new Error('The adapter is closed');
       await apply(this.subscriber);
     });
-    this.changing = changed.catch(() => {});
+    if (!this.isSharded) this.changing = changed.catch(() => {});
     return changed;
   }
 
