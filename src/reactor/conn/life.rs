@@ -2,7 +2,6 @@
 
 use crate::bridge::layout::Cause;
 
-use super::teardown::Gone;
 use crate::reactor::upgrade::head::{Head, Question};
 
 /// `reported`: the consumer knows of the connection, so its end must be reported too.
@@ -40,6 +39,18 @@ pub(in crate::reactor) enum Life {
     Gone(Gone),
 }
 
+/// Made by `Teardown` alone, which destroys the connection at the end of the step.
+pub(in crate::reactor) struct Gone {
+    reported: bool,
+    cause: Cause,
+}
+
+impl Gone {
+    pub(super) fn new(reported: bool, cause: Cause) -> Self {
+        Self { reported, cause }
+    }
+}
+
 impl Life {
     #[inline]
     pub(in crate::reactor) fn is_open(&self) -> bool {
@@ -62,7 +73,7 @@ impl Life {
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Closing { cause } | Self::Draining { cause, .. } => *cause,
-            Self::Gone(gone) => Some(gone.cause()),
+            Self::Gone(gone) => Some(gone.cause),
             Self::Opening(_) | Self::Asked(_) | Self::Relayed | Self::Open => None,
         }
     }
@@ -78,7 +89,7 @@ impl Life {
         match self {
             Self::Opening(head) => head.known,
             Self::Draining { reported, .. } => *reported,
-            Self::Gone(gone) => gone.is_reported(),
+            Self::Gone(gone) => gone.reported,
             Self::Asked(_) | Self::Relayed | Self::Open | Self::Closing { .. } => true,
         }
     }

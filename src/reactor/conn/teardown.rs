@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::bridge::admission::Ticket;
 use crate::bridge::layout::{Cause, PIPE_SLOTS};
 
-use super::life::Life;
+use super::life::{Gone, Life};
 use crate::reactor::config::MOST_DRAINING;
 use crate::reactor::{Connection, ConnectionId, Consumer, Reactor};
 
@@ -18,22 +18,6 @@ pub(in crate::reactor) struct Teardown {
     draining: VecDeque<ConnectionId>,
     /// By slot: what a connection counts for in its server's limits until it ends.
     tickets: HashMap<u32, Ticket>,
-}
-
-/// Only [`Teardown`] makes one.
-pub(in crate::reactor) struct Gone {
-    reported: bool,
-    cause: Cause,
-}
-
-impl Gone {
-    pub(super) fn is_reported(&self) -> bool {
-        self.reported
-    }
-
-    pub(super) fn cause(&self) -> Cause {
-        self.cause
-    }
 }
 
 impl Teardown {
@@ -48,14 +32,14 @@ impl Teardown {
                 connection.transport.leave_when_dropped(connection.write.state.is_ended());
             }
             let cause = connection.cause_of_end(cause);
-            connection.life = Life::Gone(Gone { reported: connection.life.is_reported(), cause });
+            connection.life = Life::Gone(Gone::new(connection.life.is_reported(), cause));
             self.due.push((id, false));
         }
     }
 
     /// The connection is the consumer's, which gets the socket after this step.
     pub(in crate::reactor) fn schedule_leave(&mut self, id: ConnectionId, connection: &mut Connection) {
-        connection.life = Life::Gone(Gone { reported: true, cause: Cause::Reset });
+        connection.life = Life::Gone(Gone::new(true, Cause::Reset));
         self.due.push((id, true));
     }
 
