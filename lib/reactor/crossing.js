@@ -4,8 +4,8 @@
 // records of a shared array: as arguments they would cost more than the call.
 
 const {
-  ASKED_GENERATION,
-  ASKED_SLOT,
+  CALL_GENERATION,
+  CALL_SLOT,
   DELIVERED_RECORDS,
   DRAINED_STREAMS,
   LENT_ID,
@@ -52,8 +52,8 @@ function lend(id, memory) {
 
 /** The next call is about this connection. @param {Place} connection */
 function ask({ _slot, _generation }) {
-  state.words[ASKED_SLOT] = _slot;
-  state.words[ASKED_GENERATION] = _generation;
+  state.words[CALL_SLOT] = _slot;
+  state.words[CALL_GENERATION] = _generation;
 }
 
 /**

@@ -18,7 +18,7 @@ use napi_derive::napi;
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::{
-    ASKED_GENERATION, ASKED_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
+    CALL_GENERATION, CALL_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
     DRAINED_STREAMS, DRAINED_TURN, FLOW_DESTROY, FLOW_END, FLOW_RESET, FLOW_RESUME, FLOW_SENT_SHIFT,
     FLOW_WORDS, FLOW_WRITE, FLOWS, FLOWS_FREE, FLOWS_WAIT, FLOWS_WANT_MEMORY, FLUSHED_BYTES, FLUSHED_MIXED,
     FLUSHED_NEXT, HANDED, HANDED_REPORTS, LENT_ID, MAX_RECORDS, MOST_FLOWS, PUMPED, RECORD_WORDS,
@@ -194,7 +194,7 @@ impl Crossing {
     }
 
     fn settled(&mut self) -> f64 {
-        let ConnectionId { slot, generation } = self.asked();
+        let ConnectionId { slot, generation } = self.called();
         let settled = self.links.first().and_then(|link| link.gauges.read_settled(slot, generation));
         settled.map_or(f64::INFINITY, |bytes| bytes as f64)
     }
@@ -218,11 +218,11 @@ impl Crossing {
         Some(batch)
     }
 
-    /// Reads a chunk of the stream in the `ASKED_` words, see `PUMPED`. Nothing refers to the chunk
+    /// Reads a chunk of the stream in the `CALL_` words, see `PUMPED`. Nothing refers to the chunk
     /// afterwards. False: the stream must not be read until it is told to resume.
     fn pump(&mut self, chunk: LentMemory) -> Result<bool> {
         self.free_flows();
-        let id = self.asked();
+        let id = self.called();
         let may_stay = self.words.replace(PUMPED, 0) != 0;
         if may_stay {
             self.give_back()?;
@@ -246,7 +246,7 @@ impl Crossing {
 
     fn stream_event(&mut self, event: u32) {
         self.free_flows();
-        let id = self.asked();
+        let id = self.called();
         let event = match event {
             STREAM_FULL => PipeEvent::Full,
             STREAM_DRAINED => PipeEvent::Drained,
@@ -304,10 +304,10 @@ impl Crossing {
         u32::from(waits) | u32::from(starves || is_large) << 1
     }
 
-    fn asked(&mut self) -> ConnectionId {
+    fn called(&mut self) -> ConnectionId {
         let words = self.words.all();
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        ConnectionId { slot: word(ASKED_SLOT), generation: word(ASKED_GENERATION) }
+        ConnectionId { slot: word(CALL_SLOT), generation: word(CALL_GENERATION) }
     }
 
     /// The oldest batch of the first reactor that has one, starting after the last one served.
@@ -365,14 +365,14 @@ pub struct Calls<'env> {
     /// ArrayBuffer of `LENT_BYTES` or more, which JavaScript does not touch until a drain hands it
     /// over under the number in `LENT_ID`.
     pub lend: Function<'env, Uint8Array, ()>,
-    /// For the connection in the `ASKED_` words: bytes of its sends that the kernel has, minus
+    /// For the connection in the `CALL_` words: bytes of its sends that the kernel has, minus
     /// bytes of its topics that wait; infinite when it has ended.
     pub bytes_settled: Function<'env, (), f64>,
     pub loop_turn: Function<'env, (), u32>,
     /// Schedules `wake` for the event loop's next turn, before any socket is read. Returns false if
     /// that is impossible.
     pub call_next: Function<'env, (), bool>,
-    /// Reads a chunk of the stream in the `ASKED_` words. Returns false if the stream must not be
+    /// Reads a chunk of the stream in the `CALL_` words. Returns false if the stream must not be
     /// read before `FLOW_RESUME`.
     pub pump: Function<'env, Uint8Array, bool>,
     /// Reports another event of that stream, one of `STREAM_`.

@@ -66,7 +66,7 @@ pub use upgrade::{HandshakeInfo, Verdict};
 use barrier::DeliveryBarrier;
 use command::handle::Mailbox;
 use command::messages::Messages;
-use command::serve::Asked;
+use command::serve::CommandQueue;
 use conn::Connection;
 use conn::teardown::Teardown;
 use connections::{Connections, Share};
@@ -93,7 +93,7 @@ pub struct Reactor<C: Consumer> {
     messages: Messages,
     topics: Topics,
     seat: Seat,
-    asked: Asked,
+    commands: CommandQueue,
     timers: Timers,
     reader: Reader,
     writer: Writer,
@@ -137,7 +137,7 @@ impl<C: Consumer> Reactor<C> {
             messages: Messages::default(),
             topics: Topics::new(config.history_budget),
             seat: Seat::alone(),
-            asked: Asked::default(),
+            commands: CommandQueue::default(),
             timers: Timers::new(now),
             reader: Reader::new(config.unfinished_budget, now),
             writer: Writer::new(&config),

@@ -67,9 +67,9 @@ layout! {
     /// 1 + the number of the next arena to fill; 0: the same one again.
     FLUSHED_NEXT: usize = AFTER_RECORDS + 4;
     /// By JavaScript: slot of the connection that a call is about.
-    ASKED_SLOT: usize = AFTER_RECORDS + 5;
+    CALL_SLOT: usize = AFTER_RECORDS + 5;
     /// Its generation.
-    ASKED_GENERATION: usize = AFTER_RECORDS + 6;
+    CALL_GENERATION: usize = AFTER_RECORDS + 6;
     /// By JavaScript: number of the memory that it lends.
     LENT_ID: usize = AFTER_RECORDS + 7;
     /// By JavaScript: records of the drained batch that it is done with.

@@ -314,7 +314,7 @@ fn refuse(conn: &mut Conn<'_>) {
 
 /// The same with a whole answer, unless the 101 has left.
 fn respond(conn: &mut Conn<'_>, response: &[u8]) {
-    if conn.state.life.is_asked() || conn.decide(false) {
+    if conn.state.life.is_awaiting_decision() || conn.decide(false) {
         conn.respond(response);
     } else if conn.is_open() {
         conn.terminate();

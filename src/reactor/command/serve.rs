@@ -15,15 +15,15 @@ use crate::reactor::upgrade;
 use crate::reactor::{Command, Consumer, Reactor};
 
 #[derive(Default)]
-pub(in crate::reactor) struct Asked {
+pub(in crate::reactor) struct CommandQueue {
     /// Records applied in part; they come first.
     under_way: Option<(Memory, Rest)>,
-    commands: VecDeque<Command>,
+    waiting: VecDeque<Command>,
 }
 
-impl Asked {
+impl CommandQueue {
     pub(in crate::reactor) fn is_empty(&self) -> bool {
-        self.under_way.is_none() && self.commands.is_empty()
+        self.under_way.is_none() && self.waiting.is_empty()
     }
 }
 
@@ -46,24 +46,24 @@ impl<C: Consumer> Reactor<C> {
     /// Applies commands, as many as a turn allows, and writes what they sent. False: there were
     /// none.
     pub(in crate::reactor) fn serve_commands(&mut self) -> bool {
-        let asked = !self.asked.is_empty() || !self.shared.outbox.is_empty();
-        if asked {
+        let any = !self.commands.is_empty() || !self.shared.outbox.is_empty();
+        if any {
             self.writer.allow(COMMAND_BUDGET);
             self.on_commands();
             self.on_deferred();
             self.write_unwritten();
         }
-        asked
+        any
     }
 
     pub(in crate::reactor) fn on_commands(&mut self) {
-        self.asked.commands.extend(self.shared.outbox.take_all());
+        self.commands.waiting.extend(self.shared.outbox.take_all());
         // If some of these are left, the turn applies no more.
-        if let Some((memory, rest)) = self.asked.under_way.take() {
+        if let Some((memory, rest)) = self.commands.under_way.take() {
             self.apply_records(memory, rest);
         }
         while self.writer.may_apply()
-            && let Some(command) = self.asked.commands.pop_front()
+            && let Some(command) = self.commands.waiting.pop_front()
         {
             self.on_command(command);
         }
@@ -99,7 +99,7 @@ impl<C: Consumer> Reactor<C> {
     /// Applies records in order, within the budget, and gives their memory back after the last.
     fn apply_records(&mut self, memory: Memory, rest: Rest) {
         if let Some(rest) = self.on_records(memory.bytes(), rest, None) {
-            self.asked.under_way = Some((memory, rest));
+            self.commands.under_way = Some((memory, rest));
             return;
         }
         match memory {

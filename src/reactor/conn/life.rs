@@ -2,21 +2,21 @@
 
 use crate::bridge::layout::Cause;
 
-use crate::reactor::upgrade::head::{Head, Question};
+use crate::reactor::upgrade::head::{Head, PendingUpgrade};
 
 /// `reported`: the consumer knows of the connection, so its end must be reported too.
 ///
 /// ```text
 ///              the consumer decides             accepts
-///   Opening -----------------------> Asked ----------------.
-///     | '------- 101, without a question |-------------.   |
+///   Opening ----------------> AwaitingDecision ------------.
+///     | '------- 101, without a decision |-------------.   |
 ///     |                                  |             v   v     close frame,
 ///     | refused                          | refused     Open ----- end of a side -----> Closing
 ///     v                                  v              |                                 |
 ///   Draining <---------------------------'-- a panic ---'---------------------------------'
 ///
-///   Opening, Asked -- the request is for the consumer's HTTP server --> Relayed, or out of the reactor
-///   Relayed -- an upgrade comes, which the consumer accepts --> Asked -> Open
+///   Opening, AwaitingDecision -- a request for the consumer's HTTP server --> Relayed, or out of the reactor
+///   Relayed -- an upgrade comes, which the consumer accepts --> AwaitingDecision -> Open
 ///
 ///   From each of them to Gone: a dead socket, a deadline, both sides have ended, terminate().
 /// ```
@@ -25,7 +25,7 @@ pub(in crate::reactor) enum Life {
     Opening(Box<Head>),
     /// The consumer decides about the upgrade; nothing is read. No deadline, unless the peer has
     /// ended its side.
-    Asked(Box<Question>),
+    AwaitingDecision(Box<PendingUpgrade>),
     /// The consumer gets the bytes, and writes bytes. No deadline.
     Relayed,
     /// Frames go both ways. Deadline: silence, where that matters.
@@ -57,8 +57,8 @@ impl Life {
         matches!(self, Self::Open | Self::Closing { .. })
     }
 
-    pub(in crate::reactor) fn is_asked(&self) -> bool {
-        matches!(self, Self::Asked(_))
+    pub(in crate::reactor) fn is_awaiting_decision(&self) -> bool {
+        matches!(self, Self::AwaitingDecision(_))
     }
 
     pub(in crate::reactor) fn is_relayed(&self) -> bool {
@@ -74,7 +74,7 @@ impl Life {
         match self {
             Self::Closing { cause } | Self::Draining { cause, .. } => *cause,
             Self::Gone(gone) => Some(gone.cause),
-            Self::Opening(_) | Self::Asked(_) | Self::Relayed | Self::Open => None,
+            Self::Opening(_) | Self::AwaitingDecision(_) | Self::Relayed | Self::Open => None,
         }
     }
 
@@ -90,7 +90,7 @@ impl Life {
             Self::Opening(head) => head.known,
             Self::Draining { reported, .. } => *reported,
             Self::Gone(gone) => gone.reported,
-            Self::Asked(_) | Self::Relayed | Self::Open | Self::Closing { .. } => true,
+            Self::AwaitingDecision(_) | Self::Relayed | Self::Open | Self::Closing { .. } => true,
         }
     }
 }

@@ -61,7 +61,7 @@ pub(super) struct Connection {
     /// Here for the same reason.
     pub(super) following: Following,
     /// The consumer wants the peer's end, which it knows of, reported once more.
-    pub(super) end_asked: bool,
+    pub(super) end_wanted: bool,
 }
 
 /// One connection, with the parts of the reactor that it needs.
@@ -128,7 +128,7 @@ impl Conn<'_> {
     fn peer_address(&self) -> Option<SocketAddr> {
         let named = match &self.state.life {
             Life::Opening(head) => head.peer,
-            Life::Asked(question) => question.peer,
+            Life::AwaitingDecision(pending) => pending.peer,
             _ => None,
         };
         named.or_else(|| self.remote_address())
@@ -178,7 +178,7 @@ impl Conn<'_> {
     /// peer's side has ended too, or after `close_timeout`; a relayed one only then. Before the
     /// handshake is done, later bytes of the peer are no request any more.
     pub fn end(&mut self) {
-        if matches!(self.state.life, Life::Opening(_) | Life::Asked(_)) {
+        if matches!(self.state.life, Life::Opening(_) | Life::AwaitingDecision(_)) {
             return self.respond(&[]);
         }
         self.state.write.state.end_when_written();
@@ -220,7 +220,7 @@ impl Conn<'_> {
 
     /// If the peer has ended its side, reports that once more, after what can be written.
     pub(super) fn ask_end(&mut self) {
-        self.state.end_asked = self.state.read.peer == PeerSide::Ended;
+        self.state.end_wanted = self.state.read.peer == PeerSide::Ended;
         self.touch();
     }
 
@@ -306,7 +306,7 @@ impl Connection {
             pinged: false,
             dense: false,
             following: Following::Live,
-            end_asked: false,
+            end_wanted: false,
         }
     }
 
@@ -327,7 +327,7 @@ impl Connection {
 
     pub(super) fn largest_read(&self) -> usize {
         match self.life {
-            Life::Opening(_) | Life::Asked(_) => HEAD_READ,
+            Life::Opening(_) | Life::AwaitingDecision(_) => HEAD_READ,
             _ if self.engine.has_deflate() => COMPRESSED_READ_SIZE,
             _ if self.dense => DENSE_READ_SIZE,
             _ => READ_SIZE,

@@ -187,8 +187,8 @@ impl Conn<'_> {
                 return self.read_on(READ_BUDGET - budget);
             }
             let room = consumer.spare(most.min(allowed), self.state.shortest_frame());
-            let asked = room.len();
-            if asked == 0 {
+            let wanted = room.len();
+            if wanted == 0 {
                 // Reading nothing would look like the peer's end.
                 self.assemble(consumer, begun);
                 return self.read_on(READ_BUDGET);
@@ -201,7 +201,7 @@ impl Conn<'_> {
                 Received::Bytes(len) => {
                     self.state.pinged = false;
                     // A read of less than was asked for has mostly brought everything.
-                    let has_all = !is_kept && self.state.transport.is_dry(len < asked);
+                    let has_all = !is_kept && self.state.transport.is_dry(len < wanted);
                     let spent = if is_kept { 0 } else { self.state.transport.spent() };
                     if !is_kept {
                         self.count(consumer, len);
@@ -281,10 +281,10 @@ impl Conn<'_> {
             return self.look_for_end(consumer);
         }
         let peer = self.state.read.peer;
-        let Life::Asked(question) = &mut self.state.life else { return };
+        let Life::AwaitingDecision(pending) = &mut self.state.life else { return };
         if peer == PeerSide::Dead {
             self.schedule_close(Cause::Reset);
-        } else if peer == PeerSide::HungUp && question.note_end() {
+        } else if peer == PeerSide::HungUp && pending.note_end() {
             // The consumer must act by this deadline, as for an open connection.
             self.arm_close();
             consumer.on_end(self);
@@ -372,7 +372,7 @@ impl Conn<'_> {
                 }
                 return kept;
             }
-            Life::Opening(_) | Life::Asked(_) => {
+            Life::Opening(_) | Life::AwaitingDecision(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
                 consumer.release(range);
                 match upgrade::on_bytes(consumer, self, &bytes) {

@@ -235,7 +235,7 @@ fn is_read(Connection { read, life, .. }: &Connection) -> bool {
     !read.paused
         && read.pace != Pace::Returning
         && read.peer != PeerSide::Ended
-        && !matches!(life, Life::Gone(_) | Life::Asked(_))
+        && !matches!(life, Life::Gone(_) | Life::AwaitingDecision(_))
 }
 
 fn only_pings(connection: &Connection) -> bool {

@@ -171,7 +171,9 @@ fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() 
         client.write(first);
         until(&mut reactor, |reactor| reactor.connections() == 1);
         client.write(rest);
-        until(&mut reactor, |reactor| reactor.connections.get_mut(0).is_some_and(|c| c.life.is_asked()));
+        until(&mut reactor, |reactor| {
+            reactor.connections.get_mut(0).is_some_and(|c| c.life.is_awaiting_decision())
+        });
         let received = reactor.connections.get_mut(0).map_or(0, |connection| connection.read.received);
         assert!(received < UPGRADE.len() as u64 + 2048, "{received}");
         let id = reactor.connections.find(0).expect("it is asked about").0;

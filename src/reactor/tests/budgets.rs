@@ -47,7 +47,7 @@ fn submit(reactor: &Turned, command: Command) {
 fn comes_in_turns(mut reactor: Turned, chunk: Chunk, mut client: Client, expected: Vec<u8>) {
     submit(&reactor, Command::Chunk(chunk));
     reactor.run_once(Some(PATIENCE)).expect("epoll works");
-    assert!(!reactor.asked.is_empty());
+    assert!(!reactor.commands.is_empty());
     let reader = std::thread::spawn(move || client.read(expected.len()) == expected);
     until(&mut reactor, |_| reader.is_finished());
     assert!(reader.join().unwrap(), "all frames, in order");
@@ -101,15 +101,15 @@ fn r17_a_ping_does_not_wait_for_all_that_was_asked_at_once() {
     submit(&reactor, Command::Chunk(chunk));
     canary.send("89 82 00000000 'hi'");
     reactor.run_once(Some(PATIENCE)).expect("epoll works");
-    assert!(!reactor.asked.is_empty());
+    assert!(!reactor.commands.is_empty());
     let reader = std::thread::spawn(move || canary.expect("8a 02 'hi'"));
-    until(&mut reactor, |reactor| reader.is_finished() || reactor.asked.is_empty());
-    assert!(!reactor.asked.is_empty(), "the ping was answered before");
+    until(&mut reactor, |reactor| reader.is_finished() || reactor.commands.is_empty());
+    assert!(!reactor.commands.is_empty(), "the ping was answered before");
     // This command comes while others are under way, and stays behind them.
     let mut chunk = Chunk::default();
     chunk.push_record(own(id), OUT_TEXT, OUT_FLAG_FIN, 0, b"c");
     submit(&reactor, Command::Chunk(chunk));
-    until(&mut reactor, |reactor| reactor.asked.is_empty());
+    until(&mut reactor, |reactor| reactor.commands.is_empty());
     client.expect("81 01 'a' 81 01 'b' 81 01 'c'");
 }
 

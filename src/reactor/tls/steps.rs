@@ -39,7 +39,7 @@ impl Conn<'_> {
             return self.want_read();
         };
         match tls.shake() {
-            Shaken::Waits => self.state.read.unread = tls.is_asked(),
+            Shaken::Waits => self.state.read.unread = tls.is_pending(),
             Shaken::Short => self.timers.retry_later(self.id),
             Shaken::Asks(hello) => {
                 let info = self.handshake_info();
@@ -51,7 +51,7 @@ impl Conn<'_> {
     }
 
     pub(in crate::reactor) fn on_choice<C: Consumer>(&mut self, consumer: &mut C, choice: Choice) {
-        let Some(tls) = self.state.transport.as_tls().filter(|tls| tls.is_asked()) else { return };
+        let Some(tls) = self.state.transport.as_tls().filter(|tls| tls.is_pending()) else { return };
         match choice {
             Choice::Go { context, alpn } => {
                 tls.choose(context.as_deref(), alpn);

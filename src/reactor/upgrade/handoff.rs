@@ -4,9 +4,9 @@
 //! where requests begin and end: the reactor's for the first head, then the other server's.
 //!
 //! ```text
-//! Opening, Asked -> give: the socket itself -> out of the reactor
+//! Opening, AwaitingDecision -> give: the socket itself -> out of the reactor
 //!                     '-> Relayed: on_data, on_end <-> OUT_WRITE, OUT_END
-//! Relayed -> serve -> Asked -> accept -> Open, and `returning` until the consumer has handed back
+//! Relayed -> serve -> AwaitingDecision -> accept -> Open, and `returning` until the consumer has handed back
 //!                                        what it has read too much: take_back
 //! ```
 
@@ -33,8 +33,8 @@ impl Conn<'_> {
 
     /// The consumer gives a connection whose request it was asked about.
     pub(in crate::reactor) fn on_give<C: Consumer>(&mut self, consumer: &mut C) {
-        let Life::Asked(question) = &mut self.state.life else { return };
-        let bytes = std::mem::take(&mut question.read);
+        let Life::AwaitingDecision(pending) = &mut self.state.life else { return };
+        let bytes = std::mem::take(&mut pending.read);
         self.give(consumer, &bytes);
     }
 

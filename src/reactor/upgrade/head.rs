@@ -23,7 +23,7 @@ pub(in crate::reactor) struct Head {
 }
 
 #[derive(Default)]
-pub(in crate::reactor) struct Question {
+pub(in crate::reactor) struct PendingUpgrade {
     pub(in crate::reactor) peer: Option<SocketAddr>,
     /// All bytes that were read, if the consumer may give them to an HTTP server.
     pub(super) read: Vec<u8>,
@@ -55,7 +55,7 @@ impl Head {
     }
 }
 
-impl Question {
+impl PendingUpgrade {
     /// The consumer is told that the peer has ended its side. False: it knows.
     pub(in crate::reactor) fn note_end(&mut self) -> bool {
         !std::mem::replace(&mut self.ended, true)

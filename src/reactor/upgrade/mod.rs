@@ -22,7 +22,7 @@ use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::half::Pace;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
-use head::{Head, Question};
+use head::{Head, PendingUpgrade};
 
 pub type Verdict = Result<(), Refusal>;
 
@@ -75,8 +75,8 @@ pub(super) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes
 ///
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
 pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, response: &[u8]) {
-    let Life::Asked(question) = &mut conn.state.life else { return };
-    let Question { deflate, since, behind, relayed, .. } = std::mem::take(&mut **question);
+    let Life::AwaitingDecision(pending) = &mut conn.state.life else { return };
+    let PendingUpgrade { deflate, since, behind, relayed, .. } = std::mem::take(&mut **pending);
     conn.write(response);
     open(conn, deflate);
     note_accepted(conn, since);
@@ -90,7 +90,7 @@ pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, respons
 /// The consumer hands back bytes that were read after the request.
 pub(super) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
     match &mut conn.state.life {
-        Life::Asked(question) => question.behind.extend_from_slice(bytes),
+        Life::AwaitingDecision(pending) => pending.behind.extend_from_slice(bytes),
         _ if conn.state.read.pace == Pace::Returning => handoff::take_back(conn, bytes),
         _ => {}
     }
@@ -99,11 +99,11 @@ pub(super) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
 /// If the consumer accepts, these settings replace the listener's. Until then, nothing is read.
 pub(super) fn serve(conn: &mut Conn<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
     if conn.state.life.is_relayed() {
-        let question = Question { relayed: true, ..Question::default() };
-        conn.state.life = Life::Asked(Box::new(question));
+        let pending = PendingUpgrade { relayed: true, ..PendingUpgrade::default() };
+        conn.state.life = Life::AwaitingDecision(Box::new(pending));
     }
-    if let Life::Asked(question) = &mut conn.state.life {
-        question.deflate = deflate;
+    if let Life::AwaitingDecision(pending) = &mut conn.state.life {
+        pending.deflate = deflate;
         conn.state.config = config;
     }
 }
@@ -253,8 +253,9 @@ fn on_upgrade<C: Consumer>(
     if asks || refused.is_some() {
         (info.protocol, info.rest) = (None, rest);
         let read = if config.http.is_some() { bytes.to_vec() } else { Vec::new() };
-        let question = Question { since: head.since, peer: head.peer, read, ..Question::default() };
-        conn.state.life = Life::Asked(Box::new(question));
+        let pending =
+            PendingUpgrade { since: head.since, peer: head.peer, read, ..PendingUpgrade::default() };
+        conn.state.life = Life::AwaitingDecision(Box::new(pending));
         // The peer has done its part in time; the consumer may take as long as it likes.
         conn.state.deadline.clear();
         consumer.on_request(conn, &info);

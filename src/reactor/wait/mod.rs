@@ -55,7 +55,7 @@ impl<C: Consumer> Reactor<C> {
 
     pub(super) fn is_behind(&self) -> bool {
         !self.reader.is_idle()
-            || !self.asked.is_empty()
+            || !self.commands.is_empty()
             || self.writer.is_behind()
             || self.timers.is_behind()
             || self.topics.is_waiting(self.timers.now())

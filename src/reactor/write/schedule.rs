@@ -98,7 +98,7 @@ impl Conn<'_> {
         let drained = connection.write.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.write.high &= !drained;
         let done = queued == 0 && (connection.write.state.is_ending() || connection.close_complete());
-        let asked = std::mem::take(&mut connection.end_asked);
+        let end_wanted = std::mem::take(&mut connection.end_wanted);
         if connection.life.is_reported() {
             consumer.on_settled(self.id, connection.write.settled());
             if sent > 0 && !noted {
@@ -108,7 +108,7 @@ impl Conn<'_> {
                 consumer.on_drain(self.id);
             }
         }
-        if asked {
+        if end_wanted {
             consumer.on_end(self);
         }
         self.catch_up(consumer);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! Hello --- the whole ClientHello, nobody is asked ---> Chosen --> Going --> Shaken::Done
-//!   '-- Shaken::Asks --> Asked --- choose() --------------^
+//!   '-- Shaken::Asks --> Pending --- choose() ------------^
 //! ```
 //!
 //! From each of them to `Shaken::Failed`. A call may cost a signature and a key exchange, so the
@@ -52,7 +52,7 @@ pub(super) struct Shaking {
 
 enum Progress {
     Hello(Box<Acceptor>, Begun),
-    Asked(Box<Accepted>),
+    Pending(Box<Accepted>),
     Chosen(Box<Accepted>, Chosen),
     Going(Box<Session>),
 }
@@ -89,8 +89,8 @@ impl TlsStream {
     pub(in crate::reactor) fn choose(&mut self, context: Option<&SecureContext>, alpn: Option<Vec<u8>>) {
         let Stage::Shaking(mut shaking) = std::mem::replace(&mut self.stage, Stage::Failed) else { return };
         let Shaking { server, progress } = &mut *shaking;
-        if let Progress::Asked(_) = progress {
-            let Progress::Asked(accepted) = std::mem::replace(progress, Progress::new()) else { return };
+        if let Progress::Pending(_) = progress {
+            let Progress::Pending(accepted) = std::mem::replace(progress, Progress::new()) else { return };
             let mut chosen = match context {
                 Some(context) => server.of_context(context),
                 None => server.of_host(accepted.client_hello().server_name()),
@@ -104,8 +104,8 @@ impl TlsStream {
     }
 
     /// Whether the program has been asked, and has yet to answer.
-    pub(in crate::reactor) fn is_asked(&self) -> bool {
-        matches!(&self.stage, Stage::Shaking(shaking) if matches!(shaking.progress, Progress::Asked(_)))
+    pub(in crate::reactor) fn is_pending(&self) -> bool {
+        matches!(&self.stage, Stage::Shaking(shaking) if matches!(shaking.progress, Progress::Pending(_)))
     }
 
     /// Ends the handshake with an alert.
@@ -149,7 +149,7 @@ impl Shaking {
     ) -> (Stage, Shaken) {
         loop {
             self.progress = match self.progress {
-                Progress::Asked(_) => return (Stage::Shaking(self), Shaken::Waits),
+                Progress::Pending(_) => return (Stage::Shaking(self), Shaken::Waits),
                 Progress::Going(session) if !session.connection.is_handshaking() => {
                     return (Stage::Open(session), Shaken::Done);
                 }
@@ -193,7 +193,7 @@ impl Shaking {
                     let hello = hello_of(&accepted);
                     if self.server.asks().hello(hello.server_name.is_some(), !hello.alpn.is_empty()) {
                         asks = Some(hello);
-                        self.progress = Progress::Asked(Box::new(accepted));
+                        self.progress = Progress::Pending(Box::new(accepted));
                     } else {
                         let chosen = self.server.of_host(hello.server_name.as_deref());
                         self.progress = Progress::Chosen(Box::new(accepted), chosen);
@@ -201,7 +201,7 @@ impl Shaking {
                 }
             }
             Progress::Going(session) => shake_hands(&mut session.connection, &mut rest, socket)?,
-            Progress::Asked(_) | Progress::Chosen(..) => {}
+            Progress::Pending(_) | Progress::Chosen(..) => {}
         }
         unfed.extend_from_slice(rest);
         Ok(asks)

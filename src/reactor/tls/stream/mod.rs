@@ -178,10 +178,10 @@ impl TlsStream {
                 return if filled > 0 { Received::Bytes(filled) } else { end.into() };
             }
             let wanted = (room.len() - filled).clamp(LEAST_READ, SCRATCH_BYTES);
-            let asked = scratch.get_mut(..wanted).unwrap_or_default();
-            match receive_from(&self.socket, asked) {
+            let target = scratch.get_mut(..wanted).unwrap_or_default();
+            match receive_from(&self.socket, target) {
                 Received::Bytes(len) => {
-                    let bytes = asked.get(..len).unwrap_or_default();
+                    let bytes = target.get(..len).unwrap_or_default();
                     let fed = self.feed(bytes, room, &mut filled);
                     self.unfed.extend_from_slice(bytes.get(fed..).unwrap_or_default());
                     if filled > 0 && len < wanted && cfg!(unix) {
