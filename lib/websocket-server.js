@@ -35,7 +35,7 @@ const { emitConnection } = require('./upgrade/request-visibility');
 const { onTls } = require('./upgrade/tls');
 const { endpointOf, isRefused } = require('./upgrade/pending-tls');
 const { ReactorHandshake, Upgrade, isReactors } = require('./upgrade/pending-upgrade');
-const { ASK_ACCEPTED, IN_GIVEN, IN_REQUEST, KIND_MASK } = require('./base/layout');
+const { ASK_ACCEPTED, IN_HANDOFF, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -267,7 +267,7 @@ class WebSocketServer extends EventEmitter {
   /** `tag`: of an OPEN, a REQUEST or a GIVEN record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
     if (this._tls !== null && isRefused(slot, bytes, start)) return;
-    if ((tag & KIND_MASK) === IN_GIVEN) return give(this, slot, tag, bytes, start);
+    if ((tag & KIND_MASK) === IN_HANDOFF) return give(this, slot, tag, bytes, start);
     this._came();
     if (this._context === null) this._show(slot, tag, bytes, start);
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);

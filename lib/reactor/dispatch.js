@@ -17,7 +17,7 @@ const {
   IN_END,
   IN_FAILURE,
   IN_FLAG_OWNED,
-  IN_GIVEN,
+  IN_HANDOFF,
   IN_LISTENER_CLOSED,
   IN_OPEN,
   IN_HELLO,
@@ -260,7 +260,7 @@ function deliver(deadline) {
 
 /** @param {number} kind */
 function isOpening(kind) {
-  return kind === IN_OPEN || kind === IN_REQUEST || kind === IN_GIVEN;
+  return kind === IN_OPEN || kind === IN_REQUEST || kind === IN_HANDOFF;
 }
 
 /**
@@ -284,7 +284,7 @@ function deliverOther(slot, tag, offset, length) {
     const start = isOwned ? 0 : batch.base + offset;
     const server = table.serverOf(bytes.readUInt32LE(start + OPENED_LISTENER));
     if (server !== undefined) server._onOpened(slot, tag, bytes, start);
-    else if (kind === IN_GIVEN) discard(slot, tag);
+    else if (kind === IN_HANDOFF) discard(slot, tag);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = table.serverOf(slot);
     // Each reactor reports this, when nothing opens there any more.

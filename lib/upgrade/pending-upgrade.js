@@ -29,7 +29,7 @@ const {
   IN_SENT,
   KIND_MASK,
   OUT_ACCEPT,
-  OUT_GIVE,
+  OUT_HAND_OFF,
   OUT_HEAD,
   OUT_PAUSE,
   OUT_RESPOND,
@@ -129,7 +129,7 @@ class Upgrade extends Endpoint {
   give() {
     this.answered = true;
     this._socket._ended = true;
-    outbox.pushEmpty(this._slot, this._generation, OUT_GIVE);
+    outbox.pushEmpty(this._slot, this._generation, OUT_HAND_OFF);
     // Before `close()`, which the program may call in this turn.
     outbox.handOver();
   }

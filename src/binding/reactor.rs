@@ -240,7 +240,7 @@ impl JsReactor {
         self.begin(stream.into(), place, &options, config, [response, prefix])
     }
 
-    /// The descriptor that an IN_GIVEN record has brought, which the caller must close; -1: none.
+    /// The descriptor that an IN_HANDOFF record has brought, which the caller must close; -1: none.
     #[napi(catch_unwind)]
     pub fn take_socket(&self, slot: u32) -> Result<i32> {
         let socket = self.link(slot)?.take_socket(slot);

@@ -164,7 +164,7 @@ layout! {
     /// The connection is the program's HTTP server's. Payload: [`Opened`], without a request and with
     /// all bytes that were read. [`IN_FLAG_SOCKET`]: the reactor knows it no more. Else it is relayed:
     /// [`IN_DATA`] and [`IN_END`] follow, and [`OUT_WRITE`] and [`OUT_END`] answer.
-    IN_GIVEN: u8 = 23;
+    IN_HANDOFF: u8 = 23;
     /// JavaScript chooses for a TLS handshake. Payload: [`Opened`] with the server name in the place
     /// of the subprotocol and the ALPN names in that of the tail, each after its length in a byte.
     IN_HELLO: u8 = 25;
@@ -175,7 +175,7 @@ layout! {
     /// reported.
     IN_TLS_ERROR: u8 = 27;
 
-    /// Of [`IN_GIVEN`]: JavaScript takes the socket itself.
+    /// Of [`IN_HANDOFF`]: JavaScript takes the socket itself.
     IN_FLAG_SOCKET: u8 = 0x01;
 
     /// The payload is a large one, `offset` its index.
@@ -269,8 +269,8 @@ layout! {
     /// without the flag.
     OUT_WITHHOLD: u8 = 27;
     /// The request that JavaScript decides about is for the program's HTTP server: the connection comes
-    /// back as [`IN_GIVEN`].
-    OUT_GIVE: u8 = 28;
+    /// back as [`IN_HANDOFF`].
+    OUT_HAND_OFF: u8 = 28;
 
     OUT_FLAG_FIN: u8 = 0x01;
     /// Of [`OUT_TERMINATE`].
@@ -338,7 +338,10 @@ pub const fn is_topic(kind: u8) -> bool {
 /// Kinds whose payload the reactor has made, and which must not be lost.
 pub const fn is_report(kind: u8) -> bool {
     is_topic(kind)
-        || matches!(kind, IN_OPEN | IN_REQUEST | IN_FAILURE | IN_GIVEN | IN_HELLO | IN_SECURE | IN_TLS_ERROR)
+        || matches!(
+            kind,
+            IN_OPEN | IN_REQUEST | IN_FAILURE | IN_HANDOFF | IN_HELLO | IN_SECURE | IN_TLS_ERROR
+        )
 }
 
 pub const fn pack(kind: u8, flags: u8, aux: u16) -> u32 {
@@ -349,7 +352,7 @@ pub const fn unpack(word: u32) -> (u8, u8, u16) {
     ((word & KIND_MASK) as u8, (word >> FLAGS_SHIFT) as u8, (word >> AUX_SHIFT) as u16)
 }
 
-/// The payload of [`IN_OPEN`], [`IN_REQUEST`], [`IN_GIVEN`], [`IN_HELLO`], [`IN_SECURE`] and
+/// The payload of [`IN_OPEN`], [`IN_REQUEST`], [`IN_HANDOFF`], [`IN_HELLO`], [`IN_SECURE`] and
 /// [`IN_TLS_ERROR`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
@@ -364,7 +367,7 @@ pub struct Opened<'a> {
     /// Empty for none, latin1.
     pub protocol: &'a [u8],
     /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
-    /// [`IN_REQUEST`]: the bytes read after the request. [`IN_GIVEN`]: all bytes read.
+    /// [`IN_REQUEST`]: the bytes read after the request. [`IN_HANDOFF`]: all bytes read.
     pub tail: &'a [u8],
     /// See [`TLS_VERSION`] and what follows it; empty without TLS.
     pub tls: &'a [u8],

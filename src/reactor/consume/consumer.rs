@@ -49,8 +49,8 @@ pub enum Pressure {
 ///   on_hello -> on_secure, or on_tls_error instead of all that follows
 ///   asks -> on_request, if that is true -> on_open -> frames as they came
 ///   -> on_end -> on_closed, once
-///   or on_given -> on_socket
-///   or on_given -> on_data -> on_end -> on_closed, once; until it opens: on_reclaim -> frames
+///   or on_handoff -> on_socket
+///   or on_handoff -> on_data -> on_end -> on_closed, once; until it opens: on_handback -> frames
 ///
 /// a connection that is not read because of `pressure`
 ///   set_starving(true) -> reclaim, which gives credit -> set_starving(false)
@@ -115,14 +115,14 @@ pub trait Events {
     fn on_open(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
     /// The connection is the consumer's HTTP server's, with `info.rest`. With `socket`,
     /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
-    fn on_given(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _socket: bool) {}
+    fn on_handoff(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _socket: bool) {}
     /// A socket that the consumer closes.
     fn on_socket(&mut self, _id: ConnectionId, _socket: Descriptor) {}
     /// Bytes of a relayed connection, in the buffer.
     fn on_data(&mut self, _session: &mut Conn<'_>, _range: Range<usize>) {}
     /// A relayed connection has become a WebSocket: no `on_data` comes any more. Whether the consumer
     /// hands back what came after the request.
-    fn on_reclaim(&mut self, _id: ConnectionId) -> bool {
+    fn on_handback(&mut self, _id: ConnectionId) -> bool {
         false
     }
     /// A message, a control frame, or an error of the peer, after which nothing is read. The

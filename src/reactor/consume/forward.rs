@@ -8,8 +8,9 @@ use std::time::Instant;
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DATA,
-    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_SOCKET, IN_GIVEN, IN_HELLO, IN_LISTENER_CLOSED, IN_OPEN,
-    IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR, MAX_RECORDS, Opened,
+    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_SOCKET, IN_HANDOFF, IN_HELLO, IN_LISTENER_CLOSED,
+    IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR,
+    MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::room::{Lent, Room};
@@ -297,9 +298,9 @@ impl Events for Forward {
         self.push_info(conn, (IN_OPEN, 0), extensions.as_bytes(), info);
     }
 
-    fn on_given(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, socket: bool) {
+    fn on_handoff(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, socket: bool) {
         let flags = if socket { IN_FLAG_SOCKET } else { 0 };
-        self.push_info(conn, (IN_GIVEN, flags), info.rest, info);
+        self.push_info(conn, (IN_HANDOFF, flags), info.rest, info);
     }
 
     fn on_socket(&mut self, id: ConnectionId, socket: Descriptor) {
@@ -310,7 +311,7 @@ impl Events for Forward {
         self.carry(conn, IN_DATA, 0, Payload::Input(range));
     }
 
-    fn on_reclaim(&mut self, id: ConnectionId) -> bool {
+    fn on_handback(&mut self, id: ConnectionId) -> bool {
         self.report(id.slot, IN_DATA, 0);
         true
     }

@@ -55,7 +55,7 @@ pub(in crate::reactor) enum Pace {
     /// The handshake of its transport is under way, which is work whatever it brings.
     Shaking,
     /// None: the consumer hands back bytes, which come before the transport's.
-    Returning,
+    AwaitingHandback,
 }
 
 impl Pace {

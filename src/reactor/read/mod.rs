@@ -377,7 +377,7 @@ impl Conn<'_> {
                 consumer.release(range);
                 match upgrade::on_bytes(consumer, self, &bytes) {
                     Step::Opened(rest) => self.feed(&rest),
-                    Step::Given(bytes) => self.give(consumer, &bytes),
+                    Step::HandOff(bytes) => self.hand_off(consumer, &bytes),
                     Step::Wait | Step::Again => {}
                 }
             }

@@ -36,7 +36,7 @@ pub(super) struct Waited {
 impl Ready {
     pub(super) fn push(&mut self, id: ConnectionId, ReadHalf { queued, pace, .. }: &mut ReadHalf) {
         let queue = match pace {
-            Pace::Modest | Pace::Returning => &mut self.modest,
+            Pace::Modest | Pace::AwaitingHandback => &mut self.modest,
             Pace::Greedy => &mut self.greedy,
             Pace::Shaking => &mut self.shaking,
         };
@@ -45,7 +45,7 @@ impl Ready {
 
     pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, pace, .. }: &mut ReadHalf) {
         let queue = match pace {
-            Pace::Modest | Pace::Returning => &mut self.served,
+            Pace::Modest | Pace::AwaitingHandback => &mut self.served,
             Pace::Greedy => &mut self.served_greedy,
             Pace::Shaking => &mut self.shaking,
         };

@@ -233,7 +233,7 @@ impl Conn<'_> {
 /// Whether the connection is to be read, apart from the others.
 fn is_read(Connection { read, life, .. }: &Connection) -> bool {
     !read.paused
-        && read.pace != Pace::Returning
+        && read.pace != Pace::AwaitingHandback
         && read.peer != PeerSide::Ended
         && !matches!(life, Life::Gone(_) | Life::AwaitingDecision(_))
 }

@@ -240,7 +240,7 @@ impl Events for Reporter {
         (self.script.open)(conn);
     }
 
-    fn on_given(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, socket: bool) {
+    fn on_handoff(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, socket: bool) {
         self.report(conn.id(), Seen::Given(info.rest.to_vec(), socket));
     }
 

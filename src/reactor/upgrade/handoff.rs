@@ -4,10 +4,10 @@
 //! where requests begin and end: the reactor's for the first head, then the other server's.
 //!
 //! ```text
-//! Opening, AwaitingDecision -> give: the socket itself -> out of the reactor
-//!                     '-> Relayed: on_data, on_end <-> OUT_WRITE, OUT_END
-//! Relayed -> serve -> AwaitingDecision -> accept -> Open, and `returning` until the consumer has handed back
-//!                                        what it has read too much: take_back
+//! Opening, AwaitingDecision -> hand_off: the socket itself -> out of the reactor
+//!                               '-> Relayed: on_data, on_end <-> OUT_WRITE, OUT_END
+//! Relayed -> serve -> AwaitingDecision -> accept -> Open, and `AwaitingHandback` until the consumer has handed back
+//!    what it has read too much: hand_back
 //! ```
 
 use crate::reactor::conn::life::Life;
@@ -16,13 +16,13 @@ use crate::reactor::{Conn, Consumer, HandshakeInfo};
 
 impl Conn<'_> {
     /// `bytes`: all that was read.
-    pub(in crate::reactor) fn give<C: Consumer>(&mut self, consumer: &mut C, bytes: &[u8]) {
+    pub(in crate::reactor) fn hand_off<C: Consumer>(&mut self, consumer: &mut C, bytes: &[u8]) {
         let takes_socket = self.leaves();
         let info = HandshakeInfo { rest: bytes, ..self.handshake_info() };
         // From here on, the limits are the other server's.
         self.teardown.set_ticket(self.id.slot, None);
         self.metrics.tally.given += 1;
-        consumer.on_given(self, &info, takes_socket);
+        consumer.on_handoff(self, &info, takes_socket);
         if takes_socket {
             return self.teardown.schedule_leave(self.id, self.state);
         }
@@ -31,11 +31,11 @@ impl Conn<'_> {
         self.want_read();
     }
 
-    /// The consumer gives a connection whose request it was asked about.
-    pub(in crate::reactor) fn on_give<C: Consumer>(&mut self, consumer: &mut C) {
+    /// The consumer hands off a connection whose request it was asked about.
+    pub(in crate::reactor) fn on_hand_off<C: Consumer>(&mut self, consumer: &mut C) {
         let Life::AwaitingDecision(pending) = &mut self.state.life else { return };
         let bytes = std::mem::take(&mut pending.read);
-        self.give(consumer, &bytes);
+        self.hand_off(consumer, &bytes);
     }
 
     /// Whether the consumer gets the socket: it wants it, and nothing of ours waits for it.
@@ -54,9 +54,9 @@ impl Conn<'_> {
 
 /// A relayed connection is a WebSocket now. Bytes that were read for the consumer are on their way to
 /// it, or were when it accepted: nothing is read before it has handed back all of them.
-pub(super) fn reclaim<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>) {
-    if consumer.on_reclaim(conn.id) {
-        conn.state.read.pace = Pace::Returning;
+pub(super) fn await_handback<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>) {
+    if consumer.on_handback(conn.id) {
+        conn.state.read.pace = Pace::AwaitingHandback;
     }
     let read = &mut conn.state.read;
     // Its end is read again, after the bytes before it.
@@ -68,7 +68,7 @@ pub(super) fn reclaim<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>) {
 }
 
 /// The consumer hands back bytes; none: that was all.
-pub(super) fn take_back(conn: &mut Conn<'_>, bytes: &[u8]) {
+pub(super) fn hand_back(conn: &mut Conn<'_>, bytes: &[u8]) {
     if !bytes.is_empty() {
         return conn.reader.keep(conn.id.slot, bytes);
     }

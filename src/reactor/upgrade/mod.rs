@@ -47,7 +47,7 @@ pub(super) enum Step {
     /// The connection is open; these are the first bytes of frames.
     Opened(Vec<u8>),
     /// The connection is for the consumer's HTTP server, with these bytes.
-    Given(Vec<u8>),
+    HandOff(Vec<u8>),
     /// A request without an upgrade was answered; the next may already be there.
     Again,
 }
@@ -81,7 +81,7 @@ pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, respons
     open(conn, deflate);
     note_accepted(conn, since);
     if relayed {
-        handoff::reclaim(consumer, conn);
+        handoff::await_handback(consumer, conn);
     }
     conn.want_read();
     conn.feed(&behind);
@@ -91,7 +91,7 @@ pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, respons
 pub(super) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
     match &mut conn.state.life {
         Life::AwaitingDecision(pending) => pending.behind.extend_from_slice(bytes),
-        _ if conn.state.read.pace == Pace::Returning => handoff::take_back(conn, bytes),
+        _ if conn.state.read.pace == Pace::AwaitingHandback => handoff::hand_back(conn, bytes),
         _ => {}
     }
 }
@@ -121,7 +121,7 @@ fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> 
     let bytes = std::mem::take(&mut head.bytes);
     let http = conn.state.config.http;
     if http.is_some_and(|http| http.all) {
-        return given(conn, head, bytes);
+        return hand_off(conn, head, bytes);
     }
     match head.scanner.parse(&bytes, &conn.state.config.head) {
         Ok(None) => {
@@ -129,7 +129,7 @@ fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> 
             Step::Wait
         }
         // That server may know what to do with it, and reads it from its first byte.
-        Err(_) if http.is_some() => given(conn, head, bytes),
+        Err(_) if http.is_some() => hand_off(conn, head, bytes),
         Err(error) => {
             if let (HttpError::HeaderTooLarge, Some(admission)) = (error, &conn.state.config.admission) {
                 admission.deny(Denial::Head);
@@ -138,7 +138,9 @@ fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> 
             conn.respond(&bare(error.status()));
             Step::Wait
         }
-        Ok(Some(request)) if http.is_some() && !is_ours(consumer, conn, &request) => given(conn, head, bytes),
+        Ok(Some(request)) if http.is_some() && !is_ours(consumer, conn, &request) => {
+            hand_off(conn, head, bytes)
+        }
         Ok(Some(request)) if request.is_upgrade() => on_upgrade(consumer, conn, head, &request, &bytes),
         Ok(Some(request)) => on_plain_request(consumer, conn, head, &request, &bytes),
     }
@@ -156,12 +158,12 @@ fn is_ours<C: Consumer>(consumer: &mut C, conn: &Conn<'_>, request: &Request<'_>
     is_served && handshake::is_websocket(request)
 }
 
-fn given(conn: &mut Conn<'_>, head: &Head, bytes: Vec<u8>) -> Step {
+fn hand_off(conn: &mut Conn<'_>, head: &Head, bytes: Vec<u8>) -> Step {
     if head.closed {
         conn.respond(&handshake::abort(503, reason_phrase(503), &[]));
         return Step::Wait;
     }
-    Step::Given(bytes)
+    Step::HandOff(bytes)
 }
 
 fn asks_health(config: &ListenerConfig, request: &Request<'_>) -> bool {
