@@ -18,7 +18,7 @@
 
 use std::collections::VecDeque;
 
-use crate::reactor::write::half::Takes;
+use crate::reactor::write::half::HoldReason;
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor, Transport};
 
 enum Waiting {
@@ -70,7 +70,7 @@ impl Conn<'_> {
     /// Returns whether a decision was awaited. Unless the connection stays, the bytes queued for
     /// its peer never leave.
     pub(super) fn decide(&mut self, stays: bool) -> bool {
-        let waited = self.go_on(Takes::AfterDecision);
+        let waited = self.go_on(HoldReason::Decision);
         if waited && !stays {
             self.state.write.outgoing.discard(usize::MAX);
         }
@@ -78,7 +78,7 @@ impl Conn<'_> {
     }
 
     /// `from`, for which the queued bytes may have waited, has happened. Returns whether they have.
-    pub(super) fn go_on(&mut self, from: Takes) -> bool {
+    pub(super) fn go_on(&mut self, from: HoldReason) -> bool {
         let waited = self.state.write.state.go_on(from);
         if waited {
             self.touch();
@@ -99,7 +99,7 @@ impl<C: Consumer> Reactor<C> {
             match self.barrier.waiting.pop_front() {
                 Some((_, Waiting::Handshake(id))) => {
                     if let Some((mut conn, ..)) = self.conn_of(id) {
-                        conn.go_on(Takes::AfterDelivery);
+                        conn.go_on(HoldReason::Delivery);
                     }
                 }
                 Some((_, Waiting::Close(transport))) => drop(transport),

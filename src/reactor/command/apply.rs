@@ -16,7 +16,7 @@ use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain, message};
 use crate::reactor::config::{IN_PLACE, SHORT_QUEUE};
 use crate::reactor::upgrade;
-use crate::reactor::write::half::Takes;
+use crate::reactor::write::half::HoldReason;
 use crate::reactor::write::is_data;
 use crate::reactor::write::{Head, Pending};
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
@@ -257,14 +257,14 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
         OUT_TERMINATE if head.flags & OUT_FLAG_RESET != 0 => conn.reset(),
         OUT_TERMINATE => {
             conn.decide(false);
-            conn.go_on(Takes::AfterDelivery);
-            conn.go_on(Takes::AfterEnds);
+            conn.go_on(HoldReason::Delivery);
+            conn.go_on(HoldReason::Ends);
             conn.terminate();
         }
         OUT_PAUSE if head.aux == 0 => conn.pause(),
         OUT_PAUSE => {
             conn.pause();
-            conn.state.hold(Takes::AfterDecision);
+            conn.state.withhold_until(HoldReason::Decision);
         }
         OUT_RESUME => {
             conn.decide(true);
@@ -281,8 +281,8 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
             conn.end();
         }
         OUT_ASK_END => conn.ask_end(),
-        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => conn.state.hold(Takes::AfterEnds),
-        OUT_WITHHOLD => drop(conn.go_on(Takes::AfterEnds)),
+        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => conn.state.withhold_until(HoldReason::Ends),
+        OUT_WITHHOLD => drop(conn.go_on(HoldReason::Ends)),
         OUT_NO_DELAY => conn.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(conn, &payload),
         OUT_KEEP_ALIVE => {

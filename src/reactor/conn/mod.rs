@@ -25,7 +25,7 @@ use crate::reactor::read::half::{Pace, PeerSide, ReadHalf};
 use crate::reactor::timers::{Deadline, Timers};
 use crate::reactor::topics::{Following, Topics};
 use crate::reactor::write::Writer;
-use crate::reactor::write::half::{Takes, WriteHalf};
+use crate::reactor::write::half::{HoldReason, WriteHalf};
 use crate::reactor::write::masking::Masking;
 use crate::reactor::{Consumer, HandshakeInfo, ListenerConfig, ReactorConfig, Transport};
 use life::Life;
@@ -103,7 +103,7 @@ impl Conn<'_> {
     pub(super) fn on_writable(&mut self) {
         // An error is that of the next read.
         let _again = self.state.transport.flush();
-        self.go_on(Takes::AfterEdge);
+        self.go_on(HoldReason::Edge);
     }
 
     pub fn id(&self) -> ConnectionId {
@@ -363,9 +363,9 @@ impl Connection {
         }
     }
 
-    /// What was queued as an answer waits, unless it has left, see [`WriteHalf::hold`].
-    pub(super) fn hold(&mut self, until: Takes) {
-        self.write.hold(until, &self.transport);
+    /// What was queued as an answer waits, unless it has left, see [`WriteHalf::withhold_until`].
+    pub(super) fn withhold_until(&mut self, until: HoldReason) {
+        self.write.withhold_until(until, &self.transport);
     }
 
     /// Not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1), not

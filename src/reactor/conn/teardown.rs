@@ -100,7 +100,7 @@ impl<C: Consumer> Reactor<C> {
         self.writer.forget(id, connection.write);
     }
 
-    /// Takes a connection out of everything but the writer.
+    /// HoldReason a connection out of everything but the writer.
     fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
         let (id, mut connection) = self.connections.remove(slot)?;
         self.seat.left();

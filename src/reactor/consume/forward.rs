@@ -156,8 +156,8 @@ impl Forward {
         };
         let weight = len + size_of::<Record>();
         match kind {
-            IN_PING | IN_PONG => conn.hold_control(weight),
-            _ => conn.hold(weight),
+            IN_PING | IN_PONG => conn.charge_control(weight),
+            _ => conn.charge(weight),
         }
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
@@ -235,7 +235,7 @@ impl Memory for Forward {
         if count > 0 {
             conn.metrics.tally.messages_received += count as u64;
             conn.metrics.tally.texts_received += texts;
-            conn.hold(weight);
+            conn.charge(weight);
             let weight = u32::try_from(weight).unwrap_or(u32::MAX);
             self.batch.charge(slot, generation, weight, count as u32);
         }

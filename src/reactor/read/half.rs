@@ -17,10 +17,10 @@ pub(in crate::reactor) struct ReadHalf {
     pub(super) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.
     pub(super) listed: Mark,
-    /// Whether `held` is more than pings and pongs.
-    pub(super) holds_data: bool,
-    /// Undrained inbound bytes, records included.
-    pub(super) held: usize,
+    /// Whether `undelivered` is more than pings and pongs.
+    pub(super) has_data: bool,
+    /// Inbound bytes that the consumer has not taken, records included.
+    pub(super) undelivered: usize,
     pub(in crate::reactor) received: u64,
 }
 

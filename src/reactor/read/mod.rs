@@ -193,8 +193,8 @@ impl Conn<'_> {
                 self.assemble(consumer, begun);
                 return self.read_on(READ_BUDGET);
             }
-            let held = self.state.read.held;
-            let had = held + self.state.engine.buffered() + begun.len;
+            let undelivered = self.state.read.undelivered;
+            let had = undelivered + self.state.engine.buffered() + begun.len;
             let kept = self.reader.read_kept(self.id.slot, room).map(Received::Bytes);
             let is_kept = kept.is_some();
             match kept.unwrap_or_else(|| self.state.transport.receive(room)) {
@@ -209,7 +209,7 @@ impl Conn<'_> {
                     let more = !has_all && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(consumer, begun.len, len, more);
                     self.notice_density(had, len);
-                    let work = if compressed { len.max(self.unpacked(held)) } else { len };
+                    let work = if compressed { len.max(self.unpacked(undelivered)) } else { len };
                     let work = work.max(spent);
                     // A system call costs as much as that many bytes, however few it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
@@ -250,18 +250,18 @@ impl Conn<'_> {
     }
 
     /// Bytes that a read has inflated, or handed over if that is more: it may have completed a
-    /// message inflated in other turns, as may a read of each other connection. `held`: before the
+    /// message inflated in other turns, as may a read of each other connection. `before`: bytes before the
     /// read.
-    fn unpacked(&mut self, held: usize) -> usize {
-        self.inflated().max(self.state.read.held.saturating_sub(held))
+    fn unpacked(&mut self, before: usize) -> usize {
+        self.inflated().max(self.state.read.undelivered.saturating_sub(before))
     }
 
     /// Notes whether a read of `len` bytes was mostly short messages: below some 30 bytes they are
-    /// held for a quarter more than they took on the wire. `had`: bytes before the read, incomplete
+    /// charged for a quarter more than they took on the wire. `had`: bytes before the read, incomplete
     /// messages included.
     fn notice_density(&mut self, had: usize, len: usize) {
         if len >= DENSE_READ_SIZE {
-            self.state.dense = self.state.read.held.saturating_sub(had) > len + len / 4;
+            self.state.dense = self.state.read.undelivered.saturating_sub(had) > len + len / 4;
         }
     }
 
@@ -312,7 +312,7 @@ impl Conn<'_> {
         }
     }
 
-    /// Takes bytes that were read and counted with a request: they wait for their turn as if they
+    /// HoldReason bytes that were read and counted with a request: they wait for their turn as if they
     /// were still in the socket.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {

@@ -28,7 +28,7 @@ pub(super) struct Starved {
     credited: Vec<u32>,
     /// The consumer was asked to wake the reactor when it takes a batch.
     wishes: bool,
-    holders: usize,
+    charged: usize,
     /// Bytes that pings and pongs have taken of their reserve under this pressure.
     reserve_used: usize,
 }
@@ -55,19 +55,19 @@ impl Starved {
 
     #[cfg(test)]
     pub(super) fn is_nothing(&self) -> bool {
-        self.count == 0 && self.holders == 0 && self.reserve_used == 0
+        self.count == 0 && self.charged == 0 && self.reserve_used == 0
     }
 
     /// The consumer is done with bytes that a connection was charged for.
     pub(super) fn release(&mut self, connections: &mut Connections, credit: Credit) {
         let id = ConnectionId { slot: credit.slot, generation: credit.generation };
         let Some(connection) = connections.get(id) else { return };
-        let held = connection.read.held.saturating_sub(credit.bytes as usize);
-        if held == 0 && connection.read.held > 0 {
-            self.holders -= 1;
-            connection.read.holds_data = false;
+        let undelivered = connection.read.undelivered.saturating_sub(credit.bytes as usize);
+        if undelivered == 0 && connection.read.undelivered > 0 {
+            self.charged -= 1;
+            connection.read.has_data = false;
         }
-        connection.read.held = held;
+        connection.read.undelivered = undelivered;
         if connection.read.starved.is_some() {
             self.credited.push(id.slot);
         }
@@ -75,7 +75,7 @@ impl Starved {
 
     pub(super) fn forget(&mut self, connection: &mut Connection) {
         self.take(connection);
-        self.holders -= usize::from(connection.read.held > 0);
+        self.charged -= usize::from(connection.read.undelivered > 0);
     }
 
     fn next(&mut self, connections: &mut Connections) -> Option<u32> {
@@ -163,7 +163,7 @@ impl Conn<'_> {
         if !is_read(connection) {
             return None;
         }
-        if connection.read.held >= self.config.connection_mark {
+        if connection.read.undelivered >= self.config.connection_mark {
             return Some(Err(Lack::Credit));
         }
         let paced = match &connection.config.rates {
@@ -183,7 +183,7 @@ impl Conn<'_> {
         // A complete message is undrained, so it counts already. An incomplete one is no record.
         let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
         // The length of a read is not known before, so it may not exceed the rest.
-        let left = self.share(pressure).saturating_sub(connection.read.held + kept);
+        let left = self.share(pressure).saturating_sub(connection.read.undelivered + kept);
         if left < SMALLEST_READ {
             // A connection that only pings is not why memory runs out, if it sends little at a
             // time.
@@ -203,7 +203,7 @@ impl Conn<'_> {
             Pressure::None => usize::MAX,
             Pressure::Records => BUSY_ALLOWANCE,
             Pressure::Bytes => {
-                let equal = self.config.total_mark / 2 / self.reader.starved.holders.max(1);
+                let equal = self.config.total_mark / 2 / self.reader.starved.charged.max(1);
                 equal.clamp(2 * SMALLEST_READ, SMALL_ALLOWANCE)
             }
         }
@@ -211,22 +211,22 @@ impl Conn<'_> {
 
     /// Inbound bytes that the consumer has yet to take; above `connection_mark` the socket is not
     /// read.
-    pub fn hold(&mut self, bytes: usize) {
-        self.add_held(bytes);
-        self.state.read.holds_data = true;
+    pub fn charge(&mut self, bytes: usize) {
+        self.add_undelivered(bytes);
+        self.state.read.has_data = true;
     }
 
     /// The same for a ping or pong.
-    pub fn hold_control(&mut self, bytes: usize) {
-        if !self.state.read.holds_data && self.state.read.held > SMALL_ALLOWANCE {
+    pub fn charge_control(&mut self, bytes: usize) {
+        if !self.state.read.has_data && self.state.read.undelivered > SMALL_ALLOWANCE {
             self.reader.starved.reserve_used += bytes;
         }
-        self.add_held(bytes);
+        self.add_undelivered(bytes);
     }
 
-    fn add_held(&mut self, bytes: usize) {
-        self.reader.starved.holders += usize::from(self.state.read.held == 0 && bytes > 0);
-        self.state.read.held += bytes;
+    fn add_undelivered(&mut self, bytes: usize) {
+        self.reader.starved.charged += usize::from(self.state.read.undelivered == 0 && bytes > 0);
+        self.state.read.undelivered += bytes;
     }
 }
 
@@ -240,7 +240,7 @@ fn is_read(Connection { read, life, .. }: &Connection) -> bool {
 
 fn only_pings(connection: &Connection) -> bool {
     let Connection { read, engine, .. } = connection;
-    !read.holds_data && engine.buffered() == 0 && read.held < CONTROL_ALLOWANCE
+    !read.has_data && engine.buffered() == 0 && read.undelivered < CONTROL_ALLOWANCE
 }
 
 /// Bytes that may be read so that at most `bytes` are kept, whatever they are inflated to.

@@ -35,67 +35,67 @@ const LOST: u64 = u64::MAX;
 /// The progress of our side.
 ///
 /// ```text
-///                 end(), a refusal                 all is written
-///   Open(Takes) --------------------> Ending(Takes) ------------> Ended
-///      '------- both close frames were sent, all is written --------^
+///                    end(), a refusal                      all is written
+///   Open(HoldReason) --------------------> Ending(HoldReason) ------------> Ended
+///      '----------- both close frames were sent, all is written --------------^
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum WriteState {
-    Open(Takes),
-    Ending(Takes),
+    Open(HoldReason),
+    Ending(HoldReason),
     /// Nothing is queued, and nothing may be.
     Ended,
 }
 
-/// What must happen before the socket takes the queued bytes.
+/// Why the queued bytes are not offered to the socket.
 ///
 /// ```text
-///              a write is refused               withhold()
-///   AfterEdge <------------------- Now ---------------------------> AfterDelivery
-///       '-------- an edge ---------^ ^--- the consumer has dealt ----------'
-///                                         with the record
+///         a write is refused             withhold()
+///   Edge <------------------- None ------------------------> Delivery
+///     '------- an edge ---------^ ^--- the consumer has dealt ---'
+///                                      with the record
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reactor) enum Takes {
-    /// As far as is known.
-    Now,
-    AfterEdge,
+pub(in crate::reactor) enum HoldReason {
+    /// They are, as far as is known.
+    None,
+    Edge,
     /// Not before the consumer knows of the connection, see `barrier.rs`. The 101 is queued.
-    AfterDelivery,
-    /// As `AfterDelivery`, and not before the consumer has decided whether the 101 leaves at all.
-    AfterDecision,
-    /// As `AfterDelivery`, and not before the consumer says that clients have seen earlier ends.
-    AfterEnds,
+    Delivery,
+    /// As `Delivery`, and not before the consumer has decided whether the 101 leaves at all.
+    Decision,
+    /// As `Delivery`, and not before the consumer says that clients have seen earlier ends.
+    Ends,
 }
 
 impl Default for WriteState {
     fn default() -> Self {
-        Self::Open(Takes::Now)
+        Self::Open(HoldReason::None)
     }
 }
 
 impl WriteState {
-    fn takes(&mut self) -> Option<&mut Takes> {
+    fn hold_reason(&mut self) -> Option<&mut HoldReason> {
         match self {
-            Self::Open(takes) | Self::Ending(takes) => Some(takes),
+            Self::Open(reason) | Self::Ending(reason) => Some(reason),
             Self::Ended => None,
         }
     }
 
     #[inline]
     pub(in crate::reactor) fn waits(self) -> bool {
-        !matches!(self, Self::Open(Takes::Now) | Self::Ending(Takes::Now) | Self::Ended)
+        !matches!(self, Self::Open(HoldReason::None) | Self::Ending(HoldReason::None) | Self::Ended)
     }
 
     /// Whether the peer must see nothing before the consumer knows of the connection.
     pub(in crate::reactor) fn is_withheld(self) -> bool {
-        let (Self::Open(takes) | Self::Ending(takes)) = self else { return false };
-        matches!(takes, Takes::AfterDelivery | Takes::AfterDecision | Takes::AfterEnds)
+        let (Self::Open(reason) | Self::Ending(reason)) = self else { return false };
+        matches!(reason, HoldReason::Delivery | HoldReason::Decision | HoldReason::Ends)
     }
 
     /// Whether the socket has refused bytes.
     pub(super) fn is_refused(self) -> bool {
-        matches!(self, Self::Open(Takes::AfterEdge) | Self::Ending(Takes::AfterEdge))
+        matches!(self, Self::Open(HoldReason::Edge) | Self::Ending(HoldReason::Edge))
     }
 
     #[inline]
@@ -108,21 +108,21 @@ impl WriteState {
     }
 
     pub(in crate::reactor) fn withhold(&mut self) {
-        if let Some(takes) = self.takes() {
-            *takes = Takes::AfterDelivery;
+        if let Some(reason) = self.hold_reason() {
+            *reason = HoldReason::Delivery;
         }
     }
 
     /// False: the half did not wait for `from`.
-    pub(in crate::reactor) fn go_on(&mut self, from: Takes) -> bool {
-        let Some(takes) = self.takes().filter(|takes| **takes == from) else { return false };
-        *takes = Takes::Now;
+    pub(in crate::reactor) fn go_on(&mut self, from: HoldReason) -> bool {
+        let Some(reason) = self.hold_reason().filter(|reason| **reason == from) else { return false };
+        *reason = HoldReason::None;
         true
     }
 
     pub(in crate::reactor) fn end_when_written(&mut self) {
-        if let Self::Open(takes) = *self {
-            *self = Self::Ending(takes);
+        if let Self::Open(reason) = *self {
+            *self = Self::Ending(reason);
         }
     }
 }
@@ -143,7 +143,7 @@ impl WriteHalf {
         marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
     }
 
-    /// Takes the marks that were reached off the list, and returns their number.
+    /// HoldReason the marks that were reached off the list, and returns their number.
     pub(in crate::reactor) fn take_sent(&mut self) -> u32 {
         let Some(marks) = self.marks.as_deref_mut() else { return 0 };
         let written = self.outgoing.written();
@@ -172,14 +172,14 @@ impl WriteHalf {
 
     /// The consumer decides about the connection after all, or ends come first. An answer that has
     /// not left waits for that, even if its record is delivered in this very turn.
-    pub(in crate::reactor) fn hold(&mut self, until: Takes, transport: &Transport) {
+    pub(in crate::reactor) fn withhold_until(&mut self, until: HoldReason, transport: &Transport) {
         if self.outgoing.written() == 0
             && !self.outgoing.is_empty()
             && !transport.has_begun()
-            && let Some(takes) = self.state.takes()
-            && *takes != Takes::AfterDecision
+            && let Some(reason) = self.state.hold_reason()
+            && *reason != HoldReason::Decision
         {
-            *takes = until;
+            *reason = until;
         }
     }
 
@@ -193,8 +193,8 @@ impl WriteHalf {
             return Ok(Written::Blocked);
         }
         let written = self.outgoing.write_to(transport, pool, budget)?;
-        if let Some(takes) = self.state.takes() {
-            *takes = if written == Written::Blocked { Takes::AfterEdge } else { Takes::Now };
+        if let Some(reason) = self.state.hold_reason() {
+            *reason = if written == Written::Blocked { HoldReason::Edge } else { HoldReason::None };
         }
         if written == Written::All {
             self.pending_pongs = 0;

@@ -230,7 +230,7 @@ impl Outgoing {
         transport.send_vectored(&vectors[..used])
     }
 
-    /// Takes `sent` bytes off the front. Returns the bytes of the buffers that this frees.
+    /// HoldReason `sent` bytes off the front. Returns the bytes of the buffers that this frees.
     fn consume(&mut self, mut sent: usize) -> usize {
         self.len = self.len.saturating_sub(sent);
         let mut freed = 0;

@@ -156,7 +156,7 @@ fn r11_unfinished_messages_do_not_press() {
     let mut late = Client::asking(js.address);
     let upload = frame(0x82, Some([1, 2, 3, 4]), &[7; 60_000]);
     late.write(&upload);
-    while reactor.connections.get_mut(1).is_none_or(|connection| connection.read.held < 60_000) {
+    while reactor.connections.get_mut(1).is_none_or(|connection| connection.read.undelivered < 60_000) {
         turn(&mut reactor);
     }
     late.expect_text(client::SWITCHED);
@@ -167,7 +167,7 @@ fn r11_unfinished_messages_do_not_press() {
 /// Pings until one is not answered; returns the number of answers.
 fn ping(reactor: &mut Reactor<Forward>, client: &mut Client, slot: u32) -> usize {
     for pongs in 0.. {
-        let held = reactor.connections.get_mut(slot).expect("open").read.held;
+        let held = reactor.connections.get_mut(slot).expect("open").read.undelivered;
         client.send("89 84 00000000 'ping'");
         loop {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
@@ -175,7 +175,7 @@ fn ping(reactor: &mut Reactor<Forward>, client: &mut Client, slot: u32) -> usize
             if connection.read.starved.is_some() {
                 return pongs;
             }
-            if connection.read.held > held {
+            if connection.read.undelivered > held {
                 break;
             }
         }
@@ -215,13 +215,13 @@ fn r11_pings_are_answered_beyond_the_small_allowance_as_long_as_the_reserve_last
         assert!(beyond >= reserve && beyond < reserve + 2 * PING, "{beyond} bytes");
         // All records are taken, so the ping is answered, and everything begins again.
         js.give_all_back();
-        while reactor.connections.get_mut(slot).expect("open").read.held != PING {
+        while reactor.connections.get_mut(slot).expect("open").read.undelivered != PING {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
         }
         client.expect("8a 04 'ping'");
         js.give_all_back();
         reactor.run_once(Some(Duration::ZERO)).unwrap();
-        assert_eq!(reactor.connections.get_mut(slot).expect("open").read.held, 0);
+        assert_eq!(reactor.connections.get_mut(slot).expect("open").read.undelivered, 0);
     }
 }
 

@@ -182,7 +182,7 @@ impl Shaking {
         }
     }
 
-    /// Takes what it can of the bytes. `Some`: the program is to choose.
+    /// HoldReason what it can of the bytes. `Some`: the program is to choose.
     fn feed(&mut self, socket: &TcpStream, unfed: &mut Vec<u8>) -> Result<Option<Hello>, Failure> {
         let bytes = std::mem::take(unfed);
         let mut rest = &*bytes;
