@@ -298,10 +298,10 @@ impl Crossing {
     }
 
     fn wishes(&self) -> u32 {
-        let (waits, starves) = self.links.get(INLINE).map(|link| link.inbox.wishes()).unwrap_or_default();
+        let (waits, wants_wake) = self.links.get(INLINE).map(|link| link.inbox.wishes()).unwrap_or_default();
         // The memory of large payloads is to be given back.
         let is_large = self.passed.as_ref().is_some_and(|passed| !passed.large.is_empty());
-        u32::from(waits) | u32::from(starves || is_large) << 1
+        u32::from(waits) | u32::from(wants_wake || is_large) << 1
     }
 
     fn called(&mut self) -> ConnectionId {

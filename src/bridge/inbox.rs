@@ -31,7 +31,7 @@ struct State {
     /// Empty and without room.
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
-    starving: bool,
+    wants_wake: bool,
     lent: Vec<Room>,
     own: Vec<Room>,
     /// Sum over batches published and not given back.
@@ -109,7 +109,7 @@ impl Inbox {
     pub fn has_dealt(&self, last: u64) -> bool {
         let mut state = self.lock();
         self.delivered.store(last, Ordering::Release);
-        mem::take(&mut state.starving)
+        mem::take(&mut state.wants_wake)
     }
 
     pub fn published(&self) -> u64 {
@@ -129,10 +129,10 @@ impl Inbox {
         !self.lock().ready.is_empty()
     }
 
-    /// JavaScript: whether a batch waits, and whether the reactor starves.
+    /// JavaScript: whether a batch waits, and whether the reactor wants to be woken.
     pub fn wishes(&self) -> (bool, bool) {
         let state = self.lock();
-        (!state.ready.is_empty(), state.starving)
+        (!state.ready.is_empty(), state.wants_wake)
     }
 
     /// JavaScript: gives a drained batch back. Memory beyond the reusable room is freed here,
@@ -156,7 +156,7 @@ impl Inbox {
             },
             push_below(&mut state.free, FREE_BATCHES, batch),
         );
-        let wake = mem::take(&mut state.starving);
+        let wake = mem::take(&mut state.wants_wake);
         drop(state);
         drop(surplus);
         wake
@@ -188,8 +188,8 @@ impl Inbox {
     ///
     /// Then it must `reclaim`, and check `weight` and `delivered` once more: a batch given back
     /// before wakes no thread. A wake takes the request back.
-    pub fn set_starving(&self, starving: bool) {
-        self.lock().starving = starving;
+    pub fn set_wants_wake(&self, wants_wake: bool) {
+        self.lock().wants_wake = wants_wake;
     }
 
     pub fn bell(&self) -> &Bell {

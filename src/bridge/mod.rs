@@ -36,7 +36,7 @@
 //! work is lost, and there is one ring between two answers. No order over several variables is
 //! needed, hence no `SeqCst`.
 //!
-//! The inbox's `starving` flag follows the same rule, with the lock as the exchange. The reactor
+//! The inbox's `wants_wake` flag follows the same rule, with the lock as the exchange. The reactor
 //! announces its sleep before it sets the flag, and looks for work after both.
 //!
 //! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the

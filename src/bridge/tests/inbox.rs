@@ -143,11 +143,11 @@ fn a_starving_reactor_is_woken_once() {
         inbox.give_back(inbox.take().unwrap())
     };
     assert!(!give_back(1));
-    inbox.set_starving(true);
+    inbox.set_wants_wake(true);
     assert!(give_back(2));
     assert!(!give_back(3));
-    inbox.set_starving(true);
-    inbox.set_starving(false);
+    inbox.set_wants_wake(true);
+    inbox.set_wants_wake(false);
     assert!(!give_back(4));
 }
 

@@ -328,7 +328,7 @@ fn inbox_wakes_a_reactor_that_starves() {
             })
         };
         let (inbox, wakes) = &*shared;
-        inbox.set_starving(true);
+        inbox.set_wants_wake(true);
         let mut credits = 0;
         inbox.reclaim(|credit| credits += credit.records);
         let relieved = inbox.weight() == 0;
@@ -360,7 +360,7 @@ fn a_reactor_that_waits_for_a_delivery_is_woken() {
         };
         let (inbox, sleep, wakes) = &*shared;
         sleep.prepare();
-        inbox.set_starving(true);
+        inbox.set_wants_wake(true);
         let opens = inbox.delivered() >= part;
         javascript.join().unwrap();
         assert!(opens || wakes.load(Relaxed) == 1, "a reactor that sleeps with a gate closed is woken");

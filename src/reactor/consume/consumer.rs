@@ -53,7 +53,7 @@ pub enum Pressure {
 ///   or on_handoff -> on_data -> on_end -> on_closed, once; until it opens: on_handback -> frames
 ///
 /// a connection that is not read because of `pressure`
-///   set_starving(true) -> reclaim, which gives credit -> set_starving(false)
+///   set_wants_wake(true) -> reclaim, which gives credit -> set_wants_wake(false)
 /// ```
 pub trait Consumer: Memory + Events + Flow {}
 
@@ -177,5 +177,5 @@ pub trait Flow {
         0
     }
     /// Whether some sockets are not read until `reclaim` gives credit.
-    fn set_starving(&mut self, _starving: bool) {}
+    fn set_wants_wake(&mut self, _starving: bool) {}
 }

@@ -429,8 +429,8 @@ impl Flow for Forward {
         self.link.inbox.pending_open_bytes() + self.batch.pending_open_bytes()
     }
 
-    fn set_starving(&mut self, starving: bool) {
-        self.link.inbox.set_starving(starving);
+    fn set_wants_wake(&mut self, wants_wake: bool) {
+        self.link.inbox.set_wants_wake(wants_wake);
     }
 }
 

@@ -14,7 +14,7 @@ pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) pace: Pace,
     pub(in crate::reactor) paused: bool,
     /// Why the connection is not read.
-    pub(super) starved: Option<Lack>,
+    pub(super) blocked_on: Option<BlockedOn>,
     /// In the queue of connections that wait until all together have less undrained.
     pub(super) listed: Mark,
     /// Whether `undelivered` is more than pings and pongs.
@@ -69,7 +69,7 @@ impl Pace {
 
 /// What a connection lacks that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lack {
+pub(super) enum BlockedOn {
     /// The connection itself has left too much undrained.
     Credit,
     /// All connections together have, and this one more than its share.

@@ -1,7 +1,7 @@
 //! From readable sockets to events, and the bytes that may be read.
 //!
 //! ```text
-//! undelivered input, in bytes and records    the connection waits, see `starved.rs`
+//! undelivered input, in bytes and records    the connection waits, see `backpressure.rs`
 //! messages that have not come to their end   the oldest is given up, see `unfinished.rs`
 //! messages and bytes in a second             the connection waits or is closed, see `paced.rs`
 //! ```
@@ -9,11 +9,11 @@
 //! The limits are independent. A waiting connection is found without a search: the consumer's
 //! credits name it, or it is in a queue.
 
+mod backpressure;
 mod frames;
 pub(super) mod half;
 mod paced;
 mod ready;
-mod starved;
 #[cfg(test)]
 mod tests;
 mod unfinished;
@@ -28,11 +28,11 @@ use crate::reactor::conn::life::Life;
 use crate::reactor::transport::{Ahead, Received};
 use crate::reactor::upgrade::{self, Step};
 use crate::reactor::{Conn, Connection, Connections, Consumer};
+use backpressure::Backpressure;
 use frames::{Begun, on_frames};
 use half::PeerSide;
 use paced::{Paced, charge};
 use ready::{Ready, Sweep};
-use starved::Starved;
 pub(super) use unfinished::Excess;
 use unfinished::Unfinished;
 
@@ -40,7 +40,7 @@ use unfinished::Unfinished;
 pub(super) struct Reader {
     ready: Ready,
     sweep: Sweep,
-    starved: Starved,
+    backpressure: Backpressure,
     paced: Paced,
     unfinished: Unfinished,
     /// Bytes to read before the transport: they followed a request, or came from a stream.
@@ -64,7 +64,7 @@ impl Reader {
         Self {
             ready: Ready::default(),
             sweep: Sweep::Polling(0),
-            starved: Starved::default(),
+            backpressure: Backpressure::default(),
             paced: Paced::default(),
             unfinished: Unfinished::new(unfinished_budget, begun),
             kept: HashMap::new(),
@@ -105,7 +105,7 @@ impl Reader {
     }
 
     pub(super) fn release(&mut self, connections: &mut Connections, credit: Credit) {
-        self.starved.release(connections, credit);
+        self.backpressure.release(connections, credit);
     }
 
     pub(super) fn set_budget(&mut self, budget: usize) {
@@ -162,7 +162,7 @@ impl Reader {
             self.kept.remove(&slot);
         }
         self.unfinished.forget(slot);
-        self.starved.forget(connection);
+        self.backpressure.forget(connection);
     }
 }
 

@@ -185,7 +185,7 @@ impl Conn<'_> {
     /// Whether the connection is not read, so its message cannot go on.
     fn is_held_back(&self) -> bool {
         let read = &self.state.read;
-        self.reader.paced.waits(self.id.slot) || read.paused || read.starved.is_some()
+        self.reader.paced.waits(self.id.slot) || read.paused || read.blocked_on.is_some()
     }
 
     fn give_up_message<C: Consumer>(&mut self, consumer: &mut C) {

@@ -166,7 +166,7 @@ fn r11_everybody_goes_on_and_no_budget_is_charged_when_all_are_gone() {
             assert!(begun.elapsed() < PATIENCE, "seed {seed}: {} are left", loads.reactor.connections());
         }
         loads.turn();
-        assert!(loads.reactor.reader.starved.is_nothing(), "seed {seed}");
+        assert!(loads.reactor.reader.backpressure.is_nothing(), "seed {seed}");
         assert!(loads.reactor.reader.unfinished.is_nothing(), "seed {seed}");
         assert_eq!(loads.js.link.inbox.pending_open_bytes(), 0);
         assert_eq!(loads.js.link.inbox.delivered(), loads.js.link.inbox.published());

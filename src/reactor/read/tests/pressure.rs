@@ -172,7 +172,7 @@ fn ping(reactor: &mut Reactor<Forward>, client: &mut Client, slot: u32) -> usize
         loop {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
             let connection = reactor.connections.get_mut(slot).expect("open");
-            if connection.read.starved.is_some() {
+            if connection.read.blocked_on.is_some() {
                 return pongs;
             }
             if connection.read.undelivered > held {

@@ -1,14 +1,14 @@
 //! Connections that are not read because they, or all together, have left too much undrained:
 //!
 //! ```text
-//! Lack::Credit   the consumer takes a batch: its credits name the connection
-//! Lack::Room     credit, or a queue, served from its front while there is no pressure
+//! BlockedOn::Credit   the consumer takes a batch: its credits name the connection
+//! BlockedOn::Room     credit, or a queue, served from its front while there is no pressure
 //! ```
 
 use crate::bridge::batch::Credit;
 use crate::bridge::tally::Pause;
 
-use super::half::{Lack, Pace, PeerSide};
+use super::half::{BlockedOn, Pace, PeerSide};
 use crate::reactor::config::{
     BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
     SMALLEST_READ,
@@ -19,7 +19,7 @@ use crate::reactor::queue::Queue;
 use crate::reactor::{Conn, Connection, ConnectionId, Connections, Consumer, Reactor};
 
 #[derive(Default)]
-pub(super) struct Starved {
+pub(super) struct Backpressure {
     count: usize,
     /// Connections that lack room, in the order in which they go on, and some that no longer do.
     /// Their mark is `listed`.
@@ -33,11 +33,11 @@ pub(super) struct Starved {
     reserve_used: usize,
 }
 
-impl Starved {
-    fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
-        connection.read.starved = Some(lack);
+impl Backpressure {
+    fn add(&mut self, id: ConnectionId, connection: &mut Connection, blocked: BlockedOn) {
+        connection.read.blocked_on = Some(blocked);
         self.count += 1;
-        if lack == Lack::Room {
+        if blocked == BlockedOn::Room {
             self.queue.push(id, &mut connection.read.listed);
         }
     }
@@ -47,10 +47,10 @@ impl Starved {
         self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
     }
 
-    fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
-        let lack = connection.read.starved.take();
-        self.count -= usize::from(lack.is_some());
-        lack
+    fn take(&mut self, connection: &mut Connection) -> Option<BlockedOn> {
+        let blocked = connection.read.blocked_on.take();
+        self.count -= usize::from(blocked.is_some());
+        blocked
     }
 
     #[cfg(test)]
@@ -68,7 +68,7 @@ impl Starved {
             connection.read.has_data = false;
         }
         connection.read.undelivered = undelivered;
-        if connection.read.starved.is_some() {
+        if connection.read.blocked_on.is_some() {
             self.credited.push(id.slot);
         }
     }
@@ -81,7 +81,7 @@ impl Starved {
     fn next(&mut self, connections: &mut Connections) -> Option<u32> {
         loop {
             let id = self.queue.pop(connections, |all, id| Some(&mut all.get(id)?.read.listed))?;
-            let connection = connections.get(id).filter(|c| c.read.starved == Some(Lack::Room));
+            let connection = connections.get(id).filter(|c| c.read.blocked_on == Some(BlockedOn::Room));
             if let Some(connection) = connection {
                 self.take(connection);
                 return Some(id.slot);
@@ -93,9 +93,9 @@ impl Starved {
 impl<C: Consumer> Reactor<C> {
     /// The consumer may have dealt with records: serves connections that waited for that.
     pub(in crate::reactor) fn reclaim(&mut self) {
-        let (connections, starved) = (&mut self.connections, &mut self.reader.starved);
-        self.consumer.reclaim(&mut |credit| starved.release(connections, credit));
-        let mut credited = std::mem::take(&mut self.reader.starved.credited);
+        let (connections, backpressure) = (&mut self.connections, &mut self.reader.backpressure);
+        self.consumer.reclaim(&mut |credit| backpressure.release(connections, credit));
+        let mut credited = std::mem::take(&mut self.reader.backpressure.credited);
         for slot in credited.drain(..) {
             // The connection may lack something else now, by which it is found.
             if let Some((mut conn, consumer, _)) = self.conn_at(slot)
@@ -104,39 +104,39 @@ impl<C: Consumer> Reactor<C> {
                 conn.want_read();
             }
         }
-        self.reader.starved.credited = credited;
-        if self.reader.starved.is_untidy(&self.connections) {
+        self.reader.backpressure.credited = credited;
+        if self.reader.backpressure.is_untidy(&self.connections) {
             let connections = &mut self.connections;
-            self.reader.starved.queue.tidy(|id| connections.get(id).is_some());
+            self.reader.backpressure.queue.tidy(|id| connections.get(id).is_some());
         }
         if self.consumer.pressure() == Pressure::None {
-            self.reader.starved.reserve_used = 0;
+            self.reader.backpressure.reserve_used = 0;
             // Not many more connections go on than can have a share of this turn.
             let mut served = 0;
             while served < SERVED_AT_ONCE
-                && let Some(slot) = self.reader.starved.next(&mut self.connections)
+                && let Some(slot) = self.reader.backpressure.next(&mut self.connections)
             {
                 let Some((mut conn, ..)) = self.conn_at(slot) else { continue };
                 conn.want_read();
                 served += usize::from(conn.state.read.is_queued());
             }
         }
-        let waits = self.reader.starved.count > 0 || self.barrier.is_waiting();
-        if !waits && std::mem::take(&mut self.reader.starved.wishes) {
-            self.consumer.set_starving(false);
+        let waits = self.reader.backpressure.count > 0 || self.barrier.is_waiting();
+        if !waits && std::mem::take(&mut self.reader.backpressure.wishes) {
+            self.consumer.set_wants_wake(false);
         }
         if self.barrier.is_waiting() {
             self.open_barrier(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
         }
     }
 
-    /// Before the reactor sleeps: asks to be woken for starved connections, and for peers that wait
+    /// Before the reactor sleeps: asks to be woken for blocked connections, and for peers that wait
     /// until the consumer knows of something. First the request, then the look: a batch that came
     /// back before the request wakes no thread.
     pub(in crate::reactor) fn wish_for_news(&mut self) {
-        if self.reader.starved.count > 0 || self.barrier.is_waiting() {
-            self.reader.starved.wishes = true;
-            self.consumer.set_starving(true);
+        if self.reader.backpressure.count > 0 || self.barrier.is_waiting() {
+            self.reader.backpressure.wishes = true;
+            self.consumer.set_wants_wake(true);
             self.reclaim();
         }
     }
@@ -146,11 +146,11 @@ impl Conn<'_> {
     /// The most bytes that may be read now. `None`: the connection waits, or is not to be read.
     pub(in crate::reactor) fn allowance<C: Consumer>(&mut self, consumer: &C) -> Option<usize> {
         let limit = self.limit(consumer.pressure())?;
-        self.reader.starved.take(self.state);
+        self.reader.backpressure.take(self.state);
         match limit {
             Ok(_) => self.metrics.goes_on(self.id.slot, self.timers.now()),
-            Err(lack) => {
-                self.reader.starved.add(self.id, self.state, lack);
+            Err(blocked) => {
+                self.reader.backpressure.add(self.id, self.state, blocked);
                 self.metrics.stopped(self.id.slot, Pause::Behind, self.timers.now());
             }
         }
@@ -158,13 +158,13 @@ impl Conn<'_> {
     }
 
     /// Bytes that may be read, or what the connection lacks. `None`: it is not to be read.
-    fn limit(&mut self, pressure: Pressure) -> Option<Result<usize, Lack>> {
+    fn limit(&mut self, pressure: Pressure) -> Option<Result<usize, BlockedOn>> {
         let connection = &*self.state;
         if !is_read(connection) {
             return None;
         }
         if connection.read.undelivered >= self.config.connection_mark {
-            return Some(Err(Lack::Credit));
+            return Some(Err(BlockedOn::Credit));
         }
         let paced = match &connection.config.rates {
             Some(rates) if connection.is_open() => {
@@ -188,9 +188,9 @@ impl Conn<'_> {
             // A connection that only pings is not why memory runs out, if it sends little at a
             // time.
             let reserve = self.config.total_mark / CONTROL_RESERVE;
-            let may_ping = self.reader.starved.reserve_used < reserve && only_pings(connection);
+            let may_ping = self.reader.backpressure.reserve_used < reserve && only_pings(connection);
             let ping = wire(connection, SMALLEST_READ).min(paced);
-            return Some(if may_ping { Ok(ping) } else { Err(Lack::Room) });
+            return Some(if may_ping { Ok(ping) } else { Err(BlockedOn::Room) });
         }
         Some(Ok(wire(connection, left).min(paced)))
     }
@@ -203,7 +203,7 @@ impl Conn<'_> {
             Pressure::None => usize::MAX,
             Pressure::Records => BUSY_ALLOWANCE,
             Pressure::Bytes => {
-                let equal = self.config.total_mark / 2 / self.reader.starved.charged.max(1);
+                let equal = self.config.total_mark / 2 / self.reader.backpressure.charged.max(1);
                 equal.clamp(2 * SMALLEST_READ, SMALL_ALLOWANCE)
             }
         }
@@ -219,13 +219,13 @@ impl Conn<'_> {
     /// The same for a ping or pong.
     pub fn charge_control(&mut self, bytes: usize) {
         if !self.state.read.has_data && self.state.read.undelivered > SMALL_ALLOWANCE {
-            self.reader.starved.reserve_used += bytes;
+            self.reader.backpressure.reserve_used += bytes;
         }
         self.add_undelivered(bytes);
     }
 
     fn add_undelivered(&mut self, bytes: usize) {
-        self.reader.starved.charged += usize::from(self.state.read.undelivered == 0 && bytes > 0);
+        self.reader.backpressure.charged += usize::from(self.state.read.undelivered == 0 && bytes > 0);
         self.state.read.undelivered += bytes;
     }
 }
