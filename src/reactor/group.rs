@@ -27,7 +27,7 @@ pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Re
         let mut reactor = Reactor::new(consumer, config)?;
         let _first_time = member.handle.set(reactor.handle());
         reactor.connections = Connections::new(MAX_SLOTS, Share::new(number as u32, count as u32));
-        reactor.seat = Seat { group: group.clone(), number };
+        reactor.shard = Shard { group: group.clone(), number };
         reactor.reader = Reader::new(config.unfinished_budget, begun);
         reactors.push(reactor);
     }
@@ -44,12 +44,12 @@ struct Member {
     oldest: AtomicU64,
 }
 
-pub(super) struct Seat {
+pub(super) struct Shard {
     group: Arc<[Member]>,
     number: usize,
 }
 
-impl Seat {
+impl Shard {
     pub(super) fn alone() -> Self {
         Self { group: Arc::from([Member::default()]), number: 0 }
     }
@@ -120,7 +120,7 @@ impl Seat {
 }
 
 /// The reactor has ended, perhaps by a panic.
-impl Drop for Seat {
+impl Drop for Shard {
     fn drop(&mut self) {
         self.note_unfinished(0, u64::MAX);
     }

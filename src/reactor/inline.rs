@@ -13,7 +13,7 @@ use crate::bridge::room::Lent;
 use crate::engine::Large;
 
 use super::command::records::Rest;
-use super::read::half::{Pace, PeerSide};
+use super::read::half::{PeerSide, ReadClass};
 use crate::reactor::{Command, Conn, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
 /// When a reactor wants its next turn, if no socket brings one sooner.
@@ -222,7 +222,7 @@ impl Conn<'_> {
     fn on_whole_chunk(&mut self, consumer: &mut Forward, chunk: Box<dyn Lent>) {
         let len = chunk.bytes().len();
         self.state.pinged = false;
-        self.state.read.pace = Pace::Modest;
+        self.state.read.class = ReadClass::Modest;
         consumer.begin_chunk(chunk);
         self.count(consumer, len);
         self.on_bytes(consumer, 0, len, false);

@@ -70,7 +70,7 @@ use command::serve::CommandQueue;
 use conn::Connection;
 use conn::teardown::Teardown;
 use connections::{Connections, Share};
-use group::Seat;
+use group::Shard;
 use idling::Idling;
 use listen::Listeners;
 use metrics::Metrics;
@@ -92,7 +92,7 @@ pub struct Reactor<C: Consumer> {
     listeners: Listeners,
     messages: Messages,
     topics: Topics,
-    seat: Seat,
+    shard: Shard,
     commands: CommandQueue,
     timers: Timers,
     reader: Reader,
@@ -136,7 +136,7 @@ impl<C: Consumer> Reactor<C> {
             listeners: Listeners::default(),
             messages: Messages::default(),
             topics: Topics::new(config.history_budget),
-            seat: Seat::alone(),
+            shard: Shard::alone(),
             commands: CommandQueue::default(),
             timers: Timers::new(now),
             reader: Reader::new(config.unfinished_budget, now),
@@ -191,7 +191,7 @@ impl<C: Consumer> Reactor<C> {
         // Deferred sends come first, or new ones would use up the budget.
         self.on_deferred();
         self.serve_commands();
-        self.resume_paced();
+        self.resume_limited();
         self.retry();
         self.on_modest();
         self.on_events();

@@ -5,7 +5,7 @@ use crate::engine::handshake::bare;
 
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::Pace;
+use crate::reactor::read::half::ReadClass;
 use crate::reactor::{Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
@@ -47,7 +47,7 @@ impl<C: Consumer> Reactor<C> {
 
 impl Conn<'_> {
     fn on_deadline<C: Consumer>(&mut self, consumer: &mut C) {
-        if self.state.read.pace == Pace::Shaking {
+        if self.state.read.class == ReadClass::Handshaking {
             return self.on_slow_handshake(consumer);
         }
         match &self.state.life {

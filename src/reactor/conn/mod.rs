@@ -21,7 +21,7 @@ use crate::reactor::barrier::DeliveryBarrier;
 use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, LAST_WRITE, READ_SIZE};
 use crate::reactor::metrics::Metrics;
 use crate::reactor::read::Reader;
-use crate::reactor::read::half::{Pace, PeerSide, ReadHalf};
+use crate::reactor::read::half::{PeerSide, ReadClass, ReadHalf};
 use crate::reactor::timers::{Deadline, Timers};
 use crate::reactor::topics::{Following, Topics};
 use crate::reactor::write::Writer;
@@ -260,7 +260,7 @@ impl Conn<'_> {
         if self.state.transport.is_open() {
             self.write(response);
         } else {
-            self.state.read.pace = Pace::Modest;
+            self.state.read.class = ReadClass::Modest;
             self.touch();
         }
         self.drain();

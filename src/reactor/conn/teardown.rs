@@ -103,7 +103,7 @@ impl<C: Consumer> Reactor<C> {
     /// HoldReason a connection out of everything but the writer.
     fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
         let (id, mut connection) = self.connections.remove(slot)?;
-        self.seat.left();
+        self.shard.left();
         self.teardown.set_ticket(slot, None);
         self.metrics.forget(slot);
         self.idling.freed(connection.heap_bytes());

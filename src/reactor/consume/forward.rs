@@ -17,7 +17,7 @@ use crate::bridge::room::{Lent, Room};
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
-use super::giving_way::GivingWay;
+use super::yield_policy::YieldPolicy;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::consume::consumer::{Pressure, Progress};
 use crate::reactor::tls::Failure;
@@ -49,7 +49,7 @@ pub struct Forward {
     retained: bool,
     /// When the system reported what the turn is about.
     reported: Option<Instant>,
-    pub(super) giving_way: GivingWay,
+    pub(super) yield_policy: YieldPolicy,
 }
 
 impl Forward {
@@ -65,14 +65,14 @@ impl Forward {
             records_mark: config.records_mark,
             retained: false,
             reported: None,
-            giving_way: GivingWay::never(),
+            yield_policy: YieldPolicy::never(),
         }
     }
 
     /// For a thread of its own, which gives way to the consumer's if both share one CPU.
     #[must_use]
     pub fn in_thread(self) -> Self {
-        Self { giving_way: GivingWay::on_one_cpu(), ..self }
+        Self { yield_policy: YieldPolicy::on_one_cpu(), ..self }
     }
 
     /// Whether the records of a chunk of `len` bytes may be passed: no others are before them.
@@ -113,13 +113,13 @@ impl Forward {
             }
             self.batch.bytes = room;
         }
-        let gives_way = self.giving_way.is_due(self.batch.used, self.link.inbox.weight());
+        let gives_way = self.yield_policy.is_due(self.batch.used, self.link.inbox.weight());
         let mut full = std::mem::replace(&mut self.batch, Box::new(Batch::default()));
         full.reported = self.reported;
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
         // Before the bell, after which the consumer may run at once and take the batch.
-        self.giving_way.handed_over(self.link.inbox.weight());
+        self.yield_policy.handed_over(self.link.inbox.weight());
         if ring {
             (self.ring)();
         }

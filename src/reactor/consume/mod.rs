@@ -2,5 +2,5 @@
 
 pub(super) mod consumer;
 pub(super) mod forward;
-mod giving_way;
 pub(super) mod link;
+mod yield_policy;

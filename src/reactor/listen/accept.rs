@@ -10,7 +10,7 @@ use crate::bridge::layout::Cause;
 use crate::reactor::config;
 use crate::reactor::conn::life::Life;
 use crate::reactor::listen::listener::{Accepted, Listener};
-use crate::reactor::read::half::Pace;
+use crate::reactor::read::half::ReadClass;
 use crate::reactor::upgrade;
 use crate::reactor::upgrade::head::Head;
 use crate::reactor::{
@@ -68,7 +68,7 @@ impl<C: Consumer> Reactor<C> {
             match listener.accept(self.timers.now()) {
                 Accepted::Connection(stream, peer) => {
                     // Another reactor of the group may have fewer.
-                    if let Some(stream) = self.seat.place(id, stream) {
+                    if let Some(stream) = self.shard.place(id, stream) {
                         self.on_take(id, stream, peer);
                     }
                 }
@@ -129,7 +129,7 @@ impl<C: Consumer> Reactor<C> {
         });
         match (taken, admission) {
             (None, _) => {
-                self.seat.left();
+                self.shard.left();
                 if let Some(listener) = self.listeners.by_id.get_mut(&listener) {
                     listener.note_refused();
                 }
@@ -168,8 +168,8 @@ impl<C: Consumer> Reactor<C> {
             if let (Some(tls), Some(server)) = (transport.as_tls(), &config.tls) {
                 // That of the request begins when the handshake is done.
                 after = server.handshake_timeout;
-                if tls.is_shaking() {
-                    read.pace = Pace::Shaking;
+                if tls.is_handshaking() {
+                    read.class = ReadClass::Handshaking;
                 }
             }
             self.timers.arm(id, deadline, after);

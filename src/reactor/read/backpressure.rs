@@ -8,7 +8,7 @@
 use crate::bridge::batch::Credit;
 use crate::bridge::tally::Pause;
 
-use super::half::{BlockedOn, Pace, PeerSide};
+use super::half::{BlockedOn, PeerSide, ReadClass};
 use crate::reactor::config::{
     BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
     SMALLEST_READ,
@@ -166,10 +166,10 @@ impl Conn<'_> {
         if connection.read.undelivered >= self.config.connection_mark {
             return Some(Err(BlockedOn::Credit));
         }
-        let paced = match &connection.config.rates {
+        let limited = match &connection.config.rates {
             Some(rates) if connection.is_open() => {
                 let missing = connection.engine.missing();
-                let room = self.reader.paced.room(self.id, rates, missing, self.timers.now());
+                let room = self.reader.rate_limiter.room(self.id, rates, missing, self.timers.now());
                 if room.is_none() {
                     self.metrics.stopped(self.id.slot, Pause::Rate, self.timers.now());
                 }
@@ -178,7 +178,7 @@ impl Conn<'_> {
             _ => usize::MAX,
         };
         if pressure == Pressure::None {
-            return Some(Ok(paced));
+            return Some(Ok(limited));
         }
         // A complete message is undrained, so it counts already. An incomplete one is no record.
         let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
@@ -189,10 +189,10 @@ impl Conn<'_> {
             // time.
             let reserve = self.config.total_mark / CONTROL_RESERVE;
             let may_ping = self.reader.backpressure.reserve_used < reserve && only_pings(connection);
-            let ping = wire(connection, SMALLEST_READ).min(paced);
+            let ping = wire(connection, SMALLEST_READ).min(limited);
             return Some(if may_ping { Ok(ping) } else { Err(BlockedOn::Room) });
         }
-        Some(Ok(wire(connection, left).min(paced)))
+        Some(Ok(wire(connection, left).min(limited)))
     }
 
     /// What a connection may leave undrained under pressure. Of bytes: if each has as much, the sum
@@ -233,7 +233,7 @@ impl Conn<'_> {
 /// Whether the connection is to be read, apart from the others.
 fn is_read(Connection { read, life, .. }: &Connection) -> bool {
     !read.paused
-        && read.pace != Pace::AwaitingHandback
+        && read.class != ReadClass::AwaitingHandback
         && read.peer != PeerSide::Ended
         && !matches!(life, Life::Gone(_) | Life::AwaitingDecision(_))
 }

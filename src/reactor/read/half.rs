@@ -11,7 +11,7 @@ pub(in crate::reactor) struct ReadHalf {
     /// In one of the queues of [`Ready`](super::ready::Ready).
     pub(super) queued: Mark,
     pub(in crate::reactor) peer: PeerSide,
-    pub(in crate::reactor) pace: Pace,
+    pub(in crate::reactor) class: ReadClass,
     pub(in crate::reactor) paused: bool,
     /// Why the connection is not read.
     pub(super) blocked_on: Option<BlockedOn>,
@@ -47,21 +47,21 @@ pub(in crate::reactor) enum PeerSide {
 
 /// How much of a turn a connection wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::reactor) enum Pace {
+pub(in crate::reactor) enum ReadClass {
     #[default]
     Modest,
     /// It wanted much of its last share.
     Greedy,
     /// The handshake of its transport is under way, which is work whatever it brings.
-    Shaking,
+    Handshaking,
     /// None: the consumer hands back bytes, which come before the transport's.
     AwaitingHandback,
 }
 
-impl Pace {
+impl ReadClass {
     /// After a share of which `spent` was used.
     pub(super) fn note(&mut self, spent: usize) {
-        if *self != Self::Shaking {
+        if *self != Self::Handshaking {
             *self = if spent >= MODEST { Self::Greedy } else { Self::Modest };
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! undelivered input, in bytes and records    the connection waits, see `backpressure.rs`
 //! messages that have not come to their end   the oldest is given up, see `unfinished.rs`
-//! messages and bytes in a second             the connection waits or is closed, see `paced.rs`
+//! messages and bytes in a second             the connection waits or is closed, see `rate_limiter.rs`
 //! ```
 //!
 //! The limits are independent. A waiting connection is found without a search: the consumer's
@@ -12,7 +12,7 @@
 mod backpressure;
 mod frames;
 pub(super) mod half;
-mod paced;
+mod rate_limiter;
 mod ready;
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ use crate::reactor::{Conn, Connection, Connections, Consumer};
 use backpressure::Backpressure;
 use frames::{Begun, on_frames};
 use half::PeerSide;
-use paced::{Paced, charge};
+use rate_limiter::{RateLimiter, charge};
 use ready::{Ready, Sweep};
 pub(super) use unfinished::Excess;
 use unfinished::Unfinished;
@@ -41,7 +41,7 @@ pub(super) struct Reader {
     ready: Ready,
     sweep: Sweep,
     backpressure: Backpressure,
-    paced: Paced,
+    rate_limiter: RateLimiter,
     unfinished: Unfinished,
     /// Bytes to read before the transport: they followed a request, or came from a stream.
     kept: HashMap<u32, Kept>,
@@ -65,7 +65,7 @@ impl Reader {
             ready: Ready::default(),
             sweep: Sweep::Polling(0),
             backpressure: Backpressure::default(),
-            paced: Paced::default(),
+            rate_limiter: RateLimiter::default(),
             unfinished: Unfinished::new(unfinished_budget, begun),
             kept: HashMap::new(),
             turn_budget: TURN_BUDGET,
@@ -85,7 +85,7 @@ impl Reader {
 
     /// When a connection is read again, or no more, because of its rates.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.paced.deadline()
+        self.rate_limiter.deadline()
     }
 
     /// Deadlines are judged once everything is read that the sockets have now. `sockets`: the most
@@ -157,7 +157,7 @@ impl Reader {
     }
 
     pub(super) fn forget(&mut self, slot: u32, connection: &mut Connection) {
-        self.paced.forget(slot);
+        self.rate_limiter.forget(slot);
         if !self.kept.is_empty() {
             self.kept.remove(&slot);
         }
@@ -326,14 +326,14 @@ impl Conn<'_> {
         if spent == 0 {
             return self.want_read();
         }
-        self.state.read.pace.note(spent);
+        self.state.read.class.note(spent);
         self.reader.ready.push_served(self.id, &mut self.state.read);
     }
 
     /// The socket has nothing more for now; `spent` of the share is used.
     fn drained(&mut self, spent: usize) {
         self.state.read.unread = false;
-        self.state.read.pace.note(spent);
+        self.state.read.class.note(spent);
     }
 
     pub(super) fn count<C: Consumer>(&mut self, consumer: &mut C, len: usize) {

@@ -8,7 +8,7 @@ use crate::bridge::tally::Pause;
 
 use std::time::Instant;
 
-use super::half::{Pace, PeerSide, ReadHalf};
+use super::half::{PeerSide, ReadClass, ReadHalf};
 use crate::reactor::config::{HANDSHAKE_BUDGET, READ_BUDGET, TURN_BUDGET};
 use crate::reactor::queue::{Mark, Queue};
 use crate::reactor::{Conn, ConnectionId, Connections, Consumer, EVENTS, Reactor};
@@ -23,7 +23,7 @@ pub(super) struct Ready {
     served: Queue,
     served_greedy: Queue,
     /// Connections whose transports have a handshake to go on with.
-    shaking: Queue,
+    handshake: Queue,
 }
 
 /// A moment: the connections that waited then are the first so many of each queue.
@@ -34,26 +34,26 @@ pub(super) struct Waited {
 }
 
 impl Ready {
-    pub(super) fn push(&mut self, id: ConnectionId, ReadHalf { queued, pace, .. }: &mut ReadHalf) {
-        let queue = match pace {
-            Pace::Modest | Pace::AwaitingHandback => &mut self.modest,
-            Pace::Greedy => &mut self.greedy,
-            Pace::Shaking => &mut self.shaking,
+    pub(super) fn push(&mut self, id: ConnectionId, ReadHalf { queued, class, .. }: &mut ReadHalf) {
+        let queue = match class {
+            ReadClass::Modest | ReadClass::AwaitingHandback => &mut self.modest,
+            ReadClass::Greedy => &mut self.greedy,
+            ReadClass::Handshaking => &mut self.handshake,
         };
         queue.push(id, queued);
     }
 
-    pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, pace, .. }: &mut ReadHalf) {
-        let queue = match pace {
-            Pace::Modest | Pace::AwaitingHandback => &mut self.served,
-            Pace::Greedy => &mut self.served_greedy,
-            Pace::Shaking => &mut self.shaking,
+    pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, class, .. }: &mut ReadHalf) {
+        let queue = match class {
+            ReadClass::Modest | ReadClass::AwaitingHandback => &mut self.served,
+            ReadClass::Greedy => &mut self.served_greedy,
+            ReadClass::Handshaking => &mut self.handshake,
         };
         queue.push(id, queued);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let queues = [&self.modest, &self.greedy, &self.served, &self.served_greedy, &self.shaking];
+        let queues = [&self.modest, &self.greedy, &self.served, &self.served_greedy, &self.handshake];
         queues.iter().all(|queue| queue.is_empty())
     }
 
@@ -143,12 +143,12 @@ impl<C: Consumer> Reactor<C> {
     /// Goes on with handshakes of transports, at least with one. Others come first: it costs as much
     /// as reading 100 KiB. False: none waited.
     pub(in crate::reactor) fn on_handshakes(&mut self) -> bool {
-        if self.reader.ready.shaking.is_empty() {
+        if self.reader.ready.handshake.is_empty() {
             return false;
         }
         let began = Instant::now();
-        while let Some(id) = self.reader.ready.shaking.pop(&mut self.connections, mark) {
-            self.step(id, |conn, consumer| conn.shake(consumer));
+        while let Some(id) = self.reader.ready.handshake.pop(&mut self.connections, mark) {
+            self.step(id, |conn, consumer| conn.handshake(consumer));
             if began.elapsed() >= HANDSHAKE_BUDGET {
                 break;
             }
@@ -167,7 +167,7 @@ impl Conn<'_> {
         if read.queued.is_set() {
             return;
         }
-        if read.pace != Pace::Modest {
+        if read.class != ReadClass::Modest {
             return self.want_read();
         }
         let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
@@ -176,7 +176,7 @@ impl Conn<'_> {
 
     /// The connection has waited for its share of a turn.
     fn on_share<C: Consumer>(&mut self, consumer: &mut C) {
-        if self.state.read.pace == Pace::Shaking {
+        if self.state.read.class == ReadClass::Handshaking {
             return self.want_read();
         }
         self.state.read.unread = true;

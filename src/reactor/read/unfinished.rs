@@ -27,12 +27,12 @@ pub(super) struct Unfinished {
     begun: Instant,
     pub(super) bytes: usize,
     /// By slots; empty without a budget.
-    messages: HashMap<u32, Unended>,
+    messages: HashMap<u32, PartialMessage>,
     /// Messages in the order in which they are given up.
     ranks: BTreeSet<Rank>,
 }
 
-pub(super) struct Unended {
+pub(super) struct PartialMessage {
     id: ConnectionId,
     bytes: usize,
     /// When a message that is as old would have begun.
@@ -76,32 +76,32 @@ impl Unfinished {
         if bytes > 0 && self.budget < usize::MAX {
             let newer = Duration::from_nanos(len as u64 * 1_000_000_000 / STEADY_RATE);
             let since = before.map_or(now, |before| now.min(before.since + newer));
-            self.add(Unended { id, bytes, since });
+            self.add(PartialMessage { id, bytes, since });
         }
     }
 
     /// Makes a message as new as one that begins at `since`.
     fn renew(&mut self, slot: u32, since: Instant) {
         if let Some(message) = self.forget(slot) {
-            self.add(Unended { since, ..message });
+            self.add(PartialMessage { since, ..message });
         }
     }
 
-    fn add(&mut self, message: Unended) {
+    fn add(&mut self, message: PartialMessage) {
         self.bytes += message.bytes;
         self.ranks.insert(self.rank(&message));
         self.messages.insert(message.id.slot, message);
     }
 
     /// The message is complete, or the connection has ended.
-    pub(super) fn forget(&mut self, slot: u32) -> Option<Unended> {
+    pub(super) fn forget(&mut self, slot: u32) -> Option<PartialMessage> {
         let message = self.messages.remove(&slot)?;
         self.bytes -= message.bytes;
         self.ranks.remove(&self.rank(&message));
         Some(message)
     }
 
-    fn rank(&self, message: &Unended) -> Rank {
+    fn rank(&self, message: &PartialMessage) -> Rank {
         (self.second(message.since), Reverse(message.bytes), message.id.slot)
     }
 
@@ -162,12 +162,12 @@ impl<C: Consumer> Reactor<C> {
         for _ in 0..SERVED_AT_ONCE {
             let unfinished = &self.reader.unfinished;
             let behind = unfinished.furthest_behind(self.timers.now());
-            self.seat.note_unfinished(unfinished.bytes, behind.map_or(u64::MAX, |(rank, _)| rank));
+            self.shard.note_unfinished(unfinished.bytes, behind.map_or(u64::MAX, |(rank, _)| rank));
             let Some((rank, slot)) = behind else { return };
             let is_new = rank >> 32 >= unfinished.new_since(self.timers.now());
-            match self.reader.excess(|| self.seat.unfinished()) {
+            match self.reader.excess(|| self.shard.unfinished()) {
                 Excess::None => return,
-                Excess::Elsewhere => return self.seat.wake_others(),
+                Excess::Elsewhere => return self.shard.wake_others(),
                 Excess::Own => {}
             }
             self.step_at(slot, |conn, consumer| {
@@ -185,7 +185,7 @@ impl Conn<'_> {
     /// Whether the connection is not read, so its message cannot go on.
     fn is_held_back(&self) -> bool {
         let read = &self.state.read;
-        self.reader.paced.waits(self.id.slot) || read.paused || read.blocked_on.is_some()
+        self.reader.rate_limiter.waits(self.id.slot) || read.paused || read.blocked_on.is_some()
     }
 
     fn give_up_message<C: Consumer>(&mut self, consumer: &mut C) {

@@ -6,8 +6,8 @@ use std::sync::mpsc::SyncSender;
 use super::{Failure, Refusal, SecureContext};
 use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, PENDING_OPEN_PART};
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::Pace;
-use crate::reactor::tls::stream::Shaken;
+use crate::reactor::read::half::ReadClass;
+use crate::reactor::tls::stream::HandshakeStep;
 use crate::reactor::{Cause, Conn, Consumer};
 
 /// The consumer's answer to `on_hello`.
@@ -33,20 +33,20 @@ pub struct Export {
 
 impl Conn<'_> {
     /// Goes on with the handshake.
-    pub(in crate::reactor) fn shake<C: Consumer>(&mut self, consumer: &mut C) {
-        let Some(tls) = self.state.transport.as_tls().filter(|tls| tls.is_shaking()) else {
-            self.state.read.pace = Pace::Modest;
+    pub(in crate::reactor) fn handshake<C: Consumer>(&mut self, consumer: &mut C) {
+        let Some(tls) = self.state.transport.as_tls().filter(|tls| tls.is_handshaking()) else {
+            self.state.read.class = ReadClass::Modest;
             return self.want_read();
         };
-        match tls.shake() {
-            Shaken::Waits => self.state.read.unread = tls.is_pending(),
-            Shaken::Short => self.timers.retry_later(self.id),
-            Shaken::Asks(hello) => {
+        match tls.handshake() {
+            HandshakeStep::Waits => self.state.read.unread = tls.is_pending(),
+            HandshakeStep::Short => self.timers.retry_later(self.id),
+            HandshakeStep::Asks(hello) => {
                 let info = self.handshake_info();
                 consumer.on_hello(self, &info, &hello);
             }
-            Shaken::Done => self.on_secure(consumer),
-            Shaken::Failed(failure) => self.on_failure(consumer, &failure),
+            HandshakeStep::Done => self.on_secure(consumer),
+            HandshakeStep::Failed(failure) => self.on_failure(consumer, &failure),
         }
     }
 
@@ -92,7 +92,7 @@ impl Conn<'_> {
         let (is_reused, shows_certificates) = (tls.is_reused(), tls.shows_certificates());
         self.metrics.tally.tls_handshakes += 1;
         self.metrics.tally.tls_reused += u64::from(is_reused);
-        self.state.read.pace = Pace::Modest;
+        self.state.read.class = ReadClass::Modest;
         let config = self.state.config.clone();
         // For the request, from now on.
         self.arm(config.handshake_timeout);
@@ -142,7 +142,7 @@ impl Conn<'_> {
         let begun = self.state.transport.as_tls().is_some_and(|tls| tls.begin(bytes));
         if begun {
             bytes.clear();
-            self.state.read.pace = Pace::Shaking;
+            self.state.read.class = ReadClass::Handshaking;
             self.read_again();
         }
         begun

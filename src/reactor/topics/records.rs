@@ -88,7 +88,7 @@ impl<C: Consumer> Reactor<C> {
             OUT_HISTORY_BUDGET => {
                 if let Some([low, high]) = words(&payload) {
                     let bytes = usize::try_from(whole(low, high)).unwrap_or(usize::MAX);
-                    self.topics.set_history_budget(bytes / self.seat.count());
+                    self.topics.set_history_budget(bytes / self.shard.count());
                 }
             }
             _ => {}

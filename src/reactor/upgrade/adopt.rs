@@ -14,7 +14,7 @@ impl<C: Consumer> Reactor<C> {
             Some(id) => self.connections.reserve(id),
             None => self.connections.next_id(),
         };
-        self.seat.came();
+        self.shard.came();
         match id.and_then(|id| self.admit(id, stream, listener, config, Life::Open)) {
             Some(slot) => {
                 let report = chosen.is_none();
@@ -23,7 +23,7 @@ impl<C: Consumer> Reactor<C> {
                 });
             }
             None => {
-                self.seat.left();
+                self.shard.left();
                 if let Some(id) = chosen {
                     self.consumer.on_closed(id, Cause::Exhausted);
                 }

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::{Pace, PeerSide};
+use crate::reactor::read::half::{PeerSide, ReadClass};
 use crate::reactor::{Conn, Consumer, HandshakeInfo};
 
 impl Conn<'_> {
@@ -56,7 +56,7 @@ impl Conn<'_> {
 /// it, or were when it accepted: nothing is read before it has handed back all of them.
 pub(super) fn await_handback<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>) {
     if consumer.on_handback(conn.id) {
-        conn.state.read.pace = Pace::AwaitingHandback;
+        conn.state.read.class = ReadClass::AwaitingHandback;
     }
     let read = &mut conn.state.read;
     // Its end is read again, after the bytes before it.
@@ -72,6 +72,6 @@ pub(super) fn hand_back(conn: &mut Conn<'_>, bytes: &[u8]) {
     if !bytes.is_empty() {
         return conn.reader.keep(conn.id.slot, bytes);
     }
-    conn.state.read.pace = Pace::Modest;
+    conn.state.read.class = ReadClass::Modest;
     conn.read_again();
 }

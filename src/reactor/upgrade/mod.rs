@@ -20,7 +20,7 @@ use crate::engine::proxy;
 
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::Pace;
+use crate::reactor::read::half::ReadClass;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
 use head::{Head, PendingUpgrade};
 
@@ -91,7 +91,7 @@ pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, respons
 pub(super) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
     match &mut conn.state.life {
         Life::AwaitingDecision(pending) => pending.behind.extend_from_slice(bytes),
-        _ if conn.state.read.pace == Pace::AwaitingHandback => handoff::hand_back(conn, bytes),
+        _ if conn.state.read.class == ReadClass::AwaitingHandback => handoff::hand_back(conn, bytes),
         _ => {}
     }
 }
@@ -358,7 +358,7 @@ fn open(conn: &mut Conn<'_>, deflate: Option<Params>) {
     }
     conn.state.life = Life::Open;
     conn.state.deadline.clear();
-    conn.pace();
+    conn.limit_rate();
     if let Some(after) = conn.state.silence() {
         conn.arm(after);
     }

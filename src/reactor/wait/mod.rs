@@ -59,7 +59,7 @@ impl<C: Consumer> Reactor<C> {
             || self.writer.is_behind()
             || self.timers.is_behind()
             || self.topics.is_waiting(self.timers.now())
-            || self.reader.excess(|| self.seat.unfinished()) == Excess::Own
+            || self.reader.excess(|| self.shard.unfinished()) == Excess::Own
     }
 
     /// When work is due, sockets or not.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use socket2::SockRef;
 
 use crate::reactor::config::{MODEST, READ_BUDGET, READ_SIZE, TURN_BUDGET};
-use crate::reactor::read::half::Pace;
+use crate::reactor::read::half::ReadClass;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned};
 use crate::reactor::tests::*;
@@ -120,10 +120,9 @@ fn r17_a_flood_has_its_share_however_many_say_little() {
 }
 
 fn waits_greedily<C: Consumer>(reactor: &mut Reactor<C>, slot: u32) -> bool {
-    reactor
-        .connections
-        .get_mut(slot)
-        .is_some_and(|connection| connection.read.queued.is_set() && connection.read.pace == Pace::Greedy)
+    reactor.connections.get_mut(slot).is_some_and(|connection| {
+        connection.read.queued.is_set() && connection.read.class == ReadClass::Greedy
+    })
 }
 
 fn received<C: Consumer>(reactor: &mut Reactor<C>, slot: u32) -> u64 {

@@ -2,11 +2,11 @@
 //! protocols.
 //!
 //! ```text
-//! Hello --- the whole ClientHello, nobody is asked ---> Chosen --> Going --> Shaken::Done
-//!   '-- Shaken::Asks --> Pending --- choose() ------------^
+//! Hello --- the whole ClientHello, nobody is asked ---> Chosen --> Going --> HandshakeStep::Done
+//!   '-- HandshakeStep::Asks --> Pending --- choose() ------------^
 //! ```
 //!
-//! From each of them to `Shaken::Failed`. A call may cost a signature and a key exchange, so the
+//! From each of them to `HandshakeStep::Failed`. A call may cost a signature and a key exchange, so the
 //! reactor has a budget for them.
 
 use std::io::{self, Write as _};
@@ -26,7 +26,7 @@ const FLIGHT: usize = 8 << 10;
 const ACCESS_DENIED: u8 = 49;
 const PROTOCOL_VERSION: u8 = 70;
 
-pub(in crate::reactor) enum Shaken {
+pub(in crate::reactor) enum HandshakeStep {
     /// An edge will come.
     Waits,
     /// The system has no memory; no edge will come.
@@ -45,7 +45,7 @@ pub struct Hello {
     pub alpn: Vec<u8>,
 }
 
-pub(super) struct Shaking {
+pub(super) struct Handshake {
     server: Arc<TlsServer>,
     progress: Progress,
 }
@@ -67,28 +67,30 @@ struct Begun {
 
 impl TlsStream {
     /// Goes on with the handshake, until the client must answer, or the program.
-    pub(in crate::reactor) fn shake(&mut self) -> Shaken {
+    pub(in crate::reactor) fn handshake(&mut self) -> HandshakeStep {
         match std::mem::replace(&mut self.stage, Stage::Failed) {
-            Stage::Shaking(shaking) => {
-                let (stage, shaken) = with_scratch(|scratch| {
+            Stage::Handshaking(handshake) => {
+                let (stage, step) = with_scratch(|scratch| {
                     let flight = scratch.get_mut(..FLIGHT).unwrap_or_default();
-                    shaking.go_on(&self.socket, &mut self.unfed, flight)
+                    handshake.go_on(&self.socket, &mut self.unfed, flight)
                 });
                 self.stage = stage;
-                shaken
+                step
             }
             other => {
                 self.stage = other;
-                Shaken::Waits
+                HandshakeStep::Waits
             }
         }
     }
 
-    /// Answers `Shaken::Asks`. `context`: `None` is that of the host, or the server's; `alpn`: `None`
+    /// Answers `HandshakeStep::Asks`. `context`: `None` is that of the host, or the server's; `alpn`: `None`
     /// is by the server's list. Does nothing if nobody was asked.
     pub(in crate::reactor) fn choose(&mut self, context: Option<&SecureContext>, alpn: Option<Vec<u8>>) {
-        let Stage::Shaking(mut shaking) = std::mem::replace(&mut self.stage, Stage::Failed) else { return };
-        let Shaking { server, progress } = &mut *shaking;
+        let Stage::Handshaking(mut handshake) = std::mem::replace(&mut self.stage, Stage::Failed) else {
+            return;
+        };
+        let Handshake { server, progress } = &mut *handshake;
         if let Progress::Pending(_) = progress {
             let Progress::Pending(accepted) = std::mem::replace(progress, Progress::new()) else { return };
             let mut chosen = match context {
@@ -100,24 +102,24 @@ impl TlsStream {
             }
             *progress = Progress::Chosen(accepted, chosen);
         }
-        self.stage = Stage::Shaking(shaking);
+        self.stage = Stage::Handshaking(handshake);
     }
 
     /// Whether the program has been asked, and has yet to answer.
     pub(in crate::reactor) fn is_pending(&self) -> bool {
-        matches!(&self.stage, Stage::Shaking(shaking) if matches!(shaking.progress, Progress::Pending(_)))
+        matches!(&self.stage, Stage::Handshaking(handshake) if matches!(handshake.progress, Progress::Pending(_)))
     }
 
     /// Ends the handshake with an alert.
     pub(in crate::reactor) fn refuse(&mut self, alert: u8) {
-        if let Stage::Shaking(shaking) = &self.stage {
-            shaking.alert(&self.socket, alert);
+        if let Stage::Handshaking(handshake) = &self.stage {
+            handshake.alert(&self.socket, alert);
             self.stage = Stage::Failed;
         }
     }
 }
 
-impl Shaking {
+impl Handshake {
     pub(super) fn new(server: Arc<TlsServer>) -> Self {
         Self { server, progress: Progress::new() }
     }
@@ -146,16 +148,16 @@ impl Shaking {
         socket: &TcpStream,
         unfed: &mut Vec<u8>,
         flight: &mut [u8],
-    ) -> (Stage, Shaken) {
+    ) -> (Stage, HandshakeStep) {
         loop {
             self.progress = match self.progress {
-                Progress::Pending(_) => return (Stage::Shaking(self), Shaken::Waits),
+                Progress::Pending(_) => return (Stage::Handshaking(self), HandshakeStep::Waits),
                 Progress::Going(session) if !session.connection.is_handshaking() => {
-                    return (Stage::Open(session), Shaken::Done);
+                    return (Stage::Open(session), HandshakeStep::Done);
                 }
                 Progress::Chosen(accepted, chosen) => match start(*accepted, chosen, socket) {
                     Ok(session) => Progress::Going(session),
-                    Err(failure) => return (Stage::Failed, Shaken::Failed(failure)),
+                    Err(failure) => return (Stage::Failed, HandshakeStep::Failed(failure)),
                 },
                 waiting => {
                     self.progress = waiting;
@@ -164,17 +166,17 @@ impl Shaking {
                             Received::Bytes(len) => {
                                 unfed.extend_from_slice(flight.get(..len).unwrap_or_default());
                             }
-                            Received::Empty => return (Stage::Shaking(self), Shaken::Waits),
-                            Received::Short => return (Stage::Shaking(self), Shaken::Short),
+                            Received::Empty => return (Stage::Handshaking(self), HandshakeStep::Waits),
+                            Received::Short => return (Stage::Handshaking(self), HandshakeStep::Short),
                             Received::Eof | Received::Cut | Received::Dead => {
-                                return (Stage::Failed, Shaken::Failed(Failure::gone()));
+                                return (Stage::Failed, HandshakeStep::Failed(Failure::gone()));
                             }
                         }
                     }
                     match self.feed(socket, unfed) {
                         Ok(None) => {}
-                        Ok(Some(hello)) => return (Stage::Shaking(self), Shaken::Asks(hello)),
-                        Err(failure) => return (Stage::Failed, Shaken::Failed(failure)),
+                        Ok(Some(hello)) => return (Stage::Handshaking(self), HandshakeStep::Asks(hello)),
+                        Err(failure) => return (Stage::Failed, HandshakeStep::Failed(failure)),
                     }
                     self.progress
                 }

@@ -25,9 +25,9 @@ use rustls::ServerConnection;
 
 use crate::reactor::tls::{Distrust, TlsServer, Trust};
 use crate::reactor::transport::tcp::{Ahead, Received, Socket, is_short, is_transient, peek, receive_from};
+use handshake::Handshake;
+pub(super) use handshake::HandshakeStep;
 pub use handshake::Hello;
-pub(super) use handshake::Shaken;
-use handshake::Shaking;
 
 /// Most ciphertext read with one system call, by all connections of a thread into one buffer.
 const SCRATCH_BYTES: usize = 64 << 10;
@@ -61,7 +61,7 @@ pub struct TlsStream {
 enum Stage {
     /// A header of the PROXY protocol comes first.
     Header(Arc<TlsServer>),
-    Shaking(Box<Shaking>),
+    Handshaking(Box<Handshake>),
     Open(Box<Session>),
     /// The handshake has failed, and the client has been told why.
     Failed,
@@ -97,8 +97,11 @@ enum Ours {
 impl TlsStream {
     /// `proxied`: a header of the PROXY protocol comes before TLS.
     pub(in crate::reactor) fn new(socket: TcpStream, server: Arc<TlsServer>, proxied: bool) -> Self {
-        let stage =
-            if proxied { Stage::Header(server) } else { Stage::Shaking(Box::new(Shaking::new(server))) };
+        let stage = if proxied {
+            Stage::Header(server)
+        } else {
+            Stage::Handshaking(Box::new(Handshake::new(server)))
+        };
         Self {
             socket,
             stage,
@@ -123,13 +126,13 @@ impl TlsStream {
     /// The PROXY header has ended; `rest` was read after it. False: there was none to wait for.
     pub(super) fn begin(&mut self, rest: &[u8]) -> bool {
         let Stage::Header(server) = &self.stage else { return false };
-        self.stage = Stage::Shaking(Box::new(Shaking::new(server.clone())));
+        self.stage = Stage::Handshaking(Box::new(Handshake::new(server.clone())));
         self.unfed.extend_from_slice(rest);
         true
     }
 
-    pub(in crate::reactor) fn is_shaking(&self) -> bool {
-        matches!(self.stage, Stage::Shaking(_))
+    pub(in crate::reactor) fn is_handshaking(&self) -> bool {
+        matches!(self.stage, Stage::Handshaking(_))
     }
 
     pub(in crate::reactor) fn is_open(&self) -> bool {
@@ -156,7 +159,7 @@ impl TlsStream {
         self.spent = 0;
         match self.stage {
             Stage::Open(_) => with_scratch(|scratch| self.receive_plaintext(room, scratch)),
-            Stage::Shaking(_) => Received::Empty,
+            Stage::Handshaking(_) => Received::Empty,
             Stage::Header(_) | Stage::Failed => receive_from(&self.socket, room),
         }
     }
@@ -348,7 +351,7 @@ impl TlsStream {
     pub(in crate::reactor) fn flush(&mut self) -> io::Result<()> {
         let connection = match &mut self.stage {
             Stage::Open(session) => &mut session.connection,
-            Stage::Shaking(shaking) => return shaking.flush(&self.socket),
+            Stage::Handshaking(handshake) => return handshake.flush(&self.socket),
             Stage::Header(_) | Stage::Failed => return Ok(()),
         };
         write_records(connection, &self.socket)?;
@@ -368,8 +371,8 @@ impl TlsStream {
                 // next read.
                 let _later = self.flush();
             }
-            Stage::Shaking(shaking) => {
-                shaking.deny(&self.socket);
+            Stage::Handshaking(handshake) => {
+                handshake.deny(&self.socket);
                 self.stage = Stage::Failed;
                 self.shut();
             }

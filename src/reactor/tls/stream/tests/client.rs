@@ -67,7 +67,7 @@ impl Secured {
     /// # Errors
     /// The server's alert, or what it did wrong. The handshake may succeed before a server of TLS 1.3
     /// refuses it.
-    pub(super) fn shake(&mut self) -> Result<(), Error> {
+    pub(super) fn handshake(&mut self) -> Result<(), Error> {
         while self.tls.is_handshaking() {
             self.write_records();
             if self.tls.is_handshaking() {
@@ -81,14 +81,14 @@ impl Secured {
     /// The error that the server answers with, even after the handshake.
     pub(super) fn refusal(mut self) -> Error {
         loop {
-            if let Err(error) = self.shake().and_then(|()| self.read_records()) {
+            if let Err(error) = self.handshake().and_then(|()| self.read_records()) {
                 return error;
             }
         }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        self.shake().expect("a handshake");
+        self.handshake().expect("a handshake");
         for part in bytes.chunks(16 << 10) {
             self.tls.writer().write_all(part).expect("room for a record");
             self.write_records();

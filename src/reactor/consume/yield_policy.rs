@@ -16,7 +16,7 @@ const WORTH_GIVING_WAY: usize = 16 << 10;
 /// milliseconds, also for everything that waits for the reactor.
 const PATIENCE: u32 = 8;
 
-pub(super) struct GivingWay {
+pub(super) struct YieldPolicy {
     is_on: bool,
     /// How often since the consumer took a batch.
     in_vain: u32,
@@ -24,7 +24,7 @@ pub(super) struct GivingWay {
     left: usize,
 }
 
-impl GivingWay {
+impl YieldPolicy {
     pub(super) fn never() -> Self {
         Self { is_on: false, in_vain: 0, left: 0 }
     }

@@ -7,18 +7,18 @@ use crate::reactor::{ConnectionId, Events, Flow, Forward, Link, Memory, ReactorC
 /// R11.
 #[test]
 fn a_consumer_that_takes_nothing_is_given_way_to_so_often_and_no_more() {
-    let mut giving_way = GivingWay { is_on: true, ..GivingWay::never() };
+    let mut yield_policy = YieldPolicy { is_on: true, ..YieldPolicy::never() };
     let (mut weight, mut given) = (0, 0);
     for _ in 0..2 * PATIENCE {
-        given += u32::from(giving_way.is_due(WORTH_GIVING_WAY, weight));
+        given += u32::from(yield_policy.is_due(WORTH_GIVING_WAY, weight));
         weight += 1000;
-        giving_way.handed_over(weight);
+        yield_policy.handed_over(weight);
     }
     assert_eq!(given, PATIENCE);
     // It takes one.
-    assert!(giving_way.is_due(WORTH_GIVING_WAY, weight - 1000));
-    assert!(!giving_way.is_due(WORTH_GIVING_WAY - 1, 0), "too little");
-    assert!(!GivingWay::never().is_due(WORTH_GIVING_WAY, 0));
+    assert!(yield_policy.is_due(WORTH_GIVING_WAY, weight - 1000));
+    assert!(!yield_policy.is_due(WORTH_GIVING_WAY - 1, 0), "too little");
+    assert!(!YieldPolicy::never().is_due(WORTH_GIVING_WAY, 0));
 }
 
 /// On one CPU it runs as soon as it is rung for.
@@ -33,11 +33,11 @@ fn a_consumer_that_takes_all_when_it_is_woken_is_given_way_to_every_time() {
         }
     };
     let mut forward = Forward::new(link, &ReactorConfig::default(), Box::new(take));
-    forward.giving_way.is_on = true;
+    forward.yield_policy.is_on = true;
     for _ in 0..2 * PATIENCE {
         forward.claim(WORTH_GIVING_WAY);
         forward.on_closed(ConnectionId { slot: 0, generation: 0 }, Cause::Closed);
         forward.on_turn_end();
-        assert_eq!(forward.giving_way.in_vain, 1);
+        assert_eq!(forward.yield_policy.in_vain, 1);
     }
 }

@@ -7,7 +7,7 @@
 //! ```text
 //! limit -> Rate::room: this many bytes, or a moment until which it waits
 //! on_bytes -> charge: counts the bytes and messages
-//! the moment -> resume_paced: it is read again
+//! the moment -> resume_limited: it is read again
 //! ```
 
 #[cfg(test)]
@@ -35,14 +35,14 @@ const PART: u64 = 10;
 
 /// Connections with limits, by slot, and when the waiting ones are read again.
 #[derive(Default)]
-pub(super) struct Paced {
+pub(super) struct RateLimiter {
     rates: HashMap<u32, Rate>,
     waiting: Alarms,
     /// Connections whose peers have left, and until when they are read.
     gone: Alarms,
 }
 
-impl Paced {
+impl RateLimiter {
     fn open(&mut self, slot: u32, rates: &Rates, now: Instant) {
         let bucket = |per_second| (per_second > 0).then_some(Bucket { per_second, full_at: now });
         let rate = Rate { messages: bucket(rates.messages.into()), bytes: bucket(rates.bytes), waits: false };
@@ -57,7 +57,7 @@ impl Paced {
     }
 
     /// Bytes that may be read of a connection whose frame lacks `missing`. `None`: none before
-    /// `resume_paced`.
+    /// `resume_limited`.
     pub(super) fn room(
         &mut self,
         id: ConnectionId,
@@ -182,12 +182,12 @@ impl Bucket {
 
 impl<C: Consumer> Reactor<C> {
     /// Schedules the connections that have waited for long enough.
-    pub(in crate::reactor) fn resume_paced(&mut self) {
+    pub(in crate::reactor) fn resume_limited(&mut self) {
         // Those end whose peers left long enough ago.
-        while let Some(id) = self.reader.paced.gone.pop(self.timers.now()) {
+        while let Some(id) = self.reader.rate_limiter.gone.pop(self.timers.now()) {
             self.step(id, |conn, _| conn.on_gone());
         }
-        while let Some(id) = self.reader.paced.pop(self.timers.now()) {
+        while let Some(id) = self.reader.rate_limiter.pop(self.timers.now()) {
             if let Some((mut conn, ..)) = self.conn_of(id) {
                 conn.want_read();
             }
@@ -197,8 +197,12 @@ impl<C: Consumer> Reactor<C> {
 
 pub(super) fn charge<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, messages: u64, len: usize) {
     let now = conn.timers.now();
-    let Some(counted) =
-        conn.reader.paced.rates.get_mut(&conn.id.slot).and_then(|rate| rate.take(messages, len as u64, now))
+    let Some(counted) = conn
+        .reader
+        .rate_limiter
+        .rates
+        .get_mut(&conn.id.slot)
+        .and_then(|rate| rate.take(messages, len as u64, now))
     else {
         return;
     };
@@ -209,7 +213,7 @@ pub(super) fn charge<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, message
         return;
     }
     rates.exceed(counted);
-    conn.reader.paced.forget(conn.id.slot);
+    conn.reader.rate_limiter.forget(conn.id.slot);
     let kind = match counted {
         Counted::Messages => ErrorKind::TooManyMessages,
         Counted::Bytes => ErrorKind::TooManyBytes,
@@ -223,9 +227,9 @@ pub(super) fn charge<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, message
 
 impl Conn<'_> {
     /// From here on the connection's rates count.
-    pub(in crate::reactor) fn pace(&mut self) {
+    pub(in crate::reactor) fn limit_rate(&mut self) {
         let Some(rates) = &self.state.config.rates else { return };
-        self.reader.paced.open(self.id.slot, rates, self.timers.now());
+        self.reader.rate_limiter.open(self.id.slot, rates, self.timers.now());
         // The request, all messages and the end may have come at once.
         if self.state.read.peer >= PeerSide::HungUp {
             self.bound();
@@ -241,14 +245,14 @@ impl Conn<'_> {
     /// The peer may have left. Bytes sent before are read at its rate, but not for ever.
     fn bound(&mut self) {
         let until = self.timers.now().checked_add(self.state.config.close_timeout);
-        self.reader.paced.hung_up(self.id, until);
+        self.reader.rate_limiter.hung_up(self.id, until);
     }
 
     /// The time for bytes of a peer that has left is over.
     fn on_gone(&mut self) {
-        if self.state.read.paused || !self.reader.paced.waits(self.id.slot) {
+        if self.state.read.paused || !self.reader.rate_limiter.waits(self.id.slot) {
             // The limit does not hold this connection back.
-            return self.reader.paced.hung_up(self.id, self.timers.now().checked_add(SECOND));
+            return self.reader.rate_limiter.hung_up(self.id, self.timers.now().checked_add(SECOND));
         }
         self.cut(Cause::Fin);
     }
