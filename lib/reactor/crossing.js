@@ -1,6 +1,6 @@
 'use strict';
 
-// The native calls of every turn; `src/binding/crossing.rs` is the other end. Arguments and results are words after the
+// The native calls of every turn; `src/binding/exchange.rs` is the other end. Arguments and results are words after the
 // records of a shared array: as arguments they would cost more than the call.
 
 const {

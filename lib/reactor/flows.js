@@ -107,7 +107,7 @@ function collect() {
       });
     }
     if (count !== MOST_FLOWS) return;
-    state.calls.pour();
+    state.calls.takeOps();
   }
 }
 
@@ -135,7 +135,7 @@ function act() {
       for (const { block, kind, length, pump, sent, start } of list) run(pump, kind, sent, start, length, block);
       if (waiting.length !== 0 || !wantsMemory) continue;
       // A stream that was written to may have made calls that leave more to do: its bytes are in the memory before.
-      state.calls.pour();
+      state.calls.takeOps();
       collect();
       if (waiting.length !== 0) continue;
       wantsMemory = false;

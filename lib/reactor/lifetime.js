@@ -26,7 +26,7 @@ function attach(exits) {
  */
 function use() {
   if (users++ !== 0) return;
-  state.native.hold(true);
+  state.native.setRef(true);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
 }
@@ -35,7 +35,7 @@ function unuse() {
   if (--users !== 0) return;
   process.removeListener('newListener', onNewListener);
   process.removeListener('exit', stop);
-  state.native.hold(false);
+  state.native.setRef(false);
 }
 
 /** Keeps the process alive until the matching `release`; the reactors do not. */

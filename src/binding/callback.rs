@@ -34,8 +34,8 @@ impl Callback {
     }
 
     /// Whether this keeps the function alive when nothing else does.
-    pub(super) fn hold(&self, does: bool) {
-        self.function.hold(does);
+    pub(super) fn set_ref(&self, does: bool) {
+        self.function.set_ref(does);
     }
 
     /// An exception goes to 'uncaughtException'. Nothing happens when the environment is ending or
@@ -88,7 +88,7 @@ impl Reference {
         Ok(Self { env: env.raw(), raw, held: Cell::new(held) })
     }
 
-    fn hold(&self, does: bool) {
+    fn set_ref(&self, does: bool) {
         if self.held.replace(does) == does {
             return;
         }

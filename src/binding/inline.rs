@@ -18,7 +18,7 @@ use napi::{Env, Result};
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::PIPE_SLOTS;
 use crate::bridge::room::Lent;
-use crate::reactor::{Command, Due, Forward, Link, Outlet, Reactor, ReactorConfig, report_failure, until};
+use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until};
 
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
@@ -30,7 +30,7 @@ pub(super) struct Inline {
     /// `None` once the reactor has ended. Borrowed during a turn, in which no JavaScript runs.
     reactor: RefCell<Option<Reactor<Forward>>>,
     link: Arc<Link>,
-    pub(super) outlet: Outlet,
+    pub(super) stream_ops: StreamOps,
     /// The bell rang, and `wake` has not been called for it.
     rung: Arc<AtomicBool>,
     /// Calls of `turn_alone`.
@@ -61,7 +61,7 @@ impl Inline {
         let inline = Rc::new(Self {
             reactor: RefCell::new(Some(Reactor::without_sockets(forward, config))),
             link,
-            outlet: Outlet::new(),
+            stream_ops: StreamOps::new(),
             rung,
             turns: Cell::new(0),
             waking: Cell::new(false),
@@ -196,7 +196,7 @@ impl Inline {
     /// there was.
     fn turn(&self) -> bool {
         self.run_once(self.loop_turn());
-        if !self.rung.swap(false, Ordering::Relaxed) && !self.outlet.is_waiting() {
+        if !self.rung.swap(false, Ordering::Relaxed) && !self.stream_ops.is_waiting() {
             return false;
         }
         self.call();

@@ -6,7 +6,7 @@ use crate::bridge::tally::{BUCKETS, Histogram, MILLIONTHS, Meters, Pause, Tally}
 use crate::engine::deflate::Budget;
 use crate::reactor::Link;
 
-use super::crossing::Crossing;
+use super::exchange::Exchange;
 
 /// Of all reactors together.
 #[napi(object)]
@@ -43,12 +43,12 @@ pub struct HistogramCounts {
 
 const NANOS: u64 = 1_000_000_000;
 
-pub(super) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> ReactorMetrics {
+pub(super) fn metrics(links: &[Arc<Link>], exchange: &Exchange) -> ReactorMetrics {
     let mut tally = Tally::default();
     links.iter().for_each(|link| link.totals.add_to(&mut tally));
     let of =
         |unit, pick: fn(&Meters) -> &Histogram| counts(links.iter().map(|link| pick(&link.meters)), unit);
-    let batch = counts([&crossing.batches], 1);
+    let batch = counts([&exchange.batches], 1);
     let budget = Budget::of_process();
     ReactorMetrics {
         totals: tally.numbers().into_iter().map(|number| number as f64).collect(),
@@ -56,7 +56,7 @@ pub(super) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> ReactorMetric
         batches: batch.buckets.iter().sum(),
         records: links.iter().map(|link| link.inbox.delivered() as f64).sum(),
         undelivered: links.iter().map(|link| link.inbox.weight() as f64).sum(),
-        delay: counts([&crossing.delays], NANOS),
+        delay: counts([&exchange.delays], NANOS),
         turn: of(NANOS, |meters| &meters.turns),
         handshake: of(NANOS, |meters| &meters.handshakes),
         round_trip: of(NANOS, |meters| &meters.round_trips),

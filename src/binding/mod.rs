@@ -6,17 +6,17 @@
 #![expect(missing_docs, reason = "a name that says all needs no sentence")]
 
 mod adopt;
+mod backends;
 mod callback;
-mod crossing;
 mod deflate;
-mod drives;
+mod exchange;
 mod handshake;
 mod inline;
 mod limits;
-mod lingering;
 mod listen;
 mod metrics;
 mod payload;
+mod poll_spin;
 mod reactor;
 mod receiver;
 mod start;
@@ -26,7 +26,7 @@ mod tls;
 mod uv;
 mod wake;
 
-pub use crossing::Calls;
+pub use exchange::Calls;
 pub use handshake::HeaderFault;
 pub use handshake::{accept_key, check_upgrade, negotiate_deflate, parse_extensions, parse_subprotocols};
 pub use limits::{JsAdmission, JsRates};

@@ -21,15 +21,15 @@ use crate::reactor::{
 };
 
 use super::adopt;
-use super::crossing::{Calls, Crossing};
+use super::backends::{Backends, INLINE};
 use super::deflate::NegotiatedDeflate;
-use super::drives::{Drives, INLINE};
+use super::exchange::{Calls, Exchange};
 use super::inline::Inline;
 use super::limits::{JsAdmission, JsRates};
-use super::lingering::{Delivered, Lingering};
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
 use super::metrics::{ReactorMetrics, metrics};
 use super::payload::{LentMemory, LentWords, bytes_mut};
+use super::poll_spin::{Delivered, PollSpin};
 use super::start::{self, ReactorOptions};
 use super::threads::Threads;
 use super::tls::{self, JsSecureContext, JsTlsServer};
@@ -37,10 +37,10 @@ use super::tls::{self, JsSecureContext, JsTlsServer};
 /// Each copy of lib makes one.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
-    drives: Rc<Drives>,
+    backends: Rc<Backends>,
     delivered: Rc<Delivered>,
     has_libuv: bool,
-    crossing: Rc<RefCell<Crossing>>,
+    exchange: Rc<RefCell<Exchange>>,
     next_listener: u32,
     /// Of the listeners that are open.
     closers: HashMap<u32, Closer>,
@@ -90,15 +90,15 @@ impl JsReactor {
         let delivered: Rc<Delivered> = Rc::default();
         let link = Arc::new(Link::new());
         let inline = Inline::start(&env, &wake, &memory, link.clone(), start::config(), libuv)?;
-        let drives = Rc::new(Drives::new(inline));
-        let ended = drives.clone();
-        drives.inline.wake.on_cleanup(&env, move |cleanup| ended.close(cleanup))?;
-        let crossing = Crossing::new(vec![link], drives.clone(), words, delivered.clone());
+        let backends = Rc::new(Backends::new(inline));
+        let ended = backends.clone();
+        backends.inline.wake.on_cleanup(&env, move |cleanup| ended.close(cleanup))?;
+        let exchange = Exchange::new(vec![link], backends.clone(), words, delivered.clone());
         Ok(Self {
-            drives,
+            backends,
             delivered,
             has_libuv: libuv,
-            crossing: Rc::new(RefCell::new(crossing)),
+            exchange: Rc::new(RefCell::new(exchange)),
             next_listener: 0,
             closers: HashMap::new(),
             served_config: Arc::default(),
@@ -109,43 +109,43 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn start(&self, env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<()> {
         let config = options.config();
-        self.drives.inline.configure(config);
-        if options.reactors == 0 && self.drives.inline.take_sockets(&env)? {
+        self.backends.inline.configure(config);
+        if options.reactors == 0 && self.backends.inline.take_sockets(&env)? {
             return Ok(());
         }
-        let mut crossing = self.crossing.borrow_mut();
-        let Some(inline) = crossing.links.get(INLINE).cloned() else { return Ok(()) };
+        let mut exchange = self.exchange.borrow_mut();
+        let Some(inline) = exchange.links.get(INLINE).cloned() else { return Ok(()) };
         let links = Link::group((options.reactors as usize).max(1), &inline);
         let config = config.shared_by(links.len());
-        let lingering =
-            self.has_libuv.then(|| Lingering::new(links.clone(), self.delivered.clone(), config.spin));
-        let threads = Threads::start(&env, &wake, &self.drives.inline.wake, &links, config, lingering)?;
-        crossing.links.extend(links);
-        self.drives.start(threads);
+        let poll_spin =
+            self.has_libuv.then(|| PollSpin::new(links.clone(), self.delivered.clone(), config.spin));
+        let threads = Threads::start(&env, &wake, &self.backends.inline.wake, &links, config, poll_spin)?;
+        exchange.links.extend(links);
+        self.backends.start(threads);
         Ok(())
     }
 
     #[napi(catch_unwind)]
     pub fn configure(&self, options: ReactorOptions) {
-        self.drives.inline.configure(options.config());
+        self.backends.inline.configure(options.config());
     }
 
     /// Whether libuv's loop runs what is due for streams; if not, `turn` must be called now and
     /// then.
     #[napi(getter, catch_unwind)]
     pub fn is_driven(&self) -> bool {
-        self.drives.inline.is_driven()
+        self.backends.inline.is_driven()
     }
 
     #[napi(catch_unwind)]
     pub fn turn(&self) {
-        self.drives.inline.turn_alone();
-        self.crossing.borrow_mut().pour();
+        self.backends.inline.turn_alone();
+        self.exchange.borrow_mut().take_ops();
     }
 
     #[napi(catch_unwind)]
     pub fn calls<'env>(&self, env: &'env Env) -> Result<Calls<'env>> {
-        Calls::new(env, &self.crossing)
+        Calls::new(env, &self.exchange)
     }
 
     /// Serves a stream from now on. `slot`, from `PIPE_SLOTS` on, must be free; it is free again
@@ -161,21 +161,21 @@ impl JsReactor {
         let id = ConnectionId { slot: place.slot, generation: place.generation };
         let role = if is_server { Role::Server } else { Role::Client };
         let config = self.served_config(&options, limits, role);
-        let pipe = Pipe::new(id, self.drives.inline.outlet.clone());
+        let pipe = Pipe::new(id, self.backends.inline.stream_ops.clone());
         self.begin(Transport::Pipe(Box::new(pipe)), place, &options, config, [&[], &[]])
     }
 
     /// Lends memory for what streams write: a whole ArrayBuffer, which replaces the one before.
     #[napi(catch_unwind)]
     pub fn lend_flows(&self, mut memory: Uint8ArraySlice<'_>) {
-        self.crossing.borrow_mut().lend_flows(Box::new(LentMemory::new(0, &mut memory)));
+        self.exchange.borrow_mut().lend_flows(Box::new(LentMemory::new(0, &mut memory)));
     }
 
     /// Whether this keeps `wake`, and all that it refers to, alive when nothing else does; at first
     /// it does not.
     #[napi(catch_unwind)]
-    pub fn hold(&self, does: bool) {
-        self.drives.inline.wake.hold(does);
+    pub fn set_ref(&self, does: bool) {
+        self.backends.inline.wake.set_ref(does);
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
@@ -200,16 +200,16 @@ impl JsReactor {
         let tls = tls.map(|tls| tls.shared.clone());
         let config = listen::config(&options, admission, shared(limits), tls);
         let owner = self.owner(id);
-        for other in self.drives.sockets().filter(|&other| other != owner) {
-            self.drives.submit(other, Command::Join { id, config: config.clone() })?;
+        for other in self.backends.sockets().filter(|&other| other != owner) {
+            self.backends.submit(other, Command::Join { id, config: config.clone() })?;
         }
-        self.drives.submit(owner, Command::Listen { id, listener, config })?;
+        self.backends.submit(owner, Command::Listen { id, listener, config })?;
         Ok(listening)
     }
 
     #[napi(catch_unwind)]
     pub fn accept(&self, id: u32) -> Result<()> {
-        self.drives.submit(self.owner(id), Command::Accept(id))
+        self.backends.submit(self.owner(id), Command::Accept(id))
     }
 
     /// Its port is free when this returns. A record of each reactor reports that the listener is closed there.
@@ -218,7 +218,7 @@ impl JsReactor {
         if let Some(closer) = self.closers.remove(&id) {
             closer.close();
         }
-        self.drives.submit_to_sockets(|| Command::CloseListener(id))
+        self.backends.submit_to_sockets(|| Command::CloseListener(id))
     }
 
     /// Serves a duplicate of the socket `fd`: writes `response`, and takes `prefix` for the first
@@ -260,7 +260,7 @@ impl JsReactor {
         let id = ConnectionId { slot, generation };
         let deflate = options.deflate.as_ref().map(NegotiatedDeflate::params);
         let config = self.served_config(&options, limits, Role::Server);
-        self.drives.submit(self.drives.of_slot(slot), Command::Serve { id, config, deflate })
+        self.backends.submit(self.backends.of_slot(slot), Command::Serve { id, config, deflate })
     }
 
     /// Answers an `IN_HELLO` record. `context`: null: that of the host, or the server's; `alpn`: null: by
@@ -282,7 +282,7 @@ impl JsReactor {
             },
             alert => Choice::Refuse(alert),
         };
-        self.drives.submit(self.drives.of_slot(slot), Command::Choose { id, choice })
+        self.backends.submit(self.backends.of_slot(slot), Command::Choose { id, choice })
     }
 
     /// Key material of a connection (RFC 8446, section 7.5); null if it has ended, or has none of this
@@ -307,7 +307,7 @@ impl JsReactor {
             reply,
         };
         let id = ConnectionId { slot, generation };
-        self.drives.submit(self.drives.of_slot(slot), Command::Export { id, export })?;
+        self.backends.submit(self.backends.of_slot(slot), Command::Export { id, export })?;
         // A reactor that has died answers by dropping its end.
         Ok(answer.recv_timeout(PATIENCE).ok().flatten().map(Buffer::from))
     }
@@ -315,7 +315,7 @@ impl JsReactor {
     /// Sets which handshakes of a listener need JavaScript: the bits `ASK_`.
     #[napi(catch_unwind)]
     pub fn set_ask(&self, id: u32, ask: u32) {
-        for link in &self.crossing.borrow().links {
+        for link in &self.exchange.borrow().links {
             link.set_ask(id, ask);
         }
     }
@@ -323,9 +323,9 @@ impl JsReactor {
     /// Copies the bytes of a batch that is in no lent memory.
     #[napi(catch_unwind)]
     pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
-        let crossing = self.crossing.borrow();
+        let exchange = self.exchange.borrow();
         let into = bytes_mut(&mut into).get_mut(offset as usize..).unwrap_or_default();
-        let bytes = crossing.current.as_ref().and_then(|batch| batch.bytes.get(..batch.used));
+        let bytes = exchange.current.as_ref().and_then(|batch| batch.bytes.get(..batch.used));
         match bytes.and_then(|bytes| Some((bytes, into.get_mut(..bytes.len())?))) {
             Some((bytes, into)) => {
                 into.copy_from_slice(bytes);
@@ -339,14 +339,14 @@ impl JsReactor {
     /// `FLUSHED_NEXT` names them by `id`, and touches none between its flush and then.
     #[napi(catch_unwind)]
     pub fn lend_arena(&self, id: u32, mut memory: Uint8ArraySlice<'_>) {
-        self.crossing.borrow_mut().lend_arena(Box::new(LentMemory::new(id, &mut memory)));
+        self.exchange.borrow_mut().lend_arena(Box::new(LentMemory::new(id, &mut memory)));
     }
 
     /// Copies a large payload of the batch drained last, or of a chunk read since.
     #[napi(catch_unwind)]
     pub fn take_large(&self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
-        let crossing = self.crossing.borrow();
-        let payload = crossing.large_payload(index as usize);
+        let exchange = self.exchange.borrow();
+        let payload = exchange.large_payload(index as usize);
         let into = bytes_mut(&mut into);
         match payload {
             Some(payload) if payload.len() == into.len() => {
@@ -360,14 +360,14 @@ impl JsReactor {
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
     #[napi(catch_unwind)]
     pub fn add_large(&self, data: &[u8]) {
-        self.crossing.borrow_mut().large.push(Large::copy(data));
+        self.exchange.borrow_mut().large.push(Large::copy(data));
     }
 
     /// Whether the large payload added last, since the last flush, is these bytes.
     #[napi(catch_unwind)]
     pub fn is_last_large(&self, data: &[u8]) -> bool {
-        let crossing = self.crossing.borrow();
-        crossing.large.last().is_some_and(|payload| **payload == *data)
+        let exchange = self.exchange.borrow();
+        exchange.large.last().is_some_and(|payload| **payload == *data)
     }
 
     /// Bytes read from the connection, or -1 when it has ended.
@@ -390,31 +390,31 @@ impl JsReactor {
 
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> ReactorMetrics {
-        let crossing = self.crossing.borrow();
-        metrics(&crossing.links, &crossing)
+        let exchange = self.exchange.borrow();
+        metrics(&exchange.links, &exchange)
     }
 
     /// Writes the queued bytes as far as the kernel takes them, closes all connections, and waits
     /// for the threads to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
-        self.drives.stop();
+        self.backends.stop();
     }
 
     /// As `shutdown`, for the threads after one of them has died.
     #[napi(catch_unwind)]
     pub fn end_threads(&self) {
-        self.drives.end_threads();
+        self.backends.end_threads();
     }
 
     /// The number of all reactors, including the one for streams.
     #[napi(getter, catch_unwind)]
     pub fn links(&self) -> u32 {
-        if self.drives.is_inline() { 1 } else { self.crossing.borrow().links.len() as u32 }
+        if self.backends.is_inline() { 1 } else { self.exchange.borrow().links.len() as u32 }
     }
 
     fn owner(&self, id: u32) -> usize {
-        let sockets = self.drives.sockets();
+        let sockets = self.backends.sockets();
         sockets.start + id as usize % sockets.len()
     }
 
@@ -438,7 +438,7 @@ impl JsReactor {
             config,
             deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
         };
-        self.drives.submit(self.drives.of_slot(slot), Command::Adopt(Box::new(adoption)))
+        self.backends.submit(self.backends.of_slot(slot), Command::Adopt(Box::new(adoption)))
     }
 
     fn served_config(
@@ -456,13 +456,13 @@ impl JsReactor {
     }
 
     fn link(&self, slot: u32) -> Result<Arc<Link>> {
-        let link = self.crossing.borrow().links.get(self.drives.of_slot(slot)).cloned();
+        let link = self.exchange.borrow().links.get(self.backends.of_slot(slot)).cloned();
         link.ok_or_else(|| Error::new(Status::InvalidArg, "there is no reactor of this number"))
     }
 
     fn gauge(&self, read: impl Fn(&Gauges) -> Option<u64>) -> f64 {
-        let crossing = self.crossing.borrow();
-        crossing.links.first().and_then(|link| read(&link.gauges)).map_or(-1.0, |bytes| bytes as f64)
+        let exchange = self.exchange.borrow();
+        exchange.links.first().and_then(|link| read(&link.gauges)).map_or(-1.0, |bytes| bytes as f64)
     }
 }
 
@@ -472,6 +472,6 @@ fn shared(limits: Option<&JsRates>) -> Option<Arc<Rates>> {
 
 impl Drop for JsReactor {
     fn drop(&mut self) {
-        self.drives.close(());
+        self.backends.close(());
     }
 }

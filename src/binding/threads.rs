@@ -15,8 +15,8 @@ use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
 use super::inline::waiting_failed;
-use super::lingering::Lingering;
 use super::listen::system_error;
+use super::poll_spin::PollSpin;
 use super::uv::signal::Signal;
 use super::wake::{Ring, Wake};
 
@@ -37,7 +37,7 @@ pub(super) struct Flushed {
 }
 
 impl Threads {
-    /// A thread for each link; each reactor gets `config`. Without `lingering` they ring
+    /// A thread for each link; each reactor gets `config`. Without `poll_spin` they ring
     /// `function`.
     pub(super) fn start(
         env: &Env,
@@ -45,11 +45,11 @@ impl Threads {
         wake: &Rc<Wake>,
         links: &[Arc<Link>],
         config: ReactorConfig,
-        lingering: Option<Lingering>,
+        poll_spin: Option<PollSpin>,
     ) -> Result<Self> {
         let wake = wake.clone();
-        let signal = lingering
-            .and_then(|lingering| Signal::start(env, move |event_loop| lingering.deliver(&wake, event_loop)));
+        let signal = poll_spin
+            .and_then(|poll_spin| Signal::start(env, move |event_loop| poll_spin.deliver(&wake, event_loop)));
         let ring = signal.map_or_else(|| Ring::threadsafe_function(function), |it| Ok(Ring::Signal(it)))?;
         let mut threads = Self { handles: Vec::new(), running: RefCell::default(), ring };
         threads.run(links, config).inspect_err(|_| threads.close(()))?;

@@ -42,9 +42,9 @@ impl Wake {
         Ok(())
     }
 
-    pub(super) fn hold(&self, does: bool) {
+    pub(super) fn set_ref(&self, does: bool) {
         if let Some(function) = &*self.function.borrow() {
-            function.hold(does);
+            function.set_ref(does);
         }
     }
 

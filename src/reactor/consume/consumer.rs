@@ -105,21 +105,21 @@ pub trait Events {
         false
     }
     /// The handshake of TLS waits for [`Command::Choose`](crate::reactor::Command::Choose).
-    fn on_hello(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _hello: &Hello) {}
+    fn on_hello(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _hello: &Hello) {}
     /// The handshake of TLS is done. Only if the server asks for it.
-    fn on_secure(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
+    fn on_secure(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
     /// A handshake of TLS has failed. Only if the server asks for it, and not for all.
     fn on_tls_error(&mut self, _info: &HandshakeInfo<'_>, _failure: &Failure) {}
     /// Follows `asks`, if that returned true.
-    fn on_request(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
-    fn on_open(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
+    fn on_request(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
+    fn on_open(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
     /// The connection is the consumer's HTTP server's, with `info.rest`. With `socket`,
     /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
-    fn on_handoff(&mut self, _session: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _socket: bool) {}
+    fn on_handoff(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _socket: bool) {}
     /// A socket that the consumer closes.
     fn on_socket(&mut self, _id: ConnectionId, _socket: Descriptor) {}
     /// Bytes of a relayed connection, in the buffer.
-    fn on_data(&mut self, _session: &mut Conn<'_>, _range: Range<usize>) {}
+    fn on_data(&mut self, _conn: &mut Conn<'_>, _range: Range<usize>) {}
     /// A relayed connection has become a WebSocket: no `on_data` comes any more. Whether the consumer
     /// hands back what came after the request.
     fn on_handback(&mut self, _id: ConnectionId) -> bool {

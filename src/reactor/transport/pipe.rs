@@ -30,10 +30,10 @@ pub enum StreamFlow {
 
 /// For all streams of a reactor.
 #[derive(Clone, Default)]
-pub struct Outlet(Arc<Mutex<Flows>>);
+pub struct StreamOps(Arc<Mutex<Pending>>);
 
 #[derive(Default)]
-struct Flows {
+struct Pending {
     /// In order, also for one stream.
     list: Vec<(u32, StreamFlow)>,
     memory: Option<Box<dyn Lent>>,
@@ -42,20 +42,20 @@ struct Flows {
     wanting: Vec<ConnectionId>,
 }
 
-impl Outlet {
+impl StreamOps {
     pub fn new() -> Self {
         Self::default()
     }
 
     pub fn is_waiting(&self) -> bool {
-        let flows = self.flows();
+        let flows = self.pending();
         !flows.list.is_empty() || !flows.wanting.is_empty()
     }
 
     /// Hands over what is to be done, at most `most`, with the slots of the streams. Returns the
     /// number, and whether streams wait for memory.
     pub fn take(&self, most: usize, mut take: impl FnMut(u32, StreamFlow)) -> (usize, bool) {
-        let mut flows = self.flows();
+        let mut flows = self.pending();
         let count = flows.list.len().min(most);
         flows.list.drain(..count).for_each(|(slot, flow)| take(slot, flow));
         (count, !flows.wanting.is_empty())
@@ -63,7 +63,7 @@ impl Outlet {
 
     /// Replaces the lent memory. Returns the streams that waited for it.
     pub fn lend(&self, memory: Box<dyn Lent>) -> Vec<ConnectionId> {
-        let mut flows = self.flows();
+        let mut flows = self.pending();
         flows.used = 0;
         flows.memory = Some(memory);
         std::mem::take(&mut flows.wanting)
@@ -71,18 +71,18 @@ impl Outlet {
 
     /// The memory is free, except for what has come since, in a turn that the loop has called.
     pub fn rewind(&self) {
-        let mut flows = self.flows();
+        let mut flows = self.pending();
         if flows.list.is_empty() && flows.wanting.is_empty() {
             flows.used = 0;
         }
     }
 
-    fn flows(&self) -> MutexGuard<'_, Flows> {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Flows {
+impl Pending {
     /// Copies as many bytes as there is room for, and returns their number.
     fn write(&mut self, id: ConnectionId, parts: &[IoSlice<'_>]) -> usize {
         let Self { list, memory, used, wanting } = self;
@@ -137,7 +137,7 @@ enum Peer {
 
 pub struct Pipe {
     id: ConnectionId,
-    outlet: Outlet,
+    ops: StreamOps,
     peer: Peer,
     takes: bool,
     /// The program does not read it until [`StreamFlow::Resume`].
@@ -157,8 +157,8 @@ enum Ending {
 }
 
 impl Pipe {
-    pub fn new(id: ConnectionId, outlet: Outlet) -> Self {
-        Self { id, outlet, peer: Peer::Open, takes: true, throttled: false, ending: Ending::Destroyed }
+    pub fn new(id: ConnectionId, ops: StreamOps) -> Self {
+        Self { id, ops, peer: Peer::Open, takes: true, throttled: false, ending: Ending::Destroyed }
     }
 
     /// Some of its bytes may not be read yet, and the program reads no more until they have been.
@@ -193,12 +193,12 @@ impl Pipe {
         if self.peer == Peer::Gone {
             return Err(ErrorKind::NotConnected.into());
         }
-        let sent = if self.takes { self.outlet.flows().write(self.id, parts) } else { 0 };
+        let sent = if self.takes { self.ops.pending().write(self.id, parts) } else { 0 };
         if sent == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(sent) }
     }
 
     pub(super) fn note_sent(&self, count: u32) {
-        self.outlet.flows().note_sent(self.id.slot, count);
+        self.ops.pending().note_sent(self.id.slot, count);
     }
 
     pub(super) fn look_ahead(&self) -> Ahead {
@@ -222,7 +222,7 @@ impl Pipe {
     }
 
     fn push(&self, flow: StreamFlow) {
-        self.outlet.flows().list.push((self.id.slot, flow));
+        self.ops.pending().list.push((self.id.slot, flow));
     }
 }
 

@@ -16,7 +16,7 @@ use mio::net::TcpStream;
 use rustls::server::{Accepted, Acceptor};
 use rustls::{Error, PeerIncompatible, ProtocolVersion, ServerConnection};
 
-use super::{Session, Stage, TlsStream, with_scratch, write_records};
+use super::{Stage, TlsConn, TlsStream, with_scratch, write_records};
 use crate::reactor::tls::{Chosen, Failure, SecureContext, TlsServer};
 use crate::reactor::transport::tcp::{Received, Socket, is_transient, receive_from};
 
@@ -54,7 +54,7 @@ enum Progress {
     Hello(Box<Acceptor>, Begun),
     Pending(Box<Accepted>),
     Chosen(Box<Accepted>, Chosen),
-    Going(Box<Session>),
+    Going(Box<TlsConn>),
 }
 
 /// The first bytes, by which HTTP without TLS is known.
@@ -278,7 +278,7 @@ fn accept(
     Ok(None)
 }
 
-fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<Session>, Failure> {
+fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<TlsConn>, Failure> {
     let Chosen { config, trust } = chosen;
     let hello = accepted.client_hello();
     let mut suites = config.crypto_provider().cipher_suites.iter();
@@ -289,7 +289,7 @@ fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<S
         Ok(mut connection) => {
             // What the client sent after its ClientHello is in the session's buffer.
             process(&mut connection, socket)?;
-            Ok(Box::new(Session { connection, trust, distrust: None }))
+            Ok(Box::new(TlsConn { connection, trust, distrust: None }))
         }
         Err((error, mut alert)) => {
             let _unread = alert.write(&mut Socket(socket));

@@ -3,7 +3,7 @@
 use rustls::HandshakeKind;
 use rustls::pki_types::UnixTime;
 
-use super::{Session, Stage, TlsStream};
+use super::{Stage, TlsConn, TlsStream};
 use crate::bridge::layout::{TLS_AUTHORIZED, TLS_REUSED, TLS_TEXTS};
 use crate::reactor::tls::Failure;
 
@@ -36,7 +36,7 @@ impl TlsStream {
     }
 }
 
-impl Session {
+impl TlsConn {
     fn is_reused(&self) -> bool {
         self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }

@@ -62,12 +62,12 @@ enum Stage {
     /// A header of the PROXY protocol comes first.
     Header(Arc<TlsServer>),
     Handshaking(Box<Handshake>),
-    Open(Box<Session>),
+    Open(Box<TlsConn>),
     /// The handshake has failed, and the client has been told why.
     Failed,
 }
 
-pub(super) struct Session {
+pub(super) struct TlsConn {
     connection: ServerConnection,
     trust: Arc<Trust>,
     /// Why the client is not authorized, if it was asked for a certificate.

@@ -18,14 +18,14 @@ impl Lent for Memory {
     }
 }
 
-fn pipe() -> (Pipe, Outlet) {
-    let outlet = Outlet::new();
-    (Pipe::new(ID, outlet.clone()), outlet)
+fn pipe() -> (Pipe, StreamOps) {
+    let ops = StreamOps::new();
+    (Pipe::new(ID, ops.clone()), ops)
 }
 
-fn taken(outlet: &Outlet) -> Vec<StreamFlow> {
+fn taken(ops: &StreamOps) -> Vec<StreamFlow> {
     let mut all = Vec::new();
-    outlet.take(usize::MAX, |slot, flow| {
+    ops.take(usize::MAX, |slot, flow| {
         assert_eq!(slot, ID.slot);
         all.push(flow);
     });
@@ -39,46 +39,46 @@ fn send(pipe: &mut Pipe, bytes: &[u8]) -> Option<usize> {
 /// The stream is read again when all that it brought has been.
 #[test]
 fn throttled() {
-    let (mut pipe, outlet) = pipe();
+    let (mut pipe, ops) = pipe();
     assert!(matches!(pipe.receive(), Received::Empty));
-    assert_eq!(taken(&outlet), []);
+    assert_eq!(taken(&ops), []);
     pipe.throttle();
     assert!(matches!(pipe.receive(), Received::Empty));
     assert!(matches!(pipe.receive(), Received::Empty));
-    assert_eq!(taken(&outlet), [StreamFlow::Resume]);
+    assert_eq!(taken(&ops), [StreamFlow::Resume]);
     pipe.throttle();
     pipe.on_end(false);
     assert!(matches!(pipe.receive(), Received::Eof));
-    assert_eq!(taken(&outlet), [], "a stream that has ended is not read again");
+    assert_eq!(taken(&ops), [], "a stream that has ended is not read again");
 }
 
 /// A stream without memory, or that takes nothing, is told so, and named when there is some.
 #[test]
 fn memory_and_back_pressure() {
-    let (mut pipe, outlet) = pipe();
+    let (mut pipe, ops) = pipe();
     assert_eq!(send(&mut pipe, b"abc"), None);
-    assert_eq!(outlet.lend(Box::new(Memory(vec![0; 8]))), [ID]);
+    assert_eq!(ops.lend(Box::new(Memory(vec![0; 8]))), [ID]);
     assert_eq!(send(&mut pipe, b"abc"), Some(3));
     assert_eq!(send(&mut pipe, b"de"), Some(2));
     pipe.note_sent(2);
-    assert_eq!(taken(&outlet), [StreamFlow::Write { start: 0, len: 5, sent: 2 }]);
+    assert_eq!(taken(&ops), [StreamFlow::Write { start: 0, len: 5, sent: 2 }]);
     pipe.set_taking(false);
     assert_eq!(send(&mut pipe, b"f"), None);
-    assert!(!outlet.is_waiting(), "it is full: no memory helps");
+    assert!(!ops.is_waiting(), "it is full: no memory helps");
     pipe.set_taking(true);
-    outlet.rewind();
+    ops.rewind();
     assert_eq!(send(&mut pipe, b"fgh"), Some(3));
-    assert_eq!(taken(&outlet), [StreamFlow::Write { start: 0, len: 3, sent: 0 }]);
+    assert_eq!(taken(&ops), [StreamFlow::Write { start: 0, len: 3, sent: 0 }]);
 }
 
 /// The end of its connection is the end of the stream, unless that has closed.
 #[test]
 fn ends() {
     let flows = |end: fn(&mut Pipe)| {
-        let (mut pipe, outlet) = pipe();
+        let (mut pipe, ops) = pipe();
         end(&mut pipe);
         drop(pipe);
-        taken(&outlet)
+        taken(&ops)
     };
     assert_eq!(flows(|_| {}), [StreamFlow::Destroy { reset: false }]);
     assert_eq!(flows(Pipe::reset_when_dropped), [StreamFlow::Destroy { reset: true }]);

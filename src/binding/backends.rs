@@ -20,13 +20,13 @@ use super::threads::{Flushed, Threads};
 /// The number of the reactor on the JavaScript thread.
 pub(super) const INLINE: usize = 0;
 
-pub(super) struct Drives {
+pub(super) struct Backends {
     pub(super) inline: Rc<Inline>,
     threads: OnceCell<Threads>,
     ended: Cell<bool>,
 }
 
-impl Drives {
+impl Backends {
     pub(super) fn new(inline: Rc<Inline>) -> Self {
         Self { inline, threads: OnceCell::new(), ended: Cell::new(false) }
     }

@@ -26,14 +26,14 @@ pub(super) struct Delivered {
     pub(super) all: Cell<bool>,
 }
 
-pub(super) struct Lingering {
+pub(super) struct PollSpin {
     /// Of the threads, which share one bell.
     links: Vec<Arc<Link>>,
     delivered: Rc<Delivered>,
     spinner: RefCell<Spinner>,
 }
 
-impl Lingering {
+impl PollSpin {
     pub(super) fn new(links: Vec<Arc<Link>>, delivered: Rc<Delivered>, spin: Spin) -> Self {
         let spin = match spin {
             Spin::Micros(micros) => Spin::Micros(micros.min(LONGEST_LOOK)),

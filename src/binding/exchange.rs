@@ -30,18 +30,18 @@ use crate::bridge::tally::Histogram;
 use crate::engine::Large;
 use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamFlow};
 
-use super::drives::{Drives, INLINE};
-use super::lingering::Delivered;
+use super::backends::{Backends, INLINE};
 use super::payload::{LentMemory, LentWords};
+use super::poll_spin::Delivered;
 use super::threads::Flushed;
 
 /// For an arena of this many bytes the cache matters.
 const WORTH_EXCHANGE: usize = 64 << 10;
 
-pub(super) struct Crossing {
+pub(super) struct Exchange {
     /// One per reactor; the one on this thread comes first.
     pub(super) links: Vec<Arc<Link>>,
-    drives: Rc<Drives>,
+    backends: Rc<Backends>,
     /// The array of records and the words after it.
     words: LentWords,
     arena: Option<Box<dyn Lent>>,
@@ -61,16 +61,16 @@ pub(super) struct Crossing {
     pub(super) batches: Histogram,
 }
 
-impl Crossing {
+impl Exchange {
     pub(super) fn new(
         links: Vec<Arc<Link>>,
-        drives: Rc<Drives>,
+        backends: Rc<Backends>,
         words: LentWords,
         delivered: Rc<Delivered>,
     ) -> Self {
         Self {
             links,
-            drives,
+            backends,
             words,
             arena: None,
             flushed: 0,
@@ -107,14 +107,14 @@ impl Crossing {
     pub(super) fn lend_arena(&mut self, memory: Box<dyn Lent>) {
         if self.arena.is_none() {
             self.arena = Some(memory);
-        } else if let Some(outbox) = self.drives.outbox() {
+        } else if let Some(outbox) = self.backends.outbox() {
             outbox.give_back(memory);
         }
     }
 
     fn flush(&mut self, last: Option<&[u8]>) -> Result<()> {
         let outcome = self.hand_over(last);
-        self.pour();
+        self.take_ops();
         outcome
     }
 
@@ -131,7 +131,7 @@ impl Crossing {
         let large = std::mem::take(&mut self.large);
         let Some(arena) = self.arena.take() else { return Ok(()) };
         let Flushed { next, wanting, outcome } =
-            self.drives.flush(Arena { memory: arena, used, large }, last, mixed);
+            self.backends.flush(Arena { memory: arena, used, large }, last, mixed);
         self.words.replace(FLUSHED_NEXT, if wanting { 0 } else { next.id() + 1 });
         self.arena = Some(next);
         outcome
@@ -143,7 +143,7 @@ impl Crossing {
         if std::mem::take(&mut self.flushed) < WORTH_EXCHANGE {
             return;
         }
-        let Some(outbox) = self.drives.outbox() else { return };
+        let Some(outbox) = self.backends.outbox() else { return };
         if let Some(arena) = self.arena.take() {
             let next = outbox.exchange(arena);
             self.words.replace(FLUSHED_NEXT, next.id() + 1);
@@ -156,7 +156,7 @@ impl Crossing {
         self.give_back()?;
         let streams_only = self.words.replace(DRAINED_STREAMS, 0) != 0;
         let next = if streams_only { self.next_of_streams() } else { self.next_batch() };
-        self.pour();
+        self.take_ops();
         if !streams_only {
             self.delivered.all.set(next.is_none());
         }
@@ -171,7 +171,7 @@ impl Crossing {
             drop(std::mem::take(&mut batch.bytes));
         }
         let count = batch.copy_records(self.words.all());
-        self.words.replace(DRAINED_TURN, self.drives.inline.loop_turn());
+        self.words.replace(DRAINED_TURN, self.backends.inline.loop_turn());
         self.words.replace(DRAINED_BYTES, batch.used as u32);
         self.words.replace(DRAINED_LENT, lent.map_or(0, |id| id + 1));
         let kind = match handed {
@@ -190,7 +190,7 @@ impl Crossing {
         let (Some(batch), Some(link)) = (self.current.as_deref(), self.links.get(self.turn)) else {
             return Ok(());
         };
-        if link.inbox.deliver(batch, records) { self.drives.give_credit(self.turn) } else { Ok(()) }
+        if link.inbox.deliver(batch, records) { self.backends.give_credit(self.turn) } else { Ok(()) }
     }
 
     fn settled(&mut self) -> f64 {
@@ -228,19 +228,19 @@ impl Crossing {
             self.give_back()?;
         }
         let words = self.words.all().get_mut(..MAX_RECORDS * RECORD_WORDS).filter(|_| may_stay);
-        let pumped = self.drives.inline.on_streams(|reactor| reactor.pump(id, Box::new(chunk), words));
+        let pumped = self.backends.inline.on_streams(|reactor| reactor.pump(id, Box::new(chunk), words));
         let mut whole = true;
         match pumped {
             Some(Pumped::Read(passed)) => {
                 self.batches.record_count(passed.count as u64);
-                self.words.replace(DRAINED_TURN, self.drives.inline.loop_turn());
+                self.words.replace(DRAINED_TURN, self.backends.inline.loop_turn());
                 self.words.replace(PUMPED, passed.count as u32 + 1);
                 self.passed = Some(passed);
             }
             Some(Pumped::Copied { whole: all }) => whole = all,
             None => {}
         }
-        self.pour();
+        self.take_ops();
         Ok(whole)
     }
 
@@ -254,30 +254,30 @@ impl Crossing {
             STREAM_ENDED => PipeEvent::Ended,
             _ => PipeEvent::Closed,
         };
-        self.drives.inline.on_streams(|reactor| reactor.pipe_event(id, event));
-        self.pour();
+        self.backends.inline.on_streams(|reactor| reactor.pipe_event(id, event));
+        self.take_ops();
     }
 
     pub(super) fn lend_flows(&mut self, memory: Box<dyn Lent>) {
-        let waiting = self.drives.inline.outlet.lend(memory);
-        self.drives.inline.on_streams(|reactor| reactor.serve_flows(waiting));
-        self.pour();
+        let waiting = self.backends.inline.stream_ops.lend(memory);
+        self.backends.inline.on_streams(|reactor| reactor.serve_flows(waiting));
+        self.take_ops();
     }
 
     fn free_flows(&mut self) {
         if self.words.replace(FLOWS_FREE, 0) != 0 {
-            self.drives.inline.outlet.rewind();
+            self.backends.inline.stream_ops.rewind();
         }
     }
 
     /// Copies what streams are to do into the words.
-    pub(super) fn pour(&mut self) {
+    pub(super) fn take_ops(&mut self) {
         let wishes = self.wishes();
-        let outlet = &self.drives.inline.outlet;
+        let stream_ops = &self.backends.inline.stream_ops;
         let words = self.words.all();
         let (before, places) = words.split_at_mut_checked(FLOWS).unwrap_or_default();
         let mut places = places.chunks_exact_mut(FLOW_WORDS);
-        let (count, wants) = outlet.take(MOST_FLOWS, |slot, flow| {
+        let (count, wants) = stream_ops.take(MOST_FLOWS, |slot, flow| {
             let (kind, start, len) = match flow {
                 StreamFlow::Write { start, len, sent } => (FLOW_WRITE | sent << FLOW_SENT_SHIFT, start, len),
                 StreamFlow::End => (FLOW_END, 0, 0),
@@ -336,12 +336,12 @@ impl Crossing {
         if let (Some(passed), Some(link)) = (self.passed.take(), self.links.get(INLINE))
             && link.inbox.has_dealt(passed.last)
         {
-            self.drives.give_credit(INLINE)?;
+            self.backends.give_credit(INLINE)?;
         }
         let (Some(batch), Some(link)) = (self.current.take(), self.links.get(self.turn)) else {
             return Ok(());
         };
-        if link.inbox.give_back(batch) { self.drives.give_credit(self.turn) } else { Ok(()) }
+        if link.inbox.give_back(batch) { self.backends.give_credit(self.turn) } else { Ok(()) }
     }
 }
 
@@ -377,38 +377,38 @@ pub struct Calls<'env> {
     pub pump: Function<'env, Uint8Array, bool>,
     /// Reports another event of that stream, one of `STREAM_`.
     pub stream_event: Function<'env, u32, ()>,
-    pub pour: Function<'env, (), ()>,
+    pub take_ops: Function<'env, (), ()>,
 }
 
 impl<'env> Calls<'env> {
-    pub(super) fn new(env: &'env Env, crossing: &Rc<RefCell<Crossing>>) -> Result<Self> {
+    pub(super) fn new(env: &'env Env, exchange: &Rc<RefCell<Exchange>>) -> Result<Self> {
         Ok(Self {
-            drain: function(env, crossing, "drain", |crossing, _| crossing.drain())?,
-            deliver: function(env, crossing, "deliver", |crossing, _| crossing.deliver())?,
-            flush: function(env, crossing, "flush", |crossing, _| crossing.flush(None))?,
-            flush_with: function(env, crossing, "flushWith", |crossing, arguments| {
+            drain: function(env, exchange, "drain", |exchange, _| exchange.drain())?,
+            deliver: function(env, exchange, "deliver", |exchange, _| exchange.deliver())?,
+            flush: function(env, exchange, "flush", |exchange, _| exchange.flush(None))?,
+            flush_with: function(env, exchange, "flushWith", |exchange, arguments| {
                 let last: Uint8ArraySlice<'_> = arguments.get(0)?;
-                crossing.flush(Some(&last))
+                exchange.flush(Some(&last))
             })?,
-            lend: function(env, crossing, "lend", |crossing, arguments| {
-                crossing.lend(&mut arguments.get(0)?)
+            lend: function(env, exchange, "lend", |exchange, arguments| {
+                exchange.lend(&mut arguments.get(0)?)
             })?,
-            bytes_settled: function(env, crossing, "bytesSettled", |crossing, _| Ok(crossing.settled()))?,
-            loop_turn: function(env, crossing, "loopTurn", |crossing, _| {
-                Ok(crossing.drives.inline.loop_turn())
+            bytes_settled: function(env, exchange, "bytesSettled", |exchange, _| Ok(exchange.settled()))?,
+            loop_turn: function(env, exchange, "loopTurn", |exchange, _| {
+                Ok(exchange.backends.inline.loop_turn())
             })?,
-            call_next: function(env, crossing, "callNext", |crossing, _| {
-                Ok(crossing.drives.inline.call_next())
+            call_next: function(env, exchange, "callNext", |exchange, _| {
+                Ok(exchange.backends.inline.call_next())
             })?,
-            pump: function(env, crossing, "pump", |crossing, arguments| {
-                crossing.pump(LentMemory::new(0, &mut arguments.get(0)?))
+            pump: function(env, exchange, "pump", |exchange, arguments| {
+                exchange.pump(LentMemory::new(0, &mut arguments.get(0)?))
             })?,
-            stream_event: function(env, crossing, "streamEvent", |crossing, arguments| {
-                crossing.stream_event(arguments.get(0)?);
+            stream_event: function(env, exchange, "streamEvent", |exchange, arguments| {
+                exchange.stream_event(arguments.get(0)?);
                 Ok(())
             })?,
-            pour: function(env, crossing, "pour", |crossing, _| {
-                crossing.pour();
+            take_ops: function(env, exchange, "takeOps", |exchange, _| {
+                exchange.take_ops();
                 Ok(())
             })?,
         })
@@ -417,10 +417,10 @@ impl<'env> Calls<'env> {
 
 fn function<'env, A: JsValuesTupleIntoVec, T: ToNapiValue + 'static>(
     env: &'env Env,
-    crossing: &Rc<RefCell<Crossing>>,
+    exchange: &Rc<RefCell<Exchange>>,
     name: &str,
-    step: impl Fn(&mut Crossing, FunctionCallContext<'_>) -> Result<T> + 'static,
+    step: impl Fn(&mut Exchange, FunctionCallContext<'_>) -> Result<T> + 'static,
 ) -> Result<Function<'env, A, T>> {
-    let crossing = crossing.clone();
-    env.create_function_from_closure(name, move |arguments| step(&mut crossing.borrow_mut(), arguments))
+    let exchange = exchange.clone();
+    env.create_function_from_closure(name, move |arguments| step(&mut exchange.borrow_mut(), arguments))
 }
