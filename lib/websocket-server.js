@@ -33,13 +33,13 @@ const { receive } = require('./topics/publish');
 const { Node } = require('./nodes/node');
 const { emitConnection } = require('./upgrade/request-visibility');
 const { onTls } = require('./upgrade/tls');
-const { endpointOf, isRefused } = require('./upgrade/pending-tls');
+const { isRefused } = require('./upgrade/pending-tls');
 const { ReactorHandshake, Upgrade, isReactors } = require('./upgrade/pending-upgrade');
 const { ASK_ACCEPTED, IN_HANDOFF, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
-/** @import { AnySocket, Endpoint, Extensions, WebSocket as Connection } from './connection/state' */
+/** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
@@ -285,7 +285,7 @@ class WebSocketServer extends EventEmitter {
   /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number) => void} */
   _welcome(slot, bytes, start) {
     const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start) };
-    const ws = this._makeWebSocket(endpointOf(slot, bytes, start), agreed);
+    const ws = this._makeWebSocket(slot, bytes, start, agreed);
     setContext(ws, this._context);
     withhold(ws);
     // The reactor opened it before it knew that the server was closing.
@@ -327,17 +327,15 @@ class WebSocketServer extends EventEmitter {
     this._emit('error', error);
   }
 
-  /** @type {(from: Endpoint, agreed: Partial<import('./connection/common').Shared>) => Connection} */
-  _makeWebSocket(from, agreed) {
+  /** @type {(slot: number, bytes: Buffer, start: number, agreed: Partial<import('./connection/common').Shared>) => Connection} */
+  _makeWebSocket(slot, bytes, start, agreed) {
     try {
-      const ws = new this.options.WebSocket(null, undefined, this.options);
-      from._moveTo(ws, agreed);
+      const ws = new this.options.WebSocket(null, undefined, this.options)._take(slot, bytes, start, agreed);
       open(ws);
       return ws;
     } catch (error) {
       // The connection must also end in the reactor.
-      const ws = new WebSocket(null);
-      from._moveTo(ws, agreed);
+      const ws = new WebSocket(null)._take(slot, bytes, start, agreed);
       open(ws);
       ws.terminate();
       throw error;

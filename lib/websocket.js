@@ -9,7 +9,6 @@ const {
   CLOSED,
   CONNECTING,
   EMPTY_BUFFER,
-  NO_GENERATION,
   NO_SLOT,
   OPEN,
   READY_STATES,
@@ -19,18 +18,17 @@ const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
 const { log } = require('./base/log');
 const { currentBatch } = require('./reactor/dispatch');
-const { JUST_NOW } = require('./reactor/loop-turns');
-const { Emitter, fixCapture } = require('./base/emitter');
+const { fixCapture } = require('./base/emitter');
 const eventTarget = require('./event-target');
 const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
+const { Endpoint } = require('./connection/endpoint');
 const { binaryTypeOf, setBinaryType } = require('./connection/binary-type');
 const { command, hasConnection, post } = require('./connection/post');
 const { hasRoom } = require('./connection/pressure');
-const { Extra, causeOf, open, startClosing, streamOf } = require('./connection/state');
+const { causeOf, open, startClosing, streamOf } = require('./connection/state');
 const { bytesSettled } = require('./reactor/crossing');
 const { DEFLATE } = require('./deflate/permessage-deflate');
-const { commonOf } = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
 const { attachStream } = require('./transport/attach');
 const topics = require('./topics-install');
@@ -49,8 +47,7 @@ const {
   isTopic,
 } = require('./base/layout');
 
-/** @import { Shared } from './connection/common' */
-/** @import { AnySocket, Data, Endpoint, Extensions, ExtraFields, Fields, SentCallback, Settings } from './connection/state' */
+/** @import { AnySocket, Data, Extensions, Fields, SentCallback, Settings } from './connection/state' */
 /** @import { SendOptions } from '../types/sending' */
 
 /** @typedef {import('./topics-install').Fields} TopicFields */
@@ -61,8 +58,8 @@ const {
  * @typedef {(data?: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} SendControl
  */
 
-/** @type {new () => EventEmitter & Fields & TopicFields} */
-const Base = Emitter;
+/** @type {new (options: unknown) => InstanceType<typeof Endpoint> & Fields & TopicFields} */
+const Base = /** @type {any} */ (Endpoint);
 
 class WebSocket extends Base {
   /**
@@ -71,25 +68,13 @@ class WebSocket extends Base {
    * @param {import('./client/client').Given} [options]
    */
   constructor(address, protocols, options) {
-    super();
+    super(address === null ? options : undefined);
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
     if (EventEmitter.captureRejections) this._bits |= INDIRECT;
     this._readyState = CONNECTING;
-    this._slot = NO_SLOT;
-    this._generation = NO_GENERATION;
-    this._turn = JUST_NOW;
-    // Bytes of frames given to the reactor.
-    this._accepted = 0;
-    // The address of the peer, as in `Peer` of connection/opened.js.
-    this._remotePort = 0;
-    /** @type {number | string} */
-    this._remote = 0;
     // Number among the WebSockets of servers, in the order of opening; 0: none of them.
     this._order = 0;
-    this._common = commonOf(address === null ? options : undefined);
-    /** @type {ExtraFields | null} */
-    this._extra = null;
     if (address !== null) connect(this, address, protocols, options);
   }
 
@@ -254,29 +239,13 @@ class WebSocket extends Base {
     else command(this, OUT_TERMINATE);
   }
 
-  get _local() {
-    return this._common.shared.local;
-  }
-
-  get _localPort() {
-    return this._common.shared.localPort;
-  }
-
   /** The options of the server or the client, over the defaults. @returns {Settings} */
   get _options() {
     return /** @type {Settings} */ (this._common.shared.options);
   }
 
   set _options(options) {
-    this._common = this._common.with({ options });
-  }
-
-  get _owner() {
-    return this._common.shared.owner;
-  }
-
-  get _tlsText() {
-    return this._common.shared.tls;
+    this._change({ options });
   }
 
   get _protocol() {
@@ -284,30 +253,12 @@ class WebSocket extends Base {
   }
 
   set _protocol(protocol) {
-    this._common = this._common.with({ protocol });
-  }
-
-  _ensureExtra() {
-    if (this._extra === null) this._extra = new Extra();
-    return this._extra;
-  }
-
-  /** For `_moveTo` of an Endpoint. @type {(from: Endpoint, agreed?: Partial<Shared>) => void} */
-  _meet({ _local: local, _localPort: localPort, _tlsText: tls }, agreed) {
-    this._common = this._common.opened({ local, localPort, tls, ...agreed });
+    this._change({ protocol });
   }
 
   _open() {
     open(this);
     this.emit('open');
-  }
-
-  /** @param {AnySocket} socket That the program has seen */
-  _adopt(socket) {
-    this._ensureExtra().socket = socket;
-    socket._owner = this;
-    // A relayed one is none of ours yet.
-    socket._awaitFrames?.();
   }
 
   /** @type {import('./reactor/link').OnRecord} */

@@ -6,8 +6,8 @@ const MOST_VARIANTS = 16;
 /** @import { Server } from './state' */
 
 /**
- * `extensions` (of the answer) and `protocol` are '' for none; `local` is our address, as in `Peer` of
- * handshake/request.js, and `tls` what the handshake of TLS has agreed on, as in tls/session.js; '' without TLS.
+ * `extensions` (of the answer) and `protocol` are '' for none; `local` is our address, as an Endpoint keeps its peer's,
+ * and `tls` what the handshake of TLS has agreed on, as in tls/session.js; '' without TLS.
  *
  * @typedef {{ extensions: string, local: number | string, localPort: number, options: unknown, owner: Server | null, protocol: string, tls: string }} Shared
  */

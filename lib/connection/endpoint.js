@@ -2,63 +2,114 @@
 
 const { GONE, INDIRECT } = require('../base/bits');
 const { NO_GENERATION, NO_SLOT } = require('../base/constants');
+const { Emitter } = require('../base/emitter');
 const { IN_CLOSED, IN_SENT, KIND_MASK, OUT_TERMINATE } = require('../base/layout');
 const { release } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { JUST_NOW } = require('../reactor/loop-turns');
-const { readPeer } = require('./opened');
+const { commonOf } = require('./common');
+const { generationOf, readPeer } = require('./opened');
 const { abandonSends, sent } = require('./post');
+const { Extra } = require('./state');
 
-/** @import { AnySocket, Connection, ExtraFields, Server } from './state' */
+/** @import EventEmitter from 'node:events' */
+/** @import { Shared } from './common' */
+/** @import { AnySocket, ExtraFields, Server } from './state' */
+
+/** @type {new () => EventEmitter} */
+const Base = Emitter;
 
 /**
- * The owner of a slot: records of the slot go to it. A WebSocket has the same members; subclasses are connections that are
- * none yet. An Endpoint itself is who a record is about, or what is left of a connection that emitted 'close' before the
- * reactor closed its socket.
+ * The owner of a slot: records of the slot go to it. Subclasses are WebSockets, and connections that are none yet. An
+ * Endpoint itself is what is left of a connection that emitted 'close' before the reactor closed its socket.
  */
-class Endpoint {
-  /** @param {Server} [owner] */
-  constructor(owner) {
-    this._owner = /** @type {Server} */ (owner);
+class Endpoint extends Base {
+  /** @param {unknown} [options] What connections of a server share, by its options */
+  constructor(options) {
+    super();
+    this._bits = INDIRECT;
     this._slot = NO_SLOT;
     this._generation = NO_GENERATION;
-    this._bits = INDIRECT;
     this._turn = JUST_NOW;
-    /** Bytes of raw writes given to the reactor. */
+    // Bytes of frames and of raw writes, given to the reactor.
     this._accepted = 0;
-    /** @type {Pick<ExtraFields, 'callbacks' | 'roomUntil' | 'stream'>} */
-    this._extra = { callbacks: null, roomUntil: 0, stream: null };
-    // Both ends: see `readPeer`.
-    /** @type {number | string} */
-    this._local = 0;
-    this._localPort = 0;
+    // The address of the peer: an IPv4 address is a number, an IPv6 address a string of 16 bytes, an unknown one ''.
+    this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
-    this._remotePort = 0;
-    /** See tls/session.js; '' without TLS. */
-    this._tlsText = '';
-    /** What the program sees of it. @type {any} */
-    this._socket = null;
-    this.isPaused = false;
+    this._common = commonOf(options);
+    /** @type {ExtraFields | null} */
+    this._extra = null;
   }
 
   get bufferedAmount() {
     return 0;
   }
 
+  get _local() {
+    return this._common.shared.local;
+  }
+
+  get _localPort() {
+    return this._common.shared.localPort;
+  }
+
+  /** @returns {Server} */
+  get _owner() {
+    return /** @type {Server} */ (this._common.shared.owner);
+  }
+
+  /** See tls/session.js; '' without TLS. */
+  get _tlsText() {
+    return this._common.shared.tls;
+  }
+
+  /** What the program sees of it. @returns {any} */
+  get _socket() {
+    return this._extra === null ? null : this._extra.socket;
+  }
+
   pause() {}
 
   resume() {}
 
+  /** A record of the connection is lost. */
+  terminate() {
+    this._destroy();
+  }
+
   _ensureExtra() {
+    if (this._extra === null) this._extra = new Extra();
     return this._extra;
   }
 
-  /** `start`: of the payload of an OPEN, REQUEST, GIVEN or SECURE record. @type {(slot: number, bytes: Buffer, start: number) => this} */
-  _read(slot, bytes, start) {
+  /** @param {Partial<Shared>} changes */
+  _change(changes) {
+    this._common = this._common.with(changes);
+  }
+
+  /**
+   * What the payload of an OPEN, REQUEST, GIVEN or SECURE record says, from `start` on.
+   *
+   * @type {(slot: number, bytes: Buffer, start: number, agreed: Partial<Shared>) => this}
+   */
+  _read(slot, bytes, start, agreed) {
     this._slot = slot;
-    readPeer(this, bytes, start);
+    this._common = this._common.opened({ ...readPeer(this, bytes, start), ...agreed });
+    return this;
+  }
+
+  /**
+   * Takes the slot of such a record, from the owner that the connection had before.
+   *
+   * @type {(slot: number, bytes: Buffer, start: number, agreed: Partial<Shared>) => this}
+   */
+  _take(slot, bytes, start, agreed) {
+    const before = table.connectionOf(slot);
+    if (before !== undefined && before._generation === generationOf(bytes, start)) before._moveTo(this);
+    this._read(slot, bytes, start, agreed);
+    table.place(slot, this);
     return this;
   }
 
@@ -66,35 +117,33 @@ class Endpoint {
    * Gives the slot to another owner, with the sends that have not left, and the socket that the program has seen.
    * `agreed`: by the handshake of a WebSocket.
    *
-   * @type {(next: Connection, agreed?: Partial<import('./common').Shared>) => void}
+   * @type {(next: Endpoint, agreed?: Partial<Shared>) => void}
    */
   _moveTo(next, agreed) {
+    const { local, localPort, tls } = this._common.shared;
     next._slot = this._slot;
     next._generation = this._generation;
     next._accepted = this._accepted;
     next._remote = this._remote;
     next._remotePort = this._remotePort;
-    next._meet(this, agreed);
-    const { callbacks } = this._extra;
-    if (callbacks !== null) next._ensureExtra().callbacks = callbacks;
-    if (this._socket !== null) next._adopt(this._socket);
+    next._common = next._common.opened({ local, localPort, tls, ...agreed });
+    if (this._extra !== null) {
+      const { callbacks, socket } = this._extra;
+      if (callbacks !== null) next._ensureExtra().callbacks = callbacks;
+      if (socket !== null) next._adopt(socket);
+    }
     table.place(this._slot, next);
-  }
-
-  /** @type {(from: Endpoint, agreed?: object) => void} */
-  _meet({ _local, _localPort, _tlsText }) {
-    this._local = _local;
-    this._localPort = _localPort;
-    this._tlsText = _tlsText;
   }
 
   /** @param {AnySocket} socket */
   _adopt(socket) {
-    this._socket = socket;
+    this._ensureExtra().socket = socket;
     socket._owner = this;
+    // A relayed one is none of ours yet.
+    socket._awaitFrames?.();
   }
 
-  /** For anything but a plain message. @type {(tag: number, offset: number, length: number) => void} */
+  /** For anything but a plain message. @type {import('../reactor/link').OnRecord} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_SENT) return sent(this, length);
@@ -106,21 +155,20 @@ class Endpoint {
   /** The reactor has died, or the connection has ended. */
   _onFailed() {
     this._bits |= GONE;
-    if (this._socket === null) return;
-    if (!this._socket._unreferenced) release();
+    const { _socket: socket } = this;
+    if (socket === null) return;
+    if (!socket._unreferenced) release();
     abandonSends(this);
-    this._socket._onClosed();
+    socket._onClosed();
   }
 
   /** Closes the socket at once. */
   _destroy(flags = 0) {
     if ((this._bits & GONE) === 0) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE | flags);
   }
-
-  /** A record of the connection is lost. */
-  terminate() {
-    this._destroy();
-  }
 }
+
+// As a program sees the class of a WebSocket.
+Object.defineProperty(Endpoint, 'name', { value: Emitter.name });
 
 module.exports = { Endpoint };

@@ -15,23 +15,19 @@ const UNSPECIFIED = [0, '\0'.repeat(IPV6_BYTES)];
 const LENGTHS = [OPENED_REQUEST_LENGTH, OPENED_PROTOCOL_LENGTH, OPENED_TAIL_LENGTH, OPENED_TLS_LENGTH];
 const [REQUEST, PROTOCOL, TAIL, TLS] = LENGTHS.keys();
 
-/**
- * An IPv4 address is a number, an IPv6 address a string of 16 bytes, an unknown one '': every connection keeps them.
- *
- * @typedef {{ _generation: number, _local: number | string, _localPort: number, _remote: number | string, _remotePort: number, _tlsText: string }} Peer
- */
-
-/** @type {(peer: Peer, bytes: Buffer, start: number) => void} */
+/** Returns what its connection shares with others. @type {(peer: import('./state').Connection, bytes: Buffer, start: number) => Pick<import('./common').Shared, 'local' | 'localPort' | 'tls'>} */
 function readPeer(peer, bytes, start) {
   const family = bytes.readUInt32LE(start + OPENED_FAMILY);
   peer._generation = generationOf(bytes, start);
-  peer._localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
   peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
-  peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
   // A peer that has reset the connection may have had no address any more.
   if (peer._remotePort === 0 && UNSPECIFIED.includes(peer._remote)) peer._remote = '';
-  peer._tlsText = textOf(bytes, start, TLS);
+  return {
+    local: readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family),
+    localPort: bytes.readUInt32LE(start + OPENED_LOCAL_PORT),
+    tls: textOf(bytes, start, TLS),
+  };
 }
 
 /** `family`: 4, 6, or 0 if the kernel knows no address. @type {(bytes: Buffer, at: number, family: number) => number | string} */

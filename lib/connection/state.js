@@ -15,7 +15,7 @@ const { heedBinaryType } = require('./binary-type');
 
 /** @typedef {InstanceType<typeof import('./endpoint').Endpoint>} Endpoint */
 
-/** The owner of a slot. @typedef {Endpoint | WebSocket} Connection */
+/** The owner of a slot. @typedef {Endpoint} Connection */
 
 /** Null when the kernel has all of a send; an error when it never will. @typedef {(error: Error | null) => void} SentCallback */
 

@@ -11,12 +11,12 @@ const { formatAddress } = require('../connection/address');
 const { takeSocket } = require('../reactor/given-sockets');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
+const { Endpoint } = require('../connection/endpoint');
 const { tailOf } = require('../connection/opened');
 const { connect, optionsFor } = require('./http-option');
-const { endpointOf } = require('../upgrade/pending-tls');
 const { IN_FLAG_SOCKET } = require('../base/layout');
 
-/** @import { AnySocket, Endpoint, Server } from '../connection/state' */
+/** @import { AnySocket, Server } from '../connection/state' */
 
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
 function give(wss, slot, tag, bytes, start) {
@@ -33,10 +33,9 @@ function give(wss, slot, tag, bytes, start) {
     throwLater(error);
   }
   const options = optionsFor(http);
-  const peer = endpointOf(slot, bytes, start);
-  const socket = isRelayed ? new Relay(wss, peer, read.length, options.highWaterMark)._socket : socketOf(fd, options, read);
+  const socket = isRelayed ? new Relay(wss, slot, bytes, start, read.length, options.highWaterMark)._socket : socketOf(fd, options, read);
   if (socket === null) return;
-  if (wss.options.proxyProtocol) showPeer(socket, peer);
+  if (wss.options.proxyProtocol) showPeer(socket, new Endpoint()._read(slot, bytes, start, {}));
   connect(http, socket, read);
 }
 
@@ -57,7 +56,7 @@ function socketOf(fd, options, { length }) {
   }
 }
 
-/** The address that a proxy has named. @type {(socket: AnySocket, peer: Endpoint) => void} */
+/** The address that a proxy has named. @type {(socket: AnySocket, peer: InstanceType<typeof Endpoint>) => void} */
 function showPeer(socket, { _remote: remote, _remotePort: port }) {
   const address = formatAddress(remote);
   if (address === socket.remoteAddress && port === socket.remotePort) return;

@@ -32,7 +32,7 @@ const {
   OUT_WRITE,
 } = require('../base/layout');
 
-/** @import { AnySocket, Endpoint as Peer, Server } from '../connection/state' */
+/** @import { AnySocket, Server } from '../connection/state' */
 
 /** @typedef {(error?: Error | null) => void} Done */
 
@@ -47,9 +47,16 @@ const OF_EMITTER = ['_events', '_eventsCount', '_maxListeners'];
 
 /** A connection whose bytes the reactor relays between its peer and a stream, for an HTTP server, until it has ended or is a WebSocket. */
 class Relay extends Endpoint {
-  /** @param {Server} owner @param {Peer} peer @param {number} read Bytes that were read @param {number} [highWaterMark] */
-  constructor(owner, peer, read, highWaterMark) {
-    super(owner);
+  /**
+   * @param {Server} owner
+   * @param {number} slot
+   * @param {Buffer} bytes Of a GIVEN record
+   * @param {number} start
+   * @param {number} read Bytes that were read
+   * @param {number} [highWaterMark]
+   */
+  constructor(owner, slot, bytes, start, read, highWaterMark) {
+    super(owner.options);
     this.bytesRead = read;
     /** Bytes for the stream, the number of these bytes, and how many it got in this turn of the event loop. @type {Buffer[]} */
     this.waiting = [];
@@ -68,11 +75,10 @@ class Relay extends Endpoint {
     this.isUnreferenced = false;
     /** As seen at the last timeout. */
     this.settled = 0;
-    peer._moveTo(this);
+    this._take(slot, bytes, start, { owner });
     const { _socket: seen } = this;
     const Class = this._tlsText === '' ? RelayedSocket : RelayedTlsSocket;
-    /** @type {any} */
-    this._socket = Reflect.construct(RelayedSocket, [this, highWaterMark], Class);
+    this._adopt(Reflect.construct(RelayedSocket, [this, highWaterMark], Class));
     if (seen !== null) this.become(seen);
   }
 
@@ -92,7 +98,7 @@ class Relay extends Endpoint {
     for (const name of socket.eventNames()) {
       for (const listener of socket.rawListeners(name)) seen.prependListener(name, listener);
     }
-    this._socket = seen;
+    this._adopt(seen);
     if (timeout !== 0) seen.setTimeout(timeout);
     this.isUnreferenced = isUnreferenced;
   }
@@ -199,7 +205,7 @@ class Relay extends Endpoint {
     const isOver = this.hasEnded || cause === CAUSE.FIN || (this._bits & TERMINATED) !== 0;
     // After both ends the stream may still have bytes, and destroys itself.
     if (isOver) this.end();
-    this.gone(isOver && !this._extra.callbacks?.length ? null : reset());
+    this.gone(isOver && !this._extra?.callbacks?.length ? null : reset());
   }
 
   /** @param {Error | null} error */

@@ -5,7 +5,7 @@ const net = require('node:net');
 const { Duplex, getDefaultHighWaterMark } = require('node:stream');
 const { isUint8Array } = require('node:util').types;
 
-const { GONE, TERMINATED } = require('../base/bits');
+const { GONE, PAUSED, TERMINATED } = require('../base/bits');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { AUX_SHIFT, OUT_END, OUT_FLAG_ON, OUT_FLAG_RESET, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_TERMINATE, OUT_WRITE } = require('../base/layout');
 const { watchListeners } = require('../base/emitter');
@@ -199,9 +199,9 @@ class Socket extends Base {
 
   get bytesWritten() {
     /** @type {any} */
-    const { _common: common, _generation: generation, _slot: slot } = this._owner;
+    const { _common: common, _generation: generation, _readyState: readyState, _slot: slot } = this._owner;
     this._taken = Math.max(this._taken, state.native.bytesTaken(slot, generation));
-    return (this._answered ?? (common === undefined ? 0 : answerLength(common.shared))) + this._taken;
+    return (this._answered ?? (readyState === undefined ? 0 : answerLength(common.shared))) + this._taken;
   }
 
   get bufferSize() {
@@ -250,7 +250,7 @@ class Socket extends Base {
   }
 
   isPaused() {
-    return this._owner.isPaused;
+    return (this._owner._bits & PAUSED) !== 0;
   }
 
   // Frames and raw bytes leave together at the end of the tick anyway.
@@ -402,7 +402,7 @@ function keepAliveTag(on, milliseconds) {
   return OUT_KEEP_ALIVE | (on ? OUT_FLAG_ON : 0) | (seconds << AUX_SHIFT);
 }
 
-/** As in `Peer` of handshake/request.js. @type {(address: number | string, port: number) => Partial<net.AddressInfo>} */
+/** As a connection keeps them. @type {(address: number | string, port: number) => Partial<net.AddressInfo>} */
 function addressOf(address, port) {
   if (address === '') return {};
   return { address: formatAddress(address), family: typeof address === 'number' ? 'IPv4' : 'IPv6', port };

@@ -12,7 +12,7 @@ const table = require('../reactor/table');
 const { isReadable } = require('../tls/peer-certificate');
 const { sessionOf } = require('../tls/session');
 
-/** @import { AnySocket, Endpoint as From, Server } from '../connection/state' */
+/** @import { AnySocket, Server } from '../connection/state' */
 
 /** Of a handshake that failed. */
 const NOTHING_AGREED = '\0'.repeat(TLS_TEXTS);
@@ -32,35 +32,20 @@ class Secured extends Endpoint {
 
 /** The handshake is done: records of the slot go to the result, until the connection opens. @type {(server: Server, slot: number, bytes: Buffer) => Secured} */
 function secure(server, slot, bytes) {
-  const secured = new Secured(server)._read(slot, bytes, 0);
-  secured._socket = socketOf(secured);
-  table.place(slot, secured);
+  const secured = new Secured(server.options)._take(slot, bytes, 0, { owner: server });
+  secured._adopt(socketOf(secured));
   return secured;
-}
-
-/** Whom a record is about: reused, as the next owner of the slot copies its fields. */
-const opening = new Endpoint();
-
-/** With what listeners of 'secureConnection' have seen. @type {(slot: number, bytes: Buffer, start: number) => From} */
-function endpointOf(slot, bytes, start) {
-  return (securedAt(slot, bytes, start) ?? opening)._read(slot, bytes, start);
 }
 
 /** A listener of 'secureConnection' has destroyed the socket, and the reactor did not know yet. @type {(slot: number, bytes: Buffer, start: number) => boolean} */
 function isRefused(slot, bytes, start) {
-  return securedAt(slot, bytes, start)?._socket.destroyed ?? false;
-}
-
-/** @type {(slot: number, bytes: Buffer, start: number) => Secured | null} */
-function securedAt(slot, bytes, start) {
   const secured = table.connectionOf(slot);
-  return secured instanceof Secured && secured._generation === generationOf(bytes, start) ? secured : null;
+  return secured instanceof Secured && secured._generation === generationOf(bytes, start) && secured._socket.destroyed;
 }
 
 /** Stands for the socket of a failed handshake: closed, with addresses. @type {(server: Server, bytes: Buffer) => AnySocket} */
 function failedSocket(server, bytes) {
-  const failed = new Endpoint(server)._read(NO_SLOT, bytes, 0);
-  failed._tlsText = NOTHING_AGREED;
+  const failed = new Endpoint(server.options)._read(NO_SLOT, bytes, 0, { owner: server, tls: NOTHING_AGREED });
   const socket = socketOf(failed);
   void [socket.remoteAddress, socket.localAddress];
   failed._bits |= GONE;
@@ -68,4 +53,4 @@ function failedSocket(server, bytes) {
   return socket;
 }
 
-module.exports = { endpointOf, failedSocket, isRefused, secure };
+module.exports = { failedSocket, isRefused, secure };

@@ -19,7 +19,6 @@ const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/link');
 const table = require('../reactor/table');
-const { endpointOf } = require('./pending-tls');
 const { UpgradeRequest } = require('./request');
 const { socketOf } = require('../sockets/tls-socket');
 const {
@@ -51,9 +50,9 @@ class Upgrade extends Endpoint {
    * @param {boolean} isLate The reactor answered before it knew that it had to ask: an OPEN record
    */
   constructor(server, slot, bytes, start, isLate) {
-    super(server);
-    endpointOf(slot, bytes, start)._moveTo(this);
-    this._socket ??= socketOf(this);
+    super(server.options);
+    this._take(slot, bytes, start, { owner: server });
+    if (this._socket === null) this._adopt(socketOf(this));
     this._socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : tailOf(bytes, start);
@@ -200,7 +199,7 @@ class ReactorHandshake extends Handshake {
     };
     if (!isServedAlike) {
       upgrade._owner._closed(upgrade);
-      upgrade._owner = server;
+      upgrade._change({ owner: server });
       server._came();
     }
     setContext(ws, capture());
