@@ -1,7 +1,8 @@
 // Turns of the event loop: how long one may take, and what comes between two of them.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 
-import { connectMany, frame, openPair, openRaw, ownOnly, startServer, test } from '../helpers/index.mjs';
+import { connectMany, frame, isReference, openPair, openRaw, ownOnly, startServer, test } from '../helpers/index.mjs';
 
 // F22.
 test('timers run while messages keep coming', async (t) => {
@@ -41,6 +42,31 @@ ownOnly('a turn in which connections end is over after one of them, however long
   await Promise.all(closed);
   isOver = true;
   t.true(Math.max(...ofTurn.values()) <= 4, `${[...ofTurn.values()]}`);
+});
+
+(isReference ? test.skip : test.serial)('when a turn ends within a batch, the reactor hears which of its records were handled', async (t) => {
+  const { state } = createRequire(import.meta.url)('../../lib/reactor/link.js');
+  const { DELIVERED_RECORDS } = createRequire(import.meta.url)('../../lib/base/layout.js');
+  const { ws, raw } = await openRaw(t);
+  const { deliver } = state.calls;
+  t.teardown(() => (state.calls.deliver = deliver));
+  const told = [];
+  let handled = 0;
+  state.calls.deliver = () => {
+    told.push([state.words[DELIVERED_RECORDS], handled]);
+    return deliver();
+  };
+  const total = 1000;
+  const done = new Promise((resolve) => {
+    ws.on('message', () => {
+      for (const until = performance.now() + 0.1; performance.now() < until; );
+      if (++handled === total) resolve();
+    });
+  });
+  void raw.send(Buffer.concat(Array(total).fill(frame(1, 'x'))));
+  await done;
+  t.not(told.length, 0);
+  for (const [count, until] of told) t.true(count > 0 && count <= until, `${count} of ${until}`);
 });
 
 ownOnly('a turn ends in time, also in the middle of what one connection has sent at once', async (t) => {

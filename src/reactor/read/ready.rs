@@ -4,6 +4,9 @@
 //! wait until a hundred floods have had a share each. While greedy connections wait, half of every
 //! turn is theirs, however many modest ones there are.
 
+#[cfg(test)]
+mod tests;
+
 use crate::bridge::tally::Pause;
 
 use std::time::Instant;
