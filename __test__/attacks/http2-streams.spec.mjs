@@ -9,10 +9,10 @@ import tls from 'node:tls';
 import test from 'ava';
 
 import { cert, key } from '../helpers/certificate.mjs';
-import { connect, open, start } from '../helpers/http2.mjs';
-import { isReference, startServer } from '../helpers/impl.mjs';
+import { connect, open, start, startHttp2 } from '../helpers/http2.mjs';
+import { WebSocketServer, isReference, startServer } from '../helpers/impl.mjs';
 import { singing } from '../helpers/under-attack.mjs';
-import { CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, RawHttp2, RST_STREAM, block } from '../helpers/raw-http2.mjs';
+import { CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, RawHttp2, RST_STREAM, SETTINGS, block } from '../helpers/raw-http2.mjs';
 
 const own = isReference ? test.skip : test.serial;
 
@@ -257,6 +257,53 @@ async function leaveAndAsk(raw) {
 }
 
 attack('a GOAWAY with an error, and a new stream with data', {}, async (t, { attacker }) => leaveAndAsk(await attacker()));
+
+/** A client of TLS that asks for a WebSocket. */
+async function askSecurely(raw, path) {
+  const socket = tls.connect({ socket: raw, ca: cert, servername: 'localhost', ALPNProtocols: ['h2'] });
+  await once(socket, 'secureConnect');
+  const client = new RawHttp2(socket);
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  client.send(SETTINGS, 0, 0);
+  client.ask(1, { path });
+  return client;
+}
+
+/** In Node, the write that meets the reset fails as a success, and the next one waits forever. */
+for (const way of ['upgrade', 'connect']) {
+  own(`${way}: a client of TLS that resets its connection while the server answers leaves no session`, async (t) => {
+    const server = await startHttp2(t, { kind: 'tls', settings: { enableConnectProtocol: true } });
+    const wss = new WebSocketServer(way === 'upgrade' ? { server } : { noServer: true });
+    if (way === 'connect') server.on('stream', (stream, headers) => wss.handleConnect(stream, headers, wss.emit.bind(wss, 'connection')));
+    const sockets = new Set();
+    server.on('secureConnection', (socket) => sockets.add(socket).size && socket.once('close', () => sockets.delete(socket)));
+    const [raw, staying] = [1, 2].map(() => net.connect({ port: server.address().port, host: '127.0.0.1', allowHalfOpen: true }));
+    t.teardown(() => [raw, staying].forEach((socket) => socket.destroy()));
+    wss.on('connection', (ws, { url }) => {
+      ws.on('error', () => {});
+      if (url === '/left') ws._socket.session.close(ws.terminate());
+      ws.on('message', (data) => {
+        if (url !== '/canary') raw.resetAndDestroy();
+        ws.send(String(data));
+      });
+    });
+    const session = await connect(t, server);
+    const isAlive = singing(t, await open(session, { path: '/canary' }));
+    // The session has no socket from here on, but a client that stays.
+    const left = await askSecurely(staying, '/left');
+    await left.until(() => left.of(RST_STREAM, 1).length > 0);
+    const client = await askSecurely(raw, '/');
+    // A text, and a message in parts.
+    client.send(DATA, 0, 1, Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x61, 0x61]));
+    const head = Buffer.from([0x82, 0xfe, 0x3a, 0x98, 0, 0, 0, 0]);
+    for (const part of [Buffer.concat([head, Buffer.alloc(10_000)]), Buffer.alloc(5000)]) client.send(DATA, 0, 1, part);
+    while (!raw.destroyed) await turn();
+    while (sockets.size > 2 || wss.clients.size > 1) await turn();
+    await isAlive();
+    t.false(session.destroyed);
+    t.false(staying.destroyed);
+  });
+}
 
 /** HTTP/2 on a port of reactors. */
 const behind = isReference || MAJOR < 22 ? test.skip : test.serial;

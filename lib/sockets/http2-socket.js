@@ -1,7 +1,7 @@
 'use strict';
 
 // Not the global ones, which a test may replace.
-const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
+const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = require('node:timers');
 
 const { EMPTY_BUFFER } = require('../base/constants');
 const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
@@ -17,6 +17,9 @@ const OK = 200;
 
 /** Milliseconds for a refusal to leave: a client may let no DATA through. */
 const REFUSAL_TIMEOUT = 10_000;
+
+/** Milliseconds between checks of whether the peer of a session has reset its connection. */
+const LOOK_MILLISECONDS = 1000;
 
 /** Read when the stream begins, as they are shown after its end. */
 const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 'remoteFamily', 'remotePort', ...TLS_FIELDS];
@@ -173,6 +176,27 @@ function isRefused(stream) {
 /** The classes of Node, which does not export them. @type {WeakMap<object, object>} */
 const prototypes = new WeakMap();
 
+/** Sessions. @type {WeakSet<object>} */
+const watched = new WeakSet();
+
+/**
+ * After a failed write to a TLS socket, Node never completes the next one of a session, and does not read meanwhile: the
+ * session would stay. A socket that its peer has reset has no peer's address.
+ *
+ * @param {AnySocket} session
+ */
+function watch(session) {
+  watched.add(session);
+  // Of the socket, which a session that closes does not show any more. `destroy()` is the session's, and waits for the write.
+  const { _handle: handle, destroySoon, once } = session.socket;
+  const look = () => {
+    // After the bytes that came before the reset.
+    if (handle?.getpeername?.({})) setImmediate(destroySoon);
+  };
+  const looks = setInterval(look, LOOK_MILLISECONDS).unref();
+  once('close', () => clearInterval(looks));
+}
+
 /**
  * The same stream, as a socket.
  *
@@ -198,6 +222,7 @@ function asSocket(stream) {
     prototypes.set(Stream, prototype);
   }
   for (const name of FIELDS) stream[name] = socket[name];
+  if (socket.encrypted && !watched.has(session)) watch(session);
   Object.assign(stream, INITIAL);
   // An error ends this stream. It must not end the process while nobody has the stream.
   stream.on('error', () => {});
