@@ -1,5 +1,6 @@
 // Redis restarts from a file, or a replica takes over, with all messages or with half of them. Nodes that only publish, nodes that
 // only listen, and clients of nodes that have ended notice reused positions. A restart without loss costs no recovery.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { renameSync } from 'node:fs';
 import net from 'node:net';
@@ -93,6 +94,47 @@ for (const way of ['a file', 'a replica']) {
       t.false((await subscribe(member.ws, 'topic', { since: before })).recovered);
     });
   }
+
+  when(`${way} with half of the messages, and positions given again are no longer there: the loss is found`, async (t) => {
+    const redisServer = await open(t);
+    const kept = { size: 100, ttl: 0, positionTtl: 60_000 };
+    const [early, late] = await Promise.all([0, 1].map(async () => {
+      const adapter = redis.redisAdapter({ client: await CLIENTS.redis(t, redisServer) });
+      const node = { id: randomBytes(6).toString('hex'), deliver() {}, lost() {}, report() {} };
+      await adapter.start(node);
+      t.teardown(() => adapter.close());
+      await adapter.subscribe(['topic']);
+      await adapter.history('topic', 'latest', 0, kept);
+      return adapter;
+    }));
+    const say = (adapter, texts) => texts.reduce((before, text) => before.then(() => adapter.publish('topic', Buffer.from(`${text} ${randomBytes(6).toString('hex')}`), { history: kept })), Promise.resolve());
+    await say(early, texts('kept', 5));
+    await redisServer.keep();
+    // It does not hear of what comes now.
+    const { tops } = early;
+    const before = new Map(tops);
+    const { offset } = await say(late, texts('lost', 5));
+    while (late.tops.get('topic').offset !== offset) await sleep(5);
+    const eras = [early.era, late.era];
+    await redisServer.fail();
+    while (early.era < eras[0] + 2 || late.era < eras[1] + 2 || early.connectedAt === Infinity || late.connectedAt === Infinity) await sleep(5);
+    tops.set('topic', before.get('topic'));
+    const { epoch } = await say(early, texts('new', 5));
+    const client = await CLIENTS.redis(t, redisServer);
+    await client.del('reactor-ws:{/topic}:messages');
+    await say(early, ['new 5']);
+    const page = await late.history('topic', late.tops.get('topic'), 100, kept);
+    t.false(page.recovered);
+    t.not(page.position.epoch, epoch);
+    // The same in one life is no loss.
+    const { offset: heard } = await say(early, ['new 6']);
+    while (late.tops.get('topic').offset !== heard) await sleep(5);
+    const last = late.tops.get('topic');
+    await client.del('reactor-ws:{/topic}:messages');
+    await say(early, ['new 7']);
+    late.tops.set('topic', last);
+    t.like(await late.history('topic', last, 100, kept), { recovered: true, position: { epoch: last.epoch, offset: heard + 1 } });
+  });
 
   when(`${way} with half of the messages, no node is left: positions that are there stay valid, and no others`, async (t) => {
     const redisServer = await open(t);

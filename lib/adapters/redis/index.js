@@ -16,10 +16,10 @@ const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./scripts');
 /** @import { Client, Events, Subscriber } from './clients' */
 /** @import { Script } from './scripts' */
 
-/** A message that was seen: how it begins, and on which connection. @typedef {Position & { check: string, era: number }} Seen */
+/** A message that was seen: how it begins, on which connection, and in which life of Redis. @typedef {Position & { check: string, era: number, life: string }} Seen */
 
 /** @type {Seen} */
-const NONE = { epoch: '', offset: 0, check: '', era: 0 };
+const NONE = { epoch: '', offset: 0, check: '', era: 0, life: '' };
 
 /** Before the names of channels and keys. */
 const PREFIX = 'reactor-ws:';
@@ -193,25 +193,25 @@ class RedisAdapter {
     const [wanted, { epoch, offset }] = typeof since === 'string' ? [since, NONE] : ['since', since];
     const seen = this.seen(topic);
     // The last position of the node, also without the beginning of its message.
-    const claim = typeof since === 'object' && (seen === NONE || (seen.epoch === epoch && seen.offset < offset)) ? { ...since, check: '', era: 0 } : seen;
+    const claim = typeof since === 'object' && (seen === NONE || (seen.epoch === epoch && seen.offset < offset)) ? { ...NONE, ...since } : seen;
     const words = [wanted, epoch, String(offset), String(limit), String(size), String(positionTtl)];
-    const [now, top, isWhole, found, check, earlier] = await this.call(HISTORY, topic, claim, words);
+    const [now, top, isWhole, found, check, earlier, life] = await this.call(HISTORY, topic, claim, words);
     const position = { epoch: String(now), offset: Number(top) };
     const messages = found.map((/** @type {[Buffer, [Buffer, Buffer]]} */ [id, [, bytes]]) => ({
       bytes,
       position: { epoch: position.epoch, offset: Number.parseInt(String(id), 10) },
     }));
-    this.saw(topic, { ...position, check: checkOf(check), era });
+    this.saw(topic, { ...position, check: checkOf(check), era, life: String(life) });
     return { recovered: Number(isWhole) === 1, position, messages, earlier: earlierOf(String(earlier)) };
   }
 
   /** A call of a script about a history. In a new life of Redis it waits for a node that follows the topic, unless this one does. @type {(script: Script, topic: string, seen: Seen, words: Array<string | Buffer>) => Promise<any>} */
-  async call(script, topic, { check, epoch, offset }, words) {
+  async call(script, topic, { check, epoch, life, offset }, words) {
     const again = new Backoff(AGAIN, LONGEST_AGAIN);
     for (const end = performance.now() + SETTLE; ; ) {
       const isToWait = !this.isClosed && performance.now() < Math.min(end, this.connectedAt + SETTLE);
       const right = this.tops.has(topic) ? '0' : isToWait ? '1' : '2';
-      const own = [newEpoch(), epoch, String(offset), Buffer.from(check, 'latin1'), right];
+      const own = [newEpoch(), epoch, String(offset), Buffer.from(check, 'latin1'), right, life];
       const answer = await this.scripts.run(script, this.keysOf(topic), [...own, ...words]);
       if (answer.length !== 0) return answer;
       await new Promise((resolve) => setTimeout(resolve, again.next()));
@@ -259,7 +259,7 @@ class RedisAdapter {
   saw(topic, seen) {
     const known = this.seen(topic);
     const isOlder = known.epoch === seen.epoch && known.offset >= seen.offset;
-    this.remember(topic, isOlder ? { ...known, era: Math.max(known.era, seen.era) } : seen);
+    this.remember(topic, isOlder ? { ...known, era: Math.max(known.era, seen.era), life: seen.life } : seen);
   }
 
   /** @type {(topic: string, seen: Seen) => void} */
@@ -286,10 +286,10 @@ class RedisAdapter {
     const position = { epoch: bytes.toString('latin1', 1, epochEnd), offset: Number(bytes.toString('latin1', epochEnd + 1, offsetEnd)) };
     const message = bytes.subarray(offsetEnd + 1);
     // What another life of Redis has lost must be found first.
-    const { era } = this.seen(topic);
+    const { era, life } = this.seen(topic);
     if (era === this.era || era === NONE.era) {
       this.others.delete(topic);
-      this.tops.set(topic, { ...position, check: checkOf(message), era: this.era });
+      this.tops.set(topic, { ...position, check: checkOf(message), era: this.era, life });
     }
     node.deliver(topic, message, position);
   }
