@@ -5,7 +5,6 @@ import net from 'node:net';
 import { wrapped } from './secure-ports.mjs';
 
 export const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
-export const ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=';
 
 /** What can change the text or its end. */
 const EVENTS = ['data', 'end', 'close'];

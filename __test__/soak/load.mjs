@@ -3,7 +3,7 @@
 //   load.mjs <ports as JSON> <connections>      until the parent says stop
 import { createRequire } from 'node:module';
 
-import { BURST, DOWN, PATIENCE_MS, UP, burstOf, hash, isSecure, messageOf, partsOf, planOf, publishedIn, throws } from './messages.mjs';
+import { BURST, DOWN, PATIENCE_MS, UP, burstOf, hash, isSecure, messageOf, partsOf, planOf, throws } from './messages.mjs';
 
 const { WebSocket } = createRequire(import.meta.url)('ws');
 const ports = JSON.parse(process.argv[2]);
@@ -18,7 +18,7 @@ let [next, open, isOver] = [0, 0, false];
 
 function client(id) {
   const plan = planOf(id);
-  const report = { id, ending: plan.ending, way: plan.way, up: 0, upBytes: 0, down: 0, downBytes: 0, faults: [], topics: {}, thrown: 0 };
+  const report = { id, ending: plan.ending, way: plan.way, up: 0, upBytes: 0, down: 0, downBytes: 0, faults: [], thrown: 0 };
   const url = `${isSecure(plan.way) ? 'wss' : 'ws'}://127.0.0.1:${ports[plan.way]}/${id}`;
   const ws = new WebSocket(url, { perMessageDeflate: plan.compression, rejectUnauthorized: false, maxPayload: 0, closeTimeout: PATIENCE_MS });
   const state = { ws, id, plan, report, step: 0, timer: null, burstFrom: -1, stalled: false, socket: null, pings: 0, pongs: 0 };
@@ -102,7 +102,6 @@ function end({ ws, plan, socket }) {
 
 function take(state, data, isBinary) {
   const { ws, id, report } = state;
-  if (!isBinary && data[0] === 0x23) return takePublished(report, data);
   if (!isBinary && data[0] === 0x21) {
     report.finished = true;
     ws.close(1000);
@@ -114,17 +113,6 @@ function take(state, data, isBinary) {
   if (is(messageOf(id, DOWN, n))) return;
   const isBurst = state.burstFrom !== -1 && state.burstFrom++ < BURST.messages && is(burstOf(id, n));
   if (!isBurst) report.faults.push(`message ${n} is another one`);
-}
-
-function takePublished(report, data) {
-  const colon = data.indexOf(':');
-  const topic = data.latin1Slice(1, colon);
-  const n = Number(data.latin1Slice(colon + 1, data.indexOf(':', colon + 1)));
-  const seen = (report.topics[topic] ??= { count: 0, first: n, last: -1 });
-  if (n <= seen.last) report.faults.push(`${topic}: ${n} behind ${seen.last}`);
-  if (data.latin1Slice() !== publishedIn(topic, n)) report.faults.push(`${topic}: ${n} is another one`);
-  seen.count++;
-  seen.last = n;
 }
 
 const ticking = setInterval(() => {

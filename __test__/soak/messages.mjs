@@ -9,7 +9,7 @@ const EDGES = [0, 1, 125, 126, 127, 511, 512, 2047, 2048, 16_383, 16_384, 65_535
 
 const random = randomNumbers(16);
 const bytes = Buffer.from(Array.from({ length: MOST + SHIFTS }, () => random(256)));
-/** Letters, so that no payload begins with '!' or '#'. */
+/** Letters, so that no payload begins with '!'. */
 const letters = Buffer.from(bytes.map((byte) => 97 + (byte % 26)));
 
 /** A number from 0 to 2^32 - 1 that looks random and is the same for the same numbers. */
@@ -58,13 +58,6 @@ function cut(mixed, length) {
   return { data: (isText ? letters : bytes).subarray(start, start + length), isText };
 }
 
-/** Message number `n` of a topic: its number in front of letters. */
-export function publishedIn(topic, n) {
-  const mixed = hash(topic.length, topic.charCodeAt(topic.length - 1), n);
-  const length = mixed % 50 === 0 ? 64 * KIB : mixed % (2 * KIB);
-  return `#${topic}:${n}:${letters.latin1Slice(0, length)}`;
-}
-
 /** The actions of a connection, and its ending. */
 export function planOf(id) {
   const mixed = hash(id, 3);
@@ -74,7 +67,6 @@ export function planOf(id) {
     steps: 1 + (hash(mixed, 1) % 20),
     way: wayOf(hash(mixed, 2) % 100),
     compression: [false, false, true, { serverNoContextTakeover: true, clientNoContextTakeover: true }][hash(mixed, 3) % 4],
-    topics: topicsOf(hash(mixed, 4)),
     stalls: hash(mixed, 5) % 20 === 0,
   };
 }
@@ -87,13 +79,6 @@ function wayOf(percent) {
 }
 
 export const isSecure = (way) => way === 'secure' || way === 'tls';
-
-export const TOPICS = ['queue', 'drop', 'latest', 'catch-up', 'close'];
-
-/** Half of them none, else one of each kind in turn and a room of few. */
-function topicsOf(mixed) {
-  return mixed % 2 === 0 ? [] : [TOPICS[(mixed >>> 1) % TOPICS.length], `room-${(mixed >>> 4) % 64}`];
-}
 
 /** Whether the handler of this message throws when it has answered. */
 export const throws = (id, n) => hash(id, 4, n) % 40 === 0;

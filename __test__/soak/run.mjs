@@ -34,7 +34,7 @@ await setup();
 const samples = [];
 const faults = [];
 const waiting = { server: new Map(), load: new Map() };
-const totals = { connections: 0, endings: {}, up: 0, upBytes: 0, down: 0, downBytes: 0, lost: 0, topics: 0, dropped: 0, thrown: 0 };
+const totals = { connections: 0, endings: {}, up: 0, upBytes: 0, down: 0, downBytes: 0, lost: 0, thrown: 0 };
 let [made, shown] = [Infinity, 0];
 
 const start = (name, args, execArgv = []) => fork(fileURLToPath(new URL(name, import.meta.url)), args, { execArgv });
@@ -106,8 +106,6 @@ function take(side, report) {
   for (const key of ['up', 'upBytes']) totals[key] += ours[key];
   for (const key of ['down', 'downBytes', 'thrown']) totals[key] += theirs[key];
   totals.lost += theirs.up - ours.up + ours.down - theirs.down;
-  for (const { count } of Object.values(theirs.topics)) totals.topics += count;
-  for (const count of Object.values(ours.dropped)) totals.dropped += count;
 }
 
 function conclude() {
@@ -125,7 +123,7 @@ function conclude() {
   for (const budget of ['open', 'waiting', 'undelivered']) check(`${budget} is 0 in the end`, after?.[budget] === 0, String(after?.[budget]));
   check('descriptors are as before', after?.handles <= before.handles, `${before.handles}, ${after?.handles}`);
   check('resources of Node are as before', after?.resources === before.resources, `${before.resources}; ${after?.resources}`);
-  for (const figure of ['rss', 'heapUsed', 'external', 'handles', 'waiting', 'undelivered', 'rooms']) grows(figure, check);
+  for (const figure of ['rss', 'heapUsed', 'external', 'handles', 'waiting', 'undelivered']) grows(figure, check);
   console.log(formatCounts({ passed: checks.filter(Boolean).length, failed: checks.filter((isMet) => !isMet).length, skipped: 0 }));
   return checks.every(Boolean) ? 0 : 1;
 }
@@ -141,7 +139,6 @@ function grows(figure, check) {
   };
   const [first, last] = [median(WARM_S, WARM_S + third), median(end - third, end)];
   // As many as there are connections, and some.
-  const isCount = figure === 'handles' || figure === 'rooms';
-  const most = isCount ? connections + 200 : first * SLACK.share + SLACK.bytes;
+  const most = figure === 'handles' ? connections + 200 : first * SLACK.share + SLACK.bytes;
   check(`${figure} does not grow`, last <= most, `${first} in the first third after ${WARM_S.toFixed(0)} s, ${last} in the last`);
 }

@@ -7,13 +7,10 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 import { cert, key } from '../helpers/certificate.mjs';
-import { BURST, DOWN, PATIENCE_MS, TOPICS, UP, answersTo, burstOf, messageOf, partsOf, planOf, publishedIn, throws } from './messages.mjs';
+import { BURST, DOWN, PATIENCE_MS, UP, answersTo, burstOf, messageOf, partsOf, throws } from './messages.mjs';
 
 const { WebSocketServer } = createRequire(import.meta.url)('../../lib/index.js');
 const SAMPLE_MS = 2000;
-const PUBLISH_MS = 50;
-const ROOMS_AT_ONCE = 4;
-const LIMIT = 64 * 1024;
 
 const totals = { opened: 0, callbacks: 0, called: 0, thrown: 0, caught: 0 };
 const ended = [];
@@ -29,7 +26,6 @@ const options = {
   // A busy machine must not end a connection by either of these timeouts.
   closeTimeout: PATIENCE_MS,
   handshakeTimeout: PATIENCE_MS,
-  topicOptions: (topic) => ({ slow: topic.startsWith('room') ? 'queue' : topic, limit: LIMIT, history: topic === 'catch-up' ? 50 : 0 }),
 };
 const servers = { server: http.createServer(), secure: https.createServer({ cert, key }) };
 const here = { port: 0, host: '127.0.0.1' };
@@ -41,20 +37,14 @@ for (const [name, server] of Object.entries(servers)) {
   await once(server, 'listening');
 }
 
-/** The number of messages of each topic, by way in. */
-const published = Object.fromEntries(Object.keys(ways).map((name) => [name, {}]));
-for (const [name, wss] of Object.entries(ways)) wss.on('connection', (ws, request) => serve(name, ws, request));
+for (const wss of Object.values(ways)) wss.on('connection', serve);
 
-function serve(way, ws, { url, socket }) {
+function serve(ws, { url, socket }) {
   totals.opened++;
   const id = Number(url.slice(1));
-  const report = { id, up: 0, upBytes: 0, down: 0, downBytes: 0, faults: [], errors: [], topics: {}, dropped: {}, gaps: 0 };
-  const counts = published[way];
-  for (const topic of planOf(id).topics) {
-    if (ws.subscribe(topic)) report.topics[topic] = { from: counts[topic] ?? 0, to: null };
-  }
+  const report = { id, up: 0, upBytes: 0, down: 0, downBytes: 0, faults: [], errors: [] };
   ws.on('message', (data, isBinary) => {
-    if (!isBinary && data[0] === 0x21) return command(ws, report, counts, data.toString());
+    if (!isBinary && data[0] === 0x21) return command(ws, report, data.toString());
     const n = report.up++;
     report.upBytes += data.length;
     const wanted = messageOf(id, UP, n);
@@ -65,8 +55,6 @@ function serve(way, ws, { url, socket }) {
     throw new Error('as planned');
   });
   ws.on('error', ({ code }) => report.errors.push(code));
-  ws.on('dropped', (topic, count) => (report.dropped[topic] = (report.dropped[topic] ?? 0) + count));
-  ws.on('gap', (topic, from, to) => (report.gaps += to.offset - from.offset + 1));
   ws.on('close', (code) => {
     if (ended.includes(report)) report.faults.push('closed twice');
     ended.push(Object.assign(report, { code, read: socket.bytesRead, written: socket.bytesWritten }));
@@ -84,33 +72,13 @@ function answer(ws, report, message) {
   }
 }
 
-function command(ws, report, counts, text) {
+function command(ws, report, text) {
   if (text === '!burst') {
     for (let i = 0; i < BURST.messages; i++) answer(ws, report, burstOf(report.id, report.down));
   } else if (text === '!close') ws.close(4000);
   else if (text === '!terminate') ws.terminate();
-  else if (text === '!bye') {
-    for (const topic of Object.keys(report.topics)) {
-      report.topics[topic].to = counts[topic] ?? 0;
-      ws.unsubscribe(topic);
-    }
-    ws.send('!fin');
-  } else report.faults.push(`asks for ${text.slice(0, 20)}`);
-}
-
-let turn = 0;
-const publishing = setInterval(() => {
-  turn++;
-  for (const [name, wss] of Object.entries(ways)) {
-    publish(name, wss, TOPICS[turn % TOPICS.length]);
-    for (let i = 0; i < ROOMS_AT_ONCE; i++) publish(name, wss, `room-${(turn * ROOMS_AT_ONCE + i) % 64}`);
-  }
-}, PUBLISH_MS);
-
-function publish(name, wss, topic) {
-  const n = published[name][topic] ?? 0;
-  published[name][topic] = n + 1;
-  wss.publish(topic, publishedIn(topic, n));
+  else if (text === '!bye') ws.send('!fin');
+  else report.faults.push(`asks for ${text.slice(0, 20)}`);
 }
 
 /** The resources of the process, and the connections that have ended since. */
@@ -129,7 +97,6 @@ function sample(isAsked = false) {
       resources: process.getActiveResourcesInfo().filter((name) => !/Immediate|PipeWrap/.test(name)).sort().join(),
       open: metrics.reduce((sum, { connections }) => sum + connections.open, 0),
       waiting: metrics.reduce((sum, { bytesWaiting }) => sum + bytesWaiting, 0),
-      rooms: Object.values(ways).reduce((sum, wss) => sum + [...wss.topics()].length, 0),
       ...totals,
     },
     ended: ended.splice(0),
@@ -143,7 +110,6 @@ process.on('message', (message) => {
     sample(true);
   } else {
     // Nothing may keep the process alive from here on.
-    clearInterval(publishing);
     clearInterval(sampling);
     for (const wss of Object.values(ways)) wss.close();
     for (const server of Object.values(servers)) server.close();
