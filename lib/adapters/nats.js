@@ -102,7 +102,7 @@ class NatsAdapter {
       if (this.isClosed) return;
       if (type === 'disconnect') this.node?.report('away', error);
       else if (type === 'reconnect') void this.cameBack();
-      else if (type === 'error' && error.operation === 'publish' && this.denied.size < MOST_DENIED) this.denied.set(error.subject, error);
+      else if (type === 'error' && error?.operation === 'publish' && this.denied.size < MOST_DENIED) this.denied.set(error.subject, error);
     }
     this.node?.report('away');
   }

@@ -64,6 +64,8 @@ class ClusterAdapter {
     /** @type {Map<number, string>} */
     this.names = new Map();
     this.lastNumber = 0;
+    /** Other nodes can lack something. */
+    this.hasPublished = false;
     /** Connections that want a topic, and its number there. @type {Map<string, Map<Inward, number>>} */
     this.wanted = new Map();
     this.looking = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -86,6 +88,7 @@ class ClusterAdapter {
 
   /** @type {Adapter['publish']} */
   publish(topic, bytes) {
+    this.hasPublished = true;
     const members = this.wanted.get(topic);
     if (members === undefined) return;
     for (const [link, number] of members) link.send(number, bytes);
@@ -371,7 +374,7 @@ class Inward {
       adapter.ready.add(this.id);
       adapter.others.get(this.id)?.onMutual();
       // This node has not waited for them, or they come again after a connection that was lost.
-      if (adapter.looking !== undefined && this.topics.size !== 0) this.socket.write(frame(LOST));
+      if (adapter.hasPublished && this.topics.size !== 0) this.socket.write(frame(LOST));
     } else if (kind === SUBSCRIBE) this.subscribe(body);
     else if (kind === UNSUBSCRIBE) for (const number of numbersIn(body)) this.unsubscribe(number);
   }
