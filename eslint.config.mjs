@@ -69,6 +69,6 @@ export default [
     files: ['examples/demo/{page,chart}.mjs'],
     languageOptions: { globals: readonly(['HTMLElement', 'WebSocket', 'document', 'location']) },
   },
-  { files: ['lib/topics-client.mjs'], languageOptions: { globals: readonly(['crypto']) } },
+  { files: ['lib/client.mjs'], languageOptions: { globals: readonly(['crypto']) } },
   { files: ['lib/**/*.js'], languageOptions: { sourceType: 'commonjs', globals: readonly(commonjs) } },
 ];

@@ -7,7 +7,7 @@ import net from 'node:net';
 import ava from 'ava';
 
 import conformance from '../../lib/adapters/adapter-test.js';
-import cluster from '../../lib/adapters/cluster/index.js';
+import cluster from '../../lib/adapters/cluster.js';
 import { ACK, HELLO, LOST, READY, SUBSCRIBE, Frames, frame } from '../../lib/adapters/cluster/frames.js';
 
 /** Windows has no sockets in the file system. */

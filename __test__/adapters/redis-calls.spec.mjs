@@ -5,7 +5,7 @@ import { mock } from 'node:test';
 import test from 'ava';
 
 import { Scripts, mayPass } from '../../lib/adapters/redis/calls.js';
-import redis from '../../lib/adapters/redis/index.js';
+import redis from '../../lib/adapters/redis.js';
 import { Interest } from '../../lib/nodes/subscription-sync.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';

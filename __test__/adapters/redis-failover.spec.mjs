@@ -7,7 +7,7 @@ import test from 'ava';
 import { Cluster, Redis } from 'ioredis';
 import { createCluster, createSentinel } from 'redis';
 
-import redis from '../../lib/adapters/redis/index.js';
+import redis from '../../lib/adapters/redis.js';
 import { openNode, subscribe } from '../helpers/nodes.mjs';
 import { OWN_HOST } from '../helpers/own-host.mjs';
 import { hasRedis, isInstalled } from '../helpers/redis.mjs';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import test from 'ava';
 
-import redis from '../../lib/adapters/redis/index.js';
+import redis from '../../lib/adapters/redis.js';
 import { Child } from '../helpers/child.mjs';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, Network, RedisServer, hasRedis } from '../helpers/redis.mjs';

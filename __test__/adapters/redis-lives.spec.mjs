@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import test from 'ava';
 
-import redis from '../../lib/adapters/redis/index.js';
+import redis from '../../lib/adapters/redis.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
 import { join } from '../helpers/topics.mjs';

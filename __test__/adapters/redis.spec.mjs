@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import conformance from '../../lib/adapters/adapter-test.js';
-import redis from '../../lib/adapters/redis/index.js';
+import redis from '../../lib/adapters/redis.js';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
 
 const when = hasRedis ? test : test.skip;

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import WebSocket from 'ws';
 
-import { TopicsClient } from '../../lib/topics-client.mjs';
+import { TopicsClient } from '../../lib/client.mjs';
 
 import { launch, openPage } from './helpers/page.mjs';
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 
 import { randomBytes } from 'node:crypto';
 
-import cluster from '../../lib/adapters/cluster/index.js';
+import cluster from '../../lib/adapters/cluster.js';
 import nats from '../../lib/adapters/nats.js';
-import redis from '../../lib/adapters/redis/index.js';
+import redis from '../../lib/adapters/redis.js';
 import { startServer } from './impl.mjs';
 import { Broker } from './memory-broker.mjs';
 import { NatsServer, hasNats } from './nats.mjs';

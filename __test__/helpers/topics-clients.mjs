@@ -1,9 +1,9 @@
-// Clients of lib/topics-client.mjs whose messages are checked as they come.
+// Clients of lib/client.mjs whose messages are checked as they come.
 import { once } from 'node:events';
 
 import { WebSocket as Theirs } from 'ws';
 
-import { TopicsClient } from '../../lib/topics-client.mjs';
+import { TopicsClient } from '../../lib/client.mjs';
 import { WebSocket as Ours } from '../../lib/index.mjs';
 
 /** Classes of sockets that a client may have here. */

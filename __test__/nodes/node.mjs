@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 import { connect } from '@nats-io/transport-node';
 import { createClient } from 'redis';
 
-import cluster from '../../lib/adapters/cluster/index.js';
+import cluster from '../../lib/adapters/cluster.js';
 import nats from '../../lib/adapters/nats.js';
-import redis from '../../lib/adapters/redis/index.js';
+import redis from '../../lib/adapters/redis.js';
 import { WebSocketServer } from '../../lib/index.mjs';
 
 const [kind, place] = process.argv.slice(2);

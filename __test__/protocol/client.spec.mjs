@@ -8,12 +8,12 @@ import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { WebSocketServer as Puppet, WebSocket as Socket } from 'ws';
 
-import { TopicsClient } from '../../lib/topics-client.mjs';
+import { TopicsClient } from '../../lib/client.mjs';
 import { ownOnly, startServer } from '../helpers/index.mjs';
 import { SOCKETS, addressOf, diary, event, openClient } from '../helpers/topics-clients.mjs';
 
 const MOST_BYTES = 3072;
-const FILE = fileURLToPath(new URL('../../lib/topics-client.mjs', import.meta.url));
+const FILE = fileURLToPath(new URL('../../lib/client.mjs', import.meta.url));
 
 const keeping = (topic) => ({ history: topic === 'plain' ? 0 : 100 });
 

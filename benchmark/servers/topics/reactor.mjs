@@ -8,7 +8,7 @@ const isMemory = words.has('memory');
 
 async function adapter() {
   const { Redis } = await import('ioredis');
-  const { redisAdapter } = await import('../../../lib/adapters/redis/index.js');
+  const { redisAdapter } = await import('../../../lib/adapters/redis.js');
   const client = new Redis({ path: redisPath, retryStrategy: () => 50, maxRetriesPerRequest: null });
   client.on('error', () => {});
   return redisAdapter({ client });

@@ -27,7 +27,7 @@ const PATIENCE = 2000;
 /** @typedef {{ bytes: Buffer, history: HistorySettings, resolve(position: Position | undefined): void, reject(error: unknown): void }} Waiting */
 
 class Publishing {
-  /** @param {import('.').Redis} adapter */
+  /** @param {import('../redis').Redis} adapter */
   constructor(adapter) {
     this.adapter = adapter;
     /** By topic. @type {Map<string, Waiting[]>} */

@@ -12,11 +12,11 @@ const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 
-const { checkOptions, checkValue } = require('../../base/checks');
-const { ACK, BYE, HELLO, LOST, MESSAGE, READY, SUBSCRIBE, UNSUBSCRIBE, Frames, frame, numbersIn, numbersOf } = require('./frames');
+const { checkOptions, checkValue } = require('../base/checks');
+const { ACK, BYE, HELLO, LOST, MESSAGE, READY, SUBSCRIBE, UNSUBSCRIBE, Frames, frame, numbersIn, numbersOf } = require('./cluster/frames');
 
 /** @import { Socket, Server } from 'node:net' */
-/** @import { Adapter, AdapterNode } from '../../../types/adapter' */
+/** @import { Adapter, AdapterNode } from '../../types/adapter' */
 
 /** Bytes that can wait for another node. */
 const LIMIT = { type: /** @type {const} */ ('number'), least: 0, most: Number.MAX_SAFE_INTEGER };

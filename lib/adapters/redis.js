@@ -2,19 +2,19 @@
 
 // Redis between the nodes: a channel for each topic, and for its history a stream.
 
-const { Backoff } = require('../../base/backoff');
-const { checkOptions, checkValue, wrongType } = require('../../base/checks');
-const { newEpoch } = require('../../base/epoch');
-const { encodeName } = require('../names');
-const { Scripts, withinPatience } = require('./calls');
-const { clientOf } = require('./clients');
-const { Publishing } = require('./publishing');
-const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./scripts');
+const { Backoff } = require('../base/backoff');
+const { checkOptions, checkValue, wrongType } = require('../base/checks');
+const { newEpoch } = require('../base/epoch');
+const { encodeName } = require('./names');
+const { Scripts, withinPatience } = require('./redis/calls');
+const { clientOf } = require('./redis/clients');
+const { Publishing } = require('./redis/publishing');
+const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./redis/scripts');
 
-/** @import { Adapter, AdapterNode } from '../../../types/adapter' */
-/** @import { Position } from '../../../types/topics' */
-/** @import { Client, Events, Subscriber } from './clients' */
-/** @import { Script } from './scripts' */
+/** @import { Adapter, AdapterNode } from '../../types/adapter' */
+/** @import { Position } from '../../types/topics' */
+/** @import { Client, Events, Subscriber } from './redis/clients' */
+/** @import { Script } from './redis/scripts' */
 
 /** A message that was seen: how it begins, on which connection, and in which life of Redis. @typedef {Position & { check: string, era: number, life: string }} Seen */
 
