@@ -49,6 +49,30 @@ test.serial('a broker that refuses topics is asked for each new one once, and fo
   t.is(new Set(on).size, 300);
 });
 
+test.serial('a topic that the broker alone refuses makes others wait for nothing, and is asked for after longer and longer', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  let asked = 0;
+  const subscribed = async (names) => {
+    if (!names.includes('denied')) return;
+    asked++;
+    throw Object.assign(new Error('no'), { topics: ['denied'] });
+  };
+  const on = [];
+  const interest = new Interest({ subscribe: subscribed, unsubscribe() {} }, { on: (name) => on.push(name), off() {}, failed() {} });
+  interest.open();
+  for (const name of ['denied', 'with it']) interest.want(name);
+  for (let n = 0; n < 100; n++) {
+    await new Promise(setImmediate);
+    interest.want(String(n));
+    await new Promise(setImmediate);
+    t.is(on.at(-1), String(n));
+    mock.timers.tick(250);
+  }
+  t.true(asked > 1 && asked < 12, `${asked} times`);
+  t.deepEqual([on[0], interest.isOn('denied')], ['with it', false]);
+});
+
 test('a topic that the broker has refused, and that is left, is given up: the adapter may remember it', async (t) => {
   const gone = [];
   const refuse = () => Promise.reject(new Error('no'));

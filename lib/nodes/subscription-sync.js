@@ -48,6 +48,8 @@ class Interest {
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
     /** Topics of refused calls. @type {Set<Entry>} */
     this.refused = new Set();
+    /** The last refused call had topics that were not refused: others need not wait. */
+    this.isPartial = false;
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
@@ -127,7 +129,7 @@ class Interest {
       this.isScheduled = false;
       this.flush();
     };
-    if (this.retrying === undefined) process.nextTick(flush);
+    if (this.retrying === undefined || this.isPartial) process.nextTick(flush);
     else setTimeout(flush, RETRY).unref();
   }
 
@@ -156,11 +158,12 @@ class Interest {
     this.calls++;
     try {
       await attempt(() => this.adapter.subscribe(names));
-      this.backoff.reset();
+      if (this.refused.size === 0) this.backoff.reset();
     } catch (error) {
       if (!this.isOpen) return;
       this.events.failed(error);
       const topics = /** @type {{ topics?: unknown } | null | undefined} */ (error)?.topics;
+      this.isPartial = Array.isArray(topics);
       for (const name of Array.isArray(topics) ? topics : names) refused.add(name);
       this.retrying ??= setTimeout(() => {
         this.retrying = undefined;
