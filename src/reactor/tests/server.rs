@@ -25,7 +25,6 @@ pub(crate) enum Seen {
     Given(Vec<u8>, bool),
     /// The socket, and what it reads next.
     Socket(Vec<u8>),
-    Data(Vec<u8>),
     Text(Vec<u8>),
     Binary(Vec<u8>),
     Ping(Vec<u8>),
@@ -251,12 +250,6 @@ impl Events for Reporter {
         peer.write(b"mine");
         let next = peer.read(4);
         self.report(id, Seen::Socket(next));
-    }
-
-    fn on_data(&mut self, conn: &mut Conn<'_>, range: Range<usize>) {
-        let bytes = self.buffer(range).to_vec();
-        conn.write(&bytes);
-        self.report(conn.id(), Seen::Data(bytes));
     }
 
     fn on_event(&mut self, conn: &mut Conn<'_>, event: Event) {
