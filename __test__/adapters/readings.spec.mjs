@@ -28,6 +28,21 @@ test('after a reconnect, messages that are the next ones do not wait, and one th
   t.deepEqual(member.heard, ['next', 'missing']);
 });
 
+test('readings that the broker does not answer hold up no others for long', async (t) => {
+  const broker = new Broker();
+  const { members: [member], server } = await openNode(t, broker.adapter(), 1, KEPT);
+  await Promise.all(Array.from({ length: 50 }, (_, n) => subscribe(member.ws, `topic ${n}`)));
+  const late = [];
+  broker.beforeRead = (name) => name === 'other' || new Promise((resolve) => late.push(resolve));
+  for (const { node } of broker.adapters) node.lost();
+  t.truthy((await subscribe(member.ws, 'other')).position);
+  const { readings } = server._topics.remote;
+  while (late.length < 50) await new Promise(setImmediate);
+  for (const answer of late) answer();
+  while (readings.left !== 32) await new Promise(setImmediate);
+  t.pass();
+});
+
 test('quiet topics are compared with the broker a few at a time, and no others', async (t) => {
   const broker = new Broker();
   const { members: [member], server } = await openNode(t, broker.adapter(), 1, KEPT);

@@ -2,6 +2,9 @@
 
 const { Fifo } = require('../base/fifo');
 
+/** Milliseconds for which others wait for a work: what it waits for can be away while the rest is there. */
+const PATIENCE = 2000;
+
 /** Runs at most so many works at a time, urgent ones first. */
 class Lanes {
   /** @param {number} most */
@@ -15,13 +18,24 @@ class Lanes {
   async run(work, isUrgent) {
     if (this.left === 0) await new Promise((resolve) => this.queues[isUrgent ? 0 : 1].push(() => resolve(undefined)));
     else this.left--;
+    let late = /** @type {NodeJS.Timeout | null} */ (setTimeout(() => {
+      late = null;
+      this.next();
+    }, PATIENCE).unref());
     try {
       await work();
     } finally {
-      const next = this.queues[0].shift() ?? this.queues[1].shift();
-      if (next !== undefined) next();
-      else this.left++;
+      if (late !== null) {
+        clearTimeout(late);
+        this.next();
+      }
     }
+  }
+
+  next() {
+    const next = this.queues[0].shift() ?? this.queues[1].shift();
+    if (next !== undefined) next();
+    else this.left++;
   }
 }
 
