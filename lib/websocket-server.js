@@ -8,7 +8,7 @@ const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
-const { protocolText, tailText } = require('./connection/opened');
+const { protocolText, tailText } = require('./connection/handshake-info');
 const { open } = require('./connection/state');
 const { upgradeOf } = require('./listen/http2');
 const { give } = require('./listen/handoff');
@@ -327,7 +327,7 @@ class WebSocketServer extends EventEmitter {
     this._emit('error', error);
   }
 
-  /** @type {(slot: number, bytes: Buffer, start: number, agreed: Partial<import('./connection/common').Shared>) => Connection} */
+  /** @type {(slot: number, bytes: Buffer, start: number, agreed: Partial<import('./connection/profile').Shared>) => Connection} */
   _makeWebSocket(slot, bytes, start, agreed) {
     try {
       const ws = new this.options.WebSocket(null, undefined, this.options)._take(slot, bytes, start, agreed);

@@ -24,12 +24,12 @@ const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
 const { Endpoint } = require('./connection/endpoint');
 const { binaryTypeOf, setBinaryType } = require('./connection/binary-type');
-const { command, hasConnection, post } = require('./connection/post');
-const { hasRoom } = require('./connection/pressure');
+const { command, hasConnection, enqueue } = require('./connection/enqueue');
+const { hasRoom } = require('./connection/backpressure');
 const { causeOf, open, startClosing, streamOf } = require('./connection/state');
 const { bytesSettled } = require('./reactor/crossing');
 const { DEFLATE } = require('./deflate/permessage-deflate');
-const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
+const { masking, enqueueClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
 const { attachStream } = require('./transport/attach');
 const topics = require('./topics-install');
 const {
@@ -104,7 +104,7 @@ class WebSocket extends Base {
   get extensions() {
     const extra = this._extra;
     if (extra !== null && extra.extensions !== null) return Object.keys(extra.extensions).join();
-    return this._common.shared.extensions === '' ? '' : DEFLATE;
+    return this._profile.shared.extensions === '' ? '' : DEFLATE;
   }
 
   get isPaused() {
@@ -112,7 +112,7 @@ class WebSocket extends Base {
   }
 
   get protocol() {
-    return this._common.shared.protocol;
+    return this._profile.shared.protocol;
   }
 
   get readyState() {
@@ -129,7 +129,7 @@ class WebSocket extends Base {
     if (state === CONNECTING) return abort(this);
     if (state !== OPEN) return;
     const payload = closeReason(code, reason);
-    postClose(this, code, payload);
+    enqueueClose(this, code, payload);
     startClosing(this);
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
@@ -162,8 +162,8 @@ class WebSocket extends Base {
     this._bits &= ~PAUSED;
     if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
-    // If too many records are held, reading resumes after their delivery.
-    if (this._extra?.held?.isFull) return;
+    // If too many records are buffered, reading resumes after their delivery.
+    if (this._extra?.buffered?.isFull) return;
     command(this, OUT_RESUME);
   }
 
@@ -202,7 +202,7 @@ class WebSocket extends Base {
       if (mask !== undefined && Object.hasOwn(options, 'mask')) tag |= masking(this, mask);
     }
     if ((this._bits & SENDS_WAIT) === 0 && (isText || (data instanceof Uint8Array && data.length !== 0))) {
-      post(this, tag, /** @type {string | Uint8Array} */ (data), callback);
+      enqueue(this, tag, /** @type {string | Uint8Array} */ (data), callback);
     } else {
       sendInTurn(this, tag, data, callback);
     }
@@ -241,7 +241,7 @@ class WebSocket extends Base {
 
   /** The options of the server or the client, over the defaults. @returns {Settings} */
   get _options() {
-    return /** @type {Settings} */ (this._common.shared.options);
+    return /** @type {Settings} */ (this._profile.shared.options);
   }
 
   set _options(options) {
@@ -249,7 +249,7 @@ class WebSocket extends Base {
   }
 
   get _protocol() {
-    return this._common.shared.protocol;
+    return this._profile.shared.protocol;
   }
 
   set _protocol(protocol) {
@@ -289,7 +289,7 @@ privateFields.install(WebSocket.prototype);
 topics.install(WebSocket.prototype);
 fixCapture(WebSocket.prototype);
 
-/** Delivers held records without a resume(), after the socket has closed. @param {WebSocket} ws */
+/** Delivers buffered records without a resume(), after the socket has closed. @param {WebSocket} ws */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
   receive.scheduleNext(ws);

@@ -1,6 +1,6 @@
 'use strict';
 
-// The state of a connection beside `readyState`: one number (`_bits`) saves memory of idle connections. HOLDING and
+// The state of a connection beside `readyState`: one number (`_bits`) saves memory of idle connections. BUFFERING and
 // INDIRECT summarize `_extra`, so that a message takes one test.
 
 module.exports = {
@@ -8,8 +8,8 @@ module.exports = {
 
   /** Until `resume()`. */
   PAUSED: 0x01,
-  /** Records wait in `_extra.held`. */
-  HOLDING: 0x02,
+  /** Records wait in `_extra.buffered`. */
+  BUFFERING: 0x02,
   /** Nothing but 'close' is emitted any more. */
   TERMINATED: 0x04,
   /** `allowSynchronousEvents` is false. */

@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const { watchListeners } = require('../base/emitter');
-const { hold, release } = require('../reactor/lifetime');
+const { ref, unref } = require('../reactor/lifetime');
 const { warn } = require('../base/log');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -94,12 +94,12 @@ class ListenerServer extends EventEmitter {
     if (this._unreferenced !== does) return;
     this._unreferenced = !does;
     if (this._wss._listenerId === -1) return;
-    if (does) hold();
-    else release();
+    if (does) ref();
+    else unref();
   }
 
   _onBound() {
-    if (!this._unreferenced) hold();
+    if (!this._unreferenced) ref();
   }
 
   /** Descriptors have run out, or kernel memory to watch them. @param {number} count */
@@ -110,7 +110,7 @@ class ListenerServer extends EventEmitter {
   }
 
   _onReleased() {
-    if (!this._unreferenced) release();
+    if (!this._unreferenced) unref();
     this.emit('close');
   }
 }

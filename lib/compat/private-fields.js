@@ -3,7 +3,7 @@
 const { CLIENT, CLOSE_SENT, ERROR_EMITTED } = require('../base/bits');
 const { CLOSING, CONNECTING, EMPTY_BUFFER } = require('../base/constants');
 const { binaryTypeOf } = require('../connection/binary-type');
-const { hasConnection } = require('../connection/post');
+const { hasConnection } = require('../connection/enqueue');
 const { isCloseReceived } = require('../connection/state');
 const { ABNORMAL } = require('../base/layout');
 const { socketOf } = require('../sockets/tls-socket');
@@ -23,7 +23,7 @@ const getters = {
   // The reactor has the timer; this only shows its time.
   _closeTimer: (ws) => (ws._readyState === CLOSING && hasConnection(ws) ? { _idleTimeout: ws._closeTimeout } : null),
   _errorEmitted: (ws) => (ws._bits & ERROR_EMITTED) !== 0,
-  _extensions: (ws) => (ws._ensureExtra().extensions ??= extensionsIn(ws._common.shared.extensions)),
+  _extensions: (ws) => (ws._ensureExtra().extensions ??= extensionsIn(ws._profile.shared.extensions)),
   _isServer: (ws) => (ws._bits & CLIENT) === 0,
   _paused: (ws) => ws.isPaused,
   _receiver: (ws) => (isConnected(ws) ? (ws._ensureExtra().receiver ??= new ReceiverView(ws)) : null),

@@ -7,7 +7,7 @@ const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { streamDestroyed } = require('../base/errors');
 const { Fifo } = require('../base/fifo');
 const { closeReason, isBlob, toBytes } = require('../connection/arguments');
-const { callAll } = require('../connection/post');
+const { callAll } = require('../connection/enqueue');
 
 /** @import { SentCallback as Callback } from '../connection/state' */
 /** @import { FrameOptions } from '../../types/tools' */

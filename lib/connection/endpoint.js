@@ -4,18 +4,18 @@ const { GONE, INDIRECT } = require('../base/bits');
 const { NO_GENERATION, NO_SLOT } = require('../base/constants');
 const { Emitter } = require('../base/emitter');
 const { IN_CLOSED, IN_SENT, KIND_MASK, OUT_TERMINATE } = require('../base/layout');
-const { release } = require('../reactor/lifetime');
+const { unref } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { JUST_NOW } = require('../reactor/loop-turns');
-const { commonOf } = require('./common');
-const { generationOf, readPeer } = require('./opened');
-const { abandonSends, sent } = require('./post');
-const { Extra } = require('./state');
+const { profileOf } = require('./profile');
+const { generationOf, readPeer } = require('./handshake-info');
+const { abandonSends, sent } = require('./enqueue');
+const { ColdState } = require('./state');
 
 /** @import EventEmitter from 'node:events' */
-/** @import { Shared } from './common' */
-/** @import { AnySocket, ExtraFields, Server } from './state' */
+/** @import { Shared } from './profile' */
+/** @import { AnySocket, ColdFields, Server } from './state' */
 
 /** @type {new () => EventEmitter} */
 const Base = Emitter;
@@ -38,8 +38,8 @@ class Endpoint extends Base {
     this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
-    this._common = commonOf(options);
-    /** @type {ExtraFields | null} */
+    this._profile = profileOf(options);
+    /** @type {ColdFields | null} */
     this._extra = null;
   }
 
@@ -48,21 +48,21 @@ class Endpoint extends Base {
   }
 
   get _local() {
-    return this._common.shared.local;
+    return this._profile.shared.local;
   }
 
   get _localPort() {
-    return this._common.shared.localPort;
+    return this._profile.shared.localPort;
   }
 
   /** @returns {Server} */
   get _owner() {
-    return /** @type {Server} */ (this._common.shared.owner);
+    return /** @type {Server} */ (this._profile.shared.owner);
   }
 
   /** See tls/session.js; '' without TLS. */
   get _tlsText() {
-    return this._common.shared.tls;
+    return this._profile.shared.tls;
   }
 
   /** What the program sees of it. @returns {any} */
@@ -80,13 +80,13 @@ class Endpoint extends Base {
   }
 
   _ensureExtra() {
-    if (this._extra === null) this._extra = new Extra();
+    if (this._extra === null) this._extra = new ColdState();
     return this._extra;
   }
 
   /** @param {Partial<Shared>} changes */
   _change(changes) {
-    this._common = this._common.with(changes);
+    this._profile = this._profile.with(changes);
   }
 
   /**
@@ -96,7 +96,7 @@ class Endpoint extends Base {
    */
   _read(slot, bytes, start, agreed) {
     this._slot = slot;
-    this._common = this._common.opened({ ...readPeer(this, bytes, start), ...agreed });
+    this._profile = this._profile.variant({ ...readPeer(this, bytes, start), ...agreed });
     return this;
   }
 
@@ -120,13 +120,13 @@ class Endpoint extends Base {
    * @type {(next: Endpoint, agreed?: Partial<Shared>) => void}
    */
   _moveTo(next, agreed) {
-    const { local, localPort, tls } = this._common.shared;
+    const { local, localPort, tls } = this._profile.shared;
     next._slot = this._slot;
     next._generation = this._generation;
     next._accepted = this._accepted;
     next._remote = this._remote;
     next._remotePort = this._remotePort;
-    next._common = next._common.opened({ local, localPort, tls, ...agreed });
+    next._profile = next._profile.variant({ local, localPort, tls, ...agreed });
     if (this._extra !== null) {
       const { callbacks, socket } = this._extra;
       if (callbacks !== null) next._ensureExtra().callbacks = callbacks;
@@ -157,7 +157,7 @@ class Endpoint extends Base {
     this._bits |= GONE;
     const { _socket: socket } = this;
     if (socket === null) return;
-    if (!socket._unreferenced) release();
+    if (!socket._unreferenced) unref();
     abandonSends(this);
     socket._onClosed();
   }

@@ -5,7 +5,7 @@ const {
   END_WAITS,
   ERROR_EMITTED,
   GONE,
-  HOLDING,
+  BUFFERING,
   ONE_BY_ONE,
   OWN_PONG,
   PAUSED,
@@ -52,22 +52,22 @@ const {
   PROTOCOL_ERRORS,
 } = require('../base/layout');
 const { log } = require('../base/log');
-const { abandonSends, command, sent } = require('./post');
-const { eased } = require('./pressure');
+const { abandonSends, command, sent } = require('./enqueue');
+const { onDrainRecord } = require('./backpressure');
 const { Endpoint } = require('./endpoint');
-const { Held, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
-const { release } = require('../reactor/lifetime');
+const { RecordBuffer, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
+const { unref } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 const { ended: endLeaves } = require('../reactor/hold-replies');
 
-/** @import { ExtraFields, WebSocket } from './state' */
+/** @import { ColdFields, WebSocket } from './state' */
 
 /** @typedef {(ws: WebSocket, tag: number, offset: number, length: number) => void} TakeRecord */
 
 /** @typedef {(ws: WebSocket, tag: number, data: Buffer) => void} TakeData */
 
-/** Held records before the socket is no longer read. */
-const MOST_HELD = 1024;
+/** RecordBuffer records before the socket is no longer read. */
+const MOST_BUFFERED = 1024;
 
 /** Anything but a plain message. @type {TakeRecord} */
 function record(ws, tag, offset, length) {
@@ -78,7 +78,7 @@ function record(ws, tag, offset, length) {
 function onRecord(ws, tag, offset, length) {
   const kind = tag & KIND_MASK;
   if (kind === IN_SENT) sent(ws, length);
-  else if (kind === IN_DRAIN) eased(ws);
+  else if (kind === IN_DRAIN) onDrainRecord(ws);
   else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
   // On their way when a relayed connection became this WebSocket; none: that was all.
@@ -95,77 +95,77 @@ const DUE = Buffer.alloc(0);
 function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
   // With nothing unread before it, the peer's end is reported even while paused.
-  const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
+  const isEnd = kind === IN_END && (ws._bits & BUFFERING) === 0;
   // In the next tick, as in ws, after ticks that a listener has asked for.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
-  if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
-  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
+  if (isLater && !mustBuffer(ws)) buffer(ws, tag, DUE);
+  else if (isLater || (!isEnd && mustBuffer(ws))) buffer(ws, tag, data);
   else deliver(ws, tag, data);
 }
 
 /** @param {WebSocket} ws */
-function mustHold(ws) {
-  if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
+function mustBuffer(ws) {
+  if ((ws._bits & (BUFFERING | ONE_BY_ONE)) !== 0) return true;
   // As in ws, messages read together with the one whose handler paused are still delivered.
   return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
 }
 
 /** @type {TakeData} */
-function hold(ws, tag, data) {
-  const held = (ws._ensureExtra().held ??= new Held());
-  const count = held.records.push({ tag, data });
-  if (count > MOST_HELD && !held.isFull && (ws._bits & GONE) === 0) {
-    held.isFull = true;
+function buffer(ws, tag, data) {
+  const buffered = (ws._ensureExtra().buffered ??= new RecordBuffer());
+  const count = buffered.records.push({ tag, data });
+  if (count > MOST_BUFFERED && !buffered.isFull && (ws._bits & GONE) === 0) {
+    buffered.isFull = true;
     if (log.enabled) log('connection %d: paused, %d messages wait', ws._order, count);
     command(ws, OUT_PAUSE);
   }
-  if ((ws._bits & HOLDING) !== 0) return;
-  ws._bits |= HOLDING;
+  if ((ws._bits & BUFFERING) !== 0) return;
+  ws._bits |= BUFFERING;
   if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
 }
 
 /** After resume(), and one by one without allowSynchronousEvents. @param {WebSocket} ws */
-function deliverHeld(ws) {
-  inContext(ws, onHeld);
+function deliverBuffered(ws) {
+  inContext(ws, onDeliverBuffered);
 }
 
 /** @param {WebSocket} ws */
-function onHeld(ws) {
-  const extra = /** @type {ExtraFields} */ (ws._extra);
-  const { held } = extra;
+function onDeliverBuffered(ws) {
+  const extra = /** @type {ColdFields} */ (ws._extra);
+  const { buffered } = extra;
   // All were delivered after a handler had paused and resumed.
-  if (held === null) return;
-  const { records } = held;
-  held.isScheduled = false;
+  if (buffered === null) return;
+  const { records } = buffered;
+  buffered.isScheduled = false;
   try {
-    while (held.next < records.length && (ws._bits & PAUSED) === 0) {
-      const { tag, data } = /** @type {{ tag: number, data: Buffer }} */ (records[held.next]);
+    while (buffered.next < records.length && (ws._bits & PAUSED) === 0) {
+      const { tag, data } = /** @type {{ tag: number, data: Buffer }} */ (records[buffered.next]);
       // Perhaps the last reference to the memory of its batch.
-      records[held.next++] = undefined;
+      records[buffered.next++] = undefined;
       ws._turn = JUST_NOW;
       deliver(ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
   } finally {
-    if (held.next < records.length) {
+    if (buffered.next < records.length) {
       if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
-    } else if (extra.held === held) {
-      extra.held = null;
-      ws._bits &= ~HOLDING;
-      if (held.isFull && (ws._bits & (GONE | PAUSED)) === 0) command(ws, OUT_RESUME);
+    } else if (extra.buffered === buffered) {
+      extra.buffered = null;
+      ws._bits &= ~BUFFERING;
+      if (buffered.isFull && (ws._bits & (GONE | PAUSED)) === 0) command(ws, OUT_RESUME);
     }
   }
 }
 
-/** Delivers held records in the next tick, or, one by one, an event per turn of the event loop. @param {WebSocket} ws */
+/** Delivers buffered records in the next tick, or, one by one, an event per turn of the event loop. @param {WebSocket} ws */
 function scheduleNext(ws) {
-  const held = ws._extra === null ? null : ws._extra.held;
+  const buffered = ws._extra === null ? null : ws._extra.buffered;
   // None is left in the handler of the last one.
-  const record = held?.records[held.next];
-  if (!held || !record || held.isScheduled) return;
-  held.isScheduled = true;
-  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(record.tag)) setImmediate(deliverHeld, ws);
-  else process.nextTick(deliverHeld, ws);
+  const record = buffered?.records[buffered.next];
+  if (!buffered || !record || buffered.isScheduled) return;
+  buffered.isScheduled = true;
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(record.tag)) setImmediate(deliverBuffered, ws);
+  else process.nextTick(deliverBuffered, ws);
 }
 
 /** @param {number} tag */
@@ -268,7 +268,7 @@ function ended(ws) {
 
 /** @param {WebSocket} ws */
 function isDone(ws) {
-  if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
+  if ((ws._bits & (GONE | TERMINATED | BUFFERING | SENDS_WAIT)) !== 0) return false;
   // What was published to it may still be under way to the reactor.
   if (ws._extra?.topics) return false;
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
@@ -303,7 +303,7 @@ function closing(ws) {
 }
 
 /**
- * The socket has closed. 'close' follows the held records: after resume(), if the program has paused the WebSocket
+ * The socket has closed. 'close' follows the buffered records: after resume(), if the program has paused the WebSocket
  * without closing it, or 'drain' being due.
  *
  * @type {(ws: WebSocket, tag: number) => void}
@@ -322,17 +322,17 @@ function onClosed(ws, tag) {
   }
   const mayWait = (ws._bits & TERMINATED) === 0;
   // It is a client of its server until 'close'.
-  if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
+  if (mayWait && ws._owner !== null && (ws._bits & BUFFERING) !== 0) list(ws._owner);
   if (stream === null) {
     table.forget(ws._slot);
     endLeaves();
   }
   ws._bits |= GONE;
   leaveTopics(ws);
-  if (mayWait && (ws._bits & HOLDING) !== 0) {
+  if (mayWait && (ws._bits & BUFFERING) !== 0) {
     // A program that waits for 'drain' would wait for ever.
     if (ws._readyState !== OPEN || ws._extra?.isDrainDue) ws._bits &= ~PAUSED;
-    ws._extra?.held?.records.push({ tag, data: EMPTY_BUFFER });
+    ws._extra?.buffered?.records.push({ tag, data: EMPTY_BUFFER });
     if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
     abandonSends(ws);
   } else {
@@ -347,7 +347,7 @@ function finish(ws, cause) {
   ws._owner?._drain?.explain(ws);
   ended(ws);
   startClosing(ws);
-  if (streamOf(ws) === null && !ws._extra?.socket?._unreferenced) release();
+  if (streamOf(ws) === null && !ws._extra?.socket?._unreferenced) unref();
   abandonSends(ws);
   ws._owner?._closed(ws);
   try {
@@ -358,4 +358,4 @@ function finish(ws, cause) {
   }
 }
 
-module.exports = { closed, finish, hold, record, scheduleNext };
+module.exports = { buffer, closed, finish, record, scheduleNext };

@@ -10,10 +10,10 @@ const { streamDestroyed } = require('../base/errors');
 const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_FLAG_KEY, OUT_WRITE } = require('../base/layout');
 const outbox = require('../reactor/outbox');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
-const { isOther, keyed, post, push } = require('./post');
-const { hasRoom } = require('./pressure');
+const { isOther, keyed, enqueue, push } = require('./enqueue');
+const { hasRoom } = require('./backpressure');
 const { endsBy, streamOf } = require('./state');
-const { inOrder, sendBlob } = require('./waiting');
+const { sendInOrder, sendBlob } = require('./blob-sends');
 
 /** @import { Data, SentCallback, WebSocket } from './state' */
 
@@ -33,7 +33,7 @@ function sendControl(ws, tag, data, mask, callback) {
   }
   if (mask !== undefined) tag |= masking(ws, mask);
   if ((ws._bits & SENDS_WAIT) !== 0 || isBlob(data)) sendInTurn(ws, tag, data, callback, true);
-  else post(ws, tag, controlPayload(data), callback);
+  else enqueue(ws, tag, controlPayload(data), callback);
   // They return nothing, but 'drain' follows.
   if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws, ws._accepted);
 }
@@ -59,14 +59,14 @@ function sendInTurn(ws, tag, data, callback, isControl) {
     } else if (bytes === null) {
       sendBlob(ws, tag, /** @type {Blob} */ (data), callback);
     } else {
-      post(ws, tag, bytes, callback);
+      enqueue(ws, tag, bytes, callback);
     }
   };
   const size = bytes === null ? /** @type {Blob} */ (data).size : bytes.length;
   const given = /** @type {Partial<Uint8Array> | null | undefined} */ (data);
   // A copy, as the caller may reuse its memory.
   if ((ws._bits & SENDS_WAIT) !== 0 && bytes !== null && bytes.buffer === (given?.buffer ?? given)) bytes = copyOf(bytes);
-  inOrder(ws, size, send);
+  sendInOrder(ws, size, send);
 }
 
 /** Refuses a send before or after OPEN. @type {(ws: WebSocket, data: unknown, callback?: SentCallback) => void} */
@@ -80,7 +80,7 @@ function sendClosed(ws, data, callback) {
 }
 
 /** With checked arguments. @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */
-function postClose(ws, code, reason) {
+function enqueueClose(ws, code, reason) {
   if ((ws._bits & SENDS_WAIT) === 0) {
     closeNow(ws, code, reason);
     return;
@@ -94,13 +94,13 @@ function postClose(ws, code, reason) {
   const timer = setTimeout(cut, delay(ws._closeTimeout)).unref();
   // The caller may reuse its memory.
   const copy = copyOf(reason);
-  inOrder(ws, 0, (error) => {
+  sendInOrder(ws, 0, (error) => {
     clearTimeout(timer);
     if (error === undefined) closeNow(ws, code, copy);
   });
 }
 
-/** @type {typeof postClose} */
+/** @type {typeof enqueueClose} */
 function closeNow(ws, code, reason) {
   const stream = streamOf(ws);
   if (stream === null) ws._bits |= CLOSE_SENT;
@@ -136,7 +136,7 @@ function sendFrame(ws, list, callback) {
 
 module.exports = {
   masking,
-  postClose,
+  enqueueClose,
   sendClosed,
   sendControl,
   sendFrame,

@@ -43,12 +43,12 @@ const { heedBinaryType } = require('./binary-type');
 
 /** @typedef {import('../client/client').ClientHandshake} Client */
 
-/** @typedef {InstanceType<typeof Extra>} ExtraFields */
+/** @typedef {InstanceType<typeof ColdState>} ColdFields */
 
-/** A send after a Blob; gets an error if it can never leave. @typedef {{ send: (error?: Error) => void, size: number }} Waiting */
+/** A send after a Blob; gets an error if it can never leave. @typedef {{ send: (error?: Error) => void, size: number }} PendingSend */
 
-/** Records to deliver later, while HOLDING. */
-class Held {
+/** Records to deliver later, while BUFFERING. */
+class RecordBuffer {
   /** @type {Array<{ tag: number, data: Buffer } | undefined>} */
   records = [];
   /** Index of the next record. */
@@ -66,12 +66,12 @@ class Held {
  */
 
 /** Made on first use: an idle WebSocket takes as much memory as its fields, and few connections need these. */
-class Extra {
+class ColdState {
   constructor() {
     /** Of sends that the kernel does not have yet, oldest first. @type {FifoOf<SentCallback> | null} */
     this.callbacks = null;
-    /** @type {Held | null} */
-    this.held = null;
+    /** @type {RecordBuffer | null} */
+    this.buffered = null;
     /** A batch. */
     this.pausedIn = -1;
     /** Over a stream of Node. @type {StreamConnection | null} */
@@ -90,8 +90,8 @@ class Extra {
     this.receiver = null;
     /** @type {unknown} */
     this.sender = null;
-    /** @type {Waiting[] | null} */
-    this.waiting = null;
+    /** @type {PendingSend[] | null} */
+    this.pendingSends = null;
     /** Bytes of sends after OPEN, and of Blobs being read. */
     this.lateBytes = 0;
     /** There is room while fewer bytes have been accepted. */
@@ -149,4 +149,4 @@ function leaveTopics(ws) {
   if (ws._extra !== null && ws._extra.topics !== null) ws._extra.topics.leave();
 }
 
-module.exports = { Extra, Held, causeOf, endsBy, isCloseReceived, leaveTopics, open, startClosing, streamOf };
+module.exports = { ColdState, RecordBuffer, causeOf, endsBy, isCloseReceived, leaveTopics, open, startClosing, streamOf };

@@ -12,7 +12,7 @@ const { takeSocket } = require('../reactor/given-sockets');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
 const { Endpoint } = require('../connection/endpoint');
-const { tailOf } = require('../connection/opened');
+const { tailOf } = require('../connection/handshake-info');
 const { connect, optionsFor } = require('./http-option');
 const { IN_FLAG_SOCKET } = require('../base/layout');
 

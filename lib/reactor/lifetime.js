@@ -11,7 +11,7 @@ let beforeExit = () => {};
 /** Listeners and connections. */
 let users = 0;
 /** Users that keep the process alive. */
-let holders = 0;
+let refs = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
 
@@ -38,13 +38,13 @@ function unuse() {
   state.native.setRef(false);
 }
 
-/** Keeps the process alive until the matching `release`; the reactors do not. */
-function hold() {
-  if (holders++ === 0) keepAlive = setInterval(() => {}, LONGEST_DELAY);
+/** Keeps the process alive until the matching `unref`; the reactors do not. */
+function ref() {
+  if (refs++ === 0) keepAlive = setInterval(() => {}, LONGEST_DELAY);
 }
 
-function release() {
-  if (--holders !== 0 || keepAlive === null) return;
+function unref() {
+  if (--refs !== 0 || keepAlive === null) return;
   clearInterval(keepAlive);
   keepAlive = null;
 }
@@ -75,4 +75,4 @@ function stop() {
 const kStop = Symbol.for('reactor-ws.stop');
 Object.assign(stop, { [kStop]: true });
 
-module.exports = { attach, hold, release, unuse, use };
+module.exports = { attach, ref, unref, unuse, use };

@@ -79,11 +79,11 @@ function claimed(connection) {
   return adoptedGeneration;
 }
 
-/** Records of the slot go to this connection from now on. The first holds the process, the last releases it. @type {(slot: number, connection: Connection) => void} */
+/** Records of the slot go to this connection from now on. The first one keeps the process alive, the last one lets it end. @type {(slot: number, connection: Connection) => void} */
 function place(slot, connection) {
   if (connectionOf(slot) === undefined) {
     lifetime.use();
-    lifetime.hold();
+    lifetime.ref();
   }
   set(slot, connection);
   connection._turn = state.calls.loopTurn();

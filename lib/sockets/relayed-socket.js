@@ -8,10 +8,10 @@ const { GONE, TERMINATED } = require('../base/bits');
 const { capture, root } = require('../base/async-context');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { Endpoint } = require('../connection/endpoint');
-const { abandonSends, push, sent } = require('../connection/post');
+const { abandonSends, push, sent } = require('../connection/enqueue');
 const { payload } = require('../reactor/batch');
 const { bytesSettled } = require('../reactor/crossing');
-const { hold, release } = require('../reactor/lifetime');
+const { ref, unref } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { STATE, addressOf, keepAliveTag, noDelayTag } = require('./socket');
@@ -211,7 +211,7 @@ class Relay extends Endpoint {
   /** @param {Error | null} error */
   gone(error) {
     this._bits |= GONE;
-    if (!this.isUnreferenced) release();
+    if (!this.isUnreferenced) unref();
     if (error !== null) this._socket.destroy(error);
     abandonSends(this);
   }
@@ -275,8 +275,8 @@ class Relay extends Endpoint {
   refer(does) {
     if (this.isUnreferenced !== does || (this._bits & GONE) !== 0) return;
     this.isUnreferenced = !does;
-    if (does) hold();
-    else release();
+    if (does) ref();
+    else unref();
   }
 }
 

@@ -10,8 +10,8 @@ const { EMPTY_BUFFER } = require('../base/constants');
 const { AUX_SHIFT, OUT_END, OUT_FLAG_ON, OUT_FLAG_RESET, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_TERMINATE, OUT_WRITE } = require('../base/layout');
 const { watchListeners } = require('../base/emitter');
 const { formatAddress } = require('../connection/address');
-const { callAll, push } = require('../connection/post');
-const { hold, release } = require('../reactor/lifetime');
+const { callAll, push } = require('../connection/enqueue');
+const { ref, unref } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/link');
 const { IdleTimer } = require('./idle-timer');
@@ -199,9 +199,9 @@ class Socket extends Base {
 
   get bytesWritten() {
     /** @type {any} */
-    const { _common: common, _generation: generation, _readyState: readyState, _slot: slot } = this._owner;
+    const { _profile: profile, _generation: generation, _readyState: readyState, _slot: slot } = this._owner;
     this._taken = Math.max(this._taken, state.native.bytesTaken(slot, generation));
-    return (this._answered ?? (readyState === undefined ? 0 : answerLength(common.shared))) + this._taken;
+    return (this._answered ?? (readyState === undefined ? 0 : answerLength(profile.shared))) + this._taken;
   }
 
   get bufferSize() {
@@ -408,7 +408,7 @@ function addressOf(address, port) {
   return { address: formatAddress(address), family: typeof address === 'number' ? 'IPv4' : 'IPv6', port };
 }
 
-/** Of the 101 that the reactor has written. @type {(common: { extensions: string, protocol: string }) => number} */
+/** Of the 101 that the reactor has written. @type {(profile: { extensions: string, protocol: string }) => number} */
 function answerLength({ extensions, protocol }) {
   const line = (/** @type {string} */ name, /** @type {string} */ value) => (value === '' ? 0 : `${name}: ${value}\r\n`.length);
   return ANSWER_LENGTH + line('Sec-WebSocket-Protocol', protocol) + line('Sec-WebSocket-Extensions', extensions);
@@ -468,8 +468,8 @@ function toBytes(data, encoding) {
 function refer(socket, does) {
   if (socket._unreferenced !== does || socket._closed) return socket;
   socket._unreferenced = !does;
-  if (does) hold();
-  else release();
+  if (does) ref();
+  else unref();
   return socket;
 }
 

@@ -43,7 +43,7 @@ function expect(left, take) {
   receiveTopics(answers);
   lifetime.use();
   // A program may await the result with nothing else open.
-  lifetime.hold();
+  lifetime.ref();
   const result = new Promise((resolve, reject) => requests.set(request, { left, take, resolve, reject }));
   return { request, result };
 }
@@ -51,7 +51,7 @@ function expect(left, take) {
 /** The last answer has arrived, or never will. @param {number} request */
 function settle(request) {
   requests.delete(request);
-  lifetime.release();
+  lifetime.unref();
   lifetime.unuse();
 }
 

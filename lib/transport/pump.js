@@ -7,8 +7,8 @@ const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:t
 
 const { PAUSED, PEER_DONE, TERMINATED } = require('../base/bits');
 const { LONGEST_DELAY, delay } = require('../base/checks');
-const { callAll } = require('../connection/post');
-const { eased } = require('../connection/pressure');
+const { callAll } = require('../connection/enqueue');
+const { onDrainRecord } = require('../connection/backpressure');
 const receive = require('../connection/receive');
 const { streamEvent } = require('../reactor/crossing');
 const { take, turn } = require('../reactor/dispatch');
@@ -211,7 +211,7 @@ class Pump {
 
   /** Resumes the stream, as far as the reactor is concerned. */
   goOn() {
-    if (!this.isThrottled && this.life === LIVE && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.held?.isFull) this.socket.resume();
+    if (!this.isThrottled && this.life === LIVE && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.buffered?.isFull) this.socket.resume();
   }
 
   /** The program, or its queue of messages, stops or continues. @param {number} kind */
@@ -236,7 +236,7 @@ class Pump {
   drained() {
     this.isFull = false;
     this.report(STREAM_DRAINED);
-    eased(this.ws);
+    onDrainRecord(this.ws);
   }
 
   ended() {

@@ -10,7 +10,7 @@ const { kWebSocket } = require('../base/constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../transport/attach');
 const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
-const { hold } = require('../reactor/lifetime');
+const { ref } = require('../reactor/lifetime');
 const { start, want } = require('../reactor/start');
 const { state } = require('../reactor/link');
 const outbox = require('../reactor/outbox');
@@ -124,7 +124,7 @@ function adopt(ws, socket, head, response, server) {
     for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
     return false;
   }
-  hold();
+  ref();
   ws._slot = slot;
   ws._generation = generation;
   ws._ensureExtra().socket = socket;

@@ -227,7 +227,7 @@ class Handshake {
    */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
-    ws._common = ws._common.opened({ extensions: '', local: 0, localPort: 0, owner: server, protocol });
+    ws._profile = ws._profile.variant({ extensions: '', local: 0, localPort: 0, owner: server, protocol });
     if (extensions !== '') ws._extensions = this.accepted;
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);

@@ -6,7 +6,7 @@ const { END_WAITS, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
 const { list, welcome } = require('../connection/clients');
 const { Endpoint } = require('../connection/endpoint');
-const { protocolText, requestText, tailOf, tailText } = require('../connection/opened');
+const { protocolText, requestText, tailOf, tailText } = require('../connection/handshake-info');
 const { open } = require('../connection/state');
 const { EMPTY_BUFFER, kUpgrade } = require('../base/constants');
 const diagnostics = require('../reactor/diagnostics');
@@ -192,7 +192,7 @@ class ReactorHandshake extends Handshake {
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
       welcome(opened);
       if (late !== null) {
-        for (const [tag, data] of late.records) receive.hold(opened, tag, data);
+        for (const [tag, data] of late.records) receive.buffer(opened, tag, data);
         outbox.pushEmpty(opened._slot, opened._generation, OUT_RESUME);
       }
       opened.emit('open');

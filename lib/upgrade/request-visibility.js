@@ -8,7 +8,7 @@ const { isProxy } = require('node:util').types;
 
 const diagnostics = require('../reactor/diagnostics');
 const { nodeEmit } = require('../base/node-emit');
-const { requestText } = require('../connection/opened');
+const { requestText } = require('../connection/handshake-info');
 const { UpgradeRequest } = require('./request');
 
 /** @import { Emitting, Server, WebSocket } from '../connection/state' */

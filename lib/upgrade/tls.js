@@ -3,7 +3,7 @@
 // Of handshakes of TLS: what the program decides, and what it is told.
 
 const { IN_HELLO, IN_SECURE } = require('../base/layout');
-const { generationOf, protocolText, tailOf, tailText } = require('../connection/opened');
+const { generationOf, protocolText, tailOf, tailText } = require('../connection/handshake-info');
 const { Hello } = require('../tls/hello');
 const { namesIn } = require('../tls/options');
 const { failedSocket, secure } = require('./pending-tls');

@@ -16,9 +16,9 @@ const MOST_VARIANTS = 16;
  * What WebSockets of a server share: options, and mostly the subprotocol, our address and TLS. Immutable, and private: a
  * WebSocket may be printed, and this leads to the server and all that it has.
  */
-class Common {
+class ConnectionProfile {
   #shared;
-  /** Made by `opened`, latest last. @type {Common[] | null} */
+  /** Made by `variant`, latest last. @type {ConnectionProfile[] | null} */
   #variants = null;
 
   /** @param {Partial<Shared>} shared */
@@ -31,8 +31,8 @@ class Common {
     return this.#shared;
   }
 
-  /** @type {(changes: Partial<Shared>) => Common} */
-  opened(changes) {
+  /** @type {(changes: Partial<Shared>) => ConnectionProfile} */
+  variant(changes) {
     const variants = (this.#variants ??= []);
     const fields = /** @type {Array<keyof Shared>} */ (Object.keys(changes));
     const known = variants.findLast((one) => fields.every((field) => one.#shared[field] === changes[field]));
@@ -43,23 +43,23 @@ class Common {
     return made;
   }
 
-  /** @type {Common['opened']} */
+  /** @type {ConnectionProfile['variant']} */
   with(changes) {
-    return new Common({ ...this.#shared, ...changes });
+    return new ConnectionProfile({ ...this.#shared, ...changes });
   }
 }
 
-/** By options that are objects. @type {WeakMap<object, Common>} */
+/** By options that are objects. @type {WeakMap<object, ConnectionProfile>} */
 const known = new WeakMap();
 
-const NONE = new Common({});
+const NONE = new ConnectionProfile({});
 
-/** @type {(options: unknown) => Common} */
-function commonOf(options) {
-  if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Common({ options });
-  let common = known.get(options);
-  if (common === undefined) known.set(options, (common = new Common({ options })));
-  return common;
+/** @type {(options: unknown) => ConnectionProfile} */
+function profileOf(options) {
+  if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new ConnectionProfile({ options });
+  let profile = known.get(options);
+  if (profile === undefined) known.set(options, (profile = new ConnectionProfile({ options })));
+  return profile;
 }
 
-module.exports = { commonOf };
+module.exports = { profileOf };

@@ -3,9 +3,9 @@
 const { EMPTY_BUFFER } = require('../base/constants');
 const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../base/layout');
 const { bytesSettled } = require('../reactor/crossing');
-const { push } = require('./post');
+const { push } = require('./enqueue');
 
-/** @import { ExtraFields, WebSocket } from './state' */
+/** @import { ColdFields, WebSocket } from './state' */
 
 /**
  * A subscriber may send this many bytes between two queries of how many wait: its topics are not counted here, and a
@@ -33,7 +33,7 @@ function hasRoom(ws, before) {
   return false;
 }
 
-/** After bytes that may wait. @type {(ws: WebSocket, extra: ExtraFields) => void} */
+/** After bytes that may wait. @type {(ws: WebSocket, extra: ColdFields) => void} */
 function awaitDrain(ws, extra) {
   if (extra.isDrainDue && !extra.isMarked) mark(ws, extra);
 }
@@ -42,7 +42,7 @@ function awaitDrain(ws, extra) {
  * Makes the reactor report when all bytes so far have left. By itself it reports only if it finds HIGH_WATER_MARK bytes
  * waiting, and it may have written some by then.
  *
- * @type {(ws: WebSocket, extra: ExtraFields) => void}
+ * @type {(ws: WebSocket, extra: ColdFields) => void}
  */
 function mark(ws, extra) {
   extra.isMarked = true;
@@ -69,10 +69,10 @@ function drained(ws) {
 }
 
 /** The reactor reports that HIGH_WATER_MARK bytes waited, and no longer do. @param {WebSocket} ws */
-function eased(ws) {
+function onDrainRecord(ws) {
   // Perhaps published ones, which nobody has looked at.
   if (ws._extra !== null && ws._extra.topics !== null) ws._extra.socket?._onFrames(HIGH_WATER_MARK);
   drained(ws);
 }
 
-module.exports = { awaitDrain, eased, hasRoom };
+module.exports = { awaitDrain, onDrainRecord, hasRoom };

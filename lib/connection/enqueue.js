@@ -13,7 +13,7 @@ const { streamOf } = require('./state');
 /** @import { Connection, SentCallback, WebSocket } from './state' */
 
 /** Queues a frame with checked data. @type {(ws: WebSocket, tag: number, data: string | Uint8Array, callback?: SentCallback) => void} */
-function post(ws, tag, data, callback) {
+function enqueue(ws, tag, data, callback) {
   let more = 0;
   if ((ws._bits & CLIENT) !== 0 || (tag & MASK_FLIPPED) !== 0) [tag, data, more] = masked(ws, tag, data);
   // As in ws, a stream that is not Node's is written to at once.
@@ -145,4 +145,4 @@ function abandonSends(ws) {
   callAll(callbacks.take(), 0, streamDestroyed());
 }
 
-module.exports = { KEY_BYTES, abandonSends, callAll, command, hasConnection, isOther, keyed, post, push, sent };
+module.exports = { KEY_BYTES, abandonSends, callAll, command, hasConnection, isOther, keyed, enqueue, push, sent };

@@ -15,7 +15,7 @@ const UNSPECIFIED = [0, '\0'.repeat(IPV6_BYTES)];
 const LENGTHS = [OPENED_REQUEST_LENGTH, OPENED_PROTOCOL_LENGTH, OPENED_TAIL_LENGTH, OPENED_TLS_LENGTH];
 const [REQUEST, PROTOCOL, TAIL, TLS] = LENGTHS.keys();
 
-/** Returns what its connection shares with others. @type {(peer: import('./state').Connection, bytes: Buffer, start: number) => Pick<import('./common').Shared, 'local' | 'localPort' | 'tls'>} */
+/** Returns what its connection shares with others. @type {(peer: import('./state').Connection, bytes: Buffer, start: number) => Pick<import('./profile').Shared, 'local' | 'localPort' | 'tls'>} */
 function readPeer(peer, bytes, start) {
   const family = bytes.readUInt32LE(start + OPENED_FAMILY);
   peer._generation = generationOf(bytes, start);

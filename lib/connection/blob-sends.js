@@ -1,6 +1,6 @@
 'use strict';
 
-// Sends after a Blob that is being read wait in `extra.waiting`, only while SENDS_WAIT is set: until the Blob has been
+// Sends after a Blob that is being read wait in `extra.pendingSends`, only while SENDS_WAIT is set: until the Blob has been
 // read, or for good if it cannot be sent. So no send is forgotten.
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
@@ -8,11 +8,11 @@ const { FastBuffer, OPEN } = require('../base/constants');
 const { failed } = require('../reactor/diagnostics');
 const { streamDestroyed } = require('../base/errors');
 const { OUT_END } = require('../base/layout');
-const { callAll, command, post } = require('./post');
-const { awaitDrain } = require('./pressure');
+const { callAll, command, enqueue } = require('./enqueue');
+const { awaitDrain } = require('./backpressure');
 const { startClosing, streamOf } = require('./state');
 
-/** @import { SentCallback, Waiting, WebSocket } from './state' */
+/** @import { SentCallback, PendingSend, WebSocket } from './state' */
 
 /** Of a connection that sends no more. @type {any} */
 const ABANDONED = Object.freeze([]);
@@ -20,17 +20,17 @@ const ABANDONED = Object.freeze([]);
 /**
  * Sends now, or after earlier Blobs; until then `bufferedAmount` counts `size` bytes.
  *
- * @type {(ws: WebSocket, size: number, send: Waiting['send']) => void}
+ * @type {(ws: WebSocket, size: number, send: PendingSend['send']) => void}
  */
-function inOrder(ws, size, send) {
+function sendInOrder(ws, size, send) {
   if ((ws._bits & SENDS_WAIT) === 0) return send(undefined);
   const extra = ws._ensureExtra();
-  if (extra.waiting === ABANDONED) {
+  if (extra.pendingSends === ABANDONED) {
     process.nextTick(send, streamDestroyed());
     return;
   }
   extra.lateBytes += size;
-  (extra.waiting ??= []).push({ send, size });
+  (extra.pendingSends ??= []).push({ send, size });
 }
 
 /** Later sends wait for the Blob. @type {(ws: WebSocket, tag: number, blob: Blob, callback?: SentCallback) => void} */
@@ -46,7 +46,7 @@ function sendBlob(ws, tag, blob, callback) {
       }
       ws._ensureExtra().lateBytes -= size;
       ws._bits &= ~SENDS_WAIT;
-      attempt(ws, size, callback, () => post(ws, tag, new FastBuffer(bytes), callback));
+      attempt(ws, size, callback, () => enqueue(ws, tag, new FastBuffer(bytes), callback));
       sendWaiting(ws);
       awaitDrain(ws, ws._ensureExtra());
     },
@@ -63,7 +63,7 @@ function expect(ws, size) {
 /** Makes waiting sends, up to one that others must wait for. @param {WebSocket} ws */
 function sendWaiting(ws) {
   const extra = ws._ensureExtra();
-  const { waiting } = extra;
+  const { pendingSends: waiting } = extra;
   if (waiting === null || waiting === ABANDONED) return;
   let next = 0;
   while (next < waiting.length && (ws._bits & SENDS_WAIT) === 0) {
@@ -94,8 +94,8 @@ function attempt(ws, size, callback, send) {
 /** The bytes never arrive. Later sends are refused too: the peer would miss earlier bytes. @type {Refuse} */
 function abandon(ws, size, callback, error) {
   const extra = ws._ensureExtra();
-  const waiting = extra.waiting ?? [];
-  extra.waiting = ABANDONED;
+  const waiting = extra.pendingSends ?? [];
+  extra.pendingSends = ABANDONED;
   extra.lateBytes -= waiting.reduce((sum, one) => sum + one.size, size);
   const sends = waiting.map(({ send }) => send);
   callAll(typeof callback === 'function' ? [callback, ...sends] : sends, 0, error);
@@ -120,4 +120,4 @@ function end(ws, error) {
   ws.emit('error', failed(ws, error));
 }
 
-module.exports = { inOrder, sendBlob };
+module.exports = { sendInOrder, sendBlob };
