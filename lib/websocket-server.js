@@ -24,7 +24,7 @@ const { drain } = require('./limits/drain');
 const { metricsOf, slowest } = require('./metrics/metrics');
 const { startListening } = require('./listen/native');
 const { start } = require('./reactor/start');
-const { withhold } = require('./reactor/hold-replies');
+const { deferReply } = require('./reactor/defer-replies');
 const { state } = require('./reactor/link');
 const { createSecureContext } = require('./tls/context');
 const { ReactorTls } = require('./tls/listener');
@@ -287,7 +287,7 @@ class WebSocketServer extends EventEmitter {
     const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start) };
     const ws = this._makeWebSocket(slot, bytes, start, agreed);
     setContext(ws, this._context);
-    withhold(ws);
+    deferReply(ws);
     // The reactor opened it before it knew that the server was closing.
     if (!this._isRunning()) return ws.terminate();
     // `emit` makes an array of its arguments, mostly for no listener.

@@ -19,7 +19,7 @@ const REASON_BYTES = 123;
 const PEERS = 3;
 
 const require = createRequire(import.meta.url);
-const { bytesSettled } = isReference ? {} : require('../../lib/reactor/crossing.js');
+const { bytesSettled } = isReference ? {} : require('../../lib/reactor/exchange.js');
 
 /** Nothing waits, and both threads have counted the same: later messages are counted right. */
 async function testCounts(t, sockets) {

@@ -7,7 +7,7 @@ import { WebSocket } from '../../lib/index.mjs';
 import { TOPIC_WAYS, everyWay, heardBy, join, openRoom, test } from '../helpers/index.mjs';
 
 const require = createRequire(import.meta.url);
-const { bytesSettled } = require('../../lib/reactor/crossing.js');
+const { bytesSettled } = require('../../lib/reactor/exchange.js');
 const { connections } = require('../../lib/reactor/table.js');
 const outbox = require('../../lib/reactor/outbox.js');
 

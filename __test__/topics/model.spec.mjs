@@ -17,7 +17,7 @@ import { Listener, Model, NAMES, SLOW_NAMES, TOPICS } from '../helpers/topics-mo
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
 const require = createRequire(import.meta.url);
-const { bytesSettled } = require('../../lib/reactor/crossing.js');
+const { bytesSettled } = require('../../lib/reactor/exchange.js');
 
 const STEPS = Number(process.env.TOPICS_STEPS ?? 10_000);
 const SLICE_OF_CI = 2500;

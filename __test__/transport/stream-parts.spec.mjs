@@ -222,7 +222,7 @@ for (const [name, install] of Object.entries(RECORDERS)) {
 }
 
 ownOnly('TLS: peers that reset while they are written to do not keep the memory of the writes', async (t) => {
-  const { isScarce } = createRequire(import.meta.url)('../../lib/reactor/flows.js');
+  const { isScarce } = createRequire(import.meta.url)('../../lib/reactor/stream-ops.js');
   for (let number = 0; number < 40; number++) {
     const { ws, far } = await tlsPair(t);
     far.pause();

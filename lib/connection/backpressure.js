@@ -2,7 +2,7 @@
 
 const { EMPTY_BUFFER } = require('../base/constants');
 const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../base/layout');
-const { bytesSettled } = require('../reactor/crossing');
+const { bytesSettled } = require('../reactor/exchange');
 const { push } = require('./enqueue');
 
 /** @import { ColdFields, WebSocket } from './state' */

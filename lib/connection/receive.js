@@ -58,7 +58,7 @@ const { Endpoint } = require('./endpoint');
 const { RecordBuffer, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { unref } = require('../reactor/lifetime');
 const table = require('../reactor/table');
-const { ended: endLeaves } = require('../reactor/hold-replies');
+const { ended: endLeaves } = require('../reactor/defer-replies');
 
 /** @import { ColdFields, WebSocket } from './state' */
 

@@ -8,7 +8,7 @@ const net = require('node:net');
 
 const { throwLater } = require('../base/errors');
 const { formatAddress } = require('../connection/address');
-const { takeSocket } = require('../reactor/given-sockets');
+const { takeSocket } = require('../reactor/handoff-sockets');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
 const { Endpoint } = require('../connection/endpoint');

@@ -1,7 +1,7 @@
 'use strict';
 
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
-const crossing = require('./crossing');
+const exchange = require('./exchange');
 const { DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, HANDED_REPORTS, LENT_BYTES } = require('../base/layout');
 const { IN_FLAG_OWNED } = require('../base/layout');
 const { state } = require('./link');
@@ -70,7 +70,7 @@ function nextBatch(streamsOnly) {
     show(slab.memory, slab.start);
     handed = null;
   }
-  const count = crossing.drain(streamsOnly);
+  const count = exchange.drain(streamsOnly);
   if (count === 0) return 0;
   // -1: the payloads are in the reactor's own memory, and more should be lent.
   const id = state.words[DRAINED_LENT] - 1;
@@ -136,7 +136,7 @@ function lend(memory) {
   const free = lent.indexOf(undefined);
   const id = free === -1 ? lent.length : free;
   lent[id] = memory;
-  crossing.lend(id, memory);
+  exchange.lend(id, memory);
 }
 
 /** A payload that is too large for the slab. @type {(index: number, length: number) => Buffer} */

@@ -8,7 +8,7 @@ const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
 const { isTraced } = require('./diagnostics');
 const { NOT_PLAIN } = require('../base/bits');
 const { batch, keep, nextBatch, payload, peek, restore, showChunk, takeLarge } = require('./batch');
-const { delivered, isAwaited, pump, streamsWait } = require('./crossing');
+const { delivered, isAwaited, pump, streamsWait } = require('./exchange');
 const {
   DRAINED_TURN,
   IN_BINARY,
@@ -33,11 +33,11 @@ const {
   TOPIC_SLOT,
   isPayload,
 } = require('../base/layout');
-const flows = require('./flows');
+const streamOps = require('./stream-ops');
 const { state } = require('./link');
 const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
-const { discard } = require('./given-sockets');
+const { discard } = require('./handoff-sockets');
 const table = require('./table');
 const { beginTurn, callDue, checkpoint, endTurn, waitsForEnds } = require('./loop-turns');
 
@@ -159,7 +159,7 @@ function take(connection, chunk) {
   const outer = delivering;
   delivering = true;
   try {
-    flows.act();
+    streamOps.runOps();
   } finally {
     delivering = outer;
   }

@@ -4,7 +4,7 @@
 
 const { FastBuffer } = require('../base/constants');
 const { isSameMemory, lengthOf, unshared } = require('../base/views');
-const flows = require('./flows');
+const streamOps = require('./stream-ops');
 const { state } = require('./link');
 const {
   AUX_SHIFT,
@@ -328,37 +328,37 @@ function flush() {
 
 /** To a stream, at once. As in ws, throws what the stream throws. @param {() => void} send */
 function sendNow(send) {
-  flows.throwing(() => {
+  streamOps.throwing(() => {
     send();
     flush();
   });
 }
 
 /**
- * One crossing: hands over the collected records and takes the results of `call`.
+ * One native call: hands over the collected records and takes the results of `call`.
  *
  * @type {<T>(call: (payload: Uint8Array) => T, payload?: Uint8Array) => T}
  */
 function exchange(call, payload) {
   const collected = used;
-  const said = state.words;
+  const shared = state.words;
   used = 0;
   lastText.data = lastOther.data = '';
   lastText.slot = lastOther.slot = -1;
   lastText.copy = lastOther.copy = null;
-  said[FLUSHED_BYTES] = collected;
+  shared[FLUSHED_BYTES] = collected;
   if (isMixed) {
     isMixed = false;
-    said[FLUSHED_MIXED] = 1;
+    shared[FLUSHED_MIXED] = 1;
   }
   try {
     return call(/** @type {Uint8Array} */ (payload));
   } finally {
     // Also when it threw: the reactor may have the arena by now.
-    const next = said[FLUSHED_NEXT];
+    const next = shared[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
     else if (collected !== 0) lendArena();
-    flows.act();
+    streamOps.runOps();
   }
 }
 

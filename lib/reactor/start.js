@@ -6,11 +6,11 @@ const batch = require('./batch');
 const { wake } = require('./dispatch');
 const { systemError } = require('../base/errors');
 const { DRAINED_WORDS } = require('../base/layout');
-const flows = require('./flows');
+const streamOps = require('./stream-ops');
 const lifetime = require('./lifetime');
 const link = require('./link');
 const outbox = require('./outbox');
-const { letGo } = require('./hold-replies');
+const { releaseReplies } = require('./defer-replies');
 const { warn } = require('../base/log');
 
 const { state } = link;
@@ -32,11 +32,11 @@ function open() {
   link.attach(native, words);
   batch.attach(memory[0]);
   outbox.attach(memory[1]);
-  flows.attach(memory[2]);
+  streamOps.attach(memory[2]);
   lifetime.attach(() => {
-    letGo();
+    releaseReplies();
     outbox.flush();
-    flows.finish();
+    streamOps.finish();
   });
   if (state.settings !== null) native.configure(state.settings);
   return native;

@@ -10,7 +10,7 @@ const { open: beginOpen, startClosing } = require('../connection/state');
 const { negotiatedDeflate } = require('../deflate/options');
 const { opened } = require('../reactor/diagnostics');
 const { turn } = require('../reactor/dispatch');
-const { act } = require('../reactor/flows');
+const { runOps } = require('../reactor/stream-ops');
 const { open } = require('../reactor/start');
 const table = require('../reactor/table');
 const { Pump, kPump, onData } = require('./pump');
@@ -102,7 +102,7 @@ let clock;
 function turnOften(native) {
   clock ??= setInterval(() => {
     native.turn();
-    act();
+    runOps();
     turn(true);
     if (table.hasStreams()) return;
     clearInterval(clock);

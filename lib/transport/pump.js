@@ -10,9 +10,9 @@ const { LONGEST_DELAY, delay } = require('../base/checks');
 const { callAll } = require('../connection/enqueue');
 const { onDrainRecord } = require('../connection/backpressure');
 const receive = require('../connection/receive');
-const { streamEvent } = require('../reactor/crossing');
+const { streamEvent } = require('../reactor/exchange');
 const { take, turn } = require('../reactor/dispatch');
-const { copyOf, isScarce, rethrows, viewOf, written } = require('../reactor/flows');
+const { copyOf, isScarce, rethrows, viewOf, written } = require('../reactor/stream-ops');
 const {
   CAUSE,
   FLAGS_SHIFT,
@@ -31,7 +31,7 @@ const {
 const { unshared } = require('../base/views');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
-/** @import { Block } from '../reactor/flows' */
+/** @import { Block } from '../reactor/stream-ops' */
 
 /** Bytes: copying fewer costs less than a callback. */
 const LEAST_LENT = 512;
@@ -196,7 +196,7 @@ class Pump {
   }
 
   /** @param {number} kind One of `FLOW_` */
-  flow(kind) {
+  applyOp(kind) {
     if (kind === FLOW_END) {
       this.socket.end();
     } else if (kind === FLOW_RESUME) {

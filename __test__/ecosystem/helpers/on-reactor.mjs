@@ -11,7 +11,7 @@ const require = createRequire(folder);
 
 const { WebSocket, WebSocketServer } = require('reactor-ws');
 const own = createRequire(import.meta.url);
-const { bytesSettled } = own('../../../lib/reactor/crossing.js');
+const { bytesSettled } = own('../../../lib/reactor/exchange.js');
 const table = own('../../../lib/reactor/table.js');
 
 /** The `ws` of npm, of which the clients are made. */

@@ -89,20 +89,20 @@ function written(block) {
 
 /** Takes over what the reactors' last call has left to do. */
 function collect() {
-  const said = state.words;
+  const words = state.words;
   for (;;) {
-    const word = said[FLOWS_WAIT];
+    const word = words[FLOWS_WAIT];
     const count = word & MASK_OF_COUNT;
-    said[FLOWS_WAIT] = 0;
+    words[FLOWS_WAIT] = 0;
     if (word >= FLOWS_WANT_MEMORY) wantsMemory = true;
     for (let at = FLOWS; at < FLOWS + FLOW_WORDS * count; at += FLOW_WORDS) {
-      const tag = said[at + 1];
+      const tag = words[at + 1];
       waiting.push({
-        pump: pumpOf(said[at]),
+        pump: pumpOf(words[at]),
         kind: tag & MASK_OF_KIND,
         sent: tag >>> FLOW_SENT_SHIFT,
-        start: said[at + 2],
-        length: said[at + 3],
+        start: words[at + 2],
+        length: words[at + 3],
         block: current,
       });
     }
@@ -112,20 +112,20 @@ function collect() {
 }
 
 /** Does what is to be done. If a stream calls this while it is written to, the outer call does it. */
-function act() {
-  const said = state.words;
-  if (said[FLOWS_WAIT] === 0) return;
+function runOps() {
+  const words = state.words;
+  if (words[FLOWS_WAIT] === 0) return;
   if (isActing) {
     collect();
     return;
   }
   isActing = true;
   try {
-    if (said[FLOWS_WAIT] === 1 && waiting.length === 0) {
+    if (words[FLOWS_WAIT] === 1 && waiting.length === 0) {
       // Most calls leave one thing, which needs no list.
-      said[FLOWS_WAIT] = 0;
-      const tag = said[FLOWS + 1];
-      run(pumpOf(said[FLOWS]), tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, said[FLOWS + 2], said[FLOWS + 3], current);
+      words[FLOWS_WAIT] = 0;
+      const tag = words[FLOWS + 1];
+      run(pumpOf(words[FLOWS]), tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, words[FLOWS + 2], words[FLOWS + 3], current);
     } else {
       collect();
     }
@@ -145,7 +145,7 @@ function act() {
   } finally {
     isActing = false;
   }
-  if (current.writes === 0) said[FLOWS_FREE] = 1;
+  if (current.writes === 0) words[FLOWS_FREE] = 1;
 }
 
 /** Unless the reactor has ended the connection. @type {(slot: number) => Pump | null | undefined} */
@@ -157,7 +157,7 @@ function pumpOf(slot) {
 function run(pump, kind, sent, start, length, block) {
   try {
     if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
-    else pump?.flow(kind);
+    else pump?.applyOp(kind);
   } catch (error) {
     // A stream may have methods of a program. What others are to do is done all the same.
     if (!rethrows(error)) throwLater(error);
@@ -205,4 +205,4 @@ function copyOf(block, start, length) {
   return copy;
 }
 
-module.exports = { FLOW_RESUME, act, attach, copyOf, finish, isScarce, rethrows, throwing, viewOf, written };
+module.exports = { FLOW_RESUME, runOps, attach, copyOf, finish, isScarce, rethrows, throwing, viewOf, written };

@@ -9,7 +9,7 @@ const { setImmediate } = require('node:timers');
 const { OUT_FLAG_ON, OUT_WITHHOLD } = require('../base/layout');
 const outbox = require('./outbox');
 
-/** @import { Place } from './crossing' */
+/** @import { ConnectionId } from './exchange' */
 
 /** Turns of the event loop after an end: in the first it reaches a client, in the next comes 'close'. */
 const TURNS = 3;
@@ -17,7 +17,7 @@ const TURNS = 3;
 /** Until no end is recent, and all answers have left. */
 let turnsLeft = 0;
 /** Connections whose answers wait. They leave together, so that none overtakes another. */
-/** @type {Place[]} */
+/** @type {ConnectionId[]} */
 let waiting = [];
 
 /** The end of a connection leaves. */
@@ -28,8 +28,8 @@ function ended() {
   turnsLeft = TURNS;
 }
 
-/** @param {Place} connection Its answer may have to wait */
-function withhold(connection) {
+/** @param {ConnectionId} connection Its answer may have to wait */
+function deferReply(connection) {
   if (turnsLeft === 0) return;
   outbox.pushEmpty(connection._slot, connection._generation, OUT_WITHHOLD | OUT_FLAG_ON);
   waiting.push(connection);
@@ -37,13 +37,13 @@ function withhold(connection) {
 
 function onTurn() {
   if (--turnsLeft > 0) setImmediate(onTurn);
-  else letGo();
+  else releaseReplies();
 }
 
-function letGo() {
+function releaseReplies() {
   const connections = waiting;
   waiting = [];
   for (const { _slot, _generation } of connections) outbox.pushEmpty(_slot, _generation, OUT_WITHHOLD);
 }
 
-module.exports = { ended, letGo, withhold };
+module.exports = { ended, releaseReplies, deferReply };

@@ -12,11 +12,11 @@ const {
   PUMPED,
   STREAMS_WAIT,
 } = require('../base/layout');
-const { act } = require('./flows');
+const { runOps } = require('./stream-ops');
 const { state } = require('./link');
 const { exchange } = require('./outbox');
 
-/** A connection or its handshake. @typedef {{ _slot: number, _generation: number }} Place */
+/** A connection or its handshake. @typedef {{ _slot: number, _generation: number }} ConnectionId */
 
 function streamsWait() {
   return (state.words[STREAMS_WAIT] & 1) !== 0;
@@ -50,8 +50,8 @@ function lend(id, memory) {
   state.calls.lend(memory);
 }
 
-/** The next call is about this connection. @param {Place} connection */
-function ask({ _slot, _generation }) {
+/** The next call is about this connection. @param {ConnectionId} connection */
+function selectConnection({ _slot, _generation }) {
   state.words[CALL_SLOT] = _slot;
   state.words[CALL_GENERATION] = _generation;
 }
@@ -59,31 +59,31 @@ function ask({ _slot, _generation }) {
 /**
  * Bytes of a connection's sends that the kernel has, minus waiting bytes of its topics, which nothing counts here.
  *
- * @type {(connection: Place) => number}
+ * @type {(connection: ConnectionId) => number}
  */
 function bytesSettled(connection) {
-  ask(connection);
+  selectConnection(connection);
   return state.calls.bytesSettled();
 }
 
 /**
  * A chunk of a connection's stream. With `mayStay` its bytes may be read in place: `PUMPED` is then 1 + the number of
  * records, with offsets in the chunk. Returns false if the stream must not be read until told so. The caller calls
- * `act`.
+ * `runOps`.
  *
- * @type {(connection: Place, chunk: Uint8Array, mayStay: boolean) => boolean}
+ * @type {(connection: ConnectionId, chunk: Uint8Array, mayStay: boolean) => boolean}
  */
 function pump(connection, chunk, mayStay) {
-  ask(connection);
+  selectConnection(connection);
   state.words[PUMPED] = mayStay ? 1 : 0;
   return state.calls.pump(chunk);
 }
 
-/** Anything else that happens to the stream. @type {(connection: Place, event: number) => void} */
+/** Anything else that happens to the stream. @type {(connection: ConnectionId, event: number) => void} */
 function streamEvent(connection, event) {
-  ask(connection);
+  selectConnection(connection);
   state.calls.streamEvent(event);
-  act();
+  runOps();
 }
 
 module.exports = { bytesSettled, delivered, drain, isAwaited, lend, pump, streamEvent, streamsWait };
