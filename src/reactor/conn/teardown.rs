@@ -21,12 +21,7 @@ pub(in crate::reactor) struct Teardown {
 }
 
 impl Teardown {
-    pub(in crate::reactor) fn schedule_close(
-        &mut self,
-        id: ConnectionId,
-        connection: &mut Connection,
-        cause: Cause,
-    ) {
+    pub(super) fn schedule_close(&mut self, id: ConnectionId, connection: &mut Connection, cause: Cause) {
         if !connection.life.is_gone() {
             if cause == Cause::Fin {
                 connection.transport.leave_when_dropped(connection.write.state.is_ended());
@@ -52,12 +47,12 @@ impl Teardown {
         !self.due.is_empty()
     }
 
-    pub(in crate::reactor) fn drain(&mut self, id: ConnectionId) {
+    pub(super) fn drain(&mut self, id: ConnectionId) {
         self.draining.push_back(id);
     }
 
     /// The oldest one, if there are too many.
-    pub(in crate::reactor) fn pop_draining(&mut self) -> Option<ConnectionId> {
+    pub(super) fn pop_draining(&mut self) -> Option<ConnectionId> {
         if self.draining.len() > MOST_DRAINING { self.draining.pop_front() } else { None }
     }
 

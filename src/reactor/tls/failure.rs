@@ -51,32 +51,32 @@ impl Failure {
         Self { refusal, code: code.to_owned(), reason: reason.to_owned() }
     }
 
-    pub(in crate::reactor) fn timeout() -> Self {
+    pub(super) fn timeout() -> Self {
         Self::new(Refusal::Timeout, "ERR_TLS_HANDSHAKE_TIMEOUT", "TLS handshake timeout")
     }
 
-    pub(in crate::reactor) fn gone() -> Self {
+    pub(super) fn gone() -> Self {
         Self::new(Refusal::Gone, "ECONNRESET", "socket hang up")
     }
 
     /// Not reported: the program knows.
-    pub(in crate::reactor) fn program() -> Self {
+    pub(super) fn program() -> Self {
         Self::new(Refusal::Program, "", "")
     }
 
-    pub(in crate::reactor) fn plain() -> Self {
+    pub(super) fn plain() -> Self {
         Self::new(Refusal::Plain, "ERR_SSL_HTTP_REQUEST", "http request")
     }
 
-    pub(in crate::reactor) fn malformed() -> Self {
+    pub(super) fn malformed() -> Self {
         Self::of(&InvalidMessage::InvalidContentType.into())
     }
 
-    pub(in crate::reactor) fn too_long() -> Self {
+    pub(super) fn too_long() -> Self {
         Self::new(Refusal::Malformed, "ERR_SSL_EXCESSIVE_MESSAGE_SIZE", "excessive message size")
     }
 
-    pub(in crate::reactor) fn of(error: &Error) -> Self {
+    pub(super) fn of(error: &Error) -> Self {
         let (refusal, reason) = match error {
             Error::AlertReceived(alert) => (Refusal::Alert, alert_name(*alert)),
             Error::PeerIncompatible(what) => (Refusal::Unshared, unshared(what).to_owned()),

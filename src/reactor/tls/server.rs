@@ -45,7 +45,7 @@ struct Hosts {
 /// A context as this server uses it.
 #[derive(Clone)]
 pub(in crate::reactor) struct Chosen {
-    pub(in crate::reactor) config: Arc<ServerConfig>,
+    pub(super) config: Arc<ServerConfig>,
     pub(in crate::reactor) trust: Arc<Trust>,
 }
 
@@ -63,7 +63,7 @@ impl Asks {
     }
 
     /// Whether the program chooses for a client that names a server, or protocols.
-    pub(in crate::reactor) fn hello(self, names_server: bool, names_protocols: bool) -> bool {
+    pub(super) fn hello(self, names_server: bool, names_protocols: bool) -> bool {
         self.0 & TLS_ASK_SNI != 0 && names_server || self.0 & TLS_ASK_ALPN != 0 && names_protocols
     }
 }
@@ -125,7 +125,7 @@ impl TlsServer {
 
 impl Chosen {
     /// With this protocol, whatever the server's list is.
-    pub(in crate::reactor) fn with_protocol(mut self, alpn: Vec<u8>) -> Self {
+    pub(super) fn with_protocol(mut self, alpn: Vec<u8>) -> Self {
         Arc::make_mut(&mut self.config).alpn_protocols = vec![alpn];
         self
     }

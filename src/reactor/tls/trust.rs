@@ -34,7 +34,7 @@ pub(in crate::reactor) struct Trust {
 #[derive(Debug, Clone)]
 pub(in crate::reactor) struct Distrust {
     /// As OpenSSL names it.
-    pub(in crate::reactor) code: &'static str,
+    pub(super) code: &'static str,
     error: Error,
 }
 
@@ -76,21 +76,17 @@ impl Trust {
         self.digest
     }
 
-    pub(in crate::reactor) fn asks(&self) -> bool {
+    pub(super) fn asks(&self) -> bool {
         self.asks
     }
 
-    pub(in crate::reactor) fn rejects(&self) -> bool {
+    pub(super) fn rejects(&self) -> bool {
         self.rejects
     }
 
     /// # Errors
     /// Why these certificates, the client's own first, are not good.
-    pub(in crate::reactor) fn check(
-        &self,
-        chain: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<(), Distrust> {
+    pub(super) fn check(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Distrust> {
         let Some((own, others)) = chain.split_first() else { return Err(Distrust::missing()) };
         let Some(leaf) = Certificate::parse(own) else {
             return Err(Distrust::of(CertificateError::BadEncoding.into()));
@@ -213,7 +209,7 @@ fn verifier(
 }
 
 impl Distrust {
-    pub(in crate::reactor) fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> Failure {
         Failure::of(&self.error)
     }
 
