@@ -64,9 +64,9 @@ pub use transport::{Descriptor, Transport};
 pub use upgrade::{HandshakeInfo, Verdict};
 
 use barrier::DeliveryBarrier;
+use command::CommandQueue;
 use command::handle::Mailbox;
 use command::messages::Messages;
-use command::serve::CommandQueue;
 use conn::Connection;
 use conn::teardown::Teardown;
 use connections::{Connections, Share};

@@ -26,7 +26,7 @@ const FLIGHT: usize = 8 << 10;
 const ACCESS_DENIED: u8 = 49;
 const PROTOCOL_VERSION: u8 = 70;
 
-pub(in crate::reactor) enum HandshakeStep {
+pub(in crate::reactor::tls) enum HandshakeStep {
     /// An edge will come.
     Waits,
     /// The system has no memory; no edge will come.
@@ -67,7 +67,7 @@ struct Begun {
 
 impl TlsStream {
     /// Goes on with the handshake, until the client must answer, or the program.
-    pub(in crate::reactor) fn handshake(&mut self) -> HandshakeStep {
+    pub(in crate::reactor::tls) fn handshake(&mut self) -> HandshakeStep {
         match std::mem::replace(&mut self.stage, Stage::Failed) {
             Stage::Handshaking(handshake) => {
                 let (stage, step) = with_scratch(|scratch| {
@@ -86,7 +86,7 @@ impl TlsStream {
 
     /// Answers `HandshakeStep::Asks`. `context`: `None` is that of the host, or the server's; `alpn`: `None`
     /// is by the server's list. Does nothing if nobody was asked.
-    pub(in crate::reactor) fn choose(&mut self, context: Option<&SecureContext>, alpn: Option<Vec<u8>>) {
+    pub(in crate::reactor::tls) fn choose(&mut self, context: Option<&SecureContext>, alpn: Option<Vec<u8>>) {
         let Stage::Handshaking(mut handshake) = std::mem::replace(&mut self.stage, Stage::Failed) else {
             return;
         };
@@ -106,12 +106,12 @@ impl TlsStream {
     }
 
     /// Whether the program has been asked, and has yet to answer.
-    pub(in crate::reactor) fn is_pending(&self) -> bool {
+    pub(in crate::reactor::tls) fn is_pending(&self) -> bool {
         matches!(&self.stage, Stage::Handshaking(handshake) if matches!(handshake.progress, Progress::Pending(_)))
     }
 
     /// Ends the handshake with an alert.
-    pub(in crate::reactor) fn refuse(&mut self, alert: u8) {
+    pub(in crate::reactor::tls) fn refuse(&mut self, alert: u8) {
         if let Stage::Handshaking(handshake) = &self.stage {
             handshake.alert(&self.socket, alert);
             self.stage = Stage::Failed;

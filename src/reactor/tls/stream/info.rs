@@ -13,16 +13,16 @@ impl TlsStream {
     ///
     /// # Errors
     /// It is not good, and it must be.
-    pub(in crate::reactor) fn authorize(&mut self) -> Result<(), Failure> {
+    pub(in crate::reactor::tls) fn authorize(&mut self) -> Result<(), Failure> {
         let Stage::Open(session) = &mut self.stage else { return Ok(()) };
         session.authorize()
     }
 
-    pub(in crate::reactor) fn is_reused(&self) -> bool {
+    pub(in crate::reactor::tls) fn is_reused(&self) -> bool {
         matches!(&self.stage, Stage::Open(session) if session.is_reused())
     }
 
-    pub(in crate::reactor) fn shows_certificates(&self) -> bool {
+    pub(in crate::reactor::tls) fn shows_certificates(&self) -> bool {
         matches!(&self.stage, Stage::Open(session) if session.connection.peer_certificates().is_some())
     }
 
