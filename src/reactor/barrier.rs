@@ -18,7 +18,7 @@
 
 use std::collections::VecDeque;
 
-use crate::reactor::write::half::HoldReason;
+use crate::reactor::write::HoldReason;
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor, Transport};
 
 enum Waiting {

@@ -13,7 +13,7 @@ use crate::bridge::room::Lent;
 use crate::engine::Large;
 
 use super::command::records::Rest;
-use super::read::half::{PeerSide, ReadClass};
+use super::read::{PeerSide, ReadClass};
 use crate::reactor::{Command, Conn, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
 /// When a reactor wants its next turn, if no socket brings one sooner.

@@ -16,7 +16,7 @@ use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain, message};
 use crate::reactor::config::{IN_PLACE, SHORT_QUEUE};
 use crate::reactor::upgrade;
-use crate::reactor::write::half::HoldReason;
+use crate::reactor::write::HoldReason;
 use crate::reactor::write::is_data;
 use crate::reactor::write::{Head, Pending};
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};

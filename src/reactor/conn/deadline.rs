@@ -5,7 +5,7 @@ use crate::engine::handshake::bare;
 
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::ReadClass;
+use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {

@@ -16,7 +16,7 @@ use mio::Token;
 use crate::bridge::layout::Cause;
 use crate::reactor::config;
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::ReadClass;
+use crate::reactor::read::ReadClass;
 use crate::reactor::upgrade;
 use crate::reactor::upgrade::head::Head;
 use crate::reactor::{

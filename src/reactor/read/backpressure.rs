@@ -8,7 +8,7 @@
 use crate::bridge::batch::Credit;
 use crate::bridge::tally::Pause;
 
-use super::half::{BlockedOn, PeerSide, ReadClass};
+use super::{BlockedOn, PeerSide, ReadClass};
 use crate::reactor::config::{
     BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
     SMALLEST_READ,

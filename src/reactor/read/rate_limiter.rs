@@ -22,8 +22,8 @@ use crate::bridge::rates::{Counted, Rates};
 use crate::bridge::layout::Cause;
 use crate::engine::{CloseCode, ErrorKind, Event};
 
+use super::PeerSide;
 use super::frames::finish_if_complete;
-use super::half::PeerSide;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::queue::Alarms;
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};

@@ -11,7 +11,7 @@ use crate::bridge::tally::Pause;
 
 use std::time::Instant;
 
-use super::half::{PeerSide, ReadClass, ReadHalf};
+use super::{PeerSide, ReadClass, ReadHalf};
 use crate::reactor::config::{HANDSHAKE_BUDGET, READ_BUDGET, TURN_BUDGET};
 use crate::reactor::queue::{Mark, Queue};
 use crate::reactor::{Conn, ConnectionId, Connections, Consumer, EVENTS, Reactor};

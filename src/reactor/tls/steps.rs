@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use super::{Failure, Refusal, SecureContext};
 use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, PENDING_OPEN_PART};
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::ReadClass;
+use crate::reactor::read::ReadClass;
 use crate::reactor::tls::stream::HandshakeStep;
 use crate::reactor::{Cause, Conn, Consumer};
 

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::{PeerSide, ReadClass};
+use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::{Conn, Consumer, HandshakeInfo};
 
 impl Conn<'_> {

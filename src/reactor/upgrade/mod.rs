@@ -20,7 +20,7 @@ use crate::engine::proxy;
 
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use crate::reactor::conn::life::Life;
-use crate::reactor::read::half::ReadClass;
+use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
 use head::{Head, PendingUpgrade};
 

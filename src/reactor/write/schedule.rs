@@ -8,12 +8,12 @@ use mio::{Poll, Token};
 
 use crate::bridge::layout::{Cause, low_water_mark};
 
+use super::WriteState;
 use super::Writer;
-use super::half::WriteState;
 use super::outgoing::Written;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
 use crate::reactor::queue::Mark;
-use crate::reactor::read::half::PeerSide;
+use crate::reactor::read::PeerSide;
 use crate::reactor::transport::Ahead;
 use crate::reactor::{Conn, ConnectionId, Connections, Consumer, Reactor};
 

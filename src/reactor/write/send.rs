@@ -8,7 +8,7 @@ use crate::engine::frame::wire_len;
 use crate::engine::{Frame, FrameKind, MessageKind, mask};
 
 use super::Head;
-use super::half::WriteHalf;
+use super::WriteHalf;
 use super::masking::Masking;
 use crate::reactor::command::apply::submit;
 use crate::reactor::command::records::Outbound;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use socket2::SockRef;
 
 use crate::reactor::config::{MODEST, READ_BUDGET, READ_SIZE, TURN_BUDGET};
-use crate::reactor::read::half::ReadClass;
+use crate::reactor::read::ReadClass;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned};
 use crate::reactor::tests::*;

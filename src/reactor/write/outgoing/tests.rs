@@ -1,5 +1,5 @@
 use super::*;
-use crate::reactor::write::half::WriteHalf;
+use crate::reactor::write::WriteHalf;
 
 impl Outgoing {
     /// Bytes of memory that only this queue refers to.
