@@ -102,7 +102,7 @@ impl Conn<'_> {
 
     pub(super) fn on_writable(&mut self) {
         // An error is that of the next read.
-        let _again = self.state.transport.flush();
+        let _again = self.state.transport.stream_mut().flush();
         self.go_on(HoldReason::Edge);
     }
 
@@ -205,7 +205,7 @@ impl Conn<'_> {
 
     /// Destroys the connection with a reset: waiting bytes are lost, and the peer sees an error.
     pub fn reset(&mut self) {
-        self.state.transport.reset_when_dropped();
+        self.state.transport.stream_mut().reset_when_dropped();
         self.schedule_close(Cause::Terminate);
     }
 
@@ -257,7 +257,7 @@ impl Conn<'_> {
     /// Refuses the handshake; the connection then waits for the peer's end. Before the handshake of
     /// TLS is done, an alert is all that the peer is told.
     pub(super) fn respond(&mut self, response: &[u8]) {
-        if self.state.transport.is_open() {
+        if self.state.transport.stream().is_open() {
             self.write(response);
         } else {
             self.state.read.class = ReadClass::Modest;
@@ -355,7 +355,9 @@ impl Connection {
         match (first, last) {
             (Some(first), _) => first,
             (None, _) if self.engine.close_received() => Cause::Closed,
-            (None, Cause::Fin | Cause::Reset | Cause::CloseTimeout) if ended && self.transport.is_cut() => {
+            (None, Cause::Fin | Cause::Reset | Cause::CloseTimeout)
+                if ended && self.transport.stream().is_cut() =>
+            {
                 Cause::Reset
             }
             (None, Cause::Reset | Cause::CloseTimeout) if ended => Cause::Fin,

@@ -24,7 +24,7 @@ impl Teardown {
     pub(super) fn schedule_close(&mut self, id: ConnectionId, connection: &mut Connection, cause: Cause) {
         if !connection.life.is_gone() {
             if cause == Cause::Fin {
-                connection.transport.leave_when_dropped(connection.write.state.is_ended());
+                connection.transport.stream_mut().leave_when_dropped(connection.write.state.is_ended());
             }
             let cause = connection.cause_of_end(cause);
             connection.life = Life::Gone(Gone::new(connection.life.is_reported(), cause));
@@ -78,7 +78,7 @@ impl<C: Consumer> Reactor<C> {
                 // Bytes that the kernel has taken count as sent, even if the connection ends here.
                 self.consumer.on_settled(id, connection.write.settled());
                 match connection.write.take_sent() {
-                    sent if sent > 0 && !connection.transport.note_sent(sent) => {
+                    sent if sent > 0 && !connection.transport.stream_mut().note_sent(sent) => {
                         self.consumer.on_sent(id, sent)
                     }
                     _ => {}

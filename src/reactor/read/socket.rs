@@ -42,12 +42,12 @@ impl Conn<'_> {
             let had = undelivered + self.state.engine.buffered() + begun.len;
             let kept = self.reader.read_kept(self.id.slot, room).map(Received::Bytes);
             let is_kept = kept.is_some();
-            match kept.unwrap_or_else(|| self.state.transport.receive(room)) {
+            match kept.unwrap_or_else(|| self.state.transport.stream_mut().receive(room)) {
                 Received::Bytes(len) => {
                     self.state.pinged = false;
                     // A read of less than was asked for has mostly brought everything.
-                    let has_all = !is_kept && self.state.transport.is_dry(len < wanted);
-                    let spent = if is_kept { 0 } else { self.state.transport.spent() };
+                    let has_all = !is_kept && self.state.transport.stream().is_dry(len < wanted);
+                    let spent = if is_kept { 0 } else { self.state.transport.stream().spent() };
                     if !is_kept {
                         self.count(consumer, len);
                     }
@@ -91,7 +91,7 @@ impl Conn<'_> {
     fn is_dry(&mut self) -> bool {
         !self.reader.keeps(self.id.slot)
             && self.state.transport.as_tcp().is_none()
-            && matches!(self.state.transport.receive(&mut []), Received::Empty)
+            && matches!(self.state.transport.stream_mut().receive(&mut []), Received::Empty)
     }
 
     /// Bytes that a read has inflated, or handed over if that is more: it may have completed a
@@ -150,7 +150,7 @@ impl Conn<'_> {
         if self.reader.keeps(self.id.slot) {
             return;
         }
-        match self.state.transport.look_ahead() {
+        match self.state.transport.stream_mut().look_ahead() {
             Ahead::Bytes | Ahead::Nothing => {}
             Ahead::End => self.on_eof(consumer),
             Ahead::Dead => self.schedule_close(Cause::Reset),

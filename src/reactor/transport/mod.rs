@@ -2,10 +2,11 @@
 //! come from, the only place that knows what a connection is made of.
 
 pub(super) mod pipe;
+pub(super) mod stream;
 pub(super) mod tcp;
 
-use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,9 @@ use crate::reactor::listen::bind::probe;
 use crate::reactor::tls::TlsServer;
 use crate::reactor::tls::stream::TlsStream;
 use pipe::Pipe;
-pub(super) use tcp::{Ahead, Received, is_short};
+use stream::Stream;
+pub(super) use stream::{Ahead, Received};
+pub(super) use tcp::is_short;
 
 /// A socket that leaves the reactor.
 #[cfg(unix)]
@@ -48,79 +51,22 @@ impl From<std::net::TcpStream> for Transport {
 }
 
 impl Transport {
-    /// Reads what has arrived; `room` is not empty.
     #[inline]
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> Received {
+    pub(super) fn stream(&self) -> &dyn Stream {
         match self {
-            Self::Tcp(socket, _) => tcp::receive_from(socket, room),
-            Self::Tls(stream) => stream.receive(room),
-            Self::Pipe(pipe) => pipe.receive(),
-        }
-    }
-
-    /// Whether the last read used up the edge, so that the next bytes make a new one. `is_short`: it
-    /// brought less than there was room for.
-    #[inline]
-    pub(super) fn is_dry(&self, is_short: bool) -> bool {
-        match self {
-            // On Windows mio arms the edge only when a read is refused.
-            Self::Tcp(..) | Self::Pipe(_) => is_short && cfg!(unix),
-            Self::Tls(stream) => stream.is_dry(),
-        }
-    }
-
-    /// Whether the peer's end came without the word of TLS that it is one.
-    pub(super) fn is_cut(&self) -> bool {
-        matches!(self, Self::Tls(stream) if stream.is_cut())
-    }
-
-    /// Bytes that the last read took from the socket, if those are not what it brought; else 0.
-    #[inline]
-    pub(super) fn spent(&self) -> usize {
-        match self {
-            Self::Tcp(..) | Self::Pipe(_) => 0,
-            Self::Tls(stream) => stream.spent(),
-        }
-    }
-
-    /// Writes as many bytes as are taken.
-    ///
-    /// # Errors
-    /// The transport's; `WouldBlock` when it takes nothing: the next bytes to be written must begin as
-    /// these do. A peer that has left is an error, never a signal that ends the embedding process.
-    #[inline]
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(socket, _) => tcp::send(socket, bytes),
-            Self::Tls(stream) => stream.send_vectored(&[IoSlice::new(bytes)]),
-            Self::Pipe(pipe) => pipe.send_vectored(&[IoSlice::new(bytes)]),
+            Self::Tcp(socket, _) => socket,
+            Self::Tls(stream) => &**stream,
+            Self::Pipe(pipe) => &**pipe,
         }
     }
 
     #[inline]
-    pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(super) fn stream_mut(&mut self) -> &mut dyn Stream {
         match self {
-            Self::Tcp(socket, _) => tcp::send_vectored(socket, parts),
-            Self::Tls(stream) => stream.send_vectored(parts),
-            Self::Pipe(pipe) => pipe.send_vectored(parts),
+            Self::Tcp(socket, _) => socket,
+            Self::Tls(stream) => &mut **stream,
+            Self::Pipe(pipe) => &mut **pipe,
         }
-    }
-
-    /// Writes what the transport itself has to say, such as its part of a handshake.
-    ///
-    /// # Errors
-    /// As of `send`.
-    #[inline]
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Tcp(..) | Self::Pipe(_) => Ok(()),
-            Self::Tls(stream) => stream.flush(),
-        }
-    }
-
-    /// Whether bytes that `send` has refused may have left in part.
-    pub(super) fn has_begun(&self) -> bool {
-        matches!(self, Self::Tls(stream) if stream.has_begun())
     }
 
     /// Makes an accepted socket one with TLS. `proxied`: a header of the PROXY protocol comes first.
@@ -135,14 +81,6 @@ impl Transport {
         match self {
             Self::Tls(stream) => Some(stream),
             Self::Tcp(..) | Self::Pipe(_) => None,
-        }
-    }
-
-    /// Whether bytes can be sent: the handshake of the transport is done.
-    pub(super) fn is_open(&self) -> bool {
-        match self {
-            Self::Tls(stream) => stream.is_open(),
-            Self::Tcp(..) | Self::Pipe(_) => true,
         }
     }
 
@@ -174,57 +112,6 @@ impl Transport {
             return Some(socket.into());
         }
         None
-    }
-
-    /// The program reports `count` sends itself, when its stream has written them. False: they have
-    /// left.
-    #[inline]
-    pub(super) fn note_sent(&self, count: u32) -> bool {
-        match self {
-            Self::Tcp(..) | Self::Tls(_) => false,
-            Self::Pipe(pipe) => {
-                pipe.note_sent(count);
-                true
-            }
-        }
-    }
-
-    /// What a read would find; it stays there.
-    pub(super) fn look_ahead(&mut self) -> Ahead {
-        match self {
-            Self::Tcp(socket, _) => tcp::peek(socket),
-            Self::Tls(stream) => stream.look_ahead(),
-            Self::Pipe(pipe) => pipe.look_ahead(),
-        }
-    }
-
-    pub(super) fn end(&mut self) {
-        match self {
-            // Fails only on a dead socket, as the next read will report.
-            Self::Tcp(socket, _) => drop(socket.shutdown(Shutdown::Write)),
-            Self::Tls(stream) => stream.end(),
-            Self::Pipe(pipe) => pipe.end(),
-        }
-    }
-
-    /// When this is dropped, both sides have ended and all bytes are written: nothing on its way
-    /// may be cut off. `has_ended`: our side ended before.
-    pub(super) fn leave_when_dropped(&mut self, has_ended: bool) {
-        match self {
-            // The kernel does that.
-            Self::Tcp(..) => {}
-            Self::Tls(stream) => stream.leave_when_dropped(),
-            Self::Pipe(pipe) => pipe.leave(has_ended),
-        }
-    }
-
-    /// When this is dropped, the peer gets a reset, and no waiting bytes.
-    pub(super) fn reset_when_dropped(&mut self) {
-        match self {
-            Self::Tcp(socket, _) => drop(SockRef::from(&*socket).set_linger(Some(Duration::ZERO))),
-            Self::Tls(stream) => drop(SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))),
-            Self::Pipe(pipe) => pipe.reset_when_dropped(),
-        }
     }
 
     /// `None` when the system does not know it (a dead socket).

@@ -7,9 +7,9 @@ mod tests;
 use std::io::{self, ErrorKind, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::stream::{Ahead, Received, Stream};
 use crate::bridge::room::Lent;
 use crate::reactor::ConnectionId;
-use crate::reactor::transport::{Ahead, Received};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFlow {
@@ -175,8 +175,14 @@ impl Pipe {
         self.takes = takes;
     }
 
+    fn push(&self, flow: StreamFlow) {
+        self.ops.pending().list.push((self.id.slot, flow));
+    }
+}
+
+impl Stream for Pipe {
     /// Called when all bytes that have come were read.
-    pub(super) fn receive(&mut self) -> Received {
+    fn receive(&mut self, _room: &mut [u8]) -> Received {
         match self.peer {
             Peer::Gone => Received::Dead,
             Peer::Ended => Received::Eof,
@@ -189,7 +195,7 @@ impl Pipe {
         }
     }
 
-    pub(super) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         if self.peer == Peer::Gone {
             return Err(ErrorKind::NotConnected.into());
         }
@@ -197,11 +203,12 @@ impl Pipe {
         if sent == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(sent) }
     }
 
-    pub(super) fn note_sent(&self, count: u32) {
+    fn note_sent(&mut self, count: u32) -> bool {
         self.ops.pending().note_sent(self.id.slot, count);
+        true
     }
 
-    pub(super) fn look_ahead(&self) -> Ahead {
+    fn look_ahead(&mut self) -> Ahead {
         match self.peer {
             Peer::Open => Ahead::Nothing,
             Peer::Ended => Ahead::End,
@@ -209,20 +216,16 @@ impl Pipe {
         }
     }
 
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         self.push(StreamFlow::End);
     }
 
-    pub(super) fn reset_when_dropped(&mut self) {
+    fn reset_when_dropped(&mut self) {
         self.ending = Ending::Reset;
     }
 
-    pub(super) fn leave(&mut self, has_ended: bool) {
+    fn leave_when_dropped(&mut self, has_ended: bool) {
         self.ending = if has_ended { Ending::Ended } else { Ending::Left };
-    }
-
-    fn push(&self, flow: StreamFlow) {
-        self.ops.pending().list.push((self.id.slot, flow));
     }
 }
 

@@ -1,9 +1,14 @@
 //! A socket of the system: the three calls of the hot path, where systems differ.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
+use std::net::Shutdown;
+use std::time::Duration;
 
 use mio::Interest;
 use mio::net::TcpStream;
+use socket2::SockRef;
+
+use super::stream::{Ahead, Received, Stream};
 
 /// ENOBUFS, or the same of Windows.
 const NO_BUFFERS: i32 = if cfg!(windows) {
@@ -22,30 +27,6 @@ pub(in crate::reactor) fn is_short(error: &io::Error) -> bool {
 /// Whether the call may be repeated later: the socket is full, or the system has no memory.
 pub(in crate::reactor) fn is_transient(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock || is_short(error)
-}
-
-pub(in crate::reactor) enum Received {
-    Bytes(usize),
-    /// The peer has ended its side.
-    Eof,
-    /// The peer's side has ended without the word that its protocol has for that.
-    Cut,
-    /// Nothing more for now; an edge will come.
-    Empty,
-    /// The system has no memory; no edge will come.
-    Short,
-    Dead,
-}
-
-/// What a read would find, see [`Transport::look_ahead`](crate::reactor::Transport::look_ahead).
-#[derive(PartialEq, Eq)]
-pub(in crate::reactor) enum Ahead {
-    Bytes,
-    /// Nothing yet, as far as the system says.
-    Nothing,
-    /// The end of the peer's side, and no bytes before it.
-    End,
-    Dead,
 }
 
 #[inline]
@@ -83,7 +64,34 @@ pub(super) fn interest() -> Interest {
     interest
 }
 
-pub(super) use system::{receive, send, send_vectored};
+impl Stream for TcpStream {
+    fn receive(&mut self, room: &mut [u8]) -> Received {
+        receive_from(self, room)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        send(self, bytes)
+    }
+
+    fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        send_vectored(self, parts)
+    }
+
+    fn look_ahead(&mut self) -> Ahead {
+        peek(self)
+    }
+
+    fn end(&mut self) {
+        // Fails only on a dead socket, as the next read will report.
+        drop(self.shutdown(Shutdown::Write));
+    }
+
+    fn reset_when_dropped(&mut self) {
+        drop(SockRef::from(&*self).set_linger(Some(Duration::ZERO)));
+    }
+}
+
+use system::{receive, send, send_vectored};
 
 /// The socket as rustls writes to it.
 pub(in crate::reactor) struct Socket<'a>(pub(in crate::reactor) &'a TcpStream);

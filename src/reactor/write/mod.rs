@@ -303,7 +303,7 @@ impl WriteHalf {
     pub(super) fn withhold_until(&mut self, until: HoldReason, transport: &Transport) {
         if self.outgoing.written() == 0
             && !self.outgoing.is_empty()
-            && !transport.has_begun()
+            && !transport.stream().has_begun()
             && let Some(reason) = self.state.hold_reason()
             && *reason != HoldReason::Decision
         {

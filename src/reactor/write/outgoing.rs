@@ -176,7 +176,7 @@ impl Outgoing {
             pool.give(std::mem::take(&mut self.gathered));
         }
         self.queue = None;
-        match transport.flush() {
+        match transport.stream_mut().flush() {
             Err(error) if is_short(&error) => Ok(Written::Short),
             // What the transport itself has to say leaves with the next edge.
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
@@ -210,10 +210,10 @@ impl Outgoing {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some((queue, first)) = self.queue.as_deref().and_then(|queue| Some((queue, queue.front()?)))
         else {
-            return transport.send(first_of(gathered, most));
+            return transport.stream_mut().send(first_of(gathered, most));
         };
         if queue.len() == 1 && gathered.is_empty() {
-            return transport.send(first_of(first, most));
+            return transport.stream_mut().send(first_of(first, most));
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
         let (mut used, mut room) = (0, most);
@@ -227,7 +227,7 @@ impl Outgoing {
                 break;
             }
         }
-        transport.send_vectored(&vectors[..used])
+        transport.stream_mut().send_vectored(&vectors[..used])
     }
 
     /// HoldReason `sent` bytes off the front. Returns the bytes of the buffers that this frees.

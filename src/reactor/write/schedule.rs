@@ -94,7 +94,7 @@ impl Conn<'_> {
         let queued = connection.write.outgoing.len();
         self.metrics.written(self.id.slot, queued, self.timers.now());
         let sent = connection.write.take_sent();
-        let noted = sent > 0 && connection.transport.note_sent(sent);
+        let noted = sent > 0 && connection.transport.stream_mut().note_sent(sent);
         let drained = connection.write.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.write.high &= !drained;
         let done = queued == 0 && (connection.write.state.is_ending() || connection.close_complete());
@@ -123,7 +123,7 @@ impl Conn<'_> {
     fn finish(&mut self) {
         let connection = &mut *self.state;
         let is_over = connection.close_complete()
-            && match connection.transport.look_ahead() {
+            && match connection.transport.stream_mut().look_ahead() {
                 Ahead::End => true,
                 // Closing a socket with unread bytes resets it, and the peer may lose our last
                 // frames.
@@ -134,7 +134,7 @@ impl Conn<'_> {
             return self.schedule_close(Cause::Fin);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
-            connection.transport.end();
+            connection.transport.stream_mut().end();
         }
     }
 }

@@ -168,7 +168,7 @@ impl Conn<'_> {
         } else {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
-                let sent = self.state.transport.send(&frame).unwrap_or_default();
+                let sent = self.state.transport.stream_mut().send(&frame).unwrap_or_default();
                 // Without this only the record would be charged, which does not have the payload.
                 self.writer.left = self.writer.left.saturating_sub(sent);
                 self.metrics.tally.bytes_sent += sent as u64;
@@ -192,7 +192,7 @@ impl Conn<'_> {
     /// Queues what the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         // The write at the end of the turn will meet any error of the socket again.
-        let mut sent = self.state.transport.send_vectored(parts).unwrap_or_default();
+        let mut sent = self.state.transport.stream_mut().send_vectored(parts).unwrap_or_default();
         self.metrics.tally.bytes_sent += sent as u64;
         for part in parts {
             let taken = sent.min(part.len());

@@ -18,7 +18,8 @@ use rustls::{Error, PeerIncompatible, ProtocolVersion, ServerConnection};
 
 use super::{Stage, TlsConn, TlsStream, with_scratch, write_records};
 use crate::reactor::tls::{Chosen, Failure, SecureContext, TlsServer};
-use crate::reactor::transport::tcp::{Received, Socket, is_transient, receive_from};
+use crate::reactor::transport::stream::Received;
+use crate::reactor::transport::tcp::{Socket, is_transient, receive_from};
 
 /// Most ciphertext read at once during a handshake: flights of clients are shorter.
 const FLIGHT: usize = 8 << 10;

@@ -24,7 +24,8 @@ use mio::net::TcpStream;
 use rustls::ServerConnection;
 
 use crate::reactor::tls::{Distrust, TlsServer, Trust};
-use crate::reactor::transport::tcp::{Ahead, Received, Socket, is_short, is_transient, peek, receive_from};
+use crate::reactor::transport::stream::{Ahead, Received, Stream};
+use crate::reactor::transport::tcp::{Socket, is_short, is_transient, peek, receive_from};
 use handshake::Handshake;
 pub(super) use handshake::HandshakeStep;
 pub use handshake::Hello;
@@ -133,35 +134,6 @@ impl TlsStream {
 
     pub(in crate::reactor) fn is_handshaking(&self) -> bool {
         matches!(self.stage, Stage::Handshaking(_))
-    }
-
-    pub(in crate::reactor) fn is_open(&self) -> bool {
-        matches!(self.stage, Stage::Open(_))
-    }
-
-    /// Whether the last read has brought all that there was, so that the next bytes make an edge.
-    #[inline]
-    pub(in crate::reactor) fn is_dry(&self) -> bool {
-        self.is_dry
-    }
-
-    pub(in crate::reactor) fn is_cut(&self) -> bool {
-        self.end == Some(PeerEnd::Cut)
-    }
-
-    /// Ciphertext that the last read has taken: a record may have no plaintext.
-    #[inline]
-    pub(in crate::reactor) fn spent(&self) -> usize {
-        self.spent
-    }
-
-    pub(in crate::reactor) fn receive(&mut self, room: &mut [u8]) -> Received {
-        self.spent = 0;
-        match self.stage {
-            Stage::Open(_) => with_scratch(|scratch| self.receive_plaintext(room, scratch)),
-            Stage::Handshaking(_) => Received::Empty,
-            Stage::Header(_) | Stage::Failed => receive_from(&self.socket, room),
-        }
     }
 
     fn receive_plaintext(&mut self, room: &mut [u8], scratch: &mut [u8]) -> Received {
@@ -283,14 +255,6 @@ impl TlsStream {
         }
     }
 
-    /// What a read would find. Reads what the socket has if it must: a record may be no plaintext.
-    pub(in crate::reactor) fn look_ahead(&mut self) -> Ahead {
-        if !self.is_open() {
-            return peek(&self.socket);
-        }
-        with_scratch(|scratch| self.look_into(scratch))
-    }
-
     fn look_into(&mut self, scratch: &mut [u8]) -> Ahead {
         self.spent = 0;
         self.is_dry = false;
@@ -322,9 +286,62 @@ impl TlsStream {
         }
     }
 
-    /// As [`Transport::send_vectored`](crate::reactor::Transport::send_vectored). After `WouldBlock` the next
-    /// bytes must begin as these do.
-    pub(in crate::reactor) fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn shut(&self) {
+        // As for a plain socket.
+        drop(self.socket.shutdown(Shutdown::Write));
+    }
+
+    /// Key material for the program (RFC 8446, section 7.5; RFC 5705). `None`: before the handshake
+    /// is done, or more than there can be.
+    pub(super) fn export(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        mut output: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        let Stage::Open(session) = &self.stage else { return None };
+        session.connection.export_keying_material(&mut output, label, context).ok()?;
+        Some(output)
+    }
+}
+
+impl Stream for TlsStream {
+    fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
+    }
+
+    #[inline]
+    fn is_dry(&self, _is_short: bool) -> bool {
+        self.is_dry
+    }
+
+    fn is_cut(&self) -> bool {
+        self.end == Some(PeerEnd::Cut)
+    }
+
+    #[inline]
+    fn spent(&self) -> usize {
+        self.spent
+    }
+
+    fn receive(&mut self, room: &mut [u8]) -> Received {
+        self.spent = 0;
+        match self.stage {
+            Stage::Open(_) => with_scratch(|scratch| self.receive_plaintext(room, scratch)),
+            Stage::Handshaking(_) => Received::Empty,
+            Stage::Header(_) | Stage::Failed => receive_from(&self.socket, room),
+        }
+    }
+
+    /// Reads what the socket has if it must: a record may be no plaintext.
+    fn look_ahead(&mut self) -> Ahead {
+        if !self.is_open() {
+            return peek(&self.socket);
+        }
+        with_scratch(|scratch| self.look_into(scratch))
+    }
+
+    fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         if self.offered == 0 {
             // Records of the session's own come first.
             self.flush()?;
@@ -339,16 +356,11 @@ impl TlsStream {
         Ok(std::mem::take(&mut self.offered))
     }
 
-    /// Whether bytes that were refused may have left in part.
-    pub(in crate::reactor) fn has_begun(&self) -> bool {
+    fn has_begun(&self) -> bool {
         self.offered > 0
     }
 
-    /// Writes the records that wait.
-    ///
-    /// # Errors
-    /// As of [`Transport::send`](crate::reactor::Transport::send).
-    pub(in crate::reactor) fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         let connection = match &mut self.stage {
             Stage::Open(session) => &mut session.connection,
             Stage::Handshaking(handshake) => return handshake.flush(&self.socket),
@@ -362,7 +374,7 @@ impl TlsStream {
         Ok(())
     }
 
-    pub(in crate::reactor) fn end(&mut self) {
+    fn end(&mut self) {
         match &mut self.stage {
             Stage::Open(session) => {
                 session.connection.send_close_notify();
@@ -380,28 +392,14 @@ impl TlsStream {
         }
     }
 
-    pub(in crate::reactor) fn leave_when_dropped(&mut self) {
+    fn leave_when_dropped(&mut self, _has_ended: bool) {
         if self.is_open() && self.ours == Ours::Open {
             self.ours = Ours::Leaving;
         }
     }
 
-    fn shut(&self) {
-        // As for a plain socket.
-        drop(self.socket.shutdown(Shutdown::Write));
-    }
-
-    /// Key material for the program (RFC 8446, section 7.5; RFC 5705). `None`: before the handshake
-    /// is done, or more than there can be.
-    pub(super) fn export(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        mut output: Vec<u8>,
-    ) -> Option<Vec<u8>> {
-        let Stage::Open(session) = &self.stage else { return None };
-        session.connection.export_keying_material(&mut output, label, context).ok()?;
-        Some(output)
+    fn reset_when_dropped(&mut self) {
+        self.socket.reset_when_dropped();
     }
 }
 

@@ -40,15 +40,15 @@ fn send(pipe: &mut Pipe, bytes: &[u8]) -> Option<usize> {
 #[test]
 fn throttled() {
     let (mut pipe, ops) = pipe();
-    assert!(matches!(pipe.receive(), Received::Empty));
+    assert!(matches!(pipe.receive(&mut []), Received::Empty));
     assert_eq!(taken(&ops), []);
     pipe.throttle();
-    assert!(matches!(pipe.receive(), Received::Empty));
-    assert!(matches!(pipe.receive(), Received::Empty));
+    assert!(matches!(pipe.receive(&mut []), Received::Empty));
+    assert!(matches!(pipe.receive(&mut []), Received::Empty));
     assert_eq!(taken(&ops), [StreamFlow::Resume]);
     pipe.throttle();
     pipe.on_end(false);
-    assert!(matches!(pipe.receive(), Received::Eof));
+    assert!(matches!(pipe.receive(&mut []), Received::Eof));
     assert_eq!(taken(&ops), [], "a stream that has ended is not read again");
 }
 
@@ -82,7 +82,7 @@ fn ends() {
     };
     assert_eq!(flows(|_| {}), [StreamFlow::Destroy { reset: false }]);
     assert_eq!(flows(Pipe::reset_when_dropped), [StreamFlow::Destroy { reset: true }]);
-    assert_eq!(flows(|pipe| pipe.leave(false)), [StreamFlow::End]);
-    assert_eq!(flows(|pipe| pipe.leave(true)), []);
+    assert_eq!(flows(|pipe| pipe.leave_when_dropped(false)), [StreamFlow::End]);
+    assert_eq!(flows(|pipe| pipe.leave_when_dropped(true)), []);
     assert_eq!(flows(|pipe| pipe.on_end(true)), []);
 }
