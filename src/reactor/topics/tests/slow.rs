@@ -1,23 +1,13 @@
-//! Members that do not read: the effect of each policy, and that the others do not notice.
+//! Members that do not read: the memory of what waits for them.
 
 use super::super::slow::Behind;
-use super::stage::{Inflow, Settings, Stage, frames};
+use super::stage::{Stage, frames};
 use crate::bridge::layout::*;
-use crate::reactor::tests::*;
-use crate::reactor::{ConnectionId, ListenerConfig, ReactorConfig};
+use crate::reactor::{ListenerConfig, ReactorConfig};
 
 /// Bytes of a message.
 const LEN: usize = 1000;
 const LIMIT: usize = 10_000;
-
-/// A stage with one member that does not read, and one that does.
-struct Stalled {
-    stage: Stage,
-    stalled: (Client, ConnectionId),
-    live: (Client, ConnectionId),
-    inflow: Inflow,
-    published: u32,
-}
 
 /// A message that names its number.
 fn message(n: u32) -> Vec<u8> {
@@ -28,60 +18,6 @@ fn message(n: u32) -> Vec<u8> {
 
 fn number((_, payload): &(u8, Vec<u8>)) -> u32 {
     std::str::from_utf8(&payload[..8]).unwrap().parse().unwrap()
-}
-
-impl Stalled {
-    fn new(slow: u32, history: u32) -> Self {
-        let mut stage = Stage::with(1, ReactorConfig::default(), ListenerConfig::default(), Some(4 << 10));
-        let (stalled, live) = (stage.open_narrow(), stage.open());
-        let settings: Settings = [slow, LIMIT as u32, history, 0, 0];
-        stage.topic(1, settings);
-        stage.join(stalled.1, 1);
-        stage.join(live.1, 1);
-        Self { stage, stalled, live, inflow: Inflow::default(), published: 0 }
-    }
-
-    /// Publishes a message, which the live member reads. Returns what waits for the stalled one.
-    fn publish(&mut self, count: u32, key: impl Fn(u32) -> Vec<u8>) -> usize {
-        for _ in 0..count {
-            let n = self.published;
-            self.published += 1;
-            self.stage.target(1, &[], &key(n));
-            self.stage.publish(1, &message(n));
-            self.stage.submit();
-            let mut got = Vec::new();
-            while got.is_empty() {
-                self.stage.turn();
-                got = self.inflow.read(&mut self.live.0, usize::MAX);
-            }
-            assert_eq!(got.iter().map(number).collect::<Vec<_>>(), [n], "the live one gets each at once");
-        }
-        self.stage.settle();
-        let id = self.stalled.1;
-        self.stage.reactors[0].connections.get(id).unwrap().write.waiting()
-    }
-
-    /// The stalled member reads all messages, the last of which is `last`.
-    fn read(&mut self, last: u32) -> Vec<u32> {
-        let (mut inflow, mut got) = (Inflow::default(), Vec::new());
-        let begun = std::time::Instant::now();
-        while got.last() != Some(&last) {
-            assert!(begun.elapsed() < PATIENCE, "{got:?}");
-            self.stage.turn();
-            got.extend(inflow.read(&mut self.stalled.0, usize::MAX).iter().map(number));
-        }
-        self.stage.settle();
-        got
-    }
-
-    fn dropped(&mut self) -> u32 {
-        let dropped = self.stage.take(IN_DROPPED);
-        let counts = dropped.into_iter().map(|(slot, words)| {
-            assert_eq!((slot, words[DROPPED_TOPIC], words.len()), (self.stalled.1.slot, 1, 2));
-            words[DROPPED_COUNT]
-        });
-        counts.sum()
-    }
 }
 
 /// Memory, not bytes of frames: short ones are gathered in buffers that grow by doubling, and one
@@ -113,44 +49,6 @@ fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
             drop(client);
         }
     }
-}
-
-/// Reports are coalesced: one report for all messages that were dropped in a turn.
-#[test]
-fn drops_of_one_turn_are_reported_together() {
-    let mut slow = Stalled::new(Slow::Drop as u32, 0);
-    slow.publish(60, |_| vec![]);
-    let slot = slow.stalled.1.slot;
-    // The kernel may have taken some of what waited in between, and there is room for as much.
-    for round in 0.. {
-        slow.dropped();
-        for n in 60..70 {
-            slow.stage.publish(1, &message(n));
-        }
-        slow.stage.settle();
-        let reports = slow.stage.take(IN_DROPPED);
-        assert_eq!(frames(&mut slow.stage, &mut slow.live.0, 10).len(), 10);
-        if reports == [(slot, vec![1, 10])] {
-            return;
-        }
-        assert!(round < 5, "{reports:?}");
-    }
-}
-
-/// A member does not get a message that is not for it, not even when it catches up.
-#[test]
-fn catch_up_leaves_out_what_was_not_for_the_member() {
-    let mut slow = Stalled::new(Slow::CatchUp as u32, 1000);
-    slow.publish(100, |_| vec![]);
-    let id = slow.stalled.1;
-    slow.stage.target(1, &[id], b"");
-    slow.stage.publish(1, &message(100));
-    slow.stage.settle();
-    frames(&mut slow.stage, &mut slow.live.0, 1);
-    slow.published = 101;
-    slow.publish(1, |_| vec![]);
-    let expected: Vec<_> = (0..100).chain([101]).collect();
-    assert_eq!(slow.read(101), expected);
 }
 
 /// The messages of one turn are more than the limit, but the kernel takes them.
