@@ -187,7 +187,7 @@ const watched = new WeakSet();
  */
 function watch(session) {
   watched.add(session);
-  // Of the socket, which a session that closes does not show any more. `destroy()` is the session's, and waits for the write.
+  // A session that closes hides its socket. `destroy()` is the session's, and waits for the write.
   const { _handle: handle, destroySoon, once } = session.socket;
   const look = () => {
     // After the bytes that came before the reset.
