@@ -18,7 +18,7 @@ const OK = 200;
 /** Milliseconds for a refusal to leave: a client may let no DATA through. */
 const REFUSAL_TIMEOUT = 10_000;
 
-/** Milliseconds between checks of whether the peer of a session has reset its connection. */
+/** Milliseconds between checks of whether the peer of a session has ended its connection. */
 const LOOK_MILLISECONDS = 1000;
 
 /** Read when the stream begins, as they are shown after its end. */
@@ -180,8 +180,8 @@ const prototypes = new WeakMap();
 const watched = new WeakSet();
 
 /**
- * After a failed write to a TLS socket, Node never completes the next one of a session, and does not read meanwhile: the
- * session would stay. A socket that its peer has reset has no peer's address.
+ * Node keeps a session for ever that does not read the end of its connection: after an error of its client, which makes
+ * nghttp2 refuse all further frames, and after a failed write to a TLS socket, as the next one never completes.
  *
  * @param {AnySocket} session
  */
@@ -190,8 +190,10 @@ function watch(session) {
   // A session that closes hides its socket. `destroy()` is the session's, and waits for the write.
   const { _handle: handle, destroySoon, once } = session.socket;
   const look = () => {
-    // After the bytes that came before the reset.
-    if (handle?.getpeername?.({})) setImmediate(destroySoon);
+    // A reset socket has no peer's address. Bytes that came before the reset are read first.
+    if (handle.getpeername?.({})) setImmediate(destroySoon);
+    // Refused frames are dropped. While a write waits, all others would be kept.
+    else if (handle.writeQueueSize === 0 && !session.destroyed) handle.readStart();
   };
   const looks = setInterval(look, LOOK_MILLISECONDS).unref();
   once('close', () => clearInterval(looks));
@@ -222,7 +224,7 @@ function asSocket(stream) {
     prototypes.set(Stream, prototype);
   }
   for (const name of FIELDS) stream[name] = socket[name];
-  if (socket.encrypted && !watched.has(session)) watch(session);
+  if (socket._handle && !watched.has(session)) watch(session);
   Object.assign(stream, INITIAL);
   // An error ends this stream. It must not end the process while nobody has the stream.
   stream.on('error', () => {});
