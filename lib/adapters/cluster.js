@@ -119,7 +119,7 @@ class ClusterAdapter {
     const { node, server } = this;
     this.node = null;
     this.server = null;
-    for (const link of this.inward) link.end();
+    for (const { socket } of this.inward) leave(socket);
     for (const link of this.others.values()) link.close();
     this.others.clear();
     this.numbers.clear();
@@ -298,9 +298,7 @@ class Outward {
 
   close() {
     this.isBye = true;
-    this.socket.end(frame(BYE));
-    // Another node that does not read must not keep it open.
-    setTimeout(() => this.socket.destroy(), PATIENCE).unref();
+    leave(this.socket);
   }
 
   ended() {
@@ -406,11 +404,6 @@ class Inward {
     if (members.size === 0) wanted.delete(topic);
   }
 
-  end() {
-    this.socket.end(frame(BYE));
-    setTimeout(() => this.socket.destroy(), PATIENCE).unref();
-  }
-
   ended() {
     for (const number of [...this.topics.keys()]) this.unsubscribe(number);
     const { inward, ready } = this.adapter;
@@ -418,6 +411,12 @@ class Inward {
     // Another connection of the node can exist already.
     if (![...inward].some(({ id }) => id === this.id)) ready.delete(this.id);
   }
+}
+
+/** Another node that does not read must not keep it open. @param {Socket} socket */
+function leave(socket) {
+  socket.end(frame(BYE));
+  setTimeout(() => socket.destroy(), PATIENCE).unref();
 }
 
 /** Makes a folder into which only this user can write. @param {string} folder */
