@@ -7,9 +7,9 @@ const { engineOptions } = require('./connection/options');
 const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./limits/admission');
 const { proxiesOf } = require('./limits/proxies');
-const { given: givenHttp } = require('./base/descriptors');
+const { handoff } = require('./base/descriptors');
 const { checkHttp, kAll } = require('./listen/http-option');
-const { checkPort, placeOf } = require('./listen/place');
+const { checkPort, targetOf } = require('./listen/listen-target');
 const { reportUnknown } = require('./base/log');
 const { checkGiven, shownOf } = require('./tls/options');
 const { adapterOf } = require('./topics/arguments');
@@ -204,9 +204,9 @@ function watch(options, changed) {
 /**
  * `host`: IP literal, or null for every address.
  *
- * @type {(server: Server, place: import('./listen/place').Place, host: string | null) => any}
+ * @type {(server: Server, target: import('./listen/listen-target').ListenTarget, host: string | null) => any}
  */
-function listenOptions({ _ask: ask, _settings: settings, options }, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host) {
+function listenOptions({ _hooks: ask, _settings: settings, options }, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host) {
   return {
     ...settings,
     host,
@@ -219,7 +219,7 @@ function listenOptions({ _ask: ask, _settings: settings, options }, { backlog, f
     backlog: limit(backlog) || BACKLOG,
     ipv6Only: ipv6Only === undefined ? settings.ipv6Only : !!ipv6Only,
     path: options.path ? String(options.path) : null,
-    http: options.http ? { all: options[kAll] === true, sockets: givenHttp.asSockets } : null,
+    http: options.http ? { all: options[kAll] === true, sockets: handoff.asSockets } : null,
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
     connection: connectionOptions(options),
@@ -254,16 +254,16 @@ function admissionOf(settings, listens) {
 
 /** Checks options that depend on where the server listens. @type {(options: ServerOptions, settings: Settings) => void} */
 function checkPlace(options, { proxies, reusePort }) {
-  const place = options.port == null ? null : placeOf(options);
-  const isTcp = place !== null && place.path === undefined;
+  const target = options.port == null ? null : targetOf(options);
+  const isTcp = target !== null && target.path === undefined;
   const { isWorker } = require('node:cluster');
   const alone = 'on which the server listens by itself, not in a worker of a cluster';
   if (proxies.length !== 0 && (!isTcp || isWorker)) throw new TypeError(`options.proxyProtocol needs a TCP port ${alone}`);
-  if (reusePort && !(isTcp && place.fd === undefined)) throw wrongType('options.reusePort', 'false without a TCP port', true);
+  if (reusePort && !(isTcp && target.fd === undefined)) throw wrongType('options.reusePort', 'false without a TCP port', true);
   const { mode } = Object(options.port);
   if (mode === undefined || mode === null) return;
   checkValue({ type: 'number', least: 0, most: 0o777 }, mode, 'options.port.mode');
-  if (place?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
+  if (target?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
 }
 
 /** @type {(options: ServerOptions, settings: Settings) => void} */

@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const { addon } = require('./reactor/addon');
-const { wantedAsk } = require('./upgrade/hooks');
+const { requiredHooks } = require('./upgrade/hooks');
 const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { checkValue } = require('./base/checks');
@@ -11,13 +11,13 @@ const { clientsOf, list, track, trackClients } = require('./connection/clients')
 const { protocolText, tailText } = require('./connection/handshake-info');
 const { open } = require('./connection/state');
 const { upgradeOf } = require('./listen/http2');
-const { give } = require('./listen/handoff');
+const { handOff } = require('./listen/handoff');
 const { startChecks, takeLaterUpgrades, withProtocols } = require('./listen/http-option');
 const { createListener, isShared, takeOver } = require('./listen/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./upgrade/handshake');
 const { nodeEmit } = require('./base/node-emit');
-const { placeOf } = require('./listen/place');
+const { targetOf } = require('./listen/listen-target');
 const { admissionOf, parse, ratesOf, watch } = require('./options');
 const { Counts } = require('./metrics/counts');
 const { drain } = require('./limits/drain');
@@ -65,10 +65,10 @@ class WebSocketServer extends EventEmitter {
     this._nativePath = this.options.path; // which the reactor checks
     this._listenerId = -1;
     this._reactors = 0; // that accept for this server
-    /** @type {ReturnType<typeof import('./listen/place').addressOf>} */
+    /** @type {ReturnType<typeof import('./listen/listen-target').addressOf>} */
     this._address = null;
     this._connections = 0;
-    this._ask = -1;
+    this._hooks = -1;
     this._shouldEmitClose = false;
     /** @type {InstanceType<typeof import('./limits/drain').Drain> | null} */
     this._drain = null;
@@ -77,8 +77,8 @@ class WebSocketServer extends EventEmitter {
     this._counts = new Counts();
     this._rates = ratesOf(settings); // null: no limit
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
-    const place = this.options.port == null || isShared() ? null : placeOf(this.options);
-    this._listens = place !== null; // by itself
+    const target = this.options.port == null || isShared() ? null : targetOf(this.options);
+    this._listens = target !== null; // by itself
     this._admission = admissionOf(settings, this._listens); // null: no limits
     /** The async context of its listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
@@ -99,15 +99,15 @@ class WebSocketServer extends EventEmitter {
     // They refer back to the server, which must stay printable as JSON, as in ws.
     for (const name of ['_drain', '_settings', '_tls', '_topics']) Object.defineProperty(this, name, { enumerable: false });
     this._tls = tlsOf(this, tls);
-    watch(this.options, () => this._updateAsk());
+    watch(this.options, () => this._updateHooks());
     const { http } = this.options;
     if (http) startChecks(http);
     if (settings.remote !== null) new Node(this, settings.remote, receive);
-    if (place !== null) {
+    if (target !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
       if (http) this._removeListeners = takeLaterUpgrades(this, http);
-      startListening(this, place);
+      startListening(this, target);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this, callback);
       this._removeListeners = takeOver(this, this._server);
@@ -267,7 +267,7 @@ class WebSocketServer extends EventEmitter {
   /** `tag`: of an OPEN, a REQUEST or a GIVEN record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
     if (this._tls !== null && isRefused(slot, bytes, start)) return;
-    if ((tag & KIND_MASK) === IN_HANDOFF) return give(this, slot, tag, bytes, start);
+    if ((tag & KIND_MASK) === IN_HANDOFF) return handOff(this, slot, tag, bytes, start);
     this._came();
     if (this._context === null) this._show(slot, tag, bytes, start);
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
@@ -276,7 +276,7 @@ class WebSocketServer extends EventEmitter {
   /** @type {WebSocketServer['_onOpened']} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
-    const isAccepted = this._updateAsk();
+    const isAccepted = this._updateHooks();
     // The reactor may have answered before JavaScript wanted to decide.
     if (isOpen && isAccepted) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
@@ -362,13 +362,13 @@ class WebSocketServer extends EventEmitter {
   }
 
   /** Returns whether the reactor accepts by itself. */
-  _updateAsk() {
+  _updateHooks() {
     // Without a listener of its own, or before there is one, JavaScript is not asked.
     if (this._listener === null) return true;
     this._tls?.update();
-    const ask = wantedAsk(this, OWN);
-    if (ask !== this._ask) {
-      this._ask = ask;
+    const ask = requiredHooks(this, OWN);
+    if (ask !== this._hooks) {
+      this._hooks = ask;
       if (this._listenerId !== -1 && this._isRunning()) state.native.setAsk(this._listenerId, ask);
     }
     return (ask & ASK_ACCEPTED) === 0;

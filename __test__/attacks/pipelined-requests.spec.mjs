@@ -6,7 +6,7 @@ import net from 'node:net';
 import test from 'ava';
 
 import { wsClient } from '../helpers/clients.mjs';
-import { startGiven } from '../helpers/given.mjs';
+import { startGiven } from '../helpers/handoff.mjs';
 
 const KIB = 1024;
 /** Of a turn: its share, what the stream holds, and what one delivery brings at most. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 
 import { visitor } from './clients.mjs';
-import { httpServer } from './given.mjs';
+import { httpServer } from './handoff.mjs';
 import { WebSocketServer } from './impl.mjs';
 
 /** The answer to a request for another page than `/`. */

@@ -14,7 +14,7 @@ const random = (seed) => {
   const next = randomNumbers(seed);
   return () => next(2 ** 31) / 2 ** 31;
 };
-const { Pace } = createRequire(import.meta.url)('../../lib/limits/pace.js');
+const { Spread } = createRequire(import.meta.url)('../../lib/limits/spread.js');
 
 /** The times of the steps of a drain that looks every 10 ms, but not while `isBusy`. */
 function moments(pace, isBusy = () => false) {
@@ -44,7 +44,7 @@ const BUSY = {
 for (const [name, isBusy] of Object.entries(BUSY)) {
   test(`pace: 10,000 over 10 s, busy ${name}: no second has more than 1.3 of the mean`, (t) => {
     for (let seed = 1; seed <= 5; seed++) {
-      const taken = moments(new Pace(10_000, 10_000, 0, random(seed)), isBusy);
+      const taken = moments(new Spread(10_000, 10_000, 0, random(seed)), isBusy);
       t.is(taken.length, 10_000);
       t.true(most(taken) <= 1300, `${most(taken)}`);
       if (name === 'never') t.true(taken.at(-1) > 9900 && taken.at(-1) <= 10_050, `${taken.at(-1)}`);
@@ -54,7 +54,7 @@ for (const [name, isBusy] of Object.entries(BUSY)) {
 
 test('pace: moments differ from one time to the next', (t) => {
   const gaps = new Set();
-  const pace = new Pace(100, 100_000, 0, random(7));
+  const pace = new Spread(100, 100_000, 0, random(7));
   let before = 0;
   for (const moment of moments(pace)) {
     gaps.add(moment - before);
@@ -64,8 +64,8 @@ test('pace: moments differ from one time to the next', (t) => {
 });
 
 test('pace: without steps, and without a duration', (t) => {
-  t.is(new Pace(0, 1000, 0).take(5000), 0);
-  t.is(new Pace(1000, 0, 0).take(0), 1000);
+  t.is(new Spread(0, 1000, 0).take(5000), 0);
+  t.is(new Spread(1000, 0, 0).take(0), 1000);
 });
 
 everyWay(test, 'closes each client with 1012, spread, and counts', async (t, start) => {

@@ -6,7 +6,7 @@ import net from 'node:net';
 
 import test from 'ava';
 
-import { WAYS, startGiven, talk } from '../helpers/given.mjs';
+import { WAYS, startGiven, talk } from '../helpers/handoff.mjs';
 import { RawClient } from '../helpers/raw-client.mjs';
 
 const HOST = 'Host: a\r\n';

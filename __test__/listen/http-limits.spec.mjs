@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import test from 'ava';
 
-import { WAYS, httpServer, lasting, listenGiven, startGiven } from '../helpers/given.mjs';
+import { WAYS, httpServer, lasting, listenGiven, startGiven } from '../helpers/handoff.mjs';
 
 const HOST = 'Host: a\r\n';
 const GET = `GET /x HTTP/1.1\r\n${HOST}\r\n`;

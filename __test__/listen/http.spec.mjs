@@ -6,7 +6,7 @@ import https from 'node:https';
 import test from 'ava';
 
 import { connect } from '../helpers/clients.mjs';
-import { WAYS, home, httpServer, lasting, startGiven, talk } from '../helpers/given.mjs';
+import { WAYS, home, httpServer, lasting, startGiven, talk } from '../helpers/handoff.mjs';
 import { get } from '../helpers/http.mjs';
 import { WebSocketServer, startServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';

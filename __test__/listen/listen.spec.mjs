@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
-import { WAYS, home, httpServer, lasting, listenGiven, talk } from '../helpers/given.mjs';
+import { WAYS, home, httpServer, lasting, listenGiven, talk } from '../helpers/handoff.mjs';
 import { WebSocketServer, implementation, listen } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
@@ -107,8 +107,8 @@ test('listen(): bad input', (t) => {
 for (const way of Object.keys(WAYS)) {
   test(`${way}: in a worker, which ends with its connections`, async (t) => {
     const program = `
-      const { given } = require('./lib/base/descriptors.js');
-      given.asSockets = ${WAYS[way]};
+      const { handoff } = require('./lib/base/descriptors.js');
+      handoff.asSockets = ${WAYS[way]};
       const { WebSocketServer } = require('./lib/index.js');
       const http = require('node:http').createServer((request, response) => response.end('from a worker'));
       const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', http }, () => {

@@ -11,7 +11,7 @@ import test from 'ava';
 
 import { cert, key } from '../helpers/certificate.mjs';
 import { wsClient } from '../helpers/clients.mjs';
-import { home, httpServer } from '../helpers/given.mjs';
+import { home, httpServer } from '../helpers/handoff.mjs';
 import { WebSocketServer, listen, startServer } from '../helpers/impl.mjs';
 
 const MEGABYTE = 1 << 20;

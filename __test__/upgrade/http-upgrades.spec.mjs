@@ -6,7 +6,7 @@ import net from 'node:net';
 import test from 'ava';
 
 import { frame, wsClient } from '../helpers/clients.mjs';
-import { WAYS, home, httpServer, listenGiven, startGiven } from '../helpers/given.mjs';
+import { WAYS, home, httpServer, listenGiven, startGiven } from '../helpers/handoff.mjs';
 import { WebSocketServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 

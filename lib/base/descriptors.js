@@ -4,6 +4,6 @@
 const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
 
 /** Whether an HTTP server of the program gets sockets from the reactors; if not, these relay. Tests set it. */
-const given = { asSockets: hasDescriptors };
+const handoff = { asSockets: hasDescriptors };
 
-module.exports = { given, hasDescriptors };
+module.exports = { handoff, hasDescriptors };

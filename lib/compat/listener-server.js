@@ -40,7 +40,7 @@ class ListenerServer extends EventEmitter {
   /** JavaScript must see each upgrade, to drop those above the number. */
   set maxConnections(most) {
     this._most = most;
-    this._wss._updateAsk();
+    this._wss._updateHooks();
   }
 
   /** @param {(error: Error | null, count: number) => void} callback */
@@ -115,7 +115,7 @@ class ListenerServer extends EventEmitter {
   }
 }
 
-watchListeners(ListenerServer.prototype, ({ _wss: wss }) => wss._updateAsk());
+watchListeners(ListenerServer.prototype, ({ _wss: wss }) => wss._updateHooks());
 
 /** @type {(address: string | object | null) => unknown} */
 function copyOf(address) {

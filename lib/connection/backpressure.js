@@ -11,7 +11,7 @@ const { push } = require('./enqueue');
  * A subscriber may send this many bytes between two queries of how many wait: its topics are not counted here, and a
  * query takes longer than a short send.
  */
-const ASKED_EVERY = 16 * 1024;
+const QUERY_INTERVAL = 16 * 1024;
 
 /**
  * Returns false if there is no room for more; 'drain' follows. `before`: bytes that had been accepted before the last
@@ -25,8 +25,8 @@ function hasRoom(ws, before) {
   if (given < extra.roomUntil) return true;
   const waiting = ws.bufferedAmount;
   const room = Math.max(HIGH_WATER_MARK - waiting, 0);
-  const asked = extra.topics === null ? Infinity : ASKED_EVERY;
-  extra.roomUntil = given + Math.min(room, asked, extra.socket?._onFrames(Math.max(waiting, ws._accepted - before)) ?? Infinity);
+  const untilQuery = extra.topics === null ? Infinity : QUERY_INTERVAL;
+  extra.roomUntil = given + Math.min(room, untilQuery, extra.socket?._onFrames(Math.max(waiting, ws._accepted - before)) ?? Infinity);
   if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   awaitDrain(ws, extra);

@@ -96,7 +96,7 @@ function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
   // With nothing unread before it, the peer's end is reported even while paused.
   const isEnd = kind === IN_END && (ws._bits & BUFFERING) === 0;
-  // In the next tick, as in ws, after ticks that a listener has asked for.
+  // In the next tick, as in ws, after ticks that a listener has untilQuery for.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustBuffer(ws)) buffer(ws, tag, DUE);
   else if (isLater || (!isEnd && mustBuffer(ws))) buffer(ws, tag, data);
@@ -241,10 +241,10 @@ function peerDone(ws) {
 function peerEnded(ws, cause) {
   // What it is otherwise, the end of our side decides.
   if (cause === CAUSE.RESET) endsBy(ws, cause);
-  // This is the second report, which the reactor was asked for.
-  const isAsked = (ws._bits & END_WAITS) !== 0;
+  // This is the second report, which the reactor was untilQuery for.
+  const isSecondReport = (ws._bits & END_WAITS) !== 0;
   ws._bits |= END_WAITS;
-  reportEnd(isAsked ? ended : afterCallbacks, ws);
+  reportEnd(isSecondReport ? ended : afterCallbacks, ws);
 }
 
 /** In Node, the callback of a send that the kernel takes is called in the same turn, and may send the answer. @param {WebSocket} ws */

@@ -8,7 +8,7 @@ const { closeReason } = require('../connection/arguments');
 const { causeOf } = require('../connection/state');
 const { CLOSED } = require('../base/constants');
 const { CAUSE, isValidStatusCode } = require('../base/layout');
-const { Pace } = require('./pace');
+const { Spread } = require('./spread');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
 /** @import { Server, WebSocket } from '../connection/state' */
@@ -49,7 +49,7 @@ class Drain {
     this.closing = new Map();
     /** Terminated clients. @type {Set<Counted>} */
     this.cut = new Set();
-    this.pace = new Pace(this.clients.length, duration, now);
+    this.spread = new Spread(this.clients.length, duration, now);
     /** Clients to close now. */
     this.due = 0;
     this.closed = 0;
@@ -109,7 +109,7 @@ class Drain {
   /** @param {number} now Milliseconds */
   wait(now) {
     const [until = Infinity] = this.closing.values();
-    const next = this.pace.left === 0 ? until : Math.min(until, this.pace.next);
+    const next = this.spread.left === 0 ? until : Math.min(until, this.spread.next);
     this.timer = undefined;
     const wait = this.due > 0 ? 0 : next - now;
     this.timer = setTimeout(() => this.step(), Math.max(wait, STEP));
@@ -118,7 +118,7 @@ class Drain {
   step() {
     const now = performance.now();
     try {
-      this.due += this.pace.take(now);
+      this.due += this.spread.take(now);
       while (this.due > 0) this.close(now);
       for (const [ws, until] of this.closing) {
         if (until > now) break;
@@ -192,7 +192,7 @@ async function drain(server, options) {
   if (!(/** @type {{ clients?: object }} */ (/** @type {unknown} */ (server)).clients)) throw new Error('drain() needs clientTracking');
   const given = checked(options);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, given);
-  server._updateAsk();
+  server._updateHooks();
   return server._drain.result;
 }
 

@@ -19,7 +19,7 @@ const { IN_FLAG_SOCKET } = require('../base/layout');
 /** @import { AnySocket, Server } from '../connection/state' */
 
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
-function give(wss, slot, tag, bytes, start) {
+function handOff(wss, slot, tag, bytes, start) {
   /** @type {any} */
   const { http } = wss.options;
   const read = tailOf(bytes, start);
@@ -28,7 +28,7 @@ function give(wss, slot, tag, bytes, start) {
   const fd = isRelayed ? -1 : takeSocket(slot);
   try {
     // Its handshake, if JavaScript was asked.
-    /** @type {{ _onGiven?(): void } | undefined} */ (connectionOf(slot))?._onGiven?.();
+    /** @type {{ _onHandoff?(): void } | undefined} */ (connectionOf(slot))?._onHandoff?.();
   } catch (error) {
     throwLater(error);
   }
@@ -64,4 +64,4 @@ function showPeer(socket, { _remote: remote, _remotePort: port }) {
   for (const [name, value] of Object.entries(shown)) Object.defineProperty(socket, name, { configurable: true, enumerable: true, value });
 }
 
-module.exports = { give };
+module.exports = { handOff };

@@ -8,7 +8,7 @@ const { createServer } = require('node:tls');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { emitUpgrades, isHttp2 } = require('./http2');
 const { connect, optionsFor, takeLaterUpgrades } = require('./http-option');
-const { nodePlace } = require('./place');
+const { nodeTarget } = require('./listen-target');
 
 /** @import EventEmitter from 'node:events' */
 /** @import { IncomingMessage } from 'node:http' */
@@ -77,10 +77,10 @@ function isShared() {
  *
  * @type {(http: EventEmitter, tcp: object, tls: InstanceType<typeof import('../tls/node').NodeTls> | null) => net.Server}
  */
-function giver(http, tcp, tls) {
+function createHandoffServer(http, tcp, tls) {
   const options = { ...tcp, ...optionsFor(http) };
-  const give = (/** @type {net.Socket} */ socket) => connect(http, socket, EMPTY_BUFFER);
-  return tls === null ? net.createServer(options, give) : tls.createServer(options, give, createServer);
+  const handOff = (/** @type {net.Socket} */ socket) => connect(http, socket, EMPTY_BUFFER);
+  return tls === null ? net.createServer(options, handOff) : tls.createServer(options, handOff, createServer);
 }
 
 /** Listens as ws does, or for the server of option `http`. @type {(server: Server, callback?: () => void) => net.Server} */
@@ -95,8 +95,8 @@ function createListener(server, callback) {
   };
   /** @type {any} */
   const tls = server._tls;
-  const listener = given ? giver(given, tcp, tls) : tls === null ? http.createServer(limits, onRequest) : tls.createServer(limits, onRequest, https.createServer);
-  return listener.listen(nodePlace(server.options, server._settings), callback);
+  const listener = given ? createHandoffServer(given, tcp, tls) : tls === null ? http.createServer(limits, onRequest) : tls.createServer(limits, onRequest, https.createServer);
+  return listener.listen(nodeTarget(server.options, server._settings), callback);
 
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
   function onRequest({ method, url }, response) {

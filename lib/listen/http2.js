@@ -29,8 +29,8 @@ const REPLACED = new Set(['connection', 'host', 'sec-websocket-key', 'upgrade'])
 /** Servers of which 'upgrade' is emitted. @type {WeakSet<object>} */
 const emitting = new WeakSet();
 
-/** Sessions whose clients know, or have been told. @type {WeakSet<object>} */
-const told = new WeakSet();
+/** Sessions whose clients know, or have been announced. @type {WeakSet<object>} */
+const announced = new WeakSet();
 
 /** @param {any} server */
 function isHttp2(server) {
@@ -96,7 +96,7 @@ function emitUpgrades(server) {
     const [stream, headers] = args;
     const isWebSocket = headers[':method'] === 'CONNECT' && headers[':protocol'] === 'websocket';
     if (!isWebSocket || this.listenerCount('upgrade') === 0) {
-      tell(stream.session);
+      announceConnect(stream.session);
       // An error of a stream that nobody gets must not end the process.
       return Reflect.apply(emit, this, [event, ...args]) || stream.on('error', () => {});
     }
@@ -126,12 +126,12 @@ function outliveGoaway(session) {
   });
 }
 
-/** A session that began before its server knew: its client may be told at any time (RFC 8441, 3). @param {ServerHttp2Session | undefined} session */
-function tell(session) {
-  if (session === undefined || told.has(session)) return;
+/** A session that began before its server knew: its client may be announced at any time (RFC 8441, 3). @param {ServerHttp2Session | undefined} session */
+function announceConnect(session) {
+  if (session === undefined || announced.has(session)) return;
   // Those on their way may say it.
   if (session.destroyed || session.closed || session.pendingSettingsAck) return;
-  told.add(session);
+  announced.add(session);
   if (!session.localSettings.enableConnectProtocol) session.settings({ enableConnectProtocol: true });
 }
 

@@ -3,31 +3,31 @@
 const dns = require('node:dns');
 const { isIP } = require('node:net');
 
-const { addressOf, closeGiven, listenError } = require('./place');
+const { addressOf, closeGiven, listenError } = require('./listen-target');
 const { listenOptions } = require('../options');
 const { start } = require('../reactor/start');
 const { state } = require('../reactor/link');
 const { enlist } = require('../reactor/table');
 
 /** @import { Server } from '../connection/state' */
-/** @import { Place } from './place' */
+/** @import { ListenTarget } from './listen-target' */
 
-/** @type {(server: Server, place: Place) => void} */
-function startListening(server, place) {
+/** @type {(server: Server, target: ListenTarget) => void} */
+function startListening(server, target) {
   checkMayListen();
-  const { host } = place;
-  if (!host) return listen(server, place, null);
-  if (isIP(host) !== 0) return listen(server, place, host);
+  const { host } = target;
+  if (!host) return listen(server, target, null);
+  if (isIP(host) !== 0) return listen(server, target, host);
   dns.lookup(host, (error, address) => {
     if (!server._isRunning()) return;
     if (error) server._emit('error', error);
-    else listen(server, place, address);
+    else listen(server, target, address);
   });
 }
 
-/** `address`: IP literal, or null for every address. @type {(server: Server, place: Place, address: string | null) => void} */
-function listen(server, place, address) {
-  server._updateAsk();
+/** `address`: IP literal, or null for every address. @type {(server: Server, target: ListenTarget, address: string | null) => void} */
+function listen(server, target, address) {
+  server._updateHooks();
   /** @type {any} */
   let native = null;
   try {
@@ -35,15 +35,15 @@ function listen(server, place, address) {
     if (state.failure !== null) throw state.failure;
     /** @type {any} */
     const tls = server._tls;
-    const options = listenOptions(server, place, address);
+    const options = listenOptions(server, target, address);
     const { id, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, tls?.native);
     server._listenerId = id;
     server._reactors = state.reactors;
     server._address = addressOf(bound);
-    closeGiven(place);
+    closeGiven(target);
   } catch (error) {
-    const isOfPlace = native !== null && state.failure === null;
-    const failed = isOfPlace ? listenError(/** @type {Error} */ (error), place, address) : error;
+    const isOfTarget = native !== null && state.failure === null;
+    const failed = isOfTarget ? listenError(/** @type {Error} */ (error), target, address) : error;
     process.nextTick(() => server._emit('error', failed));
     return;
   }
@@ -53,7 +53,7 @@ function listen(server, place, address) {
   process.nextTick(() => {
     if (!server._isRunning()) return;
     // By now a subclass has defined its fields, which nothing reports.
-    server._updateAsk();
+    server._updateHooks();
     native.accept(server._listenerId);
     server._emit('listening');
     server._listener?.emit('listening');

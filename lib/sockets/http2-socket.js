@@ -41,7 +41,7 @@ const withAnswers = (Stream) =>
   class Http2Socket extends Stream {
     /** @type {(data: any, encoding?: any, callback?: any) => boolean} */
     write(data, encoding, callback) {
-      if (!isAsked(this)) {
+      if (!isUnanswered(this)) {
         this._written += data?.length ?? 0;
         return super.write(data, encoding, callback);
       }
@@ -69,7 +69,7 @@ const withAnswers = (Stream) =>
 
     /** As in Node, the callback may be in any place. @type {(data?: any, encoding?: any, callback?: any) => this} */
     end(data, encoding, callback) {
-      if (!isAsked(this)) {
+      if (!isUnanswered(this)) {
         super.end(data, encoding, callback);
         return isRefused(this) ? this.leave() : this;
       }
@@ -77,7 +77,7 @@ const withAnswers = (Stream) =>
       else if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
       if (data !== undefined && data !== null) this.write(data, encoding);
       // The end of a socket without an answer; a stream of HTTP/2 would say 200.
-      if (isAsked(this)) return this.destroy();
+      if (isUnanswered(this)) return this.destroy();
       if (isRefused(this)) return this.leave(callback);
       return super.end(callback);
     }
@@ -164,7 +164,7 @@ const withAnswers = (Stream) =>
 const RESET = Object.assign(new Error('The peer has reset the stream'), { code: 'ECONNRESET' });
 
 /** Whether it waits for an answer. @param {any} stream */
-function isAsked(stream) {
+function isUnanswered(stream) {
   return !stream.headersSent && !stream.closed && !stream.destroyed;
 }
 

@@ -25,7 +25,7 @@ class ReactorTls {
   /** By host; '' is the default. @type {Map<string, SecureContext>} */
   #contexts;
   #server;
-  #asked;
+  #hooks;
 
   /** @param {Server} server @param {Given} given @param {number} handshakeTimeout Milliseconds, the default */
   constructor(server, given, handshakeTimeout) {
@@ -34,10 +34,10 @@ class ReactorTls {
     this.settings = printable;
     this.#server = server;
     this.#contexts = new Map([['', context]]);
-    this.#asked = (settings.SNICallback === null ? 0 : TLS_ASK_SNI) | (settings.ALPNCallback === null ? 0 : TLS_ASK_ALPN);
+    this.#hooks = (settings.SNICallback === null ? 0 : TLS_ASK_SNI) | (settings.ALPNCallback === null ? 0 : TLS_ASK_ALPN);
     const { alpn, sessionTimeout } = settings;
     const shared = { alpn, handshakeTimeout: settings.handshakeTimeout, sessionTimeout, ticketKeys };
-    this.native = new (addon().TlsServer)(nativeOf(context, settings), { ...shared, ask: this.#asked });
+    this.native = new (addon().TlsServer)(nativeOf(context, settings), { ...shared, ask: this.#hooks });
   }
 
   /** @type {Tls['setContext']} */
@@ -74,10 +74,10 @@ class ReactorTls {
     const emitters = [this.#server, this.#server._listener];
     const hears = (/** @type {string} */ event) => emitters.some(({ _events: events }) => events[event] !== undefined);
     const wanted = (hears('tlsClientError') ? TLS_ASK_ERRORS : 0) | (hears('secureConnection') ? TLS_ASK_SECURE : 0);
-    const asked = (this.#asked & (TLS_ASK_SNI | TLS_ASK_ALPN)) | wanted;
-    if (asked === this.#asked) return;
-    this.#asked = asked;
-    this.native.setAsk(asked);
+    const hooks = (this.#hooks & (TLS_ASK_SNI | TLS_ASK_ALPN)) | wanted;
+    if (hooks === this.#hooks) return;
+    this.#hooks = hooks;
+    this.native.setAsk(hooks);
   }
 
   /** Certificates that clients' certificates may be issued by. */

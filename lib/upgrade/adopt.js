@@ -48,7 +48,7 @@ function attach(ws, socket, head, response, server) {
     return;
   }
   // A reactor relays its bytes, and nothing else needs them.
-  if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return reclaim(ws, socket, head, response, server);
+  if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return handBack(ws, socket, head, response, server);
   const isBomb = head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
   if (isAdoptable(socket) && !isBomb && adopt(ws, socket, head, Buffer.from(response), server)) return;
   socket.write(response);
@@ -146,7 +146,7 @@ function readAll(socket, head) {
  *
  * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, server: Server) => void}
  */
-function reclaim(ws, socket, head, response, server) {
+function handBack(ws, socket, head, response, server) {
   const { _owner: relay } = socket;
   const { options } = server;
   const { _generation: generation, _slot: slot } = relay;

@@ -27,7 +27,7 @@ const { setSocket } = WebSocket.prototype;
  */
 function watchHooks(prototype) {
   watchListeners(prototype, (server, event) => {
-    if (REPORTED.includes(event)) server._updateAsk();
+    if (REPORTED.includes(event)) server._updateHooks();
   });
   for (const name of ['completeUpgrade', 'emit', 'handleUpgrade', 'listenerCount', 'shouldHandle']) {
     let own = Object.getOwnPropertyDescriptor(prototype, name)?.value;
@@ -38,7 +38,7 @@ function watchHooks(prototype) {
       set(value) {
         if (this === prototype) own = value;
         else Object.defineProperty(this, name, { configurable: true, enumerable: true, value, writable: true });
-        for (const server of servers()) server._updateAsk();
+        for (const server of servers()) server._updateHooks();
       },
     };
     Object.defineProperty(prototype, name, property);
@@ -51,7 +51,7 @@ function watchHooks(prototype) {
  *
  * @type {(server: Server, own: Record<string, unknown>) => number}
  */
-function wantedAsk(server, own) {
+function requiredHooks(server, own) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Read where the emitter keeps them, as this runs for every connection that opens.
   const { _events: events } = /** @type {Emitting} */ (server);
@@ -71,4 +71,4 @@ function wantedAsk(server, own) {
   return drained | (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
 }
 
-module.exports = { wantedAsk, watchHooks };
+module.exports = { requiredHooks, watchHooks };

@@ -17,7 +17,7 @@ const { sessionOf } = require('../tls/session');
 /** Of a handshake that failed. */
 const NOTHING_AGREED = '\0'.repeat(TLS_TEXTS);
 
-class Secured extends Endpoint {
+class PendingTls extends Endpoint {
   /** rustls reads less of a certificate than OpenSSL, which must not find one that it cannot show. */
   isReadable() {
     return sessionOf(this._tlsText).certificates.every(isReadable);
@@ -30,17 +30,17 @@ class Secured extends Endpoint {
   }
 }
 
-/** The handshake is done: records of the slot go to the result, until the connection opens. @type {(server: Server, slot: number, bytes: Buffer) => Secured} */
-function secure(server, slot, bytes) {
-  const secured = new Secured(server.options)._take(slot, bytes, 0, { owner: server });
-  secured._adopt(socketOf(secured));
-  return secured;
+/** The handshake is done: records of the slot go to the result, until the connection opens. @type {(server: Server, slot: number, bytes: Buffer) => PendingTls} */
+function beginPending(server, slot, bytes) {
+  const pending = new PendingTls(server.options)._take(slot, bytes, 0, { owner: server });
+  pending._adopt(socketOf(pending));
+  return pending;
 }
 
 /** A listener of 'secureConnection' has destroyed the socket, and the reactor did not know yet. @type {(slot: number, bytes: Buffer, start: number) => boolean} */
 function isRefused(slot, bytes, start) {
-  const secured = table.connectionOf(slot);
-  return secured instanceof Secured && secured._generation === generationOf(bytes, start) && secured._socket.destroyed;
+  const pending = table.connectionOf(slot);
+  return pending instanceof PendingTls && pending._generation === generationOf(bytes, start) && pending._socket.destroyed;
 }
 
 /** Stands for the socket of a failed handshake: closed, with addresses. @type {(server: Server, bytes: Buffer) => AnySocket} */
@@ -53,4 +53,4 @@ function failedSocket(server, bytes) {
   return socket;
 }
 
-module.exports = { failedSocket, isRefused, secure };
+module.exports = { failedSocket, isRefused, beginPending };

@@ -86,7 +86,7 @@ class Upgrade extends Endpoint {
   }
 
   /** The connection is the HTTP server's. */
-  _onGiven() {
+  _onHandoff() {
     table.forget(this._slot);
     this._onFailed();
   }
@@ -125,7 +125,7 @@ class Upgrade extends Endpoint {
   }
 
   /** To the HTTP server of the program, which answers. */
-  give() {
+  handOff() {
     this.answered = true;
     this._socket._ended = true;
     outbox.pushEmpty(this._slot, this._generation, OUT_HAND_OFF);
@@ -149,7 +149,7 @@ class ReactorHandshake extends Handshake {
   handle() {
     const { server, upgrade } = this;
     // What is none of ours is not judged either.
-    if (server.options.http && server === upgrade._owner && upgrade.late === null && !this.isOurs() && server._isRunning()) upgrade.give();
+    if (server.options.http && server === upgrade._owner && upgrade.late === null && !this.isOurs() && server._isRunning()) upgrade.handOff();
     else super.handle();
   }
 

@@ -6,7 +6,7 @@ const { IN_HELLO, IN_SECURE } = require('../base/layout');
 const { generationOf, protocolText, tailOf, tailText } = require('../connection/handshake-info');
 const { Hello } = require('../tls/hello');
 const { namesIn } = require('../tls/options');
-const { failedSocket, secure } = require('./pending-tls');
+const { failedSocket, beginPending } = require('./pending-tls');
 
 /** @import { AnySocket, Server } from '../connection/state' */
 
@@ -18,25 +18,25 @@ function onTls(server, kind, slot, bytes) {
     const { settings } = server._tls;
     // Made now: when the callback answers, the memory of this record has others.
     const failed = failedSocket(server, bytes);
-    new Hello(hello, settings, (error) => tell(server, 'tlsClientError', error, failed)).ask(server);
+    new Hello(hello, settings, (error) => emit(server, 'tlsClientError', error, failed)).ask(server);
   } else if (kind === IN_SECURE) {
-    const secured = secure(server, slot, bytes);
-    if (secured.isReadable()) return tell(server, 'secureConnection', secured._socket);
+    const pending = beginPending(server, slot, bytes);
+    if (pending.isReadable()) return emit(server, 'secureConnection', pending._socket);
     const failed = failedSocket(server, bytes);
-    secured._socket.destroy();
-    tellOf('ERR_SSL_CERTIFICATE_VERIFY_FAILED', 'certificate verify failed (CERT_REJECTED)', server, failed);
+    pending._socket.destroy();
+    emitClientError('ERR_SSL_CERTIFICATE_VERIFY_FAILED', 'certificate verify failed (CERT_REJECTED)', server, failed);
   } else {
-    tellOf(protocolText(bytes, 0), tailText(bytes, 0), server, failedSocket(server, bytes));
+    emitClientError(protocolText(bytes, 0), tailText(bytes, 0), server, failedSocket(server, bytes));
   }
 }
 
 /** @type {(code: string, reason: string, server: Server, socket: AnySocket) => void} */
-function tellOf(code, reason, server, socket) {
-  tell(server, 'tlsClientError', Object.assign(new Error(reason), { code, reason }), socket);
+function emitClientError(code, reason, server, socket) {
+  emit(server, 'tlsClientError', Object.assign(new Error(reason), { code, reason }), socket);
 }
 
 /** Also listeners of the stand-in for the server of Node. @type {(server: Server, event: string, ...args: unknown[]) => void} */
-function tell(server, event, ...args) {
+function emit(server, event, ...args) {
   server.emit(event, ...args);
   server._listener.emit(event, ...args);
 }

@@ -13,7 +13,7 @@ const { systemError } = require('../base/errors');
  * A port, a socket in the file system, or a descriptor. No prototype, as a polluted one must not decide where to
  * listen.
  *
- * @typedef {{ __proto__: null, port: number, host?: string, path?: string, mode?: number | null, fd?: number, backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
+ * @typedef {{ __proto__: null, port: number, host?: string, path?: string, mode?: number | null, fd?: number, backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} ListenTarget
  */
 
 /** Fields of `port` that a reactor knows. Others, such as `readableAll`, need Node. */
@@ -65,31 +65,31 @@ function badPort(port) {
   return Object.assign(error, { code: 'ERR_SOCKET_BAD_PORT' });
 }
 
-/** Null if only Node can listen there, or report why not. @type {(options: ServerOptions) => Place | null} */
-function placeOf({ backlog, host, port }) {
+/** Null if only Node can listen there, or report why not. @type {(options: ServerOptions) => ListenTarget | null} */
+function targetOf({ backlog, host, port }) {
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
-  if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
+  if (isPipeName(port)) return localTarget({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;
   // As in ws, the options beside this object do not count.
-  const given = /** @type {Record<string, unknown> & Partial<Place>} */ (/** @type {object} */ (port));
+  const given = /** @type {Record<string, unknown> & Partial<ListenTarget>} */ (/** @type {object} */ (port));
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
   const { fd, mode, path, ...rest } = /** @type {typeof given} */ ({ __proto__: null, .../** @type {object} */ (given) });
   // Only one field counts, in Node's order.
-  if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
+  if (typeof fd === 'number' && fd >= 0) return localTarget({ __proto__: null, fd });
   const number = portNumber(given.port);
   if (number !== undefined) return { __proto__: null, ...rest, port: number };
-  return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, mode, backlog: given.backlog }) : null;
+  return !('port' in given) && isPipeName(path) ? localTarget({ __proto__: null, path, mode, backlog: given.backlog }) : null;
 }
 
-/** Null if only Node can listen there. @type {(place: Omit<Place, 'port'>) => Place | null} */
-function localPlace(place) {
-  const { fd = 0, path = '' } = place;
+/** Null if only Node can listen there. @type {(target: Omit<ListenTarget, 'port'>) => ListenTarget | null} */
+function localTarget(target) {
+  const { fd = 0, path = '' } = target;
   const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= LONGEST_PATH;
   const isKnown = HAS_LOCAL_SOCKETS && (fd | 0) === fd && isPlain;
-  return isKnown ? { ...place, __proto__: null, port: 0 } : null;
+  return isKnown ? { ...target, __proto__: null, port: 0 } : null;
 }
 
-/** The reactor has a duplicate. With this descriptor open, listening would never end. @type {(place: Place) => void} */
+/** The reactor has a duplicate. With this descriptor open, listening would never end. @type {(target: ListenTarget) => void} */
 function closeGiven({ fd = 0 }) {
   if (fd > LAST_STANDARD) closeSync(fd);
 }
@@ -106,7 +106,7 @@ function addressOf({ address, family, port }) {
 /**
  * The native error as `net.Server` would emit it: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
  *
- * @type {(error: Error & { code?: string }, place: Place, host: string | null) => Error}
+ * @type {(error: Error & { code?: string }, target: ListenTarget, host: string | null) => Error}
  */
 function listenError(error, { fd, path, port }, host) {
   const found = systemError(error);
@@ -121,10 +121,10 @@ function listenError(error, { fd, path, port }, host) {
 }
 
 /** @type {(options: ServerOptions, flags: { ipv6Only: boolean, reusePort: boolean }) => unknown} */
-function nodePlace({ backlog, host, port }, { ipv6Only, reusePort }) {
+function nodeTarget({ backlog, host, port }, { ipv6Only, reusePort }) {
   if (typeof port === 'object') return ipv6Only || reusePort ? { ipv6Only, reusePort, ...Object(port) } : port;
   const where = isPipeName(port) ? { path: port } : { port, host: host ?? undefined, ipv6Only, reusePort };
   return { ...where, backlog: backlog ?? undefined };
 }
 
-module.exports = { addressOf, checkPort, closeGiven, listenError, nodePlace, placeOf };
+module.exports = { addressOf, checkPort, closeGiven, listenError, nodeTarget, targetOf };

@@ -10,7 +10,7 @@ const GRACE = 50;
  * Spreads steps evenly over a time, each at a random moment of its own slot. Late steps do not come all at once: no
  * second has more than 1.21 times the mean, plus two.
  */
-class Pace {
+class Spread {
   /**
    * @param {number} steps
    * @param {number} duration
@@ -41,4 +41,4 @@ class Pace {
   }
 }
 
-module.exports = { Pace };
+module.exports = { Spread };

@@ -9,7 +9,7 @@ import net from 'node:net';
 import test from 'ava';
 
 import { frame } from '../helpers/clients.mjs';
-import { WAYS, httpServer, startGiven } from '../helpers/given.mjs';
+import { WAYS, httpServer, startGiven } from '../helpers/handoff.mjs';
 import { randomNumbers } from '../helpers/random.mjs';
 import { upgradeRequest } from '../helpers/raw-client.mjs';
 

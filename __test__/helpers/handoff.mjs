@@ -7,19 +7,19 @@ import { createRequire } from 'node:module';
 import { listen, startServer } from './impl.mjs';
 import { RawClient } from './raw-client.mjs';
 
-const { given } = createRequire(import.meta.url)('../../lib/base/descriptors.js');
+const { handoff } = createRequire(import.meta.url)('../../lib/base/descriptors.js');
 
 /** By name: whether the HTTP server gets sockets. */
 export const WAYS = { socket: true, relay: false };
 
 /** Makes `make` choose the way: it must listen at once. */
 export function by(way, make) {
-  const before = given.asSockets;
-  given.asSockets = WAYS[way];
+  const before = handoff.asSockets;
+  handoff.asSockets = WAYS[way];
   try {
     return make();
   } finally {
-    given.asSockets = before;
+    handoff.asSockets = before;
   }
 }
 
