@@ -125,7 +125,7 @@ impl<C: Consumer> Reactor<C> {
         self.spinner.is_on() && self.spinner.spinning(Instant::now())
     }
 
-    /// HoldReason a server's settings, if it was made without.
+    /// Takes a server's settings, if it was made without.
     pub fn configure(&mut self, config: ReactorConfig) {
         self.reader.set_budget(config.unfinished_budget);
         self.writer.set_budget(config.send_budget);

@@ -33,7 +33,7 @@ impl Queue {
         }
     }
 
-    /// HoldReason the first connection that has not ended; `mark` finds its mark in `all`.
+    /// Takes the first connection that has not ended; `mark` finds its mark in `all`.
     pub(super) fn pop<T>(
         &mut self,
         all: &mut T,

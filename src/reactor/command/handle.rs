@@ -14,14 +14,14 @@ pub enum Command {
     Chunk(Chunk),
     /// Records in memory that goes back to its producer.
     Arena(Arena),
-    /// HoldReason a bound listener under the number `id`; it accepts after `Accept`.
+    /// Takes a bound listener under the number `id`; it accepts after `Accept`.
     Listen {
         /// A number that no other listener of this reactor has had.
         id: u32,
         listener: BoundListener,
         config: Arc<ListenerConfig>,
     },
-    /// HoldReason connections of the listener `id`, which another reactor of the group has.
+    /// Takes connections of the listener `id`, which another reactor of the group has.
     Join {
         id: u32,
         config: Arc<ListenerConfig>,

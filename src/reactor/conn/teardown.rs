@@ -95,7 +95,7 @@ impl<C: Consumer> Reactor<C> {
         self.writer.forget(id, connection.write);
     }
 
-    /// HoldReason a connection out of everything but the writer.
+    /// Takes a connection out of everything but the writer.
     fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
         let (id, mut connection) = self.connections.remove(slot)?;
         self.shard.left();

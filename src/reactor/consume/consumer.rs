@@ -67,7 +67,7 @@ pub trait Memory {
     fn spare(&mut self, most: usize, _shortest: usize) -> &mut [u8] {
         self.buffer(0..most)
     }
-    /// HoldReason `len` bytes that were read into the memory of `spare`; returns their range in the
+    /// Takes `len` bytes that were read into the memory of `spare`; returns their range in the
     /// buffer.
     fn claim(&mut self, len: usize) -> Range<usize> {
         0..len

@@ -156,7 +156,7 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// HoldReason a descriptor, unless it has one or none is left.
+    /// Takes a descriptor, unless it has one or none is left.
     pub(super) fn fill(&mut self) {
         #[cfg(unix)]
         if self.held.is_none() {

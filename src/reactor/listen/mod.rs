@@ -146,7 +146,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// HoldReason a connection that was accepted for this reactor and is already counted. `peer`: its
+    /// Takes a connection that was accepted for this reactor and is already counted. `peer`: its
     /// address, if that is known.
     pub(super) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
         // The socket is closed if there is no slot for it, or its listener has closed meanwhile.

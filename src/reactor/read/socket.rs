@@ -157,7 +157,7 @@ impl Conn<'_> {
         }
     }
 
-    /// HoldReason bytes that were read and counted with a request: they wait for their turn as if they
+    /// Takes bytes that were read and counted with a request: they wait for their turn as if they
     /// were still in the socket.
     pub(in crate::reactor) fn feed(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {

@@ -50,14 +50,14 @@ impl Topics {
         true
     }
 
-    /// HoldReason a membership back. Returns the messages that the connection was not sent.
+    /// Takes a membership back. Returns the messages that the connection was not sent.
     pub(super) fn leave(&mut self, number: u32, id: ConnectionId) -> Option<Behind> {
         let (place, behind) = self.forget_place(id, number)?;
         self.remove_member(number, place);
         behind
     }
 
-    /// HoldReason back memberships of connections that have left, as many as a turn allows.
+    /// Takes back memberships of connections that have left, as many as a turn allows.
     pub(super) fn take_back(&mut self) {
         let mut budget = LEAVE_BUDGET;
         while let Some(&id) = self.leaving.front() {

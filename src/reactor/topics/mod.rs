@@ -107,7 +107,7 @@ impl Topics {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// HoldReason memberships back, drops expired messages, and reports messages that were not sent.
+    /// Takes memberships back, drops expired messages, and reports messages that were not sent.
     pub(super) fn end_topics(&mut self) {
         let now = self.timers.now();
         if self.topics.histories.deadline().is_some_and(|at| at <= now) {

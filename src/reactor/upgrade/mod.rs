@@ -52,7 +52,7 @@ pub(super) enum Step {
     Again,
 }
 
-/// HoldReason bytes of a handshake. The last step is not [`Step::Again`].
+/// Takes bytes of a handshake. The last step is not [`Step::Again`].
 pub(super) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes: &[u8]) -> Step {
     if let Life::Opening(head) = &mut conn.state.life {
         head.bytes.extend_from_slice(bytes);
@@ -171,7 +171,7 @@ fn asks_health(config: &ListenerConfig, request: &Request<'_>) -> bool {
         && config.health_check.as_deref() == Some(handshake::path_of(request.target))
 }
 
-/// HoldReason the header by which a proxy names its client. False: it is incomplete, or was refused.
+/// Takes the header by which a proxy names its client. False: it is incomplete, or was refused.
 fn read_proxied(conn: &mut Conn<'_>, head: &mut Head) -> bool {
     let (len, client) = match proxy::parse(&head.bytes) {
         proxy::Parsed::Incomplete => return false,

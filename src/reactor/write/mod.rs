@@ -271,7 +271,7 @@ impl WriteHalf {
         marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
     }
 
-    /// HoldReason the marks that were reached off the list, and returns their number.
+    /// Takes the marks that were reached off the list, and returns their number.
     pub(super) fn take_sent(&mut self) -> u32 {
         let Some(marks) = self.marks.as_deref_mut() else { return 0 };
         let written = self.outgoing.written();

@@ -230,7 +230,7 @@ impl Outgoing {
         transport.stream_mut().send_vectored(&vectors[..used])
     }
 
-    /// HoldReason `sent` bytes off the front. Returns the bytes of the buffers that this frees.
+    /// Takes `sent` bytes off the front. Returns the bytes of the buffers that this frees.
     fn consume(&mut self, mut sent: usize) -> usize {
         self.len = self.len.saturating_sub(sent);
         let mut freed = 0;

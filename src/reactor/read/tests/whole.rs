@@ -56,7 +56,7 @@ fn messages(batch: &Batch) -> Vec<(u8, Vec<u8>, bool)> {
     messages.collect()
 }
 
-/// HoldReason `count` messages.
+/// Takes `count` messages.
 fn receive(js: &Js, reactor: &mut Reactor<Forward>, count: usize) -> Vec<(u8, Vec<u8>, bool)> {
     let mut all = Vec::new();
     while all.len() < count {

@@ -185,7 +185,7 @@ impl Handshake {
         }
     }
 
-    /// HoldReason what it can of the bytes. `Some`: the program is to choose.
+    /// Takes what it can of the bytes. `Some`: the program is to choose.
     fn feed(&mut self, socket: &TcpStream, unfed: &mut Vec<u8>) -> Result<Option<Hello>, Failure> {
         let bytes = std::mem::take(unfed);
         let mut rest = &*bytes;
