@@ -72,7 +72,7 @@ impl Conn<'_> {
     pub(super) fn decide(&mut self, stays: bool) -> bool {
         let waited = self.go_on(HoldReason::Decision);
         if waited && !stays {
-            self.state.write.outgoing.discard(usize::MAX);
+            self.state.write.discard();
         }
         waited
     }

@@ -38,12 +38,10 @@ mod write;
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::{Poll, Registry, Token, Waker};
 
-use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
 
 pub use crate::bridge::layout::Cause;
@@ -65,7 +63,6 @@ pub use upgrade::{HandshakeInfo, Verdict};
 
 use barrier::DeliveryBarrier;
 use command::CommandQueue;
-use command::handle::Mailbox;
 use command::messages::Messages;
 use conn::Connection;
 use conn::teardown::Teardown;
@@ -85,7 +82,7 @@ pub struct Reactor<C: Consumer> {
     /// `None`: no sockets.
     poll: Option<Poll>,
     events: mio::Events,
-    shared: Arc<Mailbox>,
+    handle: Handle,
     config: ReactorConfig,
     consumer: C,
     connections: Connections,
@@ -129,7 +126,7 @@ impl<C: Consumer> Reactor<C> {
         Self {
             poll,
             events: mio::Events::with_capacity(EVENTS),
-            shared: Arc::new(Mailbox { outbox: Outbox::new(), waker }),
+            handle: Handle::new(waker),
             config,
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),
@@ -158,7 +155,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     pub fn handle(&self) -> Handle {
-        Handle { shared: self.shared.clone() }
+        self.handle.clone()
     }
 
     /// Includes those in their handshake.
@@ -289,13 +286,7 @@ impl<C: Consumer> Reactor<C> {
                 self.destroy(slot, Cause::Panic);
             }
         }
-        while let Some((id, leaves)) = self.teardown.pop() {
-            if leaves {
-                self.leave(id.slot);
-            } else {
-                self.destroy(id.slot, Cause::Reset);
-            }
-        }
+        self.end_due();
     }
 
     /// Tries once to write the queued bytes, then closes every socket. It compresses no more than
@@ -324,6 +315,6 @@ impl<C: Consumer> Reactor<C> {
 /// Perhaps by a panic.
 impl<C: Consumer> Drop for Reactor<C> {
     fn drop(&mut self) {
-        self.shared.outbox.end();
+        self.handle.outbox().end();
     }
 }

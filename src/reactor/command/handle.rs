@@ -73,10 +73,10 @@ pub struct Adoption {
     pub deflate: Option<Params>,
 }
 
-pub(in crate::reactor) struct Mailbox {
-    pub(in crate::reactor) outbox: Outbox<Command>,
+struct Mailbox {
+    outbox: Outbox<Command>,
     /// `None`: no other thread has a handle.
-    pub(in crate::reactor) waker: Option<Waker>,
+    waker: Option<Waker>,
 }
 
 impl Mailbox {
@@ -88,10 +88,14 @@ impl Mailbox {
 /// Any thread may use it. It outlives the reactor; commands are then dropped, with their sockets.
 #[derive(Clone)]
 pub struct Handle {
-    pub(in crate::reactor) shared: Arc<Mailbox>,
+    shared: Arc<Mailbox>,
 }
 
 impl Handle {
+    pub(in crate::reactor) fn new(waker: Option<Waker>) -> Self {
+        Self { shared: Arc::new(Mailbox { outbox: Outbox::new(), waker }) }
+    }
+
     /// Queues a command and wakes the reactor if it sleeps.
     ///
     /// # Errors

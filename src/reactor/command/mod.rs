@@ -51,7 +51,7 @@ impl<C: Consumer> Reactor<C> {
     /// Applies commands, as many as a turn allows, and writes what they sent. False: there were
     /// none.
     pub(super) fn serve_commands(&mut self) -> bool {
-        let any = !self.commands.is_empty() || !self.shared.outbox.is_empty();
+        let any = !self.commands.is_empty() || !self.handle.outbox().is_empty();
         if any {
             self.writer.allow(COMMAND_BUDGET);
             self.on_commands();
@@ -62,7 +62,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     pub(super) fn on_commands(&mut self) {
-        self.commands.waiting.extend(self.shared.outbox.take_all());
+        self.commands.waiting.extend(self.handle.outbox().take_all());
         // If some of these are left, the turn applies no more.
         if let Some((memory, rest)) = self.commands.under_way.take() {
             self.apply_records(memory, rest);
@@ -108,8 +108,8 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         match memory {
-            Memory::Own(bytes) => self.shared.outbox.recycle(bytes),
-            Memory::Lent { memory, .. } => self.shared.outbox.give_back(memory),
+            Memory::Own(bytes) => self.handle.outbox().recycle(bytes),
+            Memory::Lent { memory, .. } => self.handle.outbox().give_back(memory),
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::reactor::topics::{Following, Topics};
 use crate::reactor::write::Writer;
 use crate::reactor::write::masking::Masking;
 use crate::reactor::write::{HoldReason, WriteHalf};
-use crate::reactor::{Consumer, HandshakeInfo, ListenerConfig, ReactorConfig, Transport};
+use crate::reactor::{Consumer, ListenerConfig, ReactorConfig, Transport};
 use life::Life;
 use teardown::Teardown;
 
@@ -124,30 +124,8 @@ impl Conn<'_> {
         self.state.transport.remote_address()
     }
 
-    /// The client's, which a proxy may have named.
-    fn peer_address(&self) -> Option<SocketAddr> {
-        let named = match &self.state.life {
-            Life::Opening(head) => head.peer,
-            Life::AwaitingDecision(pending) => pending.peer,
-            _ => None,
-        };
-        named.or_else(|| self.remote_address())
-    }
-
-    pub(super) fn handshake_info(&self) -> HandshakeInfo<'static> {
-        HandshakeInfo {
-            listener: self.state.listener,
-            local: self.local_address(),
-            remote: self.peer_address(),
-            request: None,
-            protocol: None,
-            extensions: None,
-            rest: &[],
-        }
-    }
-
     pub fn queued(&self) -> usize {
-        self.state.write.outgoing.len()
+        self.state.write.queued()
     }
 
     /// Sends a close frame and closes the socket once the peer has answered, or after
@@ -322,7 +300,7 @@ impl Connection {
 
     /// Bytes freed with the connection, as far as they are known.
     pub(super) fn heap_bytes(&self) -> usize {
-        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.write.outgoing.len()
+        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.write.queued()
     }
 
     pub(super) fn largest_read(&self) -> usize {

@@ -38,11 +38,6 @@ impl Teardown {
         self.due.push((id, true));
     }
 
-    /// The next one, and whether it leaves.
-    pub(in crate::reactor) fn pop(&mut self) -> Option<(ConnectionId, bool)> {
-        self.due.pop()
-    }
-
     pub(in crate::reactor) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
@@ -67,6 +62,17 @@ impl Teardown {
 }
 
 impl<C: Consumer> Reactor<C> {
+    /// Destroys the connections whose end this step has scheduled.
+    pub(in crate::reactor) fn end_due(&mut self) {
+        while let Some((id, leaves)) = self.teardown.due.pop() {
+            if leaves {
+                self.leave(id.slot);
+            } else {
+                self.destroy(id.slot, Cause::Reset);
+            }
+        }
+    }
+
     /// Closes the socket and reports the end, with this cause unless an earlier one is known.
     pub(in crate::reactor) fn destroy(&mut self, slot: u32, cause: Cause) {
         let Some((mut conn, consumer, _)) = self.conn_at(slot) else { return };
@@ -110,7 +116,7 @@ impl<C: Consumer> Reactor<C> {
         Some((id, connection))
     }
 
-    pub(in crate::reactor) fn leave(&mut self, slot: u32) {
+    fn leave(&mut self, slot: u32) {
         let Some((id, connection)) = self.part_with(slot) else { return };
         if let Some(socket) = connection.transport.into_descriptor() {
             self.consumer.on_socket(id, socket);

@@ -87,7 +87,7 @@ pub(in crate::reactor) fn probe(socket: &Socket, after: Duration) -> io::Result<
 
 /// A socket that listens and has no reactor yet.
 pub struct BoundListener {
-    pub(in crate::reactor) socket: Door,
+    pub(super) socket: Door,
     address: Option<SocketAddr>,
     path: Option<PathBuf>,
 }

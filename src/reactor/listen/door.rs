@@ -14,7 +14,7 @@ pub(super) use system::LocalListener;
 /// `close()` returns. Dropped, it closes too.
 ///
 /// The lock is held for one call that does not block.
-pub(in crate::reactor) struct Door(Arc<Mutex<Option<Watched>>>);
+pub(super) struct Door(Arc<Mutex<Option<Watched>>>);
 
 /// Closes the socket of a listener, from any thread.
 pub struct Closer(Weak<Mutex<Option<Watched>>>);
@@ -67,7 +67,7 @@ impl Door {
     }
 
     #[cfg(test)]
-    pub(in crate::reactor) fn duplicate(&self) -> socket2::Socket {
+    pub(super) fn duplicate(&self) -> socket2::Socket {
         match lock(&self.0).as_ref().map(|watched| &watched.socket) {
             Some(ListeningSocket::Tcp(listener)) => socket2::SockRef::from(listener).try_clone().unwrap(),
             _ => unreachable!("no port"),

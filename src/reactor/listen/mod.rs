@@ -48,6 +48,13 @@ impl Listeners {
     }
 }
 
+#[cfg(test)]
+impl BoundListener {
+    pub(super) fn duplicate(&self) -> socket2::Socket {
+        self.socket.duplicate()
+    }
+}
+
 impl<C: Consumer> Reactor<C> {
     pub(super) fn on_accept(&mut self, id: u32) {
         if let Some(listener) = self.listeners.by_id.get_mut(&id) {

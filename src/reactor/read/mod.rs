@@ -28,8 +28,7 @@ use crate::reactor::{Connection, Connections};
 use backpressure::Backpressure;
 use rate_limiter::RateLimiter;
 use ready::{Ready, Sweep};
-pub(super) use unfinished::Excess;
-use unfinished::Unfinished;
+use unfinished::{Excess, Unfinished};
 
 /// What connections share for reading: queues, limits and budgets.
 pub(super) struct Reader {
@@ -105,6 +104,11 @@ impl Reader {
 
     pub(super) fn set_budget(&mut self, budget: usize) {
         self.unfinished.budget = budget;
+    }
+
+    /// Whether one of this reactor's messages is to be given up; `in_group`: as for `excess`.
+    pub(super) fn has_excess(&self, in_group: impl FnOnce() -> (usize, bool)) -> bool {
+        self.excess(in_group) == Excess::Own
     }
 
     pub(super) fn unfinished_bytes(&self) -> usize {

@@ -240,7 +240,7 @@ impl Conn<'_> {
         }
         if !self.state.is_open() || self.state.close_complete() || self.state.write.state.is_ended() {
             let write = &mut self.state.write;
-            if write.outgoing.is_empty() || write.state.is_ended() {
+            if write.queued() == 0 || write.state.is_ended() {
                 return self.schedule_close(Cause::Fin);
             }
             write.state.end_when_written();

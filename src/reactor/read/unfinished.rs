@@ -129,7 +129,7 @@ impl Unfinished {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::reactor) enum Excess {
+pub(super) enum Excess {
     None,
     /// One of this reactor's is to be given up.
     Own,
@@ -140,7 +140,7 @@ pub(in crate::reactor) enum Excess {
 impl Reader {
     /// `in_group`: bytes of all reactors' unfinished messages, and whether this one has the message
     /// that would be given up.
-    pub(in crate::reactor) fn excess(&self, in_group: impl FnOnce() -> (usize, bool)) -> Excess {
+    pub(super) fn excess(&self, in_group: impl FnOnce() -> (usize, bool)) -> Excess {
         let unfinished = &self.unfinished;
         if unfinished.messages.is_empty() {
             return Excess::None;

@@ -65,7 +65,7 @@ fn r17_a_ping_does_not_wait_for_all_that_was_sent_to_others_at_once() {
     }
     submit(&reactor, Command::Chunk(chunk));
     let written = |reactor: &mut Turned| -> Vec<u64> {
-        let of = |id: &ConnectionId| reactor.connections.get(*id).expect("open").write.outgoing.written();
+        let of = |id: &ConnectionId| reactor.connections.get(*id).expect("open").write.sizes().1;
         others.iter().map(|(_, id)| id).map(of).collect()
     };
     let before = written(&mut reactor);
@@ -80,8 +80,8 @@ fn r17_a_ping_does_not_wait_for_all_that_was_sent_to_others_at_once() {
         assert!(shares.iter().all(|&share| share <= (FLUSHES * WRITE_BUDGET) as u64), "{shares:?}");
         assert!(shares.iter().sum::<u64>() <= (FLUSHES * (FLUSH_BUDGET + WRITE_BUDGET)) as u64, "{shares:?}");
         let canary = reactor.connections.get(canary_id).expect("open");
-        let is_asked = canary.write.outgoing.pushed() > client::SWITCHED.len() as u64;
-        assert!(!is_asked || canary.write.outgoing.is_empty(), "the pong leaves in the turn of the ping");
+        let is_asked = canary.write.sizes().0 > client::SWITCHED.len() as u64;
+        assert!(!is_asked || canary.write.queued() == 0, "the pong leaves in the turn of the ping");
         answered_before_all |= is_asked && !reactor.writer.has_written();
     }
     assert!(turns > 1 && answered_before_all, "{turns} turns");
@@ -194,7 +194,7 @@ fn what_was_on_its_way_to_the_dead_is_freed_in_portions() {
     }
     submit(&reactor, Command::Chunk(chunk));
     until(&mut reactor, |reactor| {
-        reactor.connections.get(id).expect("open").write.outgoing.len() > 2 * FREE_BUDGET
+        reactor.connections.get(id).expect("open").write.queued() > 2 * FREE_BUDGET
     });
     client.reset();
     until(&mut reactor, |reactor| reactor.connections() == 1);

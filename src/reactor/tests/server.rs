@@ -194,7 +194,7 @@ pub(crate) fn reactor(setup: Setup) -> (Reactor<Reporter>, SocketAddr, Receiver<
     let reactor = Reactor::new(reporter, setup.reactor).expect("descriptors");
     let listener = bind();
     if let Some(size) = setup.send_buffer {
-        listener.socket.duplicate().set_send_buffer_size(size).expect("a size");
+        listener.duplicate().set_send_buffer_size(size).expect("a size");
     }
     let address = listener.address();
     listen(&reactor.handle(), 0, listener, setup.listener);

@@ -18,7 +18,7 @@ mod trust;
 
 pub use context::{ContextOptions, PairOptions, SecureContext};
 pub use failure::{BadOption, Failure, Refusal};
-pub(super) use server::Chosen;
+use server::Chosen;
 pub use server::{Asks, TlsOptions, TlsServer};
 pub use tickets::TICKET_KEY_BYTES;
-pub(super) use trust::{Distrust, Trust};
+use trust::{Distrust, Trust};

@@ -44,9 +44,9 @@ struct Hosts {
 
 /// A context as this server uses it.
 #[derive(Clone)]
-pub(in crate::reactor) struct Chosen {
+pub(super) struct Chosen {
     pub(super) config: Arc<ServerConfig>,
-    pub(in crate::reactor) trust: Arc<Trust>,
+    pub(super) trust: Arc<Trust>,
 }
 
 /// What the program wants to know, or to decide.
@@ -112,13 +112,13 @@ impl TlsServer {
     }
 
     /// For a client that names this server, or none.
-    pub(in crate::reactor) fn of_host(&self, name: Option<&str>) -> Chosen {
+    pub(super) fn of_host(&self, name: Option<&str>) -> Chosen {
         let hosts = self.hosts.read().unwrap_or_else(PoisonError::into_inner);
         let named = name.and_then(|name| hosts.named.iter().rev().find(|(pattern, _)| pattern.matches(name)));
         named.map_or(&hosts.default, |(_, chosen)| chosen).clone()
     }
 
-    pub(in crate::reactor) fn of_context(&self, context: &SecureContext) -> Chosen {
+    pub(super) fn of_context(&self, context: &SecureContext) -> Chosen {
         chosen(context, &self.alpn, &self.tickets)
     }
 }

@@ -17,7 +17,7 @@ use super::failure::{BadOption, Failure, certificate_code, is_authority, is_out_
 
 /// Whether clients are asked for a certificate, and which ones are good.
 #[derive(Debug)]
-pub(in crate::reactor) struct Trust {
+pub(super) struct Trust {
     asks: bool,
     /// A handshake without a good certificate fails; else the program is told what is wrong.
     rejects: bool,
@@ -32,7 +32,7 @@ pub(in crate::reactor) struct Trust {
 
 /// Why a certificate is not good.
 #[derive(Debug, Clone)]
-pub(in crate::reactor) struct Distrust {
+pub(super) struct Distrust {
     /// As OpenSSL names it.
     pub(super) code: &'static str,
     error: Error,

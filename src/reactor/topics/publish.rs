@@ -41,7 +41,7 @@ impl<C: Consumer> Reactor<C> {
     /// with others after it is charged less, so that they leave in one write.
     pub(in crate::reactor) fn go_on_publishing(&mut self, more: bool) -> bool {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
-        let others_wait = more || !self.commands.is_empty() || !self.shared.outbox.is_empty();
+        let others_wait = more || !self.commands.is_empty() || !self.handle.outbox().is_empty();
         let cost = if others_wait { COST_OF_MEMBER } else { COST_OF_CALL };
         // Nobody joins or leaves while messages are queued: memberships of connections that end
         // meanwhile are taken back at the end of the turn.

@@ -8,7 +8,7 @@ use crate::engine::handshake::HeadScanner;
 
 #[derive(Default)]
 pub(in crate::reactor) struct Head {
-    pub(in crate::reactor) peer: Option<SocketAddr>,
+    pub(super) peer: Option<SocketAddr>,
     pub(super) bytes: Vec<u8>,
     pub(super) scanner: HeadScanner,
     /// Bytes of a request body to skip before the next request (keep-alive after a 426).
@@ -24,7 +24,7 @@ pub(in crate::reactor) struct Head {
 
 #[derive(Default)]
 pub(in crate::reactor) struct PendingUpgrade {
-    pub(in crate::reactor) peer: Option<SocketAddr>,
+    pub(super) peer: Option<SocketAddr>,
     /// All bytes that were read, if the consumer may give them to an HTTP server.
     pub(super) read: Vec<u8>,
     /// The consumer has had the connection, and may have bytes that were read after its request.

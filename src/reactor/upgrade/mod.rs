@@ -41,6 +41,30 @@ pub struct HandshakeInfo<'a> {
     pub rest: &'a [u8],
 }
 
+impl Conn<'_> {
+    /// The client's, which a proxy may have named.
+    fn peer_address(&self) -> Option<SocketAddr> {
+        let named = match &self.state.life {
+            Life::Opening(head) => head.peer,
+            Life::AwaitingDecision(pending) => pending.peer,
+            _ => None,
+        };
+        named.or_else(|| self.remote_address())
+    }
+
+    pub(super) fn handshake_info(&self) -> HandshakeInfo<'static> {
+        HandshakeInfo {
+            listener: self.state.listener,
+            local: self.local_address(),
+            remote: self.peer_address(),
+            request: None,
+            protocol: None,
+            extensions: None,
+            rest: &[],
+        }
+    }
+}
+
 pub(super) enum Step {
     /// More bytes are needed, or the consumer's decision.
     Wait,

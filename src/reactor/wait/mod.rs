@@ -5,7 +5,6 @@ pub(super) mod spin;
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::reactor::read::Excess;
 use crate::reactor::{Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
@@ -23,16 +22,16 @@ impl<C: Consumer> Reactor<C> {
         // announcement.
         let sleeping = timeout != Some(Duration::ZERO);
         if sleeping {
-            self.shared.outbox.sleep.prepare();
+            self.handle.outbox().sleep.prepare();
             self.wish_for_news();
         }
-        let stays = self.shared.outbox.is_empty() && !self.is_behind();
+        let stays = self.handle.outbox().is_empty() && !self.is_behind();
         let timeout = if stays { timeout } else { Some(Duration::ZERO) };
         let polled = self.poll.as_mut().map_or(Ok(()), |poll| poll.poll(&mut self.events, timeout));
         self.timers.begin_turn();
         self.consumer.on_turn_begin(self.timers.now());
         if sleeping {
-            self.shared.outbox.sleep.awake();
+            self.handle.outbox().sleep.awake();
         }
         match polled {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
@@ -40,7 +39,7 @@ impl<C: Consumer> Reactor<C> {
             Err(_) => self.events.clear(),
             Ok(()) => self.reader.polled(self.events.iter().count()),
         }
-        let idle = self.events.is_empty() && self.shared.outbox.is_empty();
+        let idle = self.events.is_empty() && self.handle.outbox().is_empty();
         if !idle {
             self.idling.disturb(self.timers.now());
         }
@@ -59,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
             || self.writer.is_behind()
             || self.timers.is_behind()
             || self.topics.is_waiting(self.timers.now())
-            || self.reader.excess(|| self.shard.unfinished()) == Excess::Own
+            || self.reader.has_excess(|| self.shard.unfinished())
     }
 
     /// When work is due, sockets or not.

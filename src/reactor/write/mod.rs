@@ -138,7 +138,7 @@ impl Writer {
 /// Our side of a socket: the bytes queued for it, and when they are written.
 #[derive(Default)]
 pub(super) struct WriteHalf {
-    pub(super) outgoing: Outgoing,
+    outgoing: Outgoing,
     pub(super) state: WriteState,
     unwritten: Mark,
     high: bool,
@@ -256,6 +256,22 @@ impl WriteState {
 }
 
 impl WriteHalf {
+    /// Bytes that wait to be written.
+    pub(super) fn queued(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    /// The queued bytes never leave.
+    pub(super) fn discard(&mut self) {
+        self.outgoing.discard(usize::MAX);
+    }
+
+    /// Bytes ever queued and ever written, and the memory of those that wait.
+    #[cfg(test)]
+    pub(super) fn sizes(&self) -> (u64, u64, usize) {
+        (self.outgoing.pushed(), self.outgoing.written(), self.outgoing.memory())
+    }
+
     /// Bytes of the consumer's sends that no longer wait; automatic pongs in between count as its
     /// own.
     pub(super) fn settled(&self) -> u64 {

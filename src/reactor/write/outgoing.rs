@@ -48,7 +48,7 @@ impl Pool {
 }
 
 #[derive(Default)]
-pub(in crate::reactor) struct Outgoing {
+pub(super) struct Outgoing {
     /// Leaves before `gathered`. Boxed, and freed when empty: an idle connection has only the
     /// pointer.
     #[expect(clippy::box_collection, reason = "24 bytes less for each connection")]
@@ -73,20 +73,20 @@ pub(super) enum Written {
 }
 
 impl Outgoing {
-    pub(in crate::reactor) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    pub(in crate::reactor) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    pub(in crate::reactor) fn pushed(&self) -> u64 {
+    pub(super) fn pushed(&self) -> u64 {
         self.pushed
     }
 
     /// How many of all bytes the kernel has.
-    pub(in crate::reactor) fn written(&self) -> u64 {
+    pub(super) fn written(&self) -> u64 {
         self.pushed.saturating_sub(self.len as u64)
     }
 
@@ -186,7 +186,7 @@ impl Outgoing {
 
     /// Frees at least `least` of the waiting bytes, from the front. Returns how many: 0 only if
     /// none wait.
-    pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
+    pub(super) fn discard(&mut self, least: usize) -> usize {
         let before = self.len;
         while self.len > 0 && before - self.len < least.max(1) {
             let first = self.queue.as_ref().and_then(|queue| queue.front());

@@ -63,7 +63,7 @@ fn accepted_sockets_have_the_options_of_tcp() {
         let _client = Client::connect(listener.address());
         let listener = match is_taken {
             true => {
-                let duplicate = listener.socket.duplicate();
+                let duplicate = listener.duplicate();
                 BoundListener::take(duplicate.into(), 5).unwrap()
             }
             false => listener,

@@ -31,7 +31,7 @@ fn what_is_published_to_many_together_is_queued_in_one_turn() {
     let (mut stage, mut clients) = stage(1, 10);
     stage.settle();
     let queued = |stage: &mut Stage, id: ConnectionId| {
-        stage.reactors[0].connections.get(id).expect("open").write.outgoing.pushed()
+        stage.reactors[0].connections.get(id).expect("open").write.sizes().0
     };
     let before: Vec<_> = clients.iter().map(|(_, id)| queued(&mut stage, *id)).collect();
     (0..MESSAGES).for_each(|n| stage.publish(1, format!("{n:06}").as_bytes()));

@@ -42,8 +42,8 @@ fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
                 }
             }
             stage.settle();
-            let outgoing = &stage.reactors[0].connections.get(id).unwrap().write.outgoing;
-            let (bytes, memory) = (outgoing.len(), outgoing.memory());
+            let write = &stage.reactors[0].connections.get(id).unwrap().write;
+            let (bytes, memory) = (write.queued(), write.sizes().2);
             assert!((limit..=limit + len + 10).contains(&bytes), "{bytes} bytes, {limit} and {len}");
             assert!(memory <= 2 * limit + len + 10, "{memory} bytes of memory, {limit} and {len}");
             drop(client);

@@ -49,7 +49,7 @@ impl Stage {
         let reactors = reactors(links.iter().map(forward).collect(), config).unwrap();
         let listener = bind();
         if let Some(size) = send_buffer {
-            listener.socket.duplicate().set_send_buffer_size(size).unwrap();
+            listener.duplicate().set_send_buffer_size(size).unwrap();
         }
         let address = listener.address();
         let config = Arc::new(ListenerConfig { early_handshake: true, ..listening });

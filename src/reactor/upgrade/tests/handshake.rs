@@ -48,7 +48,7 @@ fn a_client_that_asks_on_and_on_and_reads_no_answer_is_not_answered_for_ever() {
         let slot = reactor.connections.slots().first().copied();
         let connection = slot.and_then(|slot| reactor.connections.get_mut(slot));
         connection.is_some_and(|connection| {
-            most = most.max(connection.write.outgoing.len());
+            most = most.max(connection.write.queued());
             matches!(connection.life, Life::Draining { .. })
         })
     });
