@@ -88,7 +88,10 @@ impl<C: Consumer> Reactor<C> {
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
             Command::Join { id, config } => self.listeners.join(id, config),
             Command::Take { listener, stream } => self.on_take(listener, stream, None),
-            Command::Accept(id) => self.on_accept(id),
+            Command::Accept(id) => {
+                self.listeners.start(id);
+                self.accept(id);
+            }
             Command::CloseListener(id) => self.on_close_listener(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
             Command::Serve { id, config, deflate } => {

@@ -62,13 +62,16 @@ impl Teardown {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Destroys the connections whose end this step has scheduled.
+    /// Destroys the connections whose end is due; sockets that leave are the consumer's.
     pub(in crate::reactor) fn end_due(&mut self) {
         while let Some((id, leaves)) = self.teardown.due.pop() {
-            if leaves {
-                self.leave(id.slot);
-            } else {
+            if !leaves {
                 self.destroy(id.slot, Cause::Reset);
+            } else if let Some((id, connection)) = self.part_with(id.slot) {
+                if let Some(socket) = connection.transport.into_descriptor() {
+                    self.consumer.on_socket(id, socket);
+                }
+                self.writer.forget(id, connection.write);
             }
         }
     }
@@ -114,14 +117,6 @@ impl<C: Consumer> Reactor<C> {
             connection.transport.deregister(registry);
         }
         Some((id, connection))
-    }
-
-    fn leave(&mut self, slot: u32) {
-        let Some((id, connection)) = self.part_with(slot) else { return };
-        if let Some(socket) = connection.transport.into_descriptor() {
-            self.consumer.on_socket(id, socket);
-        }
-        self.writer.forget(id, connection.write);
     }
 
     /// Closes the oldest refused connections if there are too many.

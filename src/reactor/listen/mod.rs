@@ -43,6 +43,20 @@ impl Listeners {
         std::mem::take(&mut self.by_id).into_keys()
     }
 
+    /// From now on the listener accepts.
+    pub(super) fn start(&mut self, id: u32) {
+        if let Some(listener) = self.by_id.get_mut(&id) {
+            listener.accepting = true;
+        }
+    }
+
+    fn report_refused<C: Consumer>(&mut self, id: u32, now: Instant, consumer: &mut C) {
+        let count = self.by_id.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
+        if count != 0 {
+            consumer.on_refused(id, count);
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.by_id.values().filter_map(Listener::due).min()
     }
@@ -56,20 +70,13 @@ impl BoundListener {
 }
 
 impl<C: Consumer> Reactor<C> {
-    pub(super) fn on_accept(&mut self, id: u32) {
-        if let Some(listener) = self.listeners.by_id.get_mut(&id) {
-            listener.accepting = true;
-            self.accept(id);
-        }
-    }
-
     pub(super) fn retry_listeners(&mut self) {
         let now = self.timers.now();
         let is_due = |listener: &Listener| listener.due().is_some_and(|at| at <= now);
         let due = self.listeners.by_id.iter().filter(|(_, listener)| is_due(listener));
         for id in due.map(|(&id, _)| id).collect::<Vec<_>>() {
             // Also for one that another reactor accepts for.
-            self.report_refused(id);
+            self.listeners.report_refused(id, self.timers.now(), &mut self.consumer);
             self.accept(id);
         }
     }
@@ -123,7 +130,7 @@ impl<C: Consumer> Reactor<C> {
                     }
                 }
                 Accepted::Empty => {
-                    self.report_refused(id);
+                    self.listeners.report_refused(id, self.timers.now(), &mut self.consumer);
                     return;
                 }
                 Accepted::Exhausted => {
@@ -132,24 +139,16 @@ impl<C: Consumer> Reactor<C> {
                         continue;
                     }
                     if !listener.refuse(self.timers.now()) {
-                        self.report_refused(id);
+                        self.listeners.report_refused(id, self.timers.now(), &mut self.consumer);
                         return;
                     }
                 }
             }
         }
-        self.report_refused(id);
+        self.listeners.report_refused(id, self.timers.now(), &mut self.consumer);
         // The edge is used up, the queue is not.
         if let Some(listener) = self.listeners.by_id.get_mut(&id) {
             listener.retry_at = Some(self.timers.now() + pause);
-        }
-    }
-
-    fn report_refused(&mut self, id: u32) {
-        let now = self.timers.now();
-        let count = self.listeners.by_id.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
-        if count != 0 {
-            self.consumer.on_refused(id, count);
         }
     }
 
@@ -183,7 +182,7 @@ impl<C: Consumer> Reactor<C> {
                 if let Some(listener) = self.listeners.by_id.get_mut(&listener) {
                     listener.note_refused();
                 }
-                self.report_refused(listener);
+                self.listeners.report_refused(listener, self.timers.now(), &mut self.consumer);
             }
             (Some(_), None) => self.metrics.tally.accepted += 1,
             (Some(slot), Some(admission)) => {

@@ -1,5 +1,7 @@
 //! Records about topics.
 
+use std::time::Instant;
+
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
     HISTORY_WORDS, IN_ENDED, IN_HISTORY, IN_SUBSCRIBED, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH,
@@ -11,8 +13,8 @@ use crate::engine::MessageKind;
 use super::publish::Target;
 use super::ring::Ring;
 use super::slow::{Behind, Cursor};
+use super::{Following, Topics};
 use crate::reactor::command::records::{Outbound, message};
-use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer, Reactor};
 
 /// An answer about a history ends at this many bytes, and the consumer asks for the rest: copying
@@ -82,7 +84,9 @@ impl<C: Consumer> Reactor<C> {
             }
             OUT_HISTORY => {
                 if let Some(words) = words(&payload) {
-                    self.on_history(topic, words);
+                    let answer = self.topics.history_of(topic, words, self.timers.now());
+                    self.writer.spend(answer.len());
+                    self.consumer.on_topic(TOPIC_SLOT, IN_HISTORY, answer);
                 }
             }
             OUT_HISTORY_BUDGET => {
@@ -94,11 +98,14 @@ impl<C: Consumer> Reactor<C> {
             _ => {}
         }
     }
+}
 
-    fn on_history(&mut self, topic: u32, words: [u32; SUBSCRIBE_WORDS]) {
+impl Topics {
+    /// Messages of a topic from a position on, as [`IN_HISTORY`] has them.
+    fn history_of(&mut self, topic: u32, words: [u32; SUBSCRIBE_WORDS], now: Instant) -> Vec<u8> {
         let [request, since, low, high, most] = words;
-        self.topics.expire_one(topic, self.timers.now());
-        let mut ring = self.topics.ring(topic);
+        self.expire_one(topic, now);
+        let mut ring = self.ring(topic);
         let first = ring.as_ref().and_then(|ring| ring.first_since(since, whole(low, high)));
         let [low, high] = halves(ring.as_ref().map_or(0, |ring| ring.top()));
         let mut answer = encode(&[request, u32::from(first.is_some()), 0, low, high]);
@@ -115,8 +122,7 @@ impl<C: Consumer> Reactor<C> {
         if let Some(word) = answer.as_chunks_mut().0.get_mut(crate::bridge::layout::HISTORY_COUNT) {
             *word = count.to_le_bytes();
         }
-        self.writer.spend(answer.len());
-        self.consumer.on_topic(TOPIC_SLOT, IN_HISTORY, answer);
+        answer
     }
 }
 
