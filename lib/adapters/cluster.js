@@ -210,10 +210,13 @@ class Outward {
     this.socket = socket;
     socket.unref();
     const frames = new Frames((kind, body) => this.take(kind, body));
-    // They wait for the connection.
-    socket.write(frame(HELLO, Buffer.from(/** @type {AdapterNode} */ (adapter.node).id)));
-    void this.subscribe([...adapter.numbers.keys()]);
-    socket.write(frame(READY));
+    socket.on('connect', () => {
+      const { node } = adapter;
+      if (node === null) return void socket.destroy();
+      socket.write(frame(HELLO, Buffer.from(node.id)));
+      void this.subscribe([...adapter.numbers.keys()]);
+      socket.write(frame(READY));
+    });
     socket.on('data', (chunk) => frames.push(/** @type {Buffer} */ (chunk)));
     socket.on('error', (/** @type {NodeJS.ErrnoException} */ { code }) => (this.isRefused = code === 'ECONNREFUSED'));
     socket.on('close', () => this.ended());
@@ -222,19 +225,9 @@ class Outward {
   /** @param {string[]} topics @returns {Promise<void>} When the other node knows, or stands still */
   subscribe(topics) {
     if (!this.hasRoom()) return Promise.resolve();
-    const { numbers } = this.adapter;
     const request = ++this.lastAsked;
-    const named = topics.map((topic) => ({ number: /** @type {number} */ (numbers.get(topic)), name: Buffer.from(topic, 'utf16le') }));
-    const body = Buffer.alloc(4 + named.reduce((sum, { name }) => sum + 8 + name.length, 0));
-    body.writeUInt32LE(request, 0);
-    let at = 4;
-    for (const { name, number } of named) {
-      body.writeUInt32LE(number, at);
-      body.writeUInt32LE(name.length, at + 4);
-      name.copy(body, at + 8);
-      at += 8 + name.length;
-    }
-    this.socket.write(frame(SUBSCRIBE, body));
+    // Otherwise with all others, once it is open.
+    if (!this.socket.connecting) this.socket.write(frame(SUBSCRIBE, this.bodyOf(request, topics)));
     return new Promise((resolve) => {
       const one = { topics, isLate: this.isLate, resolve: () => resolve() };
       this.asked.set(request, one);
@@ -251,9 +244,25 @@ class Outward {
     });
   }
 
+  /** @type {(request: number, topics: string[]) => Buffer} */
+  bodyOf(request, topics) {
+    const { numbers } = this.adapter;
+    const named = topics.map((topic) => ({ number: /** @type {number} */ (numbers.get(topic)), name: Buffer.from(topic, 'utf16le') }));
+    const body = Buffer.alloc(4 + named.reduce((sum, { name }) => sum + 8 + name.length, 0));
+    body.writeUInt32LE(request, 0);
+    let at = 4;
+    for (const { name, number } of named) {
+      body.writeUInt32LE(number, at);
+      body.writeUInt32LE(name.length, at + 4);
+      name.copy(body, at + 8);
+      at += 8 + name.length;
+    }
+    return body;
+  }
+
   /** @param {number[]} numbers */
   unsubscribe(numbers) {
-    if (numbers.length !== 0 && this.hasRoom()) this.socket.write(frame(UNSUBSCRIBE, numbersOf(numbers)));
+    if (numbers.length !== 0 && !this.socket.connecting && this.hasRoom()) this.socket.write(frame(UNSUBSCRIBE, numbersOf(numbers)));
   }
 
   hasRoom() {
@@ -285,15 +294,16 @@ class Outward {
 
   /** @type {(request: number, node: AdapterNode) => void} */
   answered(request, node) {
-    const one = this.asked.get(request);
-    if (one === undefined) return;
-    this.asked.delete(request);
+    for (const [number, { isLate, resolve, topics }] of this.asked) {
+      // Those before it went with it, or were answered.
+      if (number > request) break;
+      this.asked.delete(number);
+      resolve();
+      // The other node can have published in them before it knew.
+      if (isLate && topics.length > MOST_LOST) node.lost();
+      else if (isLate) for (const topic of topics) node.lost(topic);
+    }
     if (this.asked.size === 0) this.isLate = false;
-    one.resolve();
-    // The other node can have published in them before it knew.
-    if (!one.isLate) return;
-    if (one.topics.length > MOST_LOST) node.lost();
-    else for (const topic of one.topics) node.lost(topic);
   }
 
   close() {
