@@ -360,9 +360,9 @@ ownOnly('a node that does not answer is asked thirty times, then it has nobody, 
     return void asked++;
   };
   for (let n = 0; n < 40; n++) {
-    peers.ask(id, peer);
-    clearTimeout(peer.asking);
-    peer.asking = undefined;
+    peers.request(id, peer);
+    clearTimeout(peer.requestTimer);
+    peer.requestTimer = undefined;
   }
   while (asked < 30) await turn();
   for (let turns = 0; turns < 10; turns++) await turn();
@@ -371,7 +371,7 @@ ownOnly('a node that does not answer is asked thirty times, then it has nobody, 
   other.member.ws.enter('room', { key: 'bob', meta: 'again' });
   other.server._topics.presence.resync();
   while (room.get('bob')?.[0] !== 'again') await turn();
-  t.is(peers.nodes.get(id).questions, 0);
+  t.is(peers.nodes.get(id).requests, 0);
 });
 
 for (const isCut of [false, true]) {
@@ -386,7 +386,7 @@ for (const isCut of [false, true]) {
     const { presence } = other.server._topics;
     presence.rooms.get('room').usedAt -= 60_001;
     other.member.ws.leave('room');
-    while (presence.rooms.get('room')?.own.size === 1 || presence.rooms.get('room')?.telling !== undefined) await turn();
+    while (presence.rooms.get('room')?.own.size === 1 || presence.rooms.get('room')?.announceTimer !== undefined) await turn();
     await sleep(20);
     t.is(presence.rooms.has('room'), !isCut);
     t.is(room.count, 2);
@@ -397,7 +397,7 @@ for (const isCut of [false, true]) {
     }
     const peer = server._topics.presence.rooms.get('room').peers.nodes.get(far.id);
     // The last question, a second later.
-    if (isCut) peer.questions = 30;
+    if (isCut) peer.requests = 30;
     while (room.count !== 1) await sleep(5);
     t.deepEqual(room.list().map(({ key }) => key), ['ann']);
   });

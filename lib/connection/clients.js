@@ -13,12 +13,12 @@ let looked = null;
 function track(server, ws) {
   ws._order = ++opened;
   clientsOf(server)?.add(ws);
-  welcome(ws);
+  joinBroadcast(ws);
 }
 
 /** A program's `setSocket()` may open it long after it has become a client. @param {WebSocket} ws */
-function welcome(ws) {
-  ws._owner?._topics?.everyone?.welcome(ws);
+function joinBroadcast(ws) {
+  ws._owner?._topics?.broadcastTopic?.joinBroadcast(ws);
 }
 
 /**
@@ -88,4 +88,4 @@ function trackClients(server, clients) {
   Object.defineProperty(server, 'clients', property);
 }
 
-module.exports = { clientsOf, connectionsOf, list, track, trackClients, welcome };
+module.exports = { clientsOf, connectionsOf, list, track, trackClients, joinBroadcast };

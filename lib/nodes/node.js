@@ -187,7 +187,7 @@ class Node {
     if (this.losses.size < MOST_LOSSES) this.losses.add(name);
   }
 
-  tellLosses() {
+  reportLosses() {
     const names = [...this.losses];
     this.losses.clear();
     const bytes = encode(this.number, LOSS, { tag: BINARY, data: '' }, '');
@@ -200,7 +200,7 @@ class Node {
     this.counts.received++;
     this.counts.bytesReceived += bytes.length;
     const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    if (buffer[0] === PRESENCE) return this.topics.presence?.take(name, buffer);
+    if (buffer[0] === PRESENCE) return this.topics.presence?.receive(name, buffer);
     const topic = this.topics.all.get(name);
     if (topic === undefined) return;
     if (topic.shared !== null && position) return topic.shared.take(buffer, position);
@@ -247,7 +247,7 @@ class Node {
   /** Compares positions with the broker's: of some topics at a time, in which nothing has come since the last time. */
   check() {
     const { all } = this.topics;
-    if (this.isConnected) this.tellLosses();
+    if (this.isConnected) this.reportLosses();
     // An iterator that stands still keeps what was there.
     if (!this.isConnected || all.size === 0) this.toCheck = all.values();
     let compared = 0;

@@ -83,7 +83,7 @@ class Outbound {
   }
 
   /** A message that this node does not deliver itself. Calls `onFailed` if the broker refuses it, or if it is not urgent and there is no room. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
-  tell(name, bytes, isUrgent, onFailed) {
+  announce(name, bytes, isUrgent, onFailed) {
     const size = OVERHEAD + bytes.length;
     if (!isUrgent && !this.hasRoom(size)) return onFailed();
     this.bytesWaiting += size;

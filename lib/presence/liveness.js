@@ -3,14 +3,14 @@
 // The presence of all topics of a server, and the other nodes.
 
 const { PRESENCE_CHANNEL: CHANNEL } = require('../topics/arguments');
-const { packed, unpacked } = require('./sync');
+const { decode, encode } = require('./sync');
 const { Room } = require('./room');
 const { topicsOf } = require('../topics/registry');
 
 /** @import { Server } from '../connection/state' */
 /** @import { OneRoom } from './room' */
 
-/** Milliseconds between looks at other nodes; every second time a node says that it is alive. */
+/** Milliseconds between looks at other nodes; every second time a node announces that it is alive. */
 const BEAT = 5000;
 
 /** Milliseconds of silence after which another node is gone. Its entries stay for at most a beat more. */
@@ -72,8 +72,8 @@ class Presences {
 
   /** Forgets a topic without members and without watchers. @param {OneRoom} room */
   forgetIdle(room) {
-    const { own, peers, roster, telling, watchers } = room;
-    if (own.size !== 0 || watchers !== null || telling !== undefined) return;
+    const { own, peers, roster, announceTimer, watcherTopic } = room;
+    if (own.size !== 0 || watcherTopic !== null || announceTimer !== undefined) return;
     if (peers === null ? roster.keys.size !== 0 : peers.isBusy || roster.leaving.size !== 0 || performance.now() - room.usedAt < KEPT) return;
     this.lastVersion = Math.max(this.lastVersion, peers?.version ?? 0);
     room.end();
@@ -87,18 +87,18 @@ class Presences {
     remote?.interest.release(CHANNEL);
   }
 
-  /** Says that this node is alive, and forgets those that are not. */
+  /** Announces that this node is alive, and forgets silent nodes. */
   beat() {
     const { remote } = this.topics;
     const now = performance.now();
-    // This process has stood still, or cannot hear the others.
+    // This process stood still, or receives nothing.
     const isDeaf = now - this.beatAt > 2 * BEAT || !remote?.isConnected;
     this.beatAt = now;
     for (const [node, at] of this.seen) {
       if (isDeaf) this.seen.set(node, now);
       else if (now - at > SILENCE) this.lose(node);
     }
-    if (++this.beats % 2 === 0) this.say({ alive: 1 });
+    if (++this.beats % 2 === 0) this.announce({ alive: 1 });
     for (const room of this.rooms.values()) this.forgetIdle(room);
   }
 
@@ -111,18 +111,18 @@ class Presences {
   }
 
   /** @param {{ alive?: number, bye?: number }} message */
-  say(message) {
+  announce(message) {
     const { remote } = this.topics;
-    const hasSaid = [...this.rooms.values()].some(({ peers }) => peers?.hasSaid);
-    if (hasSaid && remote?.isConnected) remote.outbound.tell(CHANNEL, packed({ n: remote.id, ...message }), true, () => {});
+    const hasAnnounced = [...this.rooms.values()].some(({ peers }) => peers?.hasAnnounced);
+    if (hasAnnounced && remote?.isConnected) remote.outbound.announce(CHANNEL, encode({ node: remote.id, ...message }), true, () => {});
   }
 
   /** A message of a node. @type {(name: string, bytes: Buffer) => void} */
-  take(name, bytes) {
+  receive(name, bytes) {
     const { remote } = this.topics;
-    const message = unpacked(bytes);
+    const message = decode(bytes);
     if (message === null) return remote?.ignored();
-    const { bye, n: node } = message;
+    const { bye, node } = message;
     if (node === remote?.id) return;
     if (bye) {
       this.seen.delete(node);
@@ -131,8 +131,8 @@ class Presences {
     }
     this.seen.set(node, performance.now());
     // This node has forgotten the entries of a node that was away.
-    if (this.silent.delete(node)) for (const { peers } of this.rooms.values()) peers?.say({ q: 1, to: node });
-    if (name !== CHANNEL) this.rooms.get(name.slice(CHANNEL.length + 1))?.peers?.take(message);
+    if (this.silent.delete(node)) for (const { peers } of this.rooms.values()) peers?.send({ request: 1, to: node });
+    if (name !== CHANNEL) this.rooms.get(name.slice(CHANNEL.length + 1))?.peers?.receive(message);
   }
 
   /** Messages of a channel, or of all channels, can be missing. @param {string} [name] */
@@ -147,7 +147,7 @@ class Presences {
   }
 
   end() {
-    this.say({ bye: 1 });
+    this.announce({ bye: 1 });
     clearInterval(this.beating);
     for (const room of this.rooms.values()) room.end();
   }

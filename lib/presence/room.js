@@ -18,11 +18,11 @@ const { Topic } = require('../topics/topic');
 const BACK = 0.9;
 
 /** A watcher for which more bytes wait is closed: it cannot miss a change. */
-const WATCHERS = { ...DEFAULTS, slow: SLOW.close, limit: 16 * 2 ** 20 };
+const WATCHER_TOPIC = { ...DEFAULTS, slow: SLOW.close, limit: 16 * 2 ** 20 };
 
 /** Who is present in a topic, and who hears of it here. */
 class Room {
-  /** `channel`: where nodes tell each other. @param {AllPresence} all @param {string} name @param {string} channel */
+  /** `channel`: of announcements between nodes. @param {AllPresence} all @param {string} name @param {string} channel */
   constructor(all, name, channel) {
     const { remote } = all.topics;
     this.all = all;
@@ -33,18 +33,18 @@ class Room {
     this.own = new Map();
     this.last = 0;
     /** Connections that hear of it. @type {AnyTopic | null} */
-    this.watchers = null;
+    this.watcherTopic = null;
     /** Metas in JSON, by key, as watchers know them. Empty when they only know a number. @type {Map<string, string>} */
     this.told = new Map();
     /** That number. @type {number | null} */
     this.toldCount = null;
-    /** The message that tells all of it. @type {string | null} */
+    /** A message with the whole list. @type {string | null} */
     this.text = null;
     /** Null without an adapter. */
     this.peers = remote === null ? null : new Peers(this, remote);
     this.usedAt = performance.now();
     this.toldAt = -Infinity;
-    this.telling = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.announceTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.leaving = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
@@ -67,14 +67,14 @@ class Room {
   /** An entry of any node. @type {(key: string, id: string, meta: unknown) => void} */
   put(key, id, meta) {
     this.roster.put(key, id, meta);
-    this.tellLater();
+    this.announceLater();
   }
 
   /** @type {(key: string, id: string, isCut: boolean) => void} */
   remove(key, id, isCut) {
     this.roster.remove(key, id, isCut);
     if (this.roster.leaving.size !== 0) this.expireLater(this.all.settings.grace);
-    this.tellLater();
+    this.announceLater();
   }
 
   /** @param {number} milliseconds */
@@ -83,13 +83,13 @@ class Room {
       this.leaving = undefined;
       const next = this.roster.expire();
       if (next !== null) this.expireLater(next);
-      this.tellLater();
+      this.announceLater();
     }, milliseconds).unref();
   }
 
   /** Sends immediately, at most once per `presenceInterval`. */
-  tellLater() {
-    if (this.roster.changed.size !== 0) this.telling ??= setTimeout(() => this.tell(), this.wait).unref();
+  announceLater() {
+    if (this.roster.changed.size !== 0) this.announceTimer ??= setTimeout(() => this.announce(), this.wait).unref();
   }
 
   /** Milliseconds until the next message to watchers. */
@@ -97,22 +97,22 @@ class Room {
     return Math.max(this.toldAt + this.all.settings.interval - performance.now(), 0);
   }
 
-  /** Tells watchers and the program all changes. */
-  tell() {
-    clearTimeout(this.telling);
-    this.telling = undefined;
+  /** Sends all changes to watchers and to the program. */
+  announce() {
+    clearTimeout(this.announceTimer);
+    this.announceTimer = undefined;
     this.toldAt = performance.now();
     const change = this.change();
     this.all.forgetIdle(this);
     if (change === null) return;
     this.text = null;
-    const { all, name, watchers } = this;
-    if (watchers !== null) publishTo(watchers, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }) }, TO_ALL);
+    const { all, name, watcherTopic } = this;
+    if (watcherTopic !== null) publishTo(watcherTopic, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }) }, TO_ALL);
     // No listener runs inside a call that watches.
     process.nextTick(() => all.topics.server.emit('presence', name, change));
   }
 
-  /** What watchers do not know yet; null: nothing. @returns {PresenceChange | null} */
+  /** Changes since the last message to watchers. @returns {PresenceChange | null} */
   change() {
     const { roster, told, toldCount } = this;
     const { changed } = roster;
@@ -142,7 +142,7 @@ class Room {
     return joins.length + leaves.length === 0 ? null : { joins: Object.fromEntries(joins), leaves, count };
   }
 
-  /** All that watchers know. */
+  /** The whole list, as watchers have it. */
   state() {
     const name = JSON.stringify(this.name);
     if (this.toldCount !== null) return `{"presence":${name},"count":${this.toldCount}}`;
@@ -152,25 +152,25 @@ class Room {
 
   /** @param {WebSocket} ws */
   watch(ws) {
-    this.watchers ??= new Topic('', WATCHERS, null, () => {
-      this.watchers = null;
+    this.watcherTopic ??= new Topic('', WATCHER_TOPIC, null, () => {
+      this.watcherTopic = null;
       this.all.forgetIdle(this);
     });
-    if (this.telling !== undefined && this.wait === 0) this.tell();
+    if (this.announceTimer !== undefined && this.wait === 0) this.announce();
     const subscriptions = subscriptionsOf(ws);
-    if (subscriptions.joined.has(this.watchers)) return;
-    subscriptions.enter(this.watchers);
+    if (subscriptions.joined.has(this.watcherTopic)) return;
+    subscriptions.enter(this.watcherTopic);
     ws.send((this.text ??= this.state()));
   }
 
   /** @param {WebSocket} ws */
   unwatch(ws) {
-    return this.watchers !== null && subscriptionsOf(ws).part(this.watchers);
+    return this.watcherTopic !== null && subscriptionsOf(ws).part(this.watcherTopic);
   }
 
   end() {
     this.peers?.end();
-    clearTimeout(this.telling);
+    clearTimeout(this.announceTimer);
     clearTimeout(this.leaving);
   }
 }

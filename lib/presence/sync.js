@@ -1,7 +1,7 @@
 'use strict';
 
-// What nodes tell each other of a topic's presence. Each has entries of its own, counts their versions up, and says what has changed;
-// a node that misses a version requests the whole.
+// Presence of a topic between nodes. Each node numbers the versions of its own entries, and announces changes; a node that
+// misses a version requests a snapshot.
 
 const { PRESENCE } = require('../nodes/envelope');
 
@@ -11,28 +11,31 @@ const { PRESENCE } = require('../nodes/envelope');
 /** UTF-16 code units of entries in a message, above which another one begins: NATS allows 1 MB. */
 const MOST_TEXT = 64 * 1024;
 
-/** Milliseconds after which it answers those who have asked meanwhile. */
+/** Milliseconds for which requests are collected before they are answered. */
 const ANSWER = 20;
 
-/** Milliseconds between questions to a node, and after a message that the adapter has refused. */
+/** Milliseconds between requests to a node, and until a message is sent again that the adapter refused. */
 const AGAIN = 1000;
 
-/** Questions after which a node that has not answered has no entries any more. */
-const MOST_QUESTIONS = 30;
+/** A node that does not answer this many requests has no entries any more. */
+const MOST_REQUESTS = 30;
 
-/** @typedef {[number, string, unknown]} Entry A number, key and meta */
+/** @typedef {[number: number, key: string, meta: unknown]} Entry */
 
 /**
- * `n`: the node that says it. `j`, `l` and `d`: who has come, has left, and whose connection has ended. `s`: part `p` of `of` of all
- * that it has. `q`: a question for the whole, for all nodes or for `to`.
+ * `cut`: entries that a lost connection removed. `snapshot`: one of `parts` parts of all entries, at index `part`.
+ * `request`: for a snapshot, from all nodes or from `to`.
  *
- * @typedef {{ n: string, v?: number, j?: Entry[], l?: number[], d?: number[], s?: Entry[], p?: number, of?: number, q?: number, to?: string, alive?: number, bye?: number }} Said
+ * @typedef {{ node: string, version?: number, joined?: Entry[], left?: number[], cut?: number[], snapshot?: Entry[], part?: number, parts?: number, request?: number, to?: string, alive?: number, bye?: number }} Announcement
  */
 
+/** Names of the fields on the wire. @type {Array<[name: keyof Announcement, short: string]>} */
+const FIELDS = [['node', 'n'], ['version', 'v'], ['joined', 'j'], ['left', 'l'], ['cut', 'd'], ['snapshot', 's'], ['part', 'p'], ['parts', 'of'], ['request', 'q'], ['to', 'to'], ['alive', 'alive'], ['bye', 'bye']];
+
 /**
- * `isBehind`: something is missing. `questions`: for what is missing, without an answer. `coming`: the parts until now.
+ * `isBehind`: changes are missing. `requests`: those without an answer. `partial`: the snapshot so far.
  *
- * @typedef {{ version: number, entries: Map<number, { key: string, meta: unknown }>, isKnown: boolean, isBehind: boolean, questions: number, asking: NodeJS.Timeout | undefined, coming: { version: number, parts: number, entries: Peer['entries'] } | null }} Peer
+ * @typedef {{ version: number, entries: Map<number, { key: string, meta: unknown }>, isKnown: boolean, isBehind: boolean, requests: number, requestTimer: NodeJS.Timeout | undefined, partial: { version: number, parts: number, entries: Peer['entries'] } | null }} Peer
  */
 
 class Peers {
@@ -42,134 +45,134 @@ class Peers {
     this.remote = remote;
     /** @type {Map<string, Peer>} */
     this.nodes = new Map();
-    /** Of what this node has last said. It goes on where an earlier room of the topic has ended. */
+    /** Of the last announcement; continues from an earlier room of the topic. */
     this.version = room.all.lastVersion;
-    /** Of this tick. */
+    // Changes of this tick.
     this.joins = /** @type {Entry[]} */ ([]);
     this.left = /** @type {number[]} */ ([]);
     this.cut = /** @type {number[]} */ ([]);
     /** Whether other nodes can lack messages, because the broker was away. */
     this.isStale = false;
-    this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    this.answering = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.retryTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.answerTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
   /** @type {(number: number, key: string, meta: unknown) => void} */
   joined(number, key, meta) {
-    this.soon();
+    this.scheduleChanges();
     this.joins.push([number, key, meta]);
   }
 
   /** @type {(number: number, isCut: boolean) => void} */
   parted(number, isCut) {
-    this.soon();
+    this.scheduleChanges();
     (isCut ? this.cut : this.left).push(number);
   }
 
   /** Schedules this tick's announcement. Call it before a change is queued. */
-  soon() {
-    if (this.joins.length + this.left.length + this.cut.length === 0) process.nextTick(() => this.sayChanges());
+  scheduleChanges() {
+    if (this.joins.length + this.left.length + this.cut.length === 0) process.nextTick(() => this.sendChanges());
   }
 
-  sayChanges() {
+  sendChanges() {
     const { cut, joins, left } = this;
     [this.joins, this.left, this.cut] = [[], [], []];
     // An entry can have come, left and come again.
     const [first = [], ...others] = partsOf(joins.filter(([number]) => this.room.own.has(number)));
-    this.say({ v: ++this.version, j: first, l: left, d: cut });
-    for (const part of others) this.say({ v: ++this.version, j: part });
+    this.send({ version: ++this.version, joined: first, left, cut });
+    for (const part of others) this.send({ version: ++this.version, joined: part });
   }
 
   /** All that this node has, and a question for what others have: when messages come, and when some may be missing. */
   resync() {
     if (!this.remote.isConnected) return void (this.isStale = true);
     this.isStale = false;
-    this.sayAll();
-    this.say({ q: 1 });
+    this.sendSnapshot();
+    this.send({ request: 1 });
     // One without entries answers if it has some now.
     for (const [node, peer] of this.nodes) if (peer.entries.size !== 0) this.expect(node, peer);
   }
 
-  sayAll() {
-    clearTimeout(this.answering);
-    this.answering = undefined;
-    if (!this.hasSaid) return;
+  sendSnapshot() {
+    clearTimeout(this.answerTimer);
+    this.answerTimer = undefined;
+    if (!this.hasAnnounced) return;
     const parts = partsOf([...this.room.own].map(([number, { key, meta }]) => /** @type {Entry} */ ([number, key, meta])));
-    parts.forEach((part, index) => this.say({ v: this.version, s: part, p: index, of: parts.length }));
+    parts.forEach((part, index) => this.send({ version: this.version, snapshot: part, part: index, parts: parts.length }));
   }
 
   /** Whether there is something that other nodes have yet to hear. */
   get isBusy() {
-    return this.isStale || this.retrying !== undefined || this.joins.length + this.left.length + this.cut.length !== 0;
+    return this.isStale || this.retryTimer !== undefined || this.joins.length + this.left.length + this.cut.length !== 0;
   }
 
   /** Whether other nodes can have entries of this one. */
-  get hasSaid() {
+  get hasAnnounced() {
     return this.version !== 0;
   }
 
-  /** @param {Omit<Said, 'n'>} message */
-  say(message) {
+  /** @param {Omit<Announcement, 'node'>} message */
+  send(message) {
     // A snapshot can exceed the limit, and must arrive nevertheless.
-    const isWhole = message.s !== undefined;
+    const isUrgent = message.snapshot !== undefined;
     if (!this.remote.isConnected) this.isStale = true;
-    else this.remote.outbound.tell(this.room.channel, packed({ n: this.remote.id, ...message }), isWhole, () => this.again());
+    else this.remote.outbound.announce(this.room.channel, encode({ node: this.remote.id, ...message }), isUrgent, () => this.retryLater());
   }
 
-  /** A message did not go. */
-  again() {
-    this.retrying ??= setTimeout(() => {
-      this.retrying = undefined;
+  /** The broker refused an announcement. */
+  retryLater() {
+    this.retryTimer ??= setTimeout(() => {
+      this.retryTimer = undefined;
       this.resync();
     }, AGAIN).unref();
   }
 
-  /** @param {Said} message */
-  take(message) {
-    const { n: node, q, s, to } = message;
-    if (q !== undefined) {
-      if (to === undefined || to === this.remote.id) this.answering ??= setTimeout(() => this.sayAll(), ANSWER).unref();
+  /** @param {Announcement} message */
+  receive(message) {
+    const { node, request, snapshot, to, version } = message;
+    if (request !== undefined) {
+      if (to === undefined || to === this.remote.id) this.answerTimer ??= setTimeout(() => this.sendSnapshot(), ANSWER).unref();
       return;
     }
     let peer = this.nodes.get(node);
     if (peer === undefined) {
-      const isKnown = message.v === 1 && s === undefined;
-      this.nodes.set(node, (peer = { version: 0, entries: new Map(), isKnown, isBehind: false, questions: 0, asking: undefined, coming: null }));
+      const isKnown = version === 1 && snapshot === undefined;
+      this.nodes.set(node, (peer = { version: 0, entries: new Map(), isKnown, isBehind: false, requests: 0, requestTimer: undefined, partial: null }));
     }
-    if (s !== undefined) this.takeAll(node, peer, message, s);
-    else this.takeChanges(node, peer, message);
+    if (snapshot !== undefined) this.receiveSnapshot(node, peer, message, snapshot);
+    else this.receiveChanges(node, peer, message);
   }
 
-  /** @type {(node: string, peer: Peer, message: Said, part: Entry[]) => void} */
-  takeAll(node, peer, { v = 0, p = 0, of = 1 }, part) {
+  /** @type {(node: string, peer: Peer, message: Announcement, entries: Entry[]) => void} */
+  receiveSnapshot(node, peer, { version = 0, part = 0, parts = 1 }, entries) {
     // The snapshot is not newer than the known version; the request was unnecessary.
-    if (peer.isKnown && v <= peer.version) return void Object.assign(peer, { isBehind: false, questions: 0 });
-    if (p === 0) peer.coming = { version: v, parts: 0, entries: new Map() };
-    const { coming } = peer;
-    if (coming === null || coming.version !== v || coming.parts !== p) return this.ask(node, peer);
-    coming.parts++;
-    for (const [number, key, meta] of part) coming.entries.set(number, { key, meta });
-    if (p + 1 !== of) return;
-    Object.assign(peer, { version: v, isKnown: true, isBehind: false, questions: 0, coming: null });
-    for (const number of [...peer.entries.keys()]) if (!coming.entries.has(number)) this.drop(node, peer, number, true);
-    for (const [number, { key, meta }] of coming.entries) this.put(node, peer, number, key, meta);
+    if (peer.isKnown && version <= peer.version) return void Object.assign(peer, { isBehind: false, requests: 0 });
+    if (part === 0) peer.partial = { version, parts: 0, entries: new Map() };
+    const { partial } = peer;
+    if (partial === null || partial.version !== version || partial.parts !== part) return this.request(node, peer);
+    partial.parts++;
+    for (const [number, key, meta] of entries) partial.entries.set(number, { key, meta });
+    if (part + 1 !== parts) return;
+    Object.assign(peer, { version, isKnown: true, isBehind: false, requests: 0, partial: null });
+    for (const number of [...peer.entries.keys()]) if (!partial.entries.has(number)) this.drop(node, peer, number, true);
+    for (const [number, { key, meta }] of partial.entries) this.put(node, peer, number, key, meta);
   }
 
-  /** @type {(node: string, peer: Peer, message: Said) => void} */
-  takeChanges(node, peer, { v = 0, j = [], l = [], d = [] }) {
-    if (peer.isKnown && v <= peer.version) return;
-    if (!peer.isKnown || v !== peer.version + 1) return this.ask(node, peer);
-    Object.assign(peer, { version: v, isBehind: false, questions: 0 });
-    for (const number of l) this.drop(node, peer, number, false);
-    for (const number of d) this.drop(node, peer, number, true);
-    for (const [number, key, meta] of j) this.put(node, peer, number, key, meta);
+  /** @type {(node: string, peer: Peer, message: Announcement) => void} */
+  receiveChanges(node, peer, { version = 0, joined = [], left = [], cut = [] }) {
+    if (peer.isKnown && version <= peer.version) return;
+    if (!peer.isKnown || version !== peer.version + 1) return this.request(node, peer);
+    Object.assign(peer, { version, isBehind: false, requests: 0 });
+    for (const number of left) this.drop(node, peer, number, false);
+    for (const number of cut) this.drop(node, peer, number, true);
+    for (const [number, key, meta] of joined) this.put(node, peer, number, key, meta);
   }
 
-  /** Until it has answered. Without entries of its own it forgets the topic, and does not. @type {(node: string, peer: Peer) => void} */
-  ask(node, peer) {
-    if (peer.asking === undefined) {
-      if (this.remote.isConnected && ++peer.questions > MOST_QUESTIONS) return this.gone(node, true);
-      this.say({ q: 1, to: node });
+  /** Requests a snapshot until it comes; a node without entries never answers. @type {(node: string, peer: Peer) => void} */
+  request(node, peer) {
+    if (peer.requestTimer === undefined) {
+      if (this.remote.isConnected && ++peer.requests > MOST_REQUESTS) return this.gone(node, true);
+      this.send({ request: 1, to: node });
     }
     this.expect(node, peer);
   }
@@ -177,9 +180,9 @@ class Peers {
   /** @type {(node: string, peer: Peer) => void} */
   expect(node, peer) {
     peer.isBehind = true;
-    peer.asking ??= setTimeout(() => {
-      peer.asking = undefined;
-      if (peer.isBehind) this.ask(node, peer);
+    peer.requestTimer ??= setTimeout(() => {
+      peer.requestTimer = undefined;
+      if (peer.isBehind) this.request(node, peer);
     }, AGAIN).unref();
   }
 
@@ -204,14 +207,14 @@ class Peers {
     const peer = this.nodes.get(node);
     if (peer === undefined) return;
     this.nodes.delete(node);
-    clearTimeout(peer.asking);
+    clearTimeout(peer.requestTimer);
     for (const number of [...peer.entries.keys()]) this.drop(node, peer, number, isCut);
   }
 
   end() {
-    for (const { asking } of this.nodes.values()) clearTimeout(asking);
-    clearTimeout(this.answering);
-    clearTimeout(this.retrying);
+    for (const { requestTimer } of this.nodes.values()) clearTimeout(requestTimer);
+    clearTimeout(this.answerTimer);
+    clearTimeout(this.retryTimer);
   }
 }
 
@@ -231,23 +234,24 @@ function partsOf(entries) {
   return parts;
 }
 
-/** @param {Said} message */
-function packed(message) {
-  const text = JSON.stringify(message);
+/** @param {Announcement} message */
+function encode(message) {
+  const text = JSON.stringify(Object.fromEntries(FIELDS.map(([name, short]) => [short, message[name]])));
   const bytes = Buffer.allocUnsafe(1 + Buffer.byteLength(text));
   bytes[0] = PRESENCE;
   bytes.write(text, 1);
   return bytes;
 }
 
-/** Null for what no node says. @type {(bytes: Buffer) => Said | null} */
-function unpacked(bytes) {
+/** Null for bytes that no node of this version sends. @type {(bytes: Buffer) => Announcement | null} */
+function decode(bytes) {
   try {
     const message = JSON.parse(bytes.toString('utf8', 1));
-    return typeof message?.n === 'string' ? message : null;
+    if (typeof message?.n !== 'string') return null;
+    return /** @type {any} */ (Object.fromEntries(FIELDS.map(([name, short]) => [name, message[short]])));
   } catch {
     return null;
   }
 }
 
-module.exports = { Peers, packed, unpacked };
+module.exports = { Peers, decode, encode };

@@ -80,7 +80,7 @@ class Session {
     this.ws = ws;
     this.settings = settings;
     this.waiting = waiting;
-    /** By topic: whether 'dropped' is on its way, and subscriptions without an answer. @type {Map<string, { isTold: boolean, asked: number }>} */
+    /** By topic: whether 'dropped' is on its way, and subscriptions without an answer. @type {Map<string, { isReported: boolean, asked: number }>} */
     this.topics = new Map();
     /** Those that were asked for with `since`, and have no answer. @type {Set<string>} */
     this.replaying = new Set();
@@ -92,9 +92,9 @@ class Session {
     this.client = '';
     this.author = '';
     this.alive = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    ws.on('message', (data, isBinary) => this.take(data, isBinary));
+    ws.on('message', (data, isBinary) => this.receive(data, isBinary));
     ws.on('gap', (topic, from, to) => this.topics.has(topic) && this.send({ gap: topic, from, to }));
-    ws.on('dropped', (topic) => this.tellDropped(topic));
+    ws.on('dropped', (topic) => this.reportDropped(topic));
     ws.on('drain', () => this.goOn('room'));
     ws.on('close', () => clearInterval(this.alive));
     // A mistake of the peer closes its connection, and concerns no other one.
@@ -102,7 +102,7 @@ class Session {
   }
 
   /** @type {(data: any, isBinary: boolean) => void} */
-  take(data, isBinary) {
+  receive(data, isBinary) {
     const { maxBytes } = this.settings;
     if (isBinary) return this.ws.close(UNSUPPORTED, 'Text is wanted');
     if (data.length > maxBytes) return this.refuseLong(data);
@@ -157,7 +157,7 @@ class Session {
   /** @type {(topic: string, since: Position | 'oldest' | undefined, refuse: (reason: string) => void) => void} */
   subscribe(topic, since, refuse) {
     if (this.topics.size >= this.settings.maxTopics && !this.topics.has(topic)) return refuse('too many topics');
-    const state = this.topics.get(topic) ?? { isTold: false, asked: 0 };
+    const state = this.topics.get(topic) ?? { isReported: false, asked: 0 };
     this.topics.set(topic, state);
     state.asked++;
     const replayed = since === undefined ? null : topic;
@@ -237,11 +237,11 @@ class Session {
   }
 
   /** Without positions, the client cannot notice the gap by itself. At most one report waits. @param {string} topic */
-  tellDropped(topic) {
+  reportDropped(topic) {
     const state = this.topics.get(topic);
-    if (state === undefined || state.isTold || this.keeps(topic)) return;
-    state.isTold = true;
-    this.ws.send(JSON.stringify({ gap: topic, from: null, to: null }), () => (state.isTold = false));
+    if (state === undefined || state.isReported || this.keeps(topic)) return;
+    state.isReported = true;
+    this.ws.send(JSON.stringify({ gap: topic, from: null, to: null }), () => (state.isReported = false));
   }
 
   /** @param {object} message */

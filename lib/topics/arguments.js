@@ -16,7 +16,7 @@ const ADAPTER_METHODS = ['start', 'publish', 'subscribe', 'unsubscribe', 'close'
 
 /** @import { Position, SubscribeOptions } from '../../types/topics' */
 
-/** Where nodes tell each other about presence: the name of the topic follows after another NUL. */
+/** The channel of announcements about presence: the name of the topic follows after another NUL. */
 const PRESENCE_CHANNEL = '\0presence';
 
 /** @param {unknown} topic */

@@ -103,7 +103,7 @@ function receive(topic, message, key, except = NO_CONNECTION) {
 function broadcast(server, data, options) {
   const { except } = targetOf(options, null, BROADCAST);
   const message = messageOf(data, options);
-  return publishTo(everyoneOf(server), message, { ...TO_ALL, except });
+  return publishTo(broadcastTopicOf(server), message, { ...TO_ALL, except });
 }
 
 /** Returns the number of connections. @type {(topic: AnyTopic, given: Message, target: Target) => number} */
@@ -196,18 +196,18 @@ function headed(message, { header }, epoch, offset) {
   return { tag, data: isText ? head + rest : Buffer.concat([Buffer.from(head), /** @type {Buffer} */ (rest)]) };
 }
 
-/** @typedef {Everyone} Anyone */
+/** @typedef {BroadcastTopic} Anyone */
 
 /** All open connections of a server. */
-class Everyone extends Topic {
+class BroadcastTopic extends Topic {
   /** @param {import('./registry').Topics} topics */
   constructor(topics) {
-    super('', DEFAULTS, null, () => void (topics.everyone = null));
+    super('', DEFAULTS, null, () => void (topics.broadcastTopic = null));
     this.topics = topics;
   }
 
   /** It gets all broadcasts from now on. @param {WebSocket} ws */
-  welcome(ws) {
+  joinBroadcast(ws) {
     // A program can put anything into `clients`.
     if (ws?._owner?._topics !== this.topics || !isOpen(ws)) return;
     const subscriptions = subscriptionsOf(ws);
@@ -216,16 +216,16 @@ class Everyone extends Topic {
 }
 
 /** Throws if the program has put something into `clients` that cannot be iterated. @param {Server} server */
-function everyoneOf(server) {
+function broadcastTopicOf(server) {
   const topics = topicsOf(server);
-  if (topics.everyone === null) {
+  if (topics.broadcastTopic === null) {
     // All connections, whatever a program has done to `clients`, and what it has put there.
     const own = /** @type {WebSocket[]} */ (connections()).filter((one) => one._owner === server);
     const all = new Set([...own, ...(clientsOf(server) ?? [])]);
-    const everyone = (topics.everyone = new Everyone(topics));
-    for (const ws of all) everyone.welcome(ws);
+    const broadcastTopic = (topics.broadcastTopic = new BroadcastTopic(topics));
+    for (const ws of all) broadcastTopic.joinBroadcast(ws);
   }
-  return topics.everyone;
+  return topics.broadcastTopic;
 }
 
 module.exports = { TO_ALL, broadcast, headed, isWebSocket, publish, publishFrom, publishTo, receive };

@@ -34,7 +34,7 @@ class ServerTopics {
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
     /** All open connections: from the first broadcast on, until all have gone. @type {import('./publish').Anyone | null} */
-    this.everyone = null;
+    this.broadcastTopic = null;
     /** From the first question for somebody's presence on. @type {import('../presence/liveness').AllPresence | null} */
     this.presence = null;
     /** Kept for their history. @type {Set<AnyTopic>} */

@@ -4,7 +4,7 @@
 const { clearInterval, setInterval } = require('node:timers');
 
 const { CLIENT, ONE_BY_ONE, OWN_PONG } = require('../base/bits');
-const { welcome } = require('../connection/clients');
+const { joinBroadcast } = require('../connection/clients');
 const { engineOptions } = require('../connection/options');
 const { open: beginOpen, startClosing } = require('../connection/state');
 const { negotiatedDeflate } = require('../deflate/options');
@@ -86,7 +86,7 @@ function attachStream(ws, socket, head, options) {
   socket.on('error', onError);
 
   beginOpen(ws);
-  welcome(ws);
+  joinBroadcast(ws);
   // Connections of servers have a request, and are reported with it.
   if (!isServer) opened(ws, null);
   ws.emit('open');

@@ -4,7 +4,7 @@ const { STATUS_CODES } = require('node:http');
 
 const { END_WAITS, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
-const { list, welcome } = require('../connection/clients');
+const { list, joinBroadcast } = require('../connection/clients');
 const { Endpoint } = require('../connection/endpoint');
 const { protocolText, requestText, tailOf, tailText } = require('../connection/handshake-info');
 const { open } = require('../connection/state');
@@ -190,7 +190,7 @@ class ReactorHandshake extends Handshake {
       upgrade._moveTo(opened, { extensions, owner: server, protocol });
       open(opened);
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
-      welcome(opened);
+      joinBroadcast(opened);
       if (late !== null) {
         for (const [tag, data] of late.records) receive.buffer(opened, tag, data);
         outbox.pushEmpty(opened._slot, opened._generation, OUT_RESUME);
