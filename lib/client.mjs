@@ -223,7 +223,7 @@ export class TopicsClient extends EventTarget {
     listener(data, { topic: name, position });
   }
 
-  /** What is missing does not come. @param {any} topic @param {any} to */
+  /** The missing messages will not come. @param {any} topic @param {any} to */
   #pass(topic, to) {
     const { guess, last, name } = topic;
     const isPast = isAt(last, to);

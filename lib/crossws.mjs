@@ -40,7 +40,7 @@ export default function wsAdapter(options = {}) {
   /** @type {(topic: string, value: unknown, given?: { compress?: boolean, namespace?: string }) => void} */
   function publish(topic, value, given) {
     const message = Peer === null || adapter.sync ? null : Peer.draft(value, given);
-    // Other processes get it too, or nobody, or a Blob has to be read.
+    // Crossws publishes it itself: to other processes, too, or to none, or after it has read a Blob.
     if (message === null) return adapter.publish(topic, value, given);
     const namespaces = given?.namespace ? [given.namespace] : adapter.peers instanceof Map ? adapter.peers.keys() : [''];
     for (const namespace of namespaces) wss.publish(keyOf(namespace, topic), message.data, message.options);

@@ -35,7 +35,7 @@ const MOST_COUNT = 2 ** 31 - 1;
 const LONGEST_PROBE_DELAY = 32_767_000;
 
 /**
- * Connections that may wait to be accepted, up to the system's limit (Linux: `somaxconn`, 4096). After a restart, a
+ * Connections that can wait to be accepted, up to the system's limit (Linux: `somaxconn`, 4096). After a restart, a
  * crowd of clients fills Node's queue of 511, and the rest retries after 1 s or more.
  */
 const BACKLOG = 4096;
@@ -111,7 +111,7 @@ const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
 const ADMISSION = ['maxConnections', 'maxConnectionsPerAddress', 'handshakesPerSecond', 'maxHeaderBytes', 'maxHeaders'];
 
-/** Options that decide which handshakes JavaScript sees. A program may assign them at any time. */
+/** Options that decide which handshakes JavaScript sees. A program can assign them at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
 /** The options that ws does not have, checked once, and what follows from them. @typedef {Readonly<Record<string, any>> & import('./limits/admission').Limits & { ipv6Only: boolean, reusePort: boolean }} Settings */
@@ -156,7 +156,7 @@ function settingsOf(options) {
   /** @type {any} */
   const all = {};
   for (const [name, range] of Object.entries(OWN)) {
-    // Own properties only: a program may have extended Object.prototype.
+    // Own properties only: a program might have extended Object.prototype.
     const value = (Object.hasOwn(options, name) ? options[name] : null) ?? null;
     all[name] = value === null ? range.initial : checkValue(range, value, `options.${name}`);
   }
@@ -281,7 +281,7 @@ function checkHttpOf(options) {
   checkHttp(http, isAll ? 'server' : 'options.http');
 }
 
-/** How fast clients may send; the reactors count. @type {(settings: Settings) => import('./native/binding').Rates | null} */
+/** How fast clients can send; the reactors count. @type {(settings: Settings) => import('./native/binding').Rates | null} */
 function ratesOf({ bytesPerSecond, limit: action, messagesPerSecond }) {
   if (messagesPerSecond === 0 && bytesPerSecond === 0) return null;
   return new (addon().Rates)(messagesPerSecond, bytesPerSecond, action === 'close');

@@ -6,7 +6,7 @@ const { streamOf } = require('./connection/state');
 
 /** @import { DuplexOptions } from 'node:stream' */
 
-/** Of this package or another. @typedef {import('../index').WebSocket & { _socket: Duplex | null, _bits?: number }} AnyWebSocket */
+/** A WebSocket of this package or another. @typedef {import('../index').WebSocket & { _socket: Duplex | null, _bits?: number }} AnyWebSocket */
 
 /** @type {(ws: AnyWebSocket, options?: DuplexOptions) => Duplex} */
 function createWebSocketStream(ws, options) {
@@ -21,7 +21,7 @@ class WebSocketStream extends Duplex {
     this._ws = ws;
     /** Whether `destroy()` terminates the connection. After a protocol error it closes by itself. */
     this._terminates = true;
-    // As in ws, a program that replaces these may call the originals without `this`.
+    // As in ws, a program that replaces these can call the originals without `this`.
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
     ws.on('message', (/** @type {Buffer} */ data, /** @type {boolean} */ isBinary) => {

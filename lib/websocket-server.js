@@ -89,7 +89,7 @@ class WebSocketServer extends EventEmitter {
     // Bound now, as in ws: an `emit` assigned later does not see these events.
     /** @type {EventEmitter['emit']} */
     this._emit = this.emit.bind(this);
-    /** null: nobody has looked; undefined: untracked. @type {Set<Connection> | null | undefined} */
+    /** null: not read yet; undefined: untracked. @type {Set<Connection> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** Stands for the HTTP server that ws has on its own port. @type {InstanceType<typeof ListenerServer>} */
@@ -264,7 +264,7 @@ class WebSocketServer extends EventEmitter {
     else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
   }
 
-  /** `tag`: of an OPEN, a REQUEST or a GIVEN record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
+  /** `tag`: of an OPEN, a REQUEST or a HANDOFF record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _onOpened(slot, tag, bytes, start) {
     if (this._tls !== null && isRefused(slot, bytes, start)) return;
     if ((tag & KIND_MASK) === IN_HANDOFF) return handOff(this, slot, tag, bytes, start);
@@ -277,7 +277,7 @@ class WebSocketServer extends EventEmitter {
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateHooks();
-    // The reactor may have answered before JavaScript wanted to decide.
+    // The reactor might have answered before JavaScript wanted to decide.
     if (isOpen && isAccepted) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }

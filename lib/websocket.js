@@ -142,10 +142,10 @@ class WebSocket extends Base {
     else this.emit('close', extra.closeCode, extra.closeMessage);
   }
 
-  /** @throws {TypeError} For a client whose handshake failed */
+  /** @throws {TypeError} For a client after a failed handshake */
   pause() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    // The program may have paused or resumed the stream itself. As in ws, this call counts.
+    // The program might have paused or resumed the stream itself. As in ws, this call counts.
     const isStream = streamOf(this) !== null;
     if ((this._bits & PAUSED) !== 0 && !isStream && hasConnection(this)) return;
     if (log.enabled) log('connection %d: paused', this._order);
@@ -224,7 +224,7 @@ class WebSocket extends Base {
   terminate() {
     if (this.readyState === CLOSED) return;
     if (this.readyState === CONNECTING) return abort(this);
-    // A client whose handshake failed has nothing to destroy.
+    // After a failed handshake a client has nothing to destroy.
     if (!hasConnection(this)) return;
     startClosing(this);
     this._destroy();

@@ -28,7 +28,7 @@ module.exports = {
   ERROR_EMITTED: 0x100,
   /** Sends wait for a Blob that is being read. */
   SENDS_WAIT: 0x200,
-  /** The socket has closed; 'close' may still wait for `resume()`. */
+  /** The socket has closed; 'close' can still wait for `resume()`. */
   GONE: 0x400,
 
   // What never changes.

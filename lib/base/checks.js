@@ -9,7 +9,7 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 const MOST = 2 ** 31 - 1;
 
 /**
- * What an option may be: a number from `least` to `most`, or one of `values`.
+ * Allowed values: a number from `least` to `most`, or one of `values`.
  *
  * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[] }} Range
  */

@@ -15,7 +15,7 @@ function symbolOf(description) {
   return Object.getOwnPropertySymbols(new EventEmitter()).find((symbol) => symbol.description === description);
 }
 
-/** Key: whether the emitter keeps its `_events`, which may hold `undefined`. */
+/** Key: whether the emitter keeps its `_events`, which can hold `undefined`. */
 const kShapeMode = symbolOf('shapeMode');
 
 /** Key: whether the emitter catches its listeners' rejections. */
@@ -43,7 +43,7 @@ function Emitter() {
   this._eventsCount = 0;
   if (Original.init === plainInit && !Original.captureRejections) return;
   Original.call(this);
-  // Node may replace this object: it keeps no event without listeners.
+  // Node can replace this object: it keeps no event without listeners.
   if (kShapeMode !== undefined) this[kShapeMode] = false;
 }
 Emitter.prototype = EventEmitter.prototype;

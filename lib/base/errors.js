@@ -57,7 +57,7 @@ function streamDestroyed() {
   return Object.assign(new Error('Cannot call write after a stream was destroyed'), { code: 'ERR_STREAM_DESTROYED' });
 }
 
-/** What the system calls a native error: number, name and sentence. @type {(error: any) => [errno: number, [code: string, sentence: string]] | undefined} */
+/** The system's number, name and sentence of a native error. @type {(error: any) => [errno: number, [code: string, sentence: string]] | undefined} */
 function systemError({ code, message }) {
   const errno = -Number(/\(os error (\d+)\)$/.exec(message)?.[1]);
   const known = [...getSystemErrorMap()];

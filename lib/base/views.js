@@ -6,7 +6,7 @@ const { FastBuffer } = require('./constants');
 
 const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
-/** Not a property of the view itself, which must not decide what is sent. @type {(name: string) => (this: ArrayBufferView) => any} */
+/** A getter of the prototype: an own property of the view must not decide which bytes are sent. @type {(name: string) => (this: ArrayBufferView) => any} */
 function getter(name) {
   /** @type {any} */
   const { get } = Object.getOwnPropertyDescriptor(prototype, name);
@@ -22,7 +22,7 @@ function isSameMemory(one, other) {
   return one === other || (offsetOf.call(one) === offsetOf.call(other) && bufferOf.call(one) === bufferOf.call(other));
 }
 
-/** Copies shared memory: another thread may change it while native code reads it. @type {(view: Uint8Array) => Uint8Array} */
+/** Copies shared memory: another thread can change it while native code reads it. @type {(view: Uint8Array) => Uint8Array} */
 function unshared(view) {
   return isUint8Array(view) && isSharedArrayBuffer(bufferOf.call(view)) ? new FastBuffer(new Uint8Array(view).buffer) : view;
 }

@@ -70,7 +70,7 @@ class Client {
     this.protocols = protocols;
     this.options = options;
     this.redirects = 0;
-    // Of the current request.
+    // The current request.
     this.url = '';
     this.settings = DEFAULTS;
     this.key = '';
@@ -191,7 +191,7 @@ class Client {
     request.on('response', (response) => this.answered(request, response, url));
     request.on('upgrade', (response, socket, head) => {
       ws.emit('upgrade', response);
-      // The listener may have closed the WebSocket.
+      // The listener might have closed the WebSocket.
       if (ws._readyState !== CONNECTING) return;
       this.request = null;
       const fault = this.faultOf(response);
@@ -267,7 +267,7 @@ function offeredProtocols(protocols) {
 }
 
 /**
- * `new WebSocket(...)`: options may be in the place of protocols.
+ * `new WebSocket(...)`: options can be in the place of protocols.
  *
  * @type {(ws: WebSocket, address: string | URL, protocols: unknown, options?: Given) => void}
  */

@@ -48,7 +48,7 @@ const setters = {
   },
 };
 
-/** False also for a client whose handshake failed. @param {WebSocket} ws */
+/** False also after a failed handshake of a client. @param {WebSocket} ws */
 function isConnected(ws) {
   return ws._readyState !== CONNECTING && hasConnection(ws);
 }

@@ -12,7 +12,7 @@ const { callAll } = require('../connection/enqueue');
 /** @import { SentCallback as Callback } from '../connection/state' */
 /** @import { FrameOptions } from '../../types/tools' */
 
-/** Of a frame. @typedef {string | Uint8Array | Blob} Payload */
+/** The payload of a frame. @typedef {string | Uint8Array | Blob} Payload */
 
 /** @typedef {{ data: Payload, size: number, compress: boolean, frame: FrameOptions, callback?: Callback }} Send */
 
@@ -236,7 +236,7 @@ function makeFrame(data, options) {
 function prepare(data) {
   if (typeof data === 'string' || isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
   const bytes = toBytes(data);
-  // A copy may be masked in place, but not the caller's memory.
+  // A copy can be masked in place, but not the caller's memory.
   const readOnly = ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
   const buffer = Buffer.isBuffer(bytes) ? bytes : new FastBuffer(bytes.buffer, bytes.byteOffset, bytes.length);
   return { data: buffer, size: buffer.length, readOnly };
@@ -260,7 +260,7 @@ function maskKey(generate, target) {
   return number;
 }
 
-/** `target` may be the source. @type {(source: Uint8Array, key: number, target: Uint8Array, offset: number) => void} */
+/** `target` can be the source. @type {(source: Uint8Array, key: number, target: Uint8Array, offset: number) => void} */
 function mask(source, key, target, offset) {
   const { length } = source;
   for (let index = 0; index < length; index++) {

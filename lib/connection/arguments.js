@@ -73,7 +73,7 @@ function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
 }
 
-/** By its members, as in ws: it may be from another realm, or from a package. @type {(value: any) => value is Blob} */
+/** By its members, as in ws: it can be from another realm, or from a package. @type {(value: any) => value is Blob} */
 function isBlob(blob) {
   if (typeof blob !== 'object' || blob === null) return false;
   return (

@@ -8,14 +8,14 @@ const { push } = require('./enqueue');
 /** @import { ColdFields, WebSocket } from './state' */
 
 /**
- * A subscriber may send this many bytes between two queries of how many wait: its topics are not counted here, and a
+ * A subscriber can send this many bytes between two queries of how many wait: its topics are not counted here, and a
  * query takes longer than a short send.
  */
 const QUERY_INTERVAL = 16 * 1024;
 
 /**
  * Returns false if there is no room for more; 'drain' follows. `before`: bytes that had been accepted before the last
- * frame, which may have left already.
+ * frame, which might have left already.
  *
  * @type {(ws: WebSocket, before: number) => boolean}
  */
@@ -33,14 +33,14 @@ function hasRoom(ws, before) {
   return false;
 }
 
-/** After bytes that may wait. @type {(ws: WebSocket, extra: ColdFields) => void} */
+/** After bytes that can wait. @type {(ws: WebSocket, extra: ColdFields) => void} */
 function awaitDrain(ws, extra) {
   if (extra.isDrainDue && !extra.isMarked) mark(ws, extra);
 }
 
 /**
  * Makes the reactor report when all bytes so far have left. By itself it reports only if it finds HIGH_WATER_MARK bytes
- * waiting, and it may have written some by then.
+ * waiting, and it might have written some by then.
  *
  * @type {(ws: WebSocket, extra: ColdFields) => void}
  */
@@ -51,13 +51,13 @@ function mark(ws, extra) {
     extra.isMarked = false;
     if (error !== null) return;
     drained(ws);
-    // Other bytes cannot leave by that: those of a Blob that is still being read, and of a stream.
+    // Bytes of a stream, or of a Blob that is still being read, can wait longer.
     if (ws._accepted - bytesSettled(ws) > LOW_WATER_MARK) awaitDrain(ws, extra);
   });
 }
 
 /**
- * The waiting bytes may have fallen to LOW_WATER_MARK. The reactor and an empty write report that, perhaps for bytes
+ * The waiting bytes might have fallen to LOW_WATER_MARK. The reactor and an empty write report that, perhaps for bytes
  * from before an earlier 'drain'.
  *
  * @param {WebSocket} ws
@@ -70,7 +70,7 @@ function drained(ws) {
 
 /** The reactor reports that HIGH_WATER_MARK bytes waited, and no longer do. @param {WebSocket} ws */
 function onDrainRecord(ws) {
-  // Perhaps published ones, which nobody has looked at.
+  // These can be published bytes, which no send has counted.
   if (ws._extra !== null && ws._extra.topics !== null) ws._extra.socket?._onFrames(HIGH_WATER_MARK);
   drained(ws);
 }

@@ -14,7 +14,7 @@ const { startClosing, streamOf } = require('./state');
 
 /** @import { SentCallback, PendingSend, WebSocket } from './state' */
 
-/** Of a connection that sends no more. @type {any} */
+/** In place of the list, once the connection sends no more. @type {any} */
 const ABANDONED = Object.freeze([]);
 
 /**

@@ -6,7 +6,7 @@ const { connections } = require('../reactor/table');
 
 let opened = 0;
 
-/** The server whose `clients` this package, not the program, reads. @type {Server | null} */
+/** The server while this package, not the program, reads its `clients`. @type {Server | null} */
 let looked = null;
 
 /** @type {(server: Server, ws: WebSocket) => void} */
@@ -16,13 +16,13 @@ function track(server, ws) {
   joinBroadcast(ws);
 }
 
-/** A program's `setSocket()` may open it long after it has become a client. @param {WebSocket} ws */
+/** A program's `setSocket()` can open it long after it has become a client. @param {WebSocket} ws */
 function joinBroadcast(ws) {
   ws._owner?._topics?.broadcastTopic?.joinBroadcast(ws);
 }
 
 /**
- * The server's list, or what the program has put there. Null until the program looks; undefined without
+ * The server's list, or the program's replacement. Null until the program reads it; undefined without
  * `clientTracking`.
  *
  * @type {(server: Server) => Set<WebSocket> | null | undefined}
@@ -79,7 +79,7 @@ const property = {
 
 /** `clients` is null where the table has the connections. @type {(server: Server, clients: Set<WebSocket> | null) => void} */
 function trackClients(server, clients) {
-  // A subclass may have its own accessor.
+  // A subclass can have its own accessor.
   if ('clients' in server) {
     server.clients = clients ?? new Set();
     return;

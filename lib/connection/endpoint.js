@@ -21,11 +21,11 @@ const { ColdState } = require('./state');
 const Base = Emitter;
 
 /**
- * The owner of a slot: records of the slot go to it. Subclasses are WebSockets, and connections that are none yet. An
- * Endpoint itself is what is left of a connection that emitted 'close' before the reactor closed its socket.
+ * The owner of a slot: records of the slot go to it. Subclasses are WebSockets, and connections before that. An
+ * Endpoint itself is the tombstone of a connection that emitted 'close' before the reactor closed its socket.
  */
 class Endpoint extends Base {
-  /** @param {unknown} [options] What connections of a server share, by its options */
+  /** @param {unknown} [options] The server's: connections with the same options share a profile */
   constructor(options) {
     super();
     this._bits = INDIRECT;
@@ -65,7 +65,7 @@ class Endpoint extends Base {
     return this._profile.shared.tls;
   }
 
-  /** What the program sees of it. @returns {any} */
+  /** The socket that the program has seen; null: none. @returns {any} */
   get _socket() {
     return this._extra === null ? null : this._extra.socket;
   }
@@ -90,7 +90,7 @@ class Endpoint extends Base {
   }
 
   /**
-   * What the payload of an OPEN, REQUEST, GIVEN or SECURE record says, from `start` on.
+   * Reads the payload of an OPEN, REQUEST, HANDOFF or SECURE record, from `start` on.
    *
    * @type {(slot: number, bytes: Buffer, start: number, agreed: Partial<Shared>) => this}
    */

@@ -19,7 +19,7 @@ function enqueue(ws, tag, data, callback) {
   // As in ws, a stream that is not Node's is written to at once.
   if (isOther(ws)) {
     outbox.sendNow(() => {
-      // First: the stream may send more before this returns.
+      // First: the stream can send more before this returns.
       const length = push(ws, tag, data, callback);
       ws._accepted += frameBytes(length) + more;
     });
@@ -27,7 +27,7 @@ function enqueue(ws, tag, data, callback) {
   }
   const length = push(ws, tag, data, callback);
   ws._accepted += frameBytes(length) + more;
-  // A long payload may go to other connections too: if they leave together, it is copied once.
+  // A long payload can go to other connections too: if they leave together, it is copied once.
   if (length < outbox.SAME_BYTES) outbox.handOver();
 }
 
@@ -68,7 +68,7 @@ function keyed(generateMask, data) {
  */
 function push(ws, tag, data, callback) {
   if (typeof callback !== 'function') return outbox.push(ws._slot, ws._generation, tag, data);
-  // First: a stream may write the record before `push` returns.
+  // First: a stream can write the record before `push` returns.
   const callbacks = remember(ws, callback);
   try {
     return outbox.push(ws._slot, ws._generation, tag | OUT_FLAG_WANT_SENT, data);
@@ -90,7 +90,7 @@ function remember(ws, callback) {
     return null;
   }
   const extra = ws._ensureExtra();
-  // A stream may report a write in the callback of another send.
+  // A stream can report a write in the callback of another send.
   const context = extra.stream === null ? null : capture();
   if (context !== null) callback = context.runInAsyncScope.bind(context, callback, null);
   extra.callbacks ??= new Fifo();
@@ -98,7 +98,7 @@ function remember(ws, callback) {
   return extra.callbacks;
 }
 
-/** Whether it has or had a connection, unlike a client whose handshake failed. @param {WebSocket} ws */
+/** Whether it has or had a connection. A client has none if its handshake fails. @param {WebSocket} ws */
 function hasConnection(ws) {
   return ws._slot !== NO_SLOT;
 }

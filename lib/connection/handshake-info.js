@@ -1,6 +1,6 @@
 'use strict';
 
-// The payload of an OPEN, REQUEST, GIVEN or SECURE record, at `start` in the memory of its batch.
+// The payload of an OPEN, REQUEST, HANDOFF or SECURE record, at `start` in the memory of its batch.
 
 const { EMPTY_BUFFER } = require('../base/constants');
 const { OPENED_FAMILY, OPENED_GENERATION, OPENED_LOCAL_ADDRESS, OPENED_LOCAL_PORT, OPENED_REMOTE_ADDRESS } = require('../base/layout');
@@ -8,10 +8,10 @@ const { OPENED_PROTOCOL_LENGTH, OPENED_REMOTE_PORT, OPENED_REQUEST, OPENED_REQUE
 
 const IPV6_BYTES = 16;
 
-/** What stands for no address where ours is known. */
+/** Stand for no address where ours is known. */
 const UNSPECIFIED = [0, '\0'.repeat(IPV6_BYTES)];
 
-/** Of its parts, in their order. The tail is the extensions, or bytes that follow the request. */
+/** Lengths of the parts, in their order. The tail is the extensions, or bytes that follow the request. */
 const LENGTHS = [OPENED_REQUEST_LENGTH, OPENED_PROTOCOL_LENGTH, OPENED_TAIL_LENGTH, OPENED_TLS_LENGTH];
 const [REQUEST, PROTOCOL, TAIL, TLS] = LENGTHS.keys();
 
@@ -21,7 +21,7 @@ function readPeer(peer, bytes, start) {
   peer._generation = generationOf(bytes, start);
   peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
-  // A peer that has reset the connection may have had no address any more.
+  // A peer that has reset the connection might have had no address any more.
   if (peer._remotePort === 0 && UNSPECIFIED.includes(peer._remote)) peer._remote = '';
   return {
     local: readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family),

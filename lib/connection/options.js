@@ -32,7 +32,7 @@ function engineOptions(options, reading, autoPong) {
 }
 
 /**
- * 0: never. Own properties only: a program may have extended Object.prototype.
+ * 0: never. Own properties only: a program might have extended Object.prototype.
  *
  * @type {(options: Given, name: 'pingInterval' | 'idleTimeout') => number}
  */

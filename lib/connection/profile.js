@@ -7,14 +7,14 @@ const MOST_VARIANTS = 16;
 
 /**
  * `extensions` (of the answer) and `protocol` are '' for none; `local` is our address, as an Endpoint keeps its peer's,
- * and `tls` what the handshake of TLS has agreed on, as in tls/session.js; '' without TLS.
+ * and `tls` the result of the TLS handshake, as in tls/session.js; '' without TLS.
  *
  * @typedef {{ extensions: string, local: number | string, localPort: number, options: unknown, owner: Server | null, protocol: string, tls: string }} Shared
  */
 
 /**
- * What WebSockets of a server share: options, and mostly the subprotocol, our address and TLS. Immutable, and private: a
- * WebSocket may be printed, and this leads to the server and all that it has.
+ * Data that WebSockets of a server share: options, and mostly the subprotocol, our address and TLS. Immutable, and private: a
+ * WebSocket can be printed, and this refers to the server.
  */
 class ConnectionProfile {
   #shared;

@@ -106,7 +106,7 @@ function onArrived(ws, tag, data) {
 /** @param {WebSocket} ws */
 function mustBuffer(ws) {
   if ((ws._bits & (BUFFERING | ONE_BY_ONE)) !== 0) return true;
-  // As in ws, messages read together with the one whose handler paused are still delivered.
+  // As in ws, messages from the same read as the one that paused are still delivered.
   return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
 }
 
@@ -239,7 +239,7 @@ function peerDone(ws) {
  * @type {(ws: WebSocket, cause: number) => void}
  */
 function peerEnded(ws, cause) {
-  // What it is otherwise, the end of our side decides.
+  // Any other cause is known at the end of our side.
   if (cause === CAUSE.RESET) endsBy(ws, cause);
   // This is the second report, which the reactor was untilQuery for.
   const isSecondReport = (ws._bits & END_WAITS) !== 0;
@@ -247,7 +247,7 @@ function peerEnded(ws, cause) {
   reportEnd(isSecondReport ? ended : afterCallbacks, ws);
 }
 
-/** In Node, the callback of a send that the kernel takes is called in the same turn, and may send the answer. @param {WebSocket} ws */
+/** In Node, the callback of a send that the kernel takes is called in the same turn, and can send the answer. @param {WebSocket} ws */
 function afterCallbacks(ws) {
   if ((ws._bits & (GONE | TERMINATED)) === 0 && streamOf(ws) === null && ws._extra?.callbacks?.length) command(ws, OUT_ASK_END);
   else ended(ws);
@@ -269,7 +269,7 @@ function ended(ws) {
 /** @param {WebSocket} ws */
 function isDone(ws) {
   if ((ws._bits & (GONE | TERMINATED | BUFFERING | SENDS_WAIT)) !== 0) return false;
-  // What was published to it may still be under way to the reactor.
+  // Published messages can still be under way to the reactor.
   if (ws._extra?.topics) return false;
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
@@ -342,7 +342,7 @@ function onClosed(ws, tag) {
 
 /** @type {(ws: WebSocket, cause: number) => void} */
 function finish(ws, cause) {
-  // The peer's close frame may have arrived too late, after terminate().
+  // The peer's close frame might have arrived too late, after terminate().
   endsBy(ws, cause === CAUSE.CLOSED && !isCloseReceived(ws) ? CAUSE.TERMINATE : cause);
   ws._owner?._drain?.explain(ws);
   ended(ws);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
@@ -64,7 +64,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   };
   const size = bytes === null ? /** @type {Blob} */ (data).size : bytes.length;
   const given = /** @type {Partial<Uint8Array> | null | undefined} */ (data);
-  // A copy, as the caller may reuse its memory.
+  // A copy, as the caller can reuse its memory.
   if ((ws._bits & SENDS_WAIT) !== 0 && bytes !== null && bytes.buffer === (given?.buffer ?? given)) bytes = copyOf(bytes);
   sendInOrder(ws, size, send);
 }
@@ -85,14 +85,14 @@ function enqueueClose(ws, code, reason) {
     closeNow(ws, code, reason);
     return;
   }
-  // The reactor's timer begins with the close frame, which a Blob may delay for ever.
+  // The reactor's timer begins with the close frame, which a Blob can delay for ever.
   const cut = () => {
     if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
     endsBy(ws, CAUSE.CLOSE_TIMEOUT);
     ws.terminate();
   };
   const timer = setTimeout(cut, delay(ws._closeTimeout)).unref();
-  // The caller may reuse its memory.
+  // The caller can reuse its memory.
   const copy = copyOf(reason);
   sendInOrder(ws, 0, (error) => {
     clearTimeout(timer);
@@ -125,7 +125,7 @@ function sendFrame(ws, list, callback) {
   const last = list.length - 1;
   const send = () => {
     for (const [index, part] of list.entries()) {
-      // First: the stream may send more before this returns.
+      // First: the stream can send more before this returns.
       const length = push(ws, OUT_WRITE, part, index === last ? callback : undefined);
       ws._accepted += length;
     }

@@ -1,6 +1,6 @@
 'use strict';
 
-// A connection is CONNECTING until `open`, OPEN until `startClosing`, and CLOSING until 'close'. The program may make
+// A connection is CONNECTING until `open`, OPEN until `startClosing`, and CLOSING until 'close'. The program can make
 // its socket TERMINATED at any time. At last it is GONE: before 'close', which follows messages that wait for
 // `resume()`.
 
@@ -68,7 +68,7 @@ class RecordBuffer {
 /** Made on first use: an idle WebSocket takes as much memory as its fields, and few connections need these. */
 class ColdState {
   constructor() {
-    /** Of sends that the kernel does not have yet, oldest first. @type {FifoOf<SentCallback> | null} */
+    /** Callbacks of sends that the kernel does not have yet, oldest first. @type {FifoOf<SentCallback> | null} */
     this.callbacks = null;
     /** @type {RecordBuffer | null} */
     this.buffered = null;

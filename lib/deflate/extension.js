@@ -26,7 +26,7 @@ function add(lists, name, element) {
 }
 
 /**
- * The inverse of `parse`; a single offer or value may do without an array.
+ * The inverse of `parse`; a single offer or value can do without an array.
  *
  * @type {(extensions: import('../connection/state').Extensions) => string}
  */

@@ -68,7 +68,7 @@ function applyMemoryOptions(options) {
 }
 
 /**
- * Of a server, for the reactor; true: the defaults.
+ * A server's settings for the reactor; true: the defaults.
  *
  * @type {(options: Options | boolean | null | undefined) => import('../native/binding').DeflateOptions | null}
  */
@@ -80,7 +80,7 @@ function deflateOptions(options) {
 }
 
 /**
- * What an end accepts, for the native side.
+ * The parameters that an end accepts, for the native side.
  *
  * @type {(options: Omit<Options, 'budget' | 'releaseAfter'>) => import('../native/binding').AcceptanceOptions}
  */
@@ -94,7 +94,7 @@ function acceptanceOf({ serverMaxWindowBits, clientMaxWindowBits, serverNoContex
 }
 
 /**
- * Of a handshake that JavaScript answered, for the engine.
+ * The result of a handshake that JavaScript answered, for the engine.
  *
  * @type {(carrier: { _extensions: import('../connection/state').Extensions }) => import('../native/binding').NegotiatedDeflate | undefined}
  */
@@ -123,7 +123,7 @@ function check(options) {
   zlib.createInflateRaw({ ...zlibInflateOptions, windowBits: client }).close();
 }
 
-/** Of checked options. Leaves out what the program has spoiled since. @type {(options: Options) => import('../native/binding').DeflateSettings} */
+/** From checked options, without values that the program has made invalid since. @type {(options: Options) => import('../native/binding').DeflateSettings} */
 function settingsOf(options) {
   const { level, memLevel, strategy } = options.zlibDeflateOptions ?? {};
   return {

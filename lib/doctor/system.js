@@ -12,14 +12,14 @@ const TOO_FEW_DESCRIPTORS = 128;
 const VARIABLES = ['NAPI_RS_NATIVE_LIBRARY_PATH', 'REACTOR_WS_REACTORS', 'NODE_OPTIONS', 'NODE_DEBUG'];
 
 /**
- * `descriptors`: how many this process may open, and how far it may raise that itself; null where the system does not
+ * `descriptors`: how many this process can open, and how far it can raise that itself; null where the system does not
  * say, as on Windows. `environment`: variables that change what reactor-ws does.
  *
  * @typedef {object} System
  * @property {string} runtime Name and version, such as 'Node 22.12.0'
  * @property {string} name As in the name of the package with the addon: 'linux-x64-gnu'
  * @property {string} os The platform, its release, the architecture and the C library
- * @property {number} cpus How many threads may run at once
+ * @property {number} cpus How many threads can run at once
  * @property {{ soft: number | null, hard: number | null } | null} descriptors In each, null is no limit
  * @property {Record<string, string>} environment
  */

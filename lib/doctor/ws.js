@@ -52,7 +52,7 @@ function dependantsOf(project) {
   /** @type {Dependant[]} */
   const dependants = [];
   const places = new Set([project]);
-  // A set goes on with what is added meanwhile.
+  // Iteration includes elements that are added meanwhile.
   for (const place of places) {
     const isProject = place === project;
     const { name = isProject ? 'this project' : place, version = '', ...manifest } = manifestOf(place);

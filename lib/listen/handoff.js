@@ -24,7 +24,7 @@ function handOff(wss, slot, tag, bytes, start) {
   const { http } = wss.options;
   const read = tailOf(bytes, start);
   const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
-  // Before anything that may throw: the next connection of the slot would get it.
+  // Before anything that can throw: the next connection of the slot would get it.
   const fd = isRelayed ? -1 : takeSocket(slot);
   try {
     // Its handshake, if JavaScript was asked.

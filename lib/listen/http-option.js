@@ -33,7 +33,7 @@ function kindOf(server) {
   return constructor === createSecureServer().constructor ? 'secureConnection' : null;
 }
 
-/** Of servers that were checked. @type {WeakMap<object, string>} */
+/** Servers that were checked, with their kinds. @type {WeakMap<object, string>} */
 const kinds = new WeakMap();
 
 /** @type {(server: any, label: string) => void} @throws {TypeError} */
@@ -104,7 +104,7 @@ const takers = new WeakMap();
 const kTaker = Symbol('taker');
 
 /**
- * A proxy may send an upgrade on a connection that had another request. The result ends that.
+ * A proxy can send an upgrade on a connection that had another request. The result ends that.
  *
  * @type {(wss: WebSocketServer, server: EventEmitter) => () => void}
  */
@@ -121,7 +121,7 @@ function takeLaterUpgrades(wss, server) {
   };
 }
 
-/** Listeners of 'upgrade' get what is none of ours. @param {EventEmitter & { emit: Function }} server */
+/** Listeners of 'upgrade' get the upgrades of other servers. @param {EventEmitter & { emit: Function }} server */
 function takeFrom(server) {
   /** @type {Set<WebSocketServer>} */
   const all = new Set();

@@ -1,11 +1,11 @@
 'use strict';
 
-// WebSockets over HTTP/2 (RFC 8441). A stream of Node becomes what a gateway would make of it for a server that speaks
-// HTTP/1.1: an upgrade request, and a socket that takes an answer. So hooks, frameworks and refusals are those of HTTP/1.1.
+// WebSockets over HTTP/2 (RFC 8441). A stream of Node is translated as a gateway would for a server of
+// HTTP/1.1: an upgrade request, and a socket that takes an answer. So hooks, frameworks and refusals work as with HTTP/1.1.
 
 const { randomBytes } = require('node:crypto');
 const { IncomingMessage } = require('node:http');
-// Not the global one, which a test may replace.
+// Not the global one, which a test can replace.
 const { setImmediate } = require('node:timers');
 
 const { wrongType } = require('../base/checks');
@@ -29,7 +29,7 @@ const REPLACED = new Set(['connection', 'host', 'sec-websocket-key', 'upgrade'])
 /** Servers of which 'upgrade' is emitted. @type {WeakSet<object>} */
 const emitting = new WeakSet();
 
-/** Sessions whose clients know, or have been announced. @type {WeakSet<object>} */
+/** Sessions that have sent the setting to their clients. @type {WeakSet<object>} */
 const announced = new WeakSet();
 
 /** @param {any} server */
@@ -97,10 +97,10 @@ function emitUpgrades(server) {
     const isWebSocket = headers[':method'] === 'CONNECT' && headers[':protocol'] === 'websocket';
     if (!isWebSocket || this.listenerCount('upgrade') === 0) {
       announceConnect(stream.session);
-      // An error of a stream that nobody gets must not end the process.
+      // An error of a stream without listeners must not end the process.
       return Reflect.apply(emit, this, [event, ...args]) || stream.on('error', () => {});
     }
-    // The client may have reset it by now. Then it reports that in a moment, so it needs its listener all the same.
+    // The client might have reset it by now. Then it reports that in a moment, so it needs its listener all the same.
     asSocket(stream);
     return stream.destroyed || stream.closed || Reflect.apply(emit, this, ['upgrade', ...upgradeOf(stream, headers)]);
   };
@@ -126,10 +126,10 @@ function outliveGoaway(session) {
   });
 }
 
-/** A session that began before its server knew: its client may be announced at any time (RFC 8441, 3). @param {ServerHttp2Session | undefined} session */
+/** A session that began before its server knew: its client can be told at any time (RFC 8441, 3). @param {ServerHttp2Session | undefined} session */
 function announceConnect(session) {
   if (session === undefined || announced.has(session)) return;
-  // Those on their way may say it.
+  // Settings that are under way can include it.
   if (session.destroyed || session.closed || session.pendingSettingsAck) return;
   announced.add(session);
   if (!session.localSettings.enableConnectProtocol) session.settings({ enableConnectProtocol: true });

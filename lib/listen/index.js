@@ -4,7 +4,7 @@ const { checkOptions } = require('../base/checks');
 const { kAll } = require('./http-option');
 const WebSocketServer = require('../websocket-server');
 
-/** Options about the port. Those of WebSockets belong to whoever accepts the upgrades. */
+/** Options of the port. Options of WebSockets belong to the listeners that accept the upgrades. */
 const OPTIONS = [
   'backlog',
   'handshakeTimeout',

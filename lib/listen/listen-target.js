@@ -19,7 +19,7 @@ const { systemError } = require('../base/errors');
 /** Fields of `port` that a reactor knows. Others, such as `readableAll`, need Node. */
 const FIELDS = new Set(['port', 'host', 'path', 'mode', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
 
-/** First character of an abstract name on Linux, whose length only Node knows. */
+/** First character of an abstract name on Linux. Only Node knows the length of such a name. */
 const ABSTRACT = '\0';
 
 /** Bytes of the longest path that every version of Node accepts unchanged. */

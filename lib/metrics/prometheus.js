@@ -7,7 +7,7 @@ const { OWN_LABELS, familiesOf } = require('./families');
 /** @import { Metrics } from '../../types/running' */
 /** @import { Family, Sample } from './families' */
 
-/** Of the text format. */
+/** The content type of the text format. */
 const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** @typedef {{ metrics(): Metrics }} Server A WebSocketServer */

@@ -33,7 +33,7 @@ class Presences {
     this.seen = new Map();
     /** Those that were silent for too long. @type {Set<string>} */
     this.silent = new Set();
-    /** The highest of rooms that were forgotten: other nodes ignore what they have heard of. */
+    /** The highest version of rooms that were forgotten: other nodes ignore versions up to it. */
     this.lastVersion = 0;
     this.beats = 0;
     this.beatAt = 0;

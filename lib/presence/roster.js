@@ -12,7 +12,7 @@ class Roster {
     this.grace = grace;
     /** @type {Map<string, Present>} */
     this.keys = new Map();
-    /** Keys that somebody has yet to hear of. @type {Set<string>} */
+    /** Keys with changes that were not announced yet. @type {Set<string>} */
     this.changed = new Set();
     /** When keys without entries go, the next one first. @type {Map<string, number>} */
     this.leaving = new Map();
@@ -27,7 +27,7 @@ class Roster {
     this.changed.add(key);
   }
 
-  /** `isCut`: the connection has ended, and may come back. @type {(key: string, id: string, isCut: boolean) => void} */
+  /** `isCut`: the connection has ended, and can come back. @type {(key: string, id: string, isCut: boolean) => void} */
   remove(key, id, isCut) {
     const present = this.keys.get(key);
     if (present === undefined) return;
@@ -41,7 +41,7 @@ class Roster {
     }
   }
 
-  /** Forgets the keys whose grace time is over. Returns the milliseconds until the next one goes, or null. */
+  /** Forgets keys after their grace time. Returns the milliseconds until the next one goes, or null. */
   expire() {
     const now = performance.now();
     for (const [key, at] of this.leaving) {

@@ -45,7 +45,7 @@ class Peers {
     this.remote = remote;
     /** @type {Map<string, Peer>} */
     this.nodes = new Map();
-    /** Of the last announcement; continues from an earlier room of the topic. */
+    /** Version of the last announcement; continues from an earlier room of the topic. */
     this.version = room.all.lastVersion;
     // Changes of this tick.
     this.joins = /** @type {Entry[]} */ ([]);
@@ -77,13 +77,13 @@ class Peers {
   sendChanges() {
     const { cut, joins, left } = this;
     [this.joins, this.left, this.cut] = [[], [], []];
-    // An entry can have come, left and come again.
+    // An entry can join, leave and join again in one tick.
     const [first = [], ...others] = partsOf(joins.filter(([number]) => this.room.own.has(number)));
     this.send({ version: ++this.version, joined: first, left, cut });
     for (const part of others) this.send({ version: ++this.version, joined: part });
   }
 
-  /** All that this node has, and a question for what others have: when messages come, and when some may be missing. */
+  /** Exchanges snapshots with all nodes: after a connect, and when messages can be missing. */
   resync() {
     if (!this.remote.isConnected) return void (this.isStale = true);
     this.isStale = false;

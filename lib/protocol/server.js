@@ -215,7 +215,7 @@ class Session {
     if (++this.unanswered >= MOST_UNANSWERED) this.wait('unanswered');
   }
 
-  /** @param {string | null} replayed The topic whose messages have come again */
+  /** @param {string | null} replayed The topic of replayed messages */
   answered(replayed) {
     if (replayed !== null && this.replaying.delete(replayed)) this.goOn('replay');
     if (--this.unanswered < MOST_UNANSWERED) this.goOn('unanswered');
@@ -227,7 +227,7 @@ class Session {
     return settings !== undefined && settings.history !== 0;
   }
 
-  /** What others see of the client's name, in which lone surrogates differ: knowing it, they could make messages that pass for copies of its own. @param {string} client */
+  /** A hash of the client's name, for others: with the name they could forge copies of its messages. Lone surrogates differ. @param {string} client */
   authorOf(client) {
     if (client !== this.client) {
       this.client = client;

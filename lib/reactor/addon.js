@@ -109,7 +109,7 @@ function interpreterOf(program) {
 function glibcVersion() {
   /** @type {any} */
   const { report } = process;
-  // A report with sockets looks up host names, which may take long.
+  // A report with sockets looks up host names, which can take long.
   const { excludeNetwork } = report;
   report.excludeNetwork = true;
   const { header } = report.getReport();
@@ -152,7 +152,7 @@ function explained(error) {
  * @type {(failures: (Error & { code?: string })[], name: string | null, released: string | null) => [why: string, advice: string]}
  */
 function diagnosis(failures, name, released) {
-  // A system error may have a long text.
+  // A system error can have a long text.
   const reasons = [...new Set(failures.map(({ message }) => message.split('\n', 1)[0]))];
   if (reasons.some((reason) => DISABLED.test(reason))) {
     return ['this process may load no addons', 'start Node without --no-addons, and --permission with --allow-addons'];

@@ -75,7 +75,7 @@ function nextBatch(streamsOnly) {
   // -1: the payloads are in the reactor's own memory, and more should be lent.
   const id = state.words[DRAINED_LENT] - 1;
   const kind = state.words[DRAINED_HANDED];
-  // A handler can lose bytes of peers, whose connections then end, but no reports.
+  // A handler can lose bytes of peers, which ends their connections, but no reports.
   const isCopied = kind === 0 || isWary || (kind === HANDED_REPORTS && isDetachable);
   if (kind !== 0) {
     handed = /** @type {Buffer} */ (lent[id]);
@@ -153,7 +153,7 @@ function keep() {
 
 /** @typedef {(tag: number, offset: number, length: number) => Buffer} ReadPayload */
 
-/** Of the current batch. @type {ReadPayload} */
+/** A payload of the current batch. @type {ReadPayload} */
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
   if ((tag & IN_FLAG_OWNED) === 0) keep();

@@ -1,9 +1,9 @@
 'use strict';
 
 // A client that closes one connection and opens another sees the old end first, as with one event loop. On a port, a
-// reactor may answer the new connection before that client has read the end. So answers wait for a few turns after it.
+// reactor can answer the new connection before that client has read the end. So answers wait for a few turns after it.
 
-// Not the global one, which a test may replace.
+// Not the global one, which a test can replace.
 const { setImmediate } = require('node:timers');
 
 const { OUT_FLAG_ON, OUT_WITHHOLD } = require('../base/layout');
@@ -16,7 +16,7 @@ const TURNS = 3;
 
 /** Until no end is recent, and all answers have left. */
 let turnsLeft = 0;
-/** Connections whose answers wait. They leave together, so that none overtakes another. */
+/** Connections with deferred answers. These leave together, so that none overtakes another. */
 /** @type {ConnectionId[]} */
 let waiting = [];
 
@@ -28,7 +28,7 @@ function ended() {
   turnsLeft = TURNS;
 }
 
-/** @param {ConnectionId} connection Its answer may have to wait */
+/** @param {ConnectionId} connection Its answer might have to wait */
 function deferReply(connection) {
   if (turnsLeft === 0) return;
   outbox.pushEmpty(connection._slot, connection._generation, OUT_WITHHOLD | OUT_FLAG_ON);

@@ -24,10 +24,10 @@ const requests = new WeakMap();
 /** Also null for a client. @type {(ws: WebSocket) => object | null} */
 const requestOf = (ws) => requests.get(ws) ?? null;
 
-/** What a tracer has put around our listener of 'message', as it does with a Receiver of ws. @type {Function | null} */
+/** A tracer's wrapper of our listener of 'message', as around the one of a Receiver of ws. @type {Function | null} */
 let onMessage = null;
 
-/** A tracer may have replaced `on` of Receiver to see messages, as with ws. @param {Writable} receiver */
+/** A tracer might have replaced `on` of Receiver to see messages, as with ws. @param {Writable} receiver */
 function handleWith(receiver) {
   if (receiver.on === Writable.prototype.on) return;
   const listened = new EventEmitter();

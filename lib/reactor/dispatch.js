@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
@@ -51,7 +51,7 @@ const { connectionOf } = table;
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
 
-/** The same while connections end, which may leave many topics; the clock is read after each. */
+/** The same while connections end, which can leave many topics; the clock is read after each. */
 const ENDING_MILLISECONDS = 4;
 
 /** Records between two looks at the clock. */
@@ -90,7 +90,7 @@ function continueTurn() {
   }
 }
 
-/** Delivers waiting records for as long as a delivery may take; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
+/** Delivers waiting records for up to TURN_MILLISECONDS; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
 function turn(streamsOnly = false) {
   // A handler that runs the event loop (as deasync does) or calls this is in a delivery, which goes on afterwards.
   if (delivering) return;
@@ -101,7 +101,7 @@ function turn(streamsOnly = false) {
   let finished = false;
   outbox.beginBatching();
   try {
-    // Writes to streams may bring chunks, whose records must not replace others.
+    // Writes to streams can bring chunks. Their records must not replace others.
     delivering = true;
     for (let batches = 0; ; ) {
       if (cursor === count) {
@@ -131,7 +131,7 @@ function turn(streamsOnly = false) {
     delivering = false;
     outbox.endBatching();
     if (!finished) {
-      // Peers may wait until these records count as delivered, which must not take a whole batch.
+      // Peers can wait until these records count as delivered, which must not take a whole batch.
       if (cursor !== 0 && cursor !== count) delivered(cursor);
       if (!immediate) setImmediate(continueTurn);
       immediate = true;
@@ -155,7 +155,7 @@ function take(connection, chunk) {
     isChunk = true;
     batchNumber++;
   }
-  // Acting on streams may bring other chunks.
+  // Acting on streams can bring other chunks.
   const outer = delivering;
   delivering = true;
   try {
@@ -194,13 +194,13 @@ function deliver(deadline) {
     }
     if (next >= nextLook) {
       if (performance.now() > latest) {
-        // A request may be next, and handlers of earlier records may continue with a promise.
+        // A request can be next, and handlers of earlier records can continue with a promise.
         runTicks();
         return false;
       }
       nextLook = next + CLOCK_INTERVAL;
     }
-    // Before a handler may throw: the next delivery begins after this record.
+    // Before a handler can throw: the next delivery begins after this record.
     cursor = ++next;
     if (bytes.length === 0) {
       // A handler has detached the memory.
@@ -236,7 +236,7 @@ function deliver(deadline) {
         return false;
       }
       if (kind === IN_END) {
-        // A tick may throw: then the end is still to be delivered.
+        // A tick can throw: then the end is still to be delivered.
         cursor--;
         runTicks();
         cursor++;
@@ -264,7 +264,7 @@ function isOpening(kind) {
 }
 
 /**
- * A record whose batch is lost: all bytes in it are those of peers. Their connections end: no peer may believe that a
+ * A record whose batch is lost: all its bytes came from peers. Their connections end: no peer must believe that a
  * lost frame was received.
  *
  * @type {typeof deliverOther}

@@ -67,7 +67,7 @@ function bytesSettled(connection) {
 }
 
 /**
- * A chunk of a connection's stream. With `mayStay` its bytes may be read in place: `PUMPED` is then 1 + the number of
+ * A chunk of a connection's stream. With `mayStay` its bytes can be read in place: `PUMPED` is then 1 + the number of
  * records, with offsets in the chunk. Returns false if the stream must not be read until told so. The caller calls
  * `runOps`.
  *

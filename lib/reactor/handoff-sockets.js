@@ -1,6 +1,6 @@
 'use strict';
 
-// Sockets that a reactor has given away. Each waits until its record is delivered.
+// Sockets that a reactor has handed off. Each waits until its record is delivered.
 
 const { closeSync } = require('node:fs');
 
@@ -12,7 +12,7 @@ function takeSocket(slot) {
   return state.native.takeSocket(slot);
 }
 
-/** There is nobody to take it: its server is gone, or its record is lost. @type {(slot: number, tag: number) => void} */
+/** Closes a socket without a taker: its server is gone, or its record is lost. @type {(slot: number, tag: number) => void} */
 function discard(slot, tag) {
   if ((tag & IN_FLAG_SOCKET) === 0) return;
   const fd = takeSocket(slot);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { clearInterval, setInterval } = require('node:timers');
 
 const { LONGEST_DELAY } = require('../base/checks');
@@ -50,7 +50,7 @@ function unref() {
 }
 
 /**
- * Other listeners of 'exit' may send something, so ours moves to the end. Those of other copies of this package send
+ * Other listeners of 'exit' can send something, so ours moves to the end. Those of other copies of this package send
  * nothing; two copies would move past each other for ever.
  *
  * @type {(event: string | symbol, listener: object & { [kStop]?: boolean }) => void}

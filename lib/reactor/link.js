@@ -16,14 +16,14 @@ const state = {
   calls: /** @type {any} */ ({ bytesSettled: () => Infinity, callNext: () => false, loopTurn: () => 0 }),
   /** The records of the last batch, then arguments and results of calls. */
   words: new Uint32Array(0),
-  /** Of a reactor that has died. @type {Error | null} */
+  /** Why a reactor has died. @type {Error | null} */
   failure: null,
   /** Reactors with sockets. */
   reactors: 1,
   /** All reactors, including the one for streams. If 1, it also has the sockets, on this thread. */
   links: 1,
   hasStarted: false,
-  /** Of the first server; before that, of the first with a stream. @type {(Record<string, unknown> & ReactorOptions) | null} */
+  /** Settings of the first server; before that, of the first server with a stream. @type {(Record<string, unknown> & ReactorOptions) | null} */
   settings: null,
   /** For topics. @type {Receiver | null} */
   topics: null,

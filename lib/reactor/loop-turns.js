@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
@@ -27,7 +27,7 @@ let unreported = 0;
 /** In place of the turn of a connection's last record. */
 const JUST_NOW = 2 ** 30 - 1;
 
-/** Turns after a handler's in which work that it has deferred may be pending. */
+/** Turns after a handler's in which work that it has deferred can be pending. */
 let turnsToDo = 0;
 
 /** To call in the next turn of the event loop, before it reads any socket. @type {{ act: () => void, turn: number }[]} */
@@ -43,7 +43,7 @@ let called = 0;
 const WAITING_SHARE = 8;
 const MOST_WAITING = 16;
 
-/** Milliseconds that it may wait, and since when. */
+/** Milliseconds that it can wait, and since when. */
 const allowance = { left: MOST_WAITING, since: 0, isWaiting: false };
 
 /** Connections that opened before an earlier end. */

@@ -92,12 +92,12 @@ const arenaWords = [];
  * @property {Uint8Array | null} copy The bytes in the arena, once `data` was compared with them
  */
 
-// Programs may alternate between text and bytes.
+// Programs can alternate between text and bytes.
 /** @type {Last} */
 const lastText = { number: SHARED_TEXT, data: '', slot: -1, tag: 0, start: 0, length: 0, copy: null };
 /** @type {Last} */
 const lastOther = { ...lastText, number: SHARED_OTHER };
-/** The one whose payload was last to travel by itself. */
+/** The record with the last payload that travelled by itself. */
 let lastLarge = lastOther;
 
 /** @param {Buffer[]} list Empty until now */
@@ -178,7 +178,7 @@ function pushBytes(slot, generation, tag, data) {
 }
 
 /**
- * Bytes that may also go to other connections.
+ * Bytes that can also go to other connections.
  *
  * @type {(slot: number, generation: number, tag: number, data: Uint8Array, length: number) => number}
  */
@@ -270,7 +270,7 @@ function canRefer() {
  */
 function isLastBytes(last, data, length) {
   if (typeof last.data === 'string' || length !== last.length || !isSameMemory(last.data, data)) return false;
-  // A text with these very bytes may have been sent in between.
+  // A text with these very bytes might have been sent in between.
   if (length >= LARGE_BYTES) return last === lastLarge && state.native.isLastLarge(data);
   last.copy ??= new FastBuffer(arena.buffer, last.start, length);
   return compare(last.copy, data) === 0;
@@ -305,7 +305,7 @@ function finish(start, length) {
 }
 
 /**
- * The first record outside of a delivery leaves at once: the peer may see what the caller does next, such as ending a
+ * The first record outside of a delivery leaves at once: the peer can see the caller's next step, such as ending a
  * response.
  */
 function handOver() {
@@ -326,7 +326,7 @@ function flush() {
   if (used !== 0) exchange(state.calls.flush);
 }
 
-/** To a stream, at once. As in ws, throws what the stream throws. @param {() => void} send */
+/** Sends to a stream at once. As in ws, errors of the stream are thrown here. @param {() => void} send */
 function sendNow(send) {
   streamOps.throwing(() => {
     send();
@@ -354,7 +354,7 @@ function exchange(call, payload) {
   try {
     return call(/** @type {Uint8Array} */ (payload));
   } finally {
-    // Also when it threw: the reactor may have the arena by now.
+    // Also when it threw: the reactor might have the arena by now.
     const next = shared[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
     else if (collected !== 0) lendArena();

@@ -71,7 +71,7 @@ function coding(act) {
   }
 }
 
-/** The reactors may run with other options. @type {(given: string[], settings: Record<string, unknown>) => void} */
+/** The reactors can run with other options. @type {(given: string[], settings: Record<string, unknown>) => void} */
 function warnOfOthers(given, settings) {
   for (const name of given) {
     const used = state.settings?.[name];

@@ -42,7 +42,7 @@ const blocks = [];
 let current = { memory: Buffer.alloc(0), writes: 0 };
 
 /**
- * What is to be done, and by which stream.
+ * Operations that wait, each with its stream.
  *
  * @type {{ pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block }[]}
  */
@@ -50,7 +50,7 @@ let waiting = [];
 let isActing = false;
 let wantsMemory = false;
 
-/** What a stream threw when it was written to, if the caller wants to know. @type {{ error: unknown } | null} */
+/** The error that a stream threw when it was written to, if the caller catches it. @type {{ error: unknown } | null} */
 let thrown = null;
 let isCatching = false;
 
@@ -87,7 +87,7 @@ function written(block) {
   if (block === current && block.writes === 0 && !isActing && waiting.length === 0) state.words[FLOWS_FREE] = 1;
 }
 
-/** Takes over what the reactors' last call has left to do. */
+/** Takes the operations that the reactors' last call left. */
 function collect() {
   const words = state.words;
   for (;;) {
@@ -111,7 +111,7 @@ function collect() {
   }
 }
 
-/** Does what is to be done. If a stream calls this while it is written to, the outer call does it. */
+/** Runs the operations. If a stream calls this while it is written to, the outer call runs them. */
 function runOps() {
   const words = state.words;
   if (words[FLOWS_WAIT] === 0) return;
@@ -134,7 +134,7 @@ function runOps() {
       waiting = [];
       for (const { block, kind, length, pump, sent, start } of list) run(pump, kind, sent, start, length, block);
       if (waiting.length !== 0 || !wantsMemory) continue;
-      // A stream that was written to may have made calls that leave more to do: its bytes are in the memory before.
+      // A stream that was written to might have made calls that leave more to do: its bytes are in the memory before.
       state.calls.takeOps();
       collect();
       if (waiting.length !== 0) continue;
@@ -159,14 +159,14 @@ function run(pump, kind, sent, start, length, block) {
     if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
     else pump?.applyOp(kind);
   } catch (error) {
-    // A stream may have methods of a program. What others are to do is done all the same.
+    // A stream can have methods of a program. Operations of other streams still run.
     if (!rethrows(error)) throwLater(error);
   }
 }
 
-/** Calls `flush`, and throws what a stream throws: in ws, `send()` does. @param {() => void} flush */
+/** Calls `flush`, and throws the error of a stream, as `send()` of ws does. @param {() => void} flush */
 function throwing(flush) {
-  // A stream may pass the bytes to another one, which answers.
+  // A stream can pass the bytes to another one, which answers.
   const outer = isCatching;
   isCatching = true;
   try {

@@ -7,14 +7,14 @@ const { prototypeOf } = require('./tls-socket');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
-/** What a Socket keeps of a net.Socket: its listeners, and its place in the server's count. */
+/** Fields that a Socket keeps of a net.Socket: its listeners, and its place in the server's count. */
 const KEPT = ['_events', '_eventsCount', '_maxListeners', '_server', 'server'];
 
 /** Everything else that Node has put into a net.Socket. The prototype of a Socket has values for what can be seen of it. */
 const LEFT = [...Reflect.ownKeys(new net.Socket()), '_closeAfterHandlingError', '_paused', '_peername', '_sockname', 'parser', 'setEncoding', 'timeout'].filter((key) => !KEPT.includes(String(key)));
 
 /**
- * Turns a net.Socket whose connection a reactor has, adopted or relayed, into the Socket of its WebSocket: the same
+ * Turns a net.Socket of a reactor's connection, adopted or relayed, into the Socket of its WebSocket: the same
  * object, with its listeners and its place in the server's count. `early`: bytes from before the reactor reads;
  * `answered`: bytes from before the WebSocket writes.
  *

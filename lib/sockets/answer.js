@@ -13,7 +13,7 @@ const OK = 200;
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-connection', 'sec-websocket-accept', 'transfer-encoding', 'upgrade']);
 
 /**
- * Null until the head is complete. What is no answer of HTTP/1.1 is 500.
+ * Null until the head is complete. 500 for anything but an answer of HTTP/1.1.
  *
  * @type {(bytes: Buffer) => Answer | null}
  */

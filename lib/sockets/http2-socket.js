@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = require('node:timers');
 
 const { EMPTY_BUFFER } = require('../base/constants');
@@ -15,7 +15,7 @@ const CANCEL = 8;
 
 const OK = 200;
 
-/** Milliseconds for a refusal to leave: a client may let no DATA through. */
+/** Milliseconds for a refusal to leave: a client can let no DATA through. */
 const REFUSAL_TIMEOUT = 10_000;
 
 /** Milliseconds between checks of whether the peer of a session has ended its connection. */
@@ -31,7 +31,7 @@ const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 're
 const INITIAL = { _head: EMPTY_BUFFER, _isCut: false, _leaves: false, _received: 0, _written: 0 };
 
 /**
- * The class of HTTP/2 streams that stand for the socket of an HTTP/1.1 upgrade: whoever has such a socket may write an
+ * The class of HTTP/2 streams that stand for the socket of an HTTP/1.1 upgrade: a program can write an
  * answer, and read and write bytes after that. The head of an answer becomes HEADERS, 101 becomes 200 (RFC 8441, 5);
  * `destroy()` is a RST_STREAM, as Node's `end()` is END_STREAM.
  *
@@ -67,7 +67,7 @@ const withAnswers = (Stream) =>
       }
     }
 
-    /** As in Node, the callback may be in any place. @type {(data?: any, encoding?: any, callback?: any) => this} */
+    /** As in Node, the callback can be in any place. @type {(data?: any, encoding?: any, callback?: any) => this} */
     end(data, encoding, callback) {
       if (!isUnanswered(this)) {
         super.end(data, encoding, callback);
@@ -89,7 +89,7 @@ const withAnswers = (Stream) =>
     }
 
     /**
-     * The end of a refused stream: when all has left, or after a time. What was written before `destroy()` leaves, as from
+     * The end of a refused stream: when all has left, or after a time. Bytes written before `destroy()` leave, as from
      * a socket.
      *
      * @param {() => void} [callback]
@@ -100,7 +100,7 @@ const withAnswers = (Stream) =>
       this._leaves = true;
       const timer = setTimeout(() => this.cut(CANCEL), REFUSAL_TIMEOUT).unref();
       this.once('close', () => clearTimeout(timer));
-      // A client that gets both at once may not see the answer; Node waits as well.
+      // A client that gets both at once might not see the answer; Node waits as well.
       const done = () => setImmediate(() => this.cut(NO_ERROR));
       if (this.writableFinished) done();
       else this.once('finish', done);
@@ -207,7 +207,7 @@ function watch(session) {
 function asSocket(stream) {
   if ('_head' in stream) return stream;
   const { session } = stream;
-  // A program may have taken its time, and the client has gone.
+  // The client might be gone, after a program that took long.
   const socket = session === undefined || session.destroyed ? {} : session.socket;
   const Stream = /** @type {any} */ (stream.constructor);
   /** @type {any} */
@@ -226,7 +226,7 @@ function asSocket(stream) {
   for (const name of FIELDS) stream[name] = socket[name];
   if (socket._handle && !watched.has(session)) watch(session);
   Object.assign(stream, INITIAL);
-  // An error ends this stream. It must not end the process while nobody has the stream.
+  // An error ends this stream. It must not end the process while the stream has no owner.
   stream.on('error', () => {});
   return Object.setPrototypeOf(stream, prototype);
 }

@@ -1,7 +1,7 @@
 'use strict';
 
 const net = require('node:net');
-// Not the global one, which a test may replace.
+// Not the global one, which a test can replace.
 const { setImmediate } = require('node:timers');
 
 const { GONE, TERMINATED } = require('../base/bits');
@@ -45,12 +45,12 @@ const PIECE = 16 * 1024;
 /** Fields that hold the listeners of a stream. */
 const OF_EMITTER = ['_events', '_eventsCount', '_maxListeners'];
 
-/** A connection whose bytes the reactor relays between its peer and a stream, for an HTTP server, until it has ended or is a WebSocket. */
+/** The reactor relays bytes between the peer and a stream, for an HTTP server, until the connection ends or is a WebSocket. */
 class Relay extends Endpoint {
   /**
    * @param {Server} owner
    * @param {number} slot
-   * @param {Buffer} bytes Of a GIVEN record
+   * @param {Buffer} bytes Payload of a HANDOFF record
    * @param {number} start
    * @param {number} read Bytes that were read
    * @param {number} [highWaterMark]
@@ -70,7 +70,7 @@ class Relay extends Endpoint {
     this.hasEnded = false;
     /** The stream knows that. */
     this.isOver = false;
-    /** Whether its bytes are those of a session of HTTP/2, which ends whole. */
+    /** Whether it carries an HTTP/2 session, which ends as a whole. */
     this.isSession = false;
     this.isUnreferenced = false;
     /** As seen at the last timeout. */
@@ -167,7 +167,7 @@ class Relay extends Endpoint {
     socket.read(0);
   }
 
-  /** A WebSocket has the connection from now on, with what the stream did not get. */
+  /** A WebSocket takes the connection, with the bytes that the stream did not get. */
   leave() {
     this._bits |= GONE;
     this.isOver = true;
@@ -203,7 +203,7 @@ class Relay extends Endpoint {
   closed(cause) {
     table.forget(this._slot);
     const isOver = this.hasEnded || cause === CAUSE.FIN || (this._bits & TERMINATED) !== 0;
-    // After both ends the stream may still have bytes, and destroys itself.
+    // After both ends the stream can still have bytes, and destroys itself.
     if (isOver) this.end();
     this.gone(isOver && !this._extra?.callbacks?.length ? null : reset());
   }
@@ -286,10 +286,10 @@ function reset() {
   return Object.assign(error, { errno: -require('node:os').constants.errno.ECONNRESET, code: 'ECONNRESET', syscall: 'read' });
 }
 
-/** TypeScript: a class may not replace fields of net.Socket by accessors. @type {new (options: object) => any} */
+/** TypeScript: a class must not replace fields of net.Socket by accessors. @type {new (options: object) => any} */
 const Base = net.Socket;
 
-/** The stream of a relayed connection, for an HTTP server: a net.Socket whose handle is in a reactor. */
+/** The stream of a relayed connection, for an HTTP server: a net.Socket with its handle in a reactor. */
 class RelayedSocket extends Base {
   /** @param {Relay} relay @param {number} [highWaterMark] */
   constructor(relay, highWaterMark) {

@@ -34,7 +34,7 @@ const INITIAL = {
   _host: null,
   _parent: null,
 
-  /** Bytes that JavaScript has written up to the end of a 101; null if the reactor wrote it, or nobody yet. */
+  /** Bytes that JavaScript wrote up to the end of a 101; null if the reactor wrote it, and before. */
   _answered: null,
   /** Bytes from before the reactor read. */
   _early: 0,
@@ -280,7 +280,7 @@ class Socket extends Base {
     return isRoomy;
   }
 
-  /** The next frame is looked at, because somebody waits for 'drain'. */
+  /** A listener waits for 'drain', so the next frame is checked. */
   _awaitFrames() {
     if (this.listenerCount('drain') !== 0) this._owner._ensureExtra().roomUntil = 0;
   }
@@ -301,7 +301,7 @@ class Socket extends Base {
   }
 
   /**
-   * Half-closes the connection after everything is written. As in Node, the callback may be in any place.
+   * Half-closes the connection after everything is written. As in Node, the callback can be in any place.
    *
    * @type {(data?: unknown, encoding?: unknown, callback?: unknown) => this}
    */
@@ -408,7 +408,7 @@ function addressOf(address, port) {
   return { address: formatAddress(address), family: typeof address === 'number' ? 'IPv4' : 'IPv6', port };
 }
 
-/** Of the 101 that the reactor has written. @type {(profile: { extensions: string, protocol: string }) => number} */
+/** Bytes of the 101 that the reactor wrote. @type {(profile: { extensions: string, protocol: string }) => number} */
 function answerLength({ extensions, protocol }) {
   const line = (/** @type {string} */ name, /** @type {string} */ value) => (value === '' ? 0 : `${name}: ${value}\r\n`.length);
   return ANSWER_LENGTH + line('Sec-WebSocket-Protocol', protocol) + line('Sec-WebSocket-Extensions', extensions);
@@ -473,7 +473,7 @@ function refer(socket, does) {
   return socket;
 }
 
-/** What a Socket keeps in itself. */
+/** Fields of a Socket itself. */
 const STATE = ['_owner', ...Object.keys(INITIAL)];
 
 module.exports = { STATE, Socket, addressOf, keepAliveTag, noDelayTag };

@@ -17,11 +17,11 @@ const { sessionOf } = require('../tls/session');
 const Base = /** @type {any} */ (Object);
 
 /**
- * What a tls.TLSSocket of a server tells about TLS. As there, most of it is null after the end. A socket needs `destroyed`,
+ * Members of a server's tls.TLSSocket about TLS. As there, most of it is null after the end. A socket needs `destroyed`,
  * and an `_owner` with `_tlsText`, a slot and, unless the socket has its `_listener`, the server as `_owner`.
  */
 class Secure extends Base {
-  /** Of the server whose port it came through. */
+  /** Settings of the server that accepted it. */
   get _tls() {
     return /** @type {InstanceType<typeof ReactorTls>} */ ((this._listener ?? this._owner._owner)?._tls);
   }

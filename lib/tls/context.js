@@ -10,7 +10,7 @@ const { addon } = require('../reactor/addon');
 /** @import { X509Certificate } from 'node:crypto' */
 /** @import { Credentials, Settings } from './options' */
 
-/** What a server asks of clients. @typedef {Pick<Settings, 'rejectUnauthorized' | 'requestCert'>} Asking */
+/** Options about client certificates. @typedef {Pick<Settings, 'rejectUnauthorized' | 'requestCert'>} Asking */
 
 /** @typedef {import('../native/binding').SecureContext} Native */
 
@@ -18,7 +18,7 @@ const { addon } = require('../reactor/addon');
 class SecureContext {
   #credentials;
   #label;
-  /** By what the server asks of clients. @type {Map<string, Native>} */
+  /** By the options about client certificates. @type {Map<string, Native>} */
   #made = new Map();
 
   /** @param {Credentials} credentials @param {string} label */
@@ -83,7 +83,7 @@ function contextOf(given, label) {
 /** @type {(options: import('../../types/tls').SecureContextOptions) => SecureContext} @throws {TypeError | RangeError | Error} */
 function createSecureContext(options) {
   const context = contextOf(options, 'options');
-  // Throws now for what the reactors cannot use.
+  // Throws now for keys and certificates that the reactors cannot use.
   SecureContext.native(context, { rejectUnauthorized: true, requestCert: false });
   return context;
 }

@@ -99,7 +99,7 @@ function section(label) {
   return new RegExp(`-----BEGIN ${label}-----[^]*?-----END ${label}-----`, 'g');
 }
 
-/** Of one section. @param {string} pem */
+/** The label of one section. @param {string} pem */
 function derOf(pem) {
   return Buffer.from(pem.replaceAll(/-----.*-----/g, ''), 'base64');
 }

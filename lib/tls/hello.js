@@ -1,6 +1,6 @@
 'use strict';
 
-// What the callbacks of option `tls` decide about a handshake that waits.
+// Handshakes that wait for the callbacks of option `tls`.
 
 const { contextOf, nativeOf } = require('./context');
 const { state } = require('../reactor/link');
@@ -17,7 +17,7 @@ const FAILED = Symbol('failed');
 
 /** @typedef {import('../native/binding').SecureContext} Context */
 
-/** A handshake whose ClientHello has come. It goes on when `answer` is called, or ends by its timeout. */
+/** A handshake after its ClientHello. It continues when `answer` is called, or ends by its timeout. */
 class Hello {
   #slot;
   #generation;
@@ -47,7 +47,7 @@ class Hello {
     const { SNICallback } = this.#settings;
     // As in Node, only about names.
     if (SNICallback === null || this.servername === '') return this.#askProtocol(thisArgument, null);
-    // What it answers counts when it has returned: it may still throw, or answer again.
+    // Its answer counts after its return: it can still throw, or answer again.
     /** @type {Array<[error: any, given: unknown]>} */
     const answers = [];
     let isRunning = true;
@@ -96,7 +96,7 @@ class Hello {
     this.#answer(context, chosen, 0);
   }
 
-  /** What a callback throws ends the handshake, as in Node, and no more: a client may have chosen the name. @type {(act: () => any) => any} */
+  /** An error of a callback ends this handshake only, as in Node: a client might have chosen the name. @type {(act: () => any) => any} */
   #guard(act) {
     try {
       return act();

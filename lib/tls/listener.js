@@ -17,10 +17,10 @@ const { settingsOf, ticketKeysOf } = require('./options');
  * @property {(host: string, options: unknown) => void} addContext
  * @property {() => Buffer} ticketKeys
  * @property {(keys: unknown) => void} setTicketKeys
- * @property {() => void} update A listener has come, or gone
+ * @property {() => void} update After a listener was added or removed
  */
 
-/** Of a port on which the reactors listen. @implements {Tls} */
+/** TLS of a port on which the reactors listen. @implements {Tls} */
 class ReactorTls {
   /** By host; '' is the default. @type {Map<string, SecureContext>} */
   #contexts;
@@ -44,7 +44,7 @@ class ReactorTls {
   setContext(options) {
     const context = contextOf(options, 'options');
     const native = nativeOf(context, this.settings);
-    // Whoever reads all options again passes these, too.
+    // A program that reads all options again passes these, too.
     const { ticketKeys } = Object(options);
     if (ticketKeys !== undefined && ticketKeys !== null) this.native.setTicketKeys(ticketKeysOf(ticketKeys, 'options.ticketKeys'));
     this.native.setContext(native);
@@ -67,7 +67,7 @@ class ReactorTls {
     this.native.setTicketKeys(ticketKeysOf(keys, 'keys'));
   }
 
-  /** What nobody hears is not reported. */
+  /** Events without listeners are not reported. */
   update() {
     // Read where the emitters keep them, as this runs for every connection that opens.
     /** @type {any[]} */
@@ -80,7 +80,7 @@ class ReactorTls {
     this.native.setAsk(hooks);
   }
 
-  /** Certificates that clients' certificates may be issued by. */
+  /** Certificates of the authorities that can issue clients' certificates. */
   authorities() {
     return [...this.#contexts.values()].flatMap((context) => credentialsIn(context).ca);
   }

@@ -17,7 +17,7 @@ const SECRETS = ['key', 'passphrase', 'ticketKeys'];
 /** Where only Node can listen: the same options and the same faults. @implements {Tls} */
 class NodeTls {
   #options;
-  /** Of Node. @type {any} */
+  /** The server of Node. @type {any} */
   #server = null;
 
   /** @param {Given} given @param {number} handshakeTimeout Milliseconds, the default */
@@ -75,7 +75,7 @@ class NodeTls {
   }
 }
 
-/** It may answer with what the reactors take. @param {Function} SNICallback */
+/** Translates its answers, which are made for the reactors. @param {Function} SNICallback */
 function forNode(SNICallback) {
   return (/** @type {string} */ servername, /** @type {Answer} */ done) => {
     SNICallback(servername, (/** @type {unknown} */ error, /** @type {unknown} */ given) => {

@@ -1,6 +1,6 @@
 'use strict';
 
-// Option `tls`, as `https.createServer()` takes it. No message shows a value: it may be a key.
+// Option `tls`, as `https.createServer()` takes it. No message shows a value: it can be a key.
 
 const tls = require('node:tls');
 const { isAnyArrayBuffer } = require('node:util').types;
@@ -13,13 +13,13 @@ const { MODERN_SUITES, TLS_1_2, VERSIONS, suiteOf } = require('./parameters');
 /** @import { Pair } from './credentials' */
 
 /**
- * Of a secure context. Versions and `ciphers` are numbers; no `ciphers`: all.
+ * Settings of a secure context. Versions and `ciphers` are numbers; no `ciphers`: all.
  *
  * @typedef {{ pairs: Pair[], ca: import('node:crypto').X509Certificate[], crl: Buffer[], minVersion: number, maxVersion: number, ciphers: number[] }} Credentials
  */
 
 /**
- * Of a server; times in milliseconds, but `sessionTimeout` in seconds. An empty `alpn`: any protocol, or none.
+ * Settings of a server; times in milliseconds, but `sessionTimeout` in seconds. An empty `alpn`: any protocol, or none.
  *
  * @typedef {object} Settings
  * @property {string[]} alpn
@@ -38,7 +38,7 @@ const OF_CONTEXT = ['allowPartialTrustChain', 'ca', 'cert', 'ciphers', 'crl', 'e
 const OF_SERVER = ['ALPNCallback', 'ALPNProtocols', 'SNICallback', 'handshakeTimeout', 'rejectUnauthorized', 'requestCert', 'sessionTimeout', 'ticketKeys'];
 const KNOWN = [...OF_CONTEXT, ...OF_SERVER];
 
-/** What Node can do and the reactors cannot, with reasons. @type {Record<string, string>} */
+/** Options of Node that the reactors lack, with reasons. @type {Record<string, string>} */
 const IMPOSSIBLE = {
   certificateCompression: 'certificates are sent as they are',
   clientCertEngine: 'there are no engines',
@@ -96,7 +96,7 @@ function credentialsOf(given, label) {
   const minVersion = versionOf(given.minVersion, `${label}.minVersion`) ?? VERSIONS.get(tls.DEFAULT_MIN_VERSION) ?? TLS_1_2;
   const maxVersion = versionOf(given.maxVersion, `${label}.maxVersion`) ?? VERSIONS.get(tls.DEFAULT_MAX_VERSION) ?? minVersion;
   if (minVersion > maxVersion) throw new RangeError(`${label}.minVersion must not be above maxVersion`);
-  // These can only say what is so anyway.
+  // These must be as they are anyway.
   if (given.honorCipherOrder === false) throw impossible(`${label}.honorCipherOrder`, 'the order of the server counts');
   if ((given.ecdhCurve ?? 'auto') !== 'auto') throw impossible(`${label}.ecdhCurve`, "only 'auto' is possible: X25519MLKEM768, X25519, P-256 and P-384");
   return {
@@ -143,7 +143,7 @@ function settingsOf(given, label, handshakeTimeout) {
 }
 
 /**
- * What a program may see of its options: no key, nothing that leads to one, and no file that may have one beside a
+ * Options that a program can read: no key, no reference to one, and no file that might have one beside a
  * certificate.
  *
  * @param {Given} given
@@ -169,7 +169,7 @@ function versionOf(name, label) {
 /** Numbers, in this order; none: all. @type {(ciphers: unknown, label: string) => number[]} */
 function ciphersOf(ciphers, label) {
   if (!isGiven(ciphers) || ciphers === tls.DEFAULT_CIPHERS) return [];
-  // What is excluded is no suite of ours.
+  // Exclusions name no suite of ours.
   const names = checkText(ciphers, `${label}.ciphers`).split(':').filter((name) => /^[^!-]/.test(name));
   if (names.length === 0) throw new TypeError(`${label}.ciphers has no suite`);
   const wanted = names.map((name) => {

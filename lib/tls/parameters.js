@@ -1,6 +1,6 @@
 'use strict';
 
-// What a handshake agrees on, by its numbers of IANA, under the names of Node.
+// Parameters of a handshake: from the numbers of IANA to the names of Node.
 
 const TLS_1_2 = 0x0303;
 
@@ -49,10 +49,10 @@ function suiteOf(name) {
   return [...SUITES].find(([, known]) => known.name === name || known.standardName === name)?.[0];
 }
 
-/** Of TLS 1.3, the preferred one first. */
+/** Suites of TLS 1.3, the preferred one first. */
 const MODERN_SUITES = [0x1302, 0x1301, 0x1303];
 
-/** What a socket over TLS tells, beside its bytes. */
+/** Members of a socket over TLS, beside its bytes. */
 const TLS_FIELDS = ['alpnProtocol', 'authorizationError', 'authorized', 'encrypted', 'servername'];
 const TLS_METHODS = [
   'exportKeyingMaterial',

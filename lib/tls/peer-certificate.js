@@ -41,7 +41,7 @@ function detailed([leaf, ...sent], authorities) {
     }
     const issuer = [...known].find((one) => certificate.checkIssued(one));
     if (issuer === undefined) return first;
-    // Each once: a peer may send certificates that have issued each other.
+    // Each once: a peer can send certificates that have issued each other.
     known.delete(issuer);
     const next = legacy(issuer);
     shown.issuerCertificate = next;
@@ -49,12 +49,12 @@ function detailed([leaf, ...sent], authorities) {
   }
 }
 
-/** As PEM: what is given in DER is taken for PEM first, and a certificate can have PEM in a name. @type {(der: Buffer) => X509Certificate} */
+/** Passed as PEM: DER is tried as PEM first, and a certificate can have PEM in a name. @type {(der: Buffer) => X509Certificate} */
 function parsed(der) {
   return new X509Certificate(pemOf('CERTIFICATE', der));
 }
 
-/** OpenSSL reads it: what a peer sends is not asked for more than once. @param {Buffer} der */
+/** Whether OpenSSL reads it; once for each certificate of a peer. @param {Buffer} der */
 function isReadable(der) {
   try {
     parsed(der);

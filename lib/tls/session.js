@@ -6,7 +6,7 @@
 const { TLS_ALPN_LENGTH, TLS_AUTHORIZED, TLS_CERTIFICATES, TLS_ERROR_LENGTH, TLS_FLAGS, TLS_GROUP } = require('../base/layout');
 const { TLS_REUSED, TLS_SERVERNAME_LENGTH, TLS_SUITE, TLS_TEXTS, TLS_VERSION } = require('../base/layout');
 
-/** Of the length before a certificate. */
+/** Bytes of the length before a certificate. */
 const LENGTH_BYTES = 4;
 
 /**

@@ -219,7 +219,7 @@ class BroadcastTopic extends Topic {
 function broadcastTopicOf(server) {
   const topics = topicsOf(server);
   if (topics.broadcastTopic === null) {
-    // All connections, whatever a program has done to `clients`, and what it has put there.
+    // All connections, whatever a program has done to `clients`, and its additions to that.
     const own = /** @type {WebSocket[]} */ (connections()).filter((one) => one._owner === server);
     const all = new Set([...own, ...(clientsOf(server) ?? [])]);
     const broadcastTopic = (topics.broadcastTopic = new BroadcastTopic(topics));

@@ -164,7 +164,7 @@ function history(topic, request, mode, since, limit) {
   outbox.handOver();
 }
 
-/** Of all topics in all reactors. @param {number} bytes */
+/** The budget of all topics in all reactors. @param {number} bytes */
 function historyBudget(bytes) {
   outbox.pushWords(TOPIC_SLOT, 0, OUT_HISTORY_BUDGET | outbox.FOR_STREAMS, [bytes % WORD, Math.floor(bytes / WORD)]);
 }

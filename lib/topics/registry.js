@@ -13,7 +13,7 @@ const { Topic } = require('./topic');
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
 
-/** The interval if a check finds this many expired topics: there may be more. */
+/** The interval if a check finds this many expired topics: there can be more. */
 const BUSY_MILLISECONDS = 50;
 const BUSY_TOPICS = SWEEP_TOPICS / 4;
 
@@ -33,9 +33,9 @@ class ServerTopics {
     this.options = server._forTopics();
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
-    /** All open connections: from the first broadcast on, until all have gone. @type {import('./publish').Anyone | null} */
+    /** All open connections: from the first broadcast on, until all have ended. @type {import('./publish').Anyone | null} */
     this.broadcastTopic = null;
-    /** From the first question for somebody's presence on. @type {import('../presence/liveness').AllPresence | null} */
+    /** From the first use of presence on. @type {import('../presence/liveness').AllPresence | null} */
     this.presence = null;
     /** Kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
@@ -54,7 +54,7 @@ class ServerTopics {
     const topic = this.all.get(name);
     if (topic !== undefined || this.isOver || this.options.topicOptions === null) return topic;
     const settings = this.settings(name);
-    // `topicOptions` may have subscribed to it.
+    // `topicOptions` might have subscribed to it.
     if (settings.history === 0) return this.all.get(name);
     const created = this.create(name, settings, false);
     // As above.
@@ -76,7 +76,7 @@ class ServerTopics {
     if (known !== undefined) return known;
     // Its own text: a slice would keep a longer text in memory.
     const topic = new Topic(JSON.parse(JSON.stringify(name)), settings, this.remote);
-    // First, as it may throw.
+    // First, as it can throw.
     if ((topic.epoch !== null && topic.shared === null) || isOnReactors) this.register(topic);
     this.all.set(topic.name, topic);
     return topic;
@@ -139,7 +139,7 @@ class ServerTopics {
     if (topic.number !== 0) endTopic(topic);
   }
 
-  /** Forgets topics whose positions have expired. */
+  /** Forgets topics after their positions have expired. */
   sweep() {
     clearTimeout(this.sweeping);
     this.sweeping = undefined;

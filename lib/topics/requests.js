@@ -1,6 +1,6 @@
 'use strict';
 
-// Requests about topics whose answers belong to no connection.
+// Requests about topics, with answers that belong to no connection.
 
 const { HISTORY_REQUEST, IN_HISTORY, KIND_MASK } = require('../base/layout');
 const { payload, peek } = require('../reactor/batch');
@@ -42,7 +42,7 @@ function expect(left, take) {
   // Answers have a receiver from now on, until all have arrived.
   receiveTopics(answers);
   lifetime.use();
-  // A program may await the result with nothing else open.
+  // A program can await the result with nothing else open.
   lifetime.ref();
   const result = new Promise((resolve, reject) => requests.set(request, { left, take, resolve, reject }));
   return { request, result };
@@ -78,7 +78,7 @@ const answers = {
   },
 };
 
-/** Numbers of topics that the reactors were told to forget. Earlier reports of losses may be under way. @type {number[]} */
+/** Numbers of topics that the reactors were told to forget. Earlier reports of losses can be under way. @type {number[]} */
 let ended = [];
 
 /** @param {import('./topic').AnyTopic} topic Without members, and known to the reactors */

@@ -23,7 +23,7 @@ const RANGES = [
 ];
 
 /**
- * `slow`: one of SLOW. `limit`: bytes that may wait before a connection is slow. `history`: messages kept (0: no
+ * `slow`: one of SLOW. `limit`: bytes that can wait before a connection is slow. `history`: messages kept (0: no
  * positions), for `ttl` milliseconds (0: without end), up to `maxBytes` (0: no limit). `positionTtl`: milliseconds
  * since the last message for which a topic without subscribers keeps its position. `header`: the topic in JSON, if a line
  * with it and the position stands before each message.

@@ -103,7 +103,7 @@ class Subscriptions {
     this.partAll(joined.values());
   }
 
-  /** A connection may be in 100,000 topics: it leaves some per turn of the event loop. @param {IterableIterator<AnyTopic>} joined */
+  /** A connection can be in 100,000 topics: it leaves some per turn of the event loop. @param {IterableIterator<AnyTopic>} joined */
   partAll(joined) {
     let left = MOST_PARTED;
     for (let next = joined.next(); !next.done; next = joined.next()) {

@@ -28,9 +28,9 @@ class Topic {
     this.number = 0;
     /** Subscribers. */
     this.size = 0;
-    /** Of its history, if any. A new one each time: a position in a lost history recovers nothing. */
+    /** Epoch of its history, if any. A new one each time: a position in a lost history recovers nothing. */
     this.epoch = settings.history === 0 ? null : newEpoch();
-    /** Of the same history: earlier epochs, and their last offsets. @type {Position[]} */
+    /** Earlier epochs of the same history, and their last offsets. @type {Position[]} */
     this.earlier = [];
     /** Whether other nodes publish in it, too. */
     this.isRemote = remote !== null;
@@ -40,7 +40,7 @@ class Topic {
     if (this.shared !== null) this.epoch = '';
     /** By node: the number of its last message. @type {Map<number, number> | null} */
     this.latest = null;
-    /** Of the last message with a position; the first has 1. */
+    /** Offset of the last message with a position; the first has 1. */
     this.offset = 0;
     /** When that was published, by the clock of `performance.now()`. */
     this.publishedAt = performance.now();
@@ -54,12 +54,12 @@ class Topic {
     return this.earlier.some((one) => one.epoch === epoch && offset <= one.offset);
   }
 
-  /** Of the last message; null without a history, and before the broker has said it. @returns {Position | null} */
+  /** Position of the last message; null without a history, and before the broker's first answer. @returns {Position | null} */
   get position() {
     return this.epoch ? { epoch: this.epoch, offset: this.offset } : null;
   }
 
-  /** Whether the reactors may report dropped or missing messages. */
+  /** Whether the reactors can report dropped or missing messages. */
   get reports() {
     return this.isRemote || this.settings.slow !== SLOW.queue;
   }

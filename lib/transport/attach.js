@@ -1,6 +1,6 @@
 'use strict';
 
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { clearInterval, setInterval } = require('node:timers');
 
 const { CLIENT, ONE_BY_ONE, OWN_PONG } = require('../base/bits');

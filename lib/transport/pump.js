@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 const tls = require('node:tls');
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
 
 const { PAUSED, PEER_DONE, TERMINATED } = require('../base/bits');
@@ -44,13 +44,13 @@ const OVER = 2;
 /** Milliseconds between checks of whether the peer of an unread stream has ended its side. */
 const LOOK_MILLISECONDS = 100;
 
-/** Methods that `write()` of a stream may pass through. @type {['write', '_write', '_writev', 'cork', 'uncork']} */
+/** Methods that `write()` of a stream can pass through. @type {['write', '_write', '_writev', 'cork', 'uncork']} */
 const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 const ORIGINALS = METHODS.map((name) => net.Socket.prototype[name]);
 
 /**
  * Whether it is Node's, with nothing in between: it does not need a chunk's memory once it reports the write. Any other
- * may have passed the chunk on.
+ * might have passed the chunk on.
  *
  * @param {AnySocket} socket
  */
@@ -77,9 +77,9 @@ class Pump {
     this.socket = socket;
     this.generateMask = generateMask;
     this.lendsMemory = isNodes(socket);
-    /** Of failed writes, until the stream has closed: it may use their memory. @type {Block[]} */
+    /** Blocks of failed writes, until the stream has closed: it can use their memory. @type {Block[]} */
     this.failed = [];
-    /** Whether the reactor has bytes that it may not read yet. */
+    /** Whether the reactor has bytes that it must not read yet. */
     this.isThrottled = false;
     /** Whether the stream takes no more bytes. */
     this.isFull = false;
@@ -126,12 +126,12 @@ class Pump {
   throttle() {
     this.isThrottled = true;
     this.socket.pause();
-    // An unread stream does not report that its peer has gone. The reactor reads the rest in a later turn, for which
-    // nothing else may keep the process alive.
+    // An unread stream does not report its peer's end. The reactor reads the rest in a later turn, for which
+    // nothing else might keep the process alive.
     this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
   }
 
-  /** The stream may have more before its end: then that is reported when it is read. */
+  /** The stream can have more before its end: then that is reported when it is read. */
   look() {
     if (this.life !== LIVE || this.hasEnded || !this.socket._readableState.ended) return;
     this.hasEnded = true;
@@ -153,7 +153,7 @@ class Pump {
   /** @type {(block: Block, start: number, length: number, count: number) => void} */
   write(block, start, length, count) {
     const { socket } = this;
-    // A program may replace a method at any time.
+    // A program can replace a method at any time.
     const lends = this.lendsMemory && length >= LEAST_LENT && !isScarce() && isNodes(socket);
     const bytes = lends ? viewOf(block, start, length) : copyOf(block, start, length);
     const report = lends || count !== 0 ? this.reporter(lends ? block : null, count) : undefined;
@@ -261,7 +261,7 @@ class Pump {
     return false;
   }
 
-  /** The stream has closed. Delivers what was read before. */
+  /** The stream has closed. Delivers the bytes read before. */
   over() {
     const { socket, ws } = this;
     clearTimeout(this.timer);
@@ -272,7 +272,7 @@ class Pump {
     const { endEmitted, length } = socket._readableState;
     if (this.closed === 0) {
       if ((ws._bits & (PAUSED | TERMINATED)) === PAUSED) ws.resume();
-      // A paused stream may have been destroyed with unread bytes.
+      // A paused stream might have been destroyed with unread bytes.
       if (length !== 0 && !endEmitted) this.isRead(socket.read(length));
     }
     // Where ws would wait for the end of its receiver, other listeners of 'close' come first.

@@ -26,7 +26,7 @@ const { setSocket } = WebSocket.prototype;
 /** A socket is not adopted if the program has replaced one of these, which must be called. */
 const METHODS = ['_destroy', '_final', '_read', '_write', '_writev', 'destroy', 'emit', 'end', 'push', 'read', 'write'];
 
-/** Bytes that the reactor may inflate in one piece: each can become a thousand. */
+/** Bytes that the reactor can inflate in one piece: each can become a thousand. */
 const MOST_COMPRESSED = 8 * 1024;
 
 /** Milliseconds until a failed start is repeated. */
@@ -57,7 +57,7 @@ function attach(ws, socket, head, response, server) {
 }
 
 /**
- * Whether a socket is just a descriptor: the kernel has everything written, nobody else reads it, and nothing, such as
+ * Whether a socket is just a descriptor: the kernel has everything written, it has no other reader, and nothing, such as
  * TLS, changes its bytes.
  *
  * @param {AnySocket} socket
@@ -75,7 +75,7 @@ function isAdoptable(socket) {
   );
 }
 
-/** Whether nothing waits in it, and nobody reads it. @param {AnySocket} socket */
+/** Whether nothing waits in it, and it has no reader. @param {AnySocket} socket */
 function isUntouched(socket) {
   return (
     !socket.writableEnded &&
@@ -133,7 +133,7 @@ function adopt(ws, socket, head, response, server) {
   return true;
 }
 
-/** What was read after the request, in pieces. @type {(socket: AnySocket, head: Buffer) => Buffer[]} */
+/** Bytes read after the request, in pieces. @type {(socket: AnySocket, head: Buffer) => Buffer[]} */
 function readAll(socket, head) {
   const pieces = [head];
   while (socket.readableLength !== 0) pieces.push(socket.read());

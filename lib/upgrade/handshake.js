@@ -1,7 +1,7 @@
 'use strict';
 
 const { STATUS_CODES } = require('node:http');
-// Not the global ones, which a test may replace.
+// Not the global ones, which a test can replace.
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { addon } = require('../reactor/addon');
@@ -55,7 +55,7 @@ class Handshake {
     else this.decide(/** @type {string} */ (key));
   }
 
-  /** The method may be the program's: it is called once. */
+  /** The method can be the program's: it is called once. */
   isOurs() {
     return (this.ours ??= Boolean(this.server.shouldHandle(this.request)));
   }
@@ -146,7 +146,7 @@ class Handshake {
     this.accept(ws, lines.join('\r\n') + '\r\n\r\n', protocol || '', answer);
   }
 
-  /** 'wsClientError' listeners may take over. @type {(refusal: { status: number, message: string, headers: Record<string, string> }) => void} */
+  /** 'wsClientError' listeners can take over. @type {(refusal: { status: number, message: string, headers: Record<string, string> }) => void} */
   refuse({ status, message, headers }) {
     if (this.server.listenerCount('wsClientError') === 0) this.respond(status, message, headers);
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
@@ -211,7 +211,7 @@ class Handshake {
     return String(Number(this.request.headers['sec-websocket-version']));
   }
 
-  /** `headersSent`: of HTTP/2, where the program may have answered in its own way. */
+  /** `headersSent`: of HTTP/2, where the program might have answered in its own way. */
   isAnswered() {
     return this.socket[kWebSocket] !== undefined || this.socket.headersSent === true;
   }
@@ -258,13 +258,13 @@ function acceptOffers(header, { maxPayload, perMessageDeflate }) {
   if (!perMessageDeflate || header === undefined) return {};
   /** @type {import('../deflate/options').Options} */
   const options = Object(perMessageDeflate);
-  // Contexts have used up the budget: the client may not refer to earlier messages.
+  // Contexts have used up the budget: the client must not refer to earlier messages.
   const clientNoContextTakeover = options.clientNoContextTakeover || addon().deflateBudgetIsFull();
   const accepted = new PerMessageDeflate({ ...options, clientNoContextTakeover, isServer: true, maxPayload });
   return accepted._accept(header) === null ? {} : { [DEFLATE]: accepted };
 }
 
-/** A program may have made the request itself, with a value of any type. @type {(value: unknown) => string | undefined} */
+/** A program might have made the request itself, with a value of any type. @type {(value: unknown) => string | undefined} */
 function textOf(value) {
   return value === undefined || value === null ? undefined : String(value);
 }

@@ -13,7 +13,7 @@ const WebSocket = require('../websocket');
 
 /** @import { Emitting, Server } from '../connection/state' */
 
-/** Events that the reactors do not report unless somebody listens. */
+/** Events that the reactors report only if they have listeners. */
 /** @type {unknown[]} */
 const REPORTED = ['headers', 'secureConnection', 'tlsClientError', 'wsClientError'];
 

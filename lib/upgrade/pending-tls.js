@@ -14,7 +14,7 @@ const { sessionOf } = require('../tls/session');
 
 /** @import { AnySocket, Server } from '../connection/state' */
 
-/** Of a handshake that failed. */
+/** The TLS text of a failed handshake. */
 const NOTHING_AGREED = '\0'.repeat(TLS_TEXTS);
 
 class PendingTls extends Endpoint {
@@ -23,7 +23,7 @@ class PendingTls extends Endpoint {
     return sessionOf(this._tlsText).certificates.every(isReadable);
   }
 
-  /** Without the answer to an upgrade, which may be on its way. */
+  /** Without the answer to an upgrade, which can be on its way. */
   _destroy() {
     super._destroy(OUT_FLAG_RESET);
     this._bits |= TERMINATED;

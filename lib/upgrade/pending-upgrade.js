@@ -129,7 +129,7 @@ class Upgrade extends Endpoint {
     this.answered = true;
     this._socket._ended = true;
     outbox.pushEmpty(this._slot, this._generation, OUT_HAND_OFF);
-    // Before `close()`, which the program may call in this turn.
+    // Before `close()`, which the program can call in this turn.
     outbox.handOver();
   }
 
@@ -140,7 +140,7 @@ class Upgrade extends Endpoint {
   }
 }
 
-/** Of an `Upgrade`, in `handleUpgrade()` of any server. */
+/** The handshake of an `Upgrade`, in `handleUpgrade()` of any server. */
 class ReactorHandshake extends Handshake {
   get upgrade() {
     return this.socket[kUpgrade];
@@ -148,7 +148,7 @@ class ReactorHandshake extends Handshake {
 
   handle() {
     const { server, upgrade } = this;
-    // What is none of ours is not judged either.
+    // Upgrades of others are not judged either.
     if (server.options.http && server === upgrade._owner && upgrade.late === null && !this.isOurs() && server._isRunning()) upgrade.handOff();
     else super.handle();
   }

@@ -51,7 +51,7 @@ function isRequestSeen(server) {
 }
 
 /**
- * A single listener is called without `emit`, whose array of arguments is 64 bytes of garbage.
+ * A single listener is called without `emit`: that makes an array of arguments, 64 bytes of garbage.
  *
  * @type {(server: Server, ws: WebSocket, bytes: Buffer, start: number) => void}
  */

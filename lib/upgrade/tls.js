@@ -1,6 +1,6 @@
 'use strict';
 
-// Of handshakes of TLS: what the program decides, and what it is told.
+// TLS handshakes: decisions of the program, and events for it.
 
 const { IN_HELLO, IN_SECURE } = require('../base/layout');
 const { generationOf, protocolText, tailOf, tailText } = require('../connection/handshake-info');
