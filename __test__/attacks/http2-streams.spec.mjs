@@ -271,13 +271,13 @@ async function leaveAndAsk(raw) {
 attack('a GOAWAY with an error, and a new stream with data', {}, async (t, { attacker }) => leaveAndAsk(await attacker()));
 
 /** A client of TLS that asks for a WebSocket. */
-async function askSecurely(raw, path) {
+async function askSecurely(raw, path, fields) {
   const socket = tls.connect({ socket: raw, ca: cert, servername: 'localhost', ALPNProtocols: ['h2'] });
   await once(socket, 'secureConnect');
   const client = new RawHttp2(socket);
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   client.send(SETTINGS, 0, 0);
-  client.ask(1, { path });
+  client.ask(1, { path, ...fields });
   return client;
 }
 
@@ -336,6 +336,24 @@ behind('behind a port, clients that only end TCP leave no session', async (t) =>
     raw.end();
   }
   while (sessions.size > 0) await turn();
+  t.pass();
+});
+
+behind('behind a port with TLS, an error of the connection, more than the session reads, and then its end', async (t) => {
+  const server = http2.createSecureServer().on('request', () => {}).on('sessionError', () => {});
+  const sockets = new Set();
+  server.on('secureConnection', (socket) => sockets.add(socket) && socket.once('close', () => sockets.delete(socket)));
+  const wss = await startServer(t, { http: server, tls: { cert, key } });
+  const raw = net.connect({ port: wss.address().port, host: '127.0.0.1' });
+  t.teardown(() => raw.destroy());
+  const client = await askSecurely(raw, '/', { ':method': 'GET', ':protocol': undefined });
+  await once(server, 'request');
+  client.send(GOAWAY, 0, 0, Buffer.alloc(8));
+  await client.send(DATA, 0, 0, Buffer.from('x'));
+  await client.until(() => client.of(GOAWAY, 0).length > 1);
+  for (let count = 0; count < 20; count++) client.send(DATA, 0, 1, Buffer.alloc(16_000));
+  client.end();
+  while (sockets.size > 0) await turn();
   t.pass();
 });
 

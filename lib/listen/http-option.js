@@ -78,7 +78,7 @@ function connect(server, socket, read) {
     session = begun;
     outliveGoaway(begun);
     if (!socket._owner) return;
-    socket._owner.isSession = true;
+    socket._owner.serveSession();
     show(begun, socket);
   };
   // Before the tick in which a session reads these bytes, even if it has been destroyed.

@@ -1,8 +1,8 @@
 'use strict';
 
 const net = require('node:net');
-// Not the global one, which a test can replace.
-const { setImmediate } = require('node:timers');
+// Not the global ones, which a test can replace.
+const { clearInterval, setImmediate, setInterval } = require('node:timers');
 
 const { GONE, TERMINATED } = require('../base/bits');
 const { capture, root } = require('../base/async-context');
@@ -42,6 +42,9 @@ const SHARE = 64 * 1024;
 /** Most bytes at once, as over TLS of Node: between two pieces the stream can refuse more. */
 const PIECE = 16 * 1024;
 
+/** Milliseconds between checks of whether a session of HTTP/2 has stopped to read. */
+const LOOK_MILLISECONDS = 1000;
+
 /** Fields that hold the listeners of a stream. */
 const OF_EMITTER = ['_events', '_eventsCount', '_maxListeners'];
 
@@ -70,7 +73,7 @@ class Relay extends Endpoint {
     this.hasEnded = false;
     /** The stream knows that. */
     this.isOver = false;
-    /** Whether it carries an HTTP/2 session, which ends as a whole. */
+    /** Whether it carries an HTTP/2 session, which ends as a whole: see `serveSession()`. */
     this.isSession = false;
     this.isUnreferenced = false;
     /** As seen at the last timeout. */
@@ -189,6 +192,18 @@ class Relay extends Endpoint {
     this.fed += piece.length;
     this.waitingBytes -= piece.length;
     return piece;
+  }
+
+  /** After an error of its client, nghttp2 refuses all frames, and Node stops to read: the session would see no end. */
+  serveSession() {
+    const { _socket: socket } = this;
+    this.isSession = true;
+    const look = () => {
+      // While a write waits, the session would keep what it reads.
+      if (socket.isPaused() && socket.writable && socket.writableLength === 0) socket.resume();
+    };
+    const looks = setInterval(look, LOOK_MILLISECONDS).unref();
+    socket.once('close', () => clearInterval(looks));
   }
 
   /** An end would have Node shut down a stream to which its session still writes, which ends the process. */
