@@ -1,6 +1,6 @@
 import { Adapter } from './adapter';
 
-/** What the adapter can do. */
+/** Optional parts of the contract that the adapter implements. */
 export interface AdapterTestOptions {
   /** Whether it has `history()`. Default: false */
   history?: boolean | undefined;
@@ -14,7 +14,7 @@ export interface AdapterCase {
 }
 
 /**
- * What every adapter must do. Each case makes some adapters, starts them, and closes them.
+ * The contract of adapters. Each case makes some adapters, starts them, and closes them.
  *
  * @param make Makes an adapter; all of them have the same broker
  */

@@ -7,7 +7,7 @@ export type Pem = string | NodeJS.ArrayBufferView;
 export interface EncryptedKey {
   /** The key, in PEM or DER. */
   pem: Pem;
-  /** What it is encrypted with. Default: the `passphrase` beside it */
+  /** Decrypts the key. Default: the `passphrase` beside it */
   passphrase?: string | undefined;
 }
 
@@ -19,13 +19,13 @@ export interface SecureContextOptions {
    */
   key?: Pem | ReadonlyArray<Pem | EncryptedKey> | null | undefined;
   /**
-   * The certificate, followed by those of its issuers. Several chains in an array, such as for ECDSA and for RSA: the
+   * The certificate, followed by its issuers' certificates. Several chains in an array, such as for ECDSA and for RSA: the
    * client decides. One that has expired throws.
    */
   cert?: Pem | readonly Pem[] | null | undefined;
   /** What encrypted keys are encrypted with. */
   passphrase?: string | null | undefined;
-  /** Who may have issued the certificates of clients. Default: whom Node trusts */
+  /** Trusted issuers of client certificates. Default: the ones that Node trusts */
   ca?: Pem | readonly Pem[] | null | undefined;
   /** Lists of revoked certificates; each issuer of a chain needs one then. */
   crl?: Pem | readonly Pem[] | null | undefined;
@@ -38,7 +38,7 @@ export interface SecureContextOptions {
    * without one of TLS 1.3 leaves all three of them. Default: all of TLS 1.3, and of ECDHE with AES-GCM and ChaCha20
    */
   ciphers?: string | null | undefined;
-  /** Only true: the order of `ciphers` counts; without them that of the client. */
+  /** Only true: the order of `ciphers` counts; without them the client's. */
   honorCipherOrder?: true | null | undefined;
   /** Only `'auto'`: X25519MLKEM768, X25519, P-256 and P-384. */
   ecdhCurve?: 'auto' | null | undefined;
@@ -50,7 +50,7 @@ export interface SecureContextOptions {
 export interface TlsOptions extends SecureContextOptions {
   /**
    * Chooses the context for a name that a client asks for, at once or later: one of
-   * `WebSocketServer.createSecureContext()`, or options, which are read each time. Without a context that of
+   * `WebSocketServer.createSecureContext()`, or options, which are read each time. Without a context the one of
    * `addContext()` or the default counts; an error ends the handshake.
    */
   SNICallback?:
@@ -72,7 +72,7 @@ export interface TlsOptions extends SecureContextOptions {
   rejectUnauthorized?: boolean | null | undefined;
   /** Milliseconds from accept to the end of the handshake. Default: `handshakeTimeout` of the server, in Node 120000 */
   handshakeTimeout?: number | null | undefined;
-  /** Seconds for which a session may be resumed. Default: 300 */
+  /** Seconds for which a session can be resumed. Default: 300 */
   sessionTimeout?: number | null | undefined;
   /** 48 bytes. Servers with the same resume each other's sessions. Default: random ones, changed now and then */
   ticketKeys?: NodeJS.ArrayBufferView | null | undefined;

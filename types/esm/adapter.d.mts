@@ -12,7 +12,7 @@ export interface Adapter {
   /**
    * Gets ready. When it rejects, it is called again later.
    *
-   * @param node What the adapter reports to
+   * @param node Receives the adapter's messages and reports
    */
   start(node: AdapterNode): Promise<void> | void;
   /**
@@ -20,7 +20,7 @@ export interface Adapter {
    * may not get its own messages back; with `settings.history` it does, if it has subscribed.
    *
    * @param topic Any string; two strings are two topics, even if they differ in lone surrogates only
-   * @param bytes Opaque; nobody changes them
+   * @param bytes Opaque and never changed
    * @returns When the broker has it; with `settings.history`, its position
    */
   publish(topic: string, bytes: Buffer, settings: PublishSettings): Promise<Position | void> | void;
@@ -31,7 +31,7 @@ export interface Adapter {
    *   error has their names in `topics`
    */
   subscribe(topics: string[]): Promise<void> | void;
-  /** Takes subscriptions back. Messages may come for a while. */
+  /** Takes subscriptions back. Messages can come for a while. */
   unsubscribe(topics: string[]): Promise<void> | void;
   /**
    * Reads messages that the broker keeps, in the order of their offsets, without a hole. A node calls it in any topic. Without this
@@ -44,7 +44,7 @@ export interface Adapter {
    */
   history?(topic: string, since: Position | 'oldest' | 'latest', limit: number, settings: HistorySettings): Promise<AdapterPage>;
   /**
-   * Ends all that `start()` has begun, or tries without end. What the program has made, such as a client, stays open. It can be called more
+   * Ends everything that `start()` began, and its retries. Objects of the program, such as a client, stay open. It can be called more
    * than once, and before `start()` has resolved.
    */
   close(): Promise<void> | void;
@@ -62,7 +62,7 @@ export interface AdapterNode {
    */
   deliver(topic: string, bytes: Uint8Array, position?: Position): void;
   /**
-   * Messages may be missing: of a topic, or of all. To be called when they come again, such as after each
+   * Messages can be missing: of a topic, or of all. To be called when they come again, such as after each
    * reconnect, once the subscriptions are there again.
    */
   lost(topic?: string): void;
@@ -76,13 +76,13 @@ export interface PublishSettings {
   history?: HistorySettings;
 }
 
-/** What a broker keeps of a topic. */
+/** How much of a topic a broker keeps. */
 export interface HistorySettings {
   /** Most messages. */
   size: number;
-  /** Milliseconds after the last message at which the messages may go; 0: never. */
+  /** Milliseconds after the last message until the messages can be removed; 0: never. */
   ttl: number;
-  /** Milliseconds after the last use at which the position may go, too. */
+  /** Milliseconds after the last use until the position can be removed, too. */
   positionTtl: number;
 }
 
@@ -90,7 +90,7 @@ export interface HistorySettings {
 export interface AdapterPage {
   /** False: something after `since` is missing, and there are no messages here. */
   recovered: boolean;
-  /** Of the topic's last message. The epoch is new when messages were lost. */
+  /** Position of the topic's last message. The epoch is new when messages were lost. */
   position: Position;
   messages: Array<{ bytes: Buffer; position: Position }>;
   /** Earlier epochs with the last offsets that are valid: messages up to there have the same offsets in the epoch of `position`. */
@@ -122,18 +122,18 @@ export interface AdapterMetrics {
   sent: number;
   /** Their bytes. */
   bytesSent: number;
-  /** Messages that have come. */
+  /** Messages received. */
   received: number;
   /** Their bytes. */
   bytesReceived: number;
-  /** Messages that only local subscribers got, or in a topic with history nobody: `adapterLimit`. */
+  /** Messages that only local subscribers got, or none, in a topic with history: `adapterLimit`. */
   dropped: number;
   /** Calls that the adapter has refused, and starts that have failed. */
   failed: number;
   /** Messages of another version of this package. */
   ignored: number;
-  /** How often the broker has come back. */
+  /** How often the broker could be reached again. */
   reconnects: number;
-  /** How often messages of a topic may have been missed. With a history they are read again, unless it has lost them. */
+  /** How often messages of a topic might have been missed. With a history they are read again, unless it has lost them. */
   gaps: number;
 }

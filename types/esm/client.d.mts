@@ -9,7 +9,7 @@ import { WebSocket } from './websocket.mjs';
 /** A certificate or a key. */
 export type CertMeta = string | string[] | Buffer | Buffer[];
 
-/** Called in place of `request.end()`: may add header fields, and has to end the request. */
+/** Called in place of `request.end()`: can add header fields, and has to end the request. */
 export type FinishRequestCallback = (request: ClientRequest, ws: WebSocket) => void;
 
 /** Options with the types of @types/ws, or types that accept the same values. */
@@ -38,7 +38,7 @@ export interface ClientOptions extends Omit<RequestOptions, Declared> {
   origin?: string | undefined;
   /** The WebSocket version: 8 or 13. Default: 13 */
   protocolVersion?: number | undefined;
-  /** Milliseconds that the handshake may take. Default: no limit */
+  /** Milliseconds that the handshake can take. Default: no limit */
   handshakeTimeout?: number | undefined;
   /**
    * Follow redirects. Credentials are not sent to another host, unless there is a
@@ -47,7 +47,7 @@ export interface ClientOptions extends Omit<RequestOptions, Declared> {
   followRedirects?: boolean | undefined;
   /** Most redirects that are followed. Default: 10 */
   maxRedirects?: number | undefined;
-  /** Called in place of `request.end()`: may add header fields, and has to end the request. */
+  /** Called in place of `request.end()`: can add header fields, and has to end the request. */
   finishRequest?: FinishRequestCallback | undefined;
   /** Fills the four bytes of a masking key. Default: random bytes */
   generateMask?(key: Buffer): void;
@@ -63,7 +63,7 @@ export interface ClientOptions extends Omit<RequestOptions, Declared> {
   allowSynchronousEvents?: boolean | undefined;
   /** Answer pings. Default: true */
   autoPong?: boolean | undefined;
-  /** Milliseconds that a closing handshake may take. Default: 30000 */
+  /** Milliseconds that a closing handshake can take. Default: 30000 */
   closeTimeout?: number | undefined;
   /** Without effect: an unfinished frame is held in one piece. Default: 262144 */
   maxBufferedChunks?: number | undefined;

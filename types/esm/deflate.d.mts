@@ -27,7 +27,7 @@ interface Options {
    */
   compressor?: 'dedicated' | 'shared' | null | undefined;
   /**
-   * Bytes that the contexts of all connections of the process may take, in each direction by
+   * Bytes that the contexts of all connections of the process can take, in each direction by
    * itself. Contexts that do not fit are not kept: each outgoing message is compressed by itself,
    * and new clients are asked to do the same. The value that was given last holds for the whole
    * process. Not in ws. Default: 67108864

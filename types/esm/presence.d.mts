@@ -7,7 +7,7 @@ import { WebSocket } from './websocket.mjs';
 export interface EnterOptions {
   /** Who it is, with 1 to 256 characters: a user with three connections is there once. */
   key: string;
-  /** What others shall know of this connection: at most 1024 characters of JSON. Default: null */
+  /** Data about this connection, for others: at most 1024 characters of JSON. Default: null */
   meta?: unknown;
 }
 
@@ -23,7 +23,7 @@ export interface Presence {
    * Sends a connection all that is known, in JSON, and from then on what changes: `PresenceMessage`. Returns whether
    * the connection is open.
    *
-   * @throws {TypeError} For what is no connection of this server
+   * @throws {TypeError} For anything but a connection of this server
    */
   watch(socket: WebSocket): boolean;
   /** Undoes `watch()`. Returns whether the connection watched. */
@@ -38,8 +38,8 @@ export interface PresenceEntry {
 }
 
 /**
- * What has changed since the last event; `count` is the number of keys that are present. `joins` has the keys that have
- * come, or whose connections or metas have changed, with all their metas; `leaves` those that have gone. Above
+ * Changes since the last event; `count` is the number of keys that are present. `joins` has the new keys, and keys
+ * with changed connections or metas, with all their metas; `leaves` has the keys that left. Above
  * `presenceLimit` there is only `count`, and once there are fewer again `state`, which has all keys.
  */
 export type PresenceChange =

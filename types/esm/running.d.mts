@@ -78,7 +78,7 @@ export interface ProxyProtocol {
 }
 
 /**
- * How fast each client may send, and how much may wait to be sent to
+ * How fast each client may send, and how many bytes can wait to be sent to
  * all. 0, the default, means no limit.
  */
 export interface TrafficOptions {
@@ -93,12 +93,12 @@ export interface TrafficOptions {
    */
   bytesPerSecond?: number | null | undefined;
   /**
-   * What becomes of a connection that sends more: it is not read until it may send again, so that
+   * Applies to a connection that sends more: it is not read until it may send again, so that
    * TCP holds the client back, or it is closed with 1008. Not in ws. Default: 'pause'
    */
   limit?: 'pause' | 'close' | null | undefined;
   /**
-   * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the
+   * Bytes that can wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the
    * connections with the most waiting bytes fail with `WS_ERR_SEND_BUDGET` and end with 1006. Reactor
    * threads divide it; connections of the JavaScript thread, such as over https, have the same amount
    * once more. The value of a thread's first server counts. Not in ws. Default: 0
@@ -144,7 +144,7 @@ export interface Metrics {
   draining: boolean;
   /**
    * How many messages slow members did not get, by topic: the first 20 topics that lost some. The
-   * rest, and topics whose names are longer than 200 characters, are `other`.
+   * rest, and topics with names longer than 200 characters, are `other`.
    */
   dropped: Record<string, number>;
   /** Counts of the server with an adapter; null without one. */
@@ -215,7 +215,7 @@ export interface ReactorMetrics {
   /** Connections that were ended because of `sendBudget`. */
   overBudget: number;
   /**
-   * Connections that have opened before the end of another one which had come before them: JavaScript had used up its
+   * Connections that have opened before an earlier end of another one was reported: JavaScript had used up its
    * share of time for waiting.
    */
   unsettled: number;
@@ -231,7 +231,7 @@ export interface ReactorMetrics {
   roundTrip: Histogram;
   /**
    * Time that connections were not read: `program` has called `pause()`, a `rate` holds the client
-   * back, or JavaScript is `behind` with what has come.
+   * back, or JavaScript is `behind` with received messages.
    */
   pause: { program: Histogram; rate: Histogram; behind: Histogram };
   /** Time from the system's report that there is something to read until JavaScript takes it. */

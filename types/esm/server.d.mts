@@ -25,7 +25,7 @@ export interface ServerOptions<
   /**
    * Port to listen on; 0 for any free one. Also what `server.listen()` of Node takes: the path of a
    * socket in the file system, or an object such as `{ port, host }`, `{ path }` and `{ fd }`. With
-   * `{ path, mode: 0o660 }` the file has these permissions, and whoever may write to it may
+   * `{ path, mode: 0o660 }` the file has these permissions, and a user who can write to it can
    * connect; `mode` is not in ws. The path of URLs is `path`.
    */
   port?: number | string | (ListenOptions & { fd?: number | undefined; mode?: number | undefined }) | undefined;
@@ -34,12 +34,12 @@ export interface ServerOptions<
   /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
   ipv6Only?: boolean | null | undefined;
   /**
-   * Most connections that wait to be accepted; the system may let
+   * Most connections that wait to be accepted; the system can let
    * fewer wait. Default: 4096, in ws 511
    */
   backlog?: number | undefined;
   /**
-   * Other processes with the same option may listen on the same TCP port, and the system
+   * Other processes with the same option can listen on the same TCP port, and the system
    * spreads connections over them. Linux and FreeBSD; elsewhere listening fails with
    * ENOTSUP. Not in ws. Default: false
    */
@@ -59,20 +59,20 @@ export interface ServerOptions<
   /**
    * With `port`, an HTTP server that does not listen: it gets each connection whose first request
    * is no upgrade for this server, with all bytes that were read, and answers it. It also gets
-   * what is no HTTP/1, and heads longer than `maxHeaderBytes`. From then on its own limits and
+   * anything but HTTP/1, and heads longer than `maxHeaderBytes`. From then on its own limits and
    * timeouts count. An upgrade for this server that comes later on such a connection is taken.
    * Not in ws. Default: such requests are answered with 426
    */
   http?: HttpServer<Request> | Http2Server | Http2SecureServer | null | undefined;
   /**
-   * An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may
+   * Takes the upgrades of this HTTP or HTTPS server. It is never closed. Several can
    * share one, each with its `path`. Or one of `node:http2`, which is made to `emitUpgrades()`:
    * then WebSockets come over HTTP/2 (RFC 8441), and with its option `allowHTTP1` over HTTP/1.1 as
    * well. HTTP/2 is not in ws.
    */
   server?: HttpServer<Request> | HttpsServer<Request> | Http2Server | Http2SecureServer | undefined;
   /**
-   * With `port`: TLS in the reactors, with the options of `https.createServer()`. What they cannot do throws, as do a
+   * With `port`: TLS in the reactors, with the options of `https.createServer()`. Unsupported options throw, as do a
    * key that does not match its certificate, and an expired certificate. `options.tls` of the server lacks all that is
    * secret. Not in ws. Default: no TLS
    */
@@ -101,7 +101,7 @@ export interface ServerOptions<
   skipUTF8Validation?: boolean | undefined;
   /** Answer pings. Default: true */
   autoPong?: boolean | undefined;
-  /** Milliseconds that a closing handshake may take. Default: 30000 */
+  /** Milliseconds that a closing handshake can take. Default: 30000 */
   closeTimeout?: number | undefined;
   /**
    * With `port`: an upgrade that no hook decides is answered while JavaScript is
@@ -148,7 +148,7 @@ export interface ServerOptions<
    */
   reactors?: number | null | undefined;
   /**
-   * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
+   * Bytes that unfinished messages of all connections of the reactors can take together, up to 2^53
    * - 1; 0 is no limit. Above it, connections are closed with 1013, first those whose messages
    * stall or trickle. With reactor threads, connections of the JavaScript thread, such as over https,
    * have the same amount once more. The value of a thread's first server counts. Not in ws. Default:
@@ -161,19 +161,19 @@ export interface ServerOptions<
    */
   topicOptions?: ((topic: string) => TopicOptions | null | undefined) | null | undefined;
   /**
-   * Carries what is published to the servers of other threads, processes and machines, and back:
+   * Carries published messages to the servers of other threads, processes and machines, and back:
    * `redisAdapter()` of 'reactor-ws/redis', `natsAdapter()` of 'reactor-ws/nats', `clusterAdapter()` of
    * 'reactor-ws/cluster', or one of your own. Each server needs its own. Not in ws. Default: none
    */
   adapter?: Adapter | null | undefined;
   /**
-   * Bytes of messages that may wait until the broker has confirmed them, and 2048 or more for each, up to 2^53 - 1; a single
-   * message may be longer. Not in ws. Default: 64 MiB
+   * Bytes of messages that can wait until the broker has confirmed them, and 2048 or more for each, up to 2^53 - 1; a single
+   * message can be longer. Not in ws. Default: 64 MiB
    */
   adapterLimit?: number | null | undefined;
   /**
-   * What becomes of a message above `adapterLimit`. 'drop': only local subscribers get it, and in a topic with
-   * a history nobody. 'reject': `publish()` throws, or rejects its receipt, and nobody gets it. Not in
+   * Applies to a message above `adapterLimit`. 'drop': only local subscribers get it, and in a topic with
+   * a history none. 'reject': `publish()` throws, or rejects its receipt, and no subscriber gets it. Not in
    * ws. Default: 'drop'
    */
   adapterOverflow?: 'drop' | 'reject' | null | undefined;
@@ -191,7 +191,7 @@ export interface ServerOptions<
    */
   presenceLimit?: number | null | undefined;
   /**
-   * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit.
+   * Bytes that the messages of all histories can take together, up to 2^53 - 1; 0 is no limit.
    * Above it, the topic with the oldest last message loses its oldest messages. The value of the
    * thread's first server with a history counts. Not in ws. Default: 64 MiB
    */
@@ -253,7 +253,7 @@ export type PortOptions = Pick<
   | 'unfinishedBudget'
 >;
 
-/** A port whose connections go to an HTTP server: the result of `listen()`. */
+/** A port for an HTTP server: the result of `listen()`. */
 export interface Listener extends EventEmitter {
   /** As of `WebSocketServer`. */
   address(): AddressInfo | string | null;
@@ -266,7 +266,7 @@ export interface Listener extends EventEmitter {
 }
 
 /**
- * Listens on a port whose connections all go to an HTTP server, each with its first bytes. Upgrades
+ * Listens on a port, and passes all connections to an HTTP server, each with its first bytes. Upgrades
  * are its listeners', and one that ends in `handleUpgrade()` of a `WebSocketServer` is served by a
  * reactor. For programs in which a framework takes the upgrades, such as socket.io with
  * `wsEngine: WebSocketServer`. Not in ws.
@@ -296,7 +296,7 @@ export class WebSocketServer<
   Request extends typeof IncomingMessage = typeof IncomingMessage,
 > extends EventEmitter {
   /**
-   * The options over the defaults. Hooks and `path` may be
+   * The options over the defaults. Hooks and `path` can be
    * assigned; they are read at every upgrade.
    */
   options: GivenOptions<Class, Request>;
@@ -403,8 +403,8 @@ export class WebSocketServer<
    * `handleUpgrade` with the request and the socket that `emitUpgrades` would emit. The settings of
    * the HTTP/2 server need `enableConnectProtocol: true`. Not in ws.
    *
-   * @param stream Of the HTTP/2 server's event 'stream'
-   * @param headers Of the same event. What is no CONNECT with `:protocol: websocket` is refused
+   * @param stream From the HTTP/2 server's event 'stream'
+   * @param headers From the same event. Anything but a CONNECT with `:protocol: websocket` is refused
    * @param callback Called synchronously unless `verifyClient` decides later; the WebSocket is open
    * @throws {TypeError} For anything but a stream and its headers
    * @throws {Error} When the stream is a WebSocket's already
@@ -416,7 +416,7 @@ export class WebSocketServer<
   ): void;
 
   /**
-   * Whether the request is for this server: by default, whether its path is `options.path`. May be
+   * Whether the request is for this server: by default, whether its path is `options.path`. Can be
    * replaced; a Promise counts as true, as in ws.
    */
   shouldHandle(request: InstanceType<Request>): boolean | Promise<boolean>;
@@ -479,7 +479,7 @@ export class WebSocketServer<
    */
   on(event: 'presence', listener: (this: this, topic: string, change: PresenceChange) => void): this;
   /**
-   * The broker of `adapter` has come or gone, or messages did not get to it. Not in ws.
+   * The broker of `adapter` was lost or can be reached again, or messages did not get to it. Not in ws.
    */
   on(event: 'adapter', listener: (this: this, event: AdapterEvent) => void): this;
   /**
@@ -489,7 +489,7 @@ export class WebSocketServer<
    */
   on(event: 'connection', listener: (this: this, ws: InstanceType<Class>, request: InstanceType<Request>) => void): this;
   /**
-   * The lines of the 101 response before they are written; lines may be added. A
+   * The lines of the 101 response before they are written; lines can be added. A
    * listener costs time at every handshake.
    */
   on(event: 'headers', listener: (this: this, headers: string[], request: InstanceType<Request>) => void): this;
@@ -506,7 +506,7 @@ export class WebSocketServer<
    */
   on(event: 'tlsClientError', listener: (this: this, error: Error & { code?: string }, socket: TLSSocket) => void): this;
   /**
-   * With `tls`, a handshake is done, and its request may follow: `socket` is the `request.socket` of that. `destroy()`
+   * With `tls`, a handshake is done, and its request can follow: `socket` is the `request.socket` of that. `destroy()`
    * refuses the client. A listener costs time at every handshake. Not in ws.
    */
   on(event: 'secureConnection', listener: (this: this, socket: TLSSocket) => void): this;
@@ -558,10 +558,10 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
  * these streams. Clients are told that the server takes them (`enableConnectProtocol`); other
  * settings of the program stay.
  *
- * The request is an http.IncomingMessage with what a gateway would send to an HTTP/1.1 server:
+ * The request is an http.IncomingMessage, as if a gateway had sent it to an HTTP/1.1 server:
  * method GET, `url` from `:path`, `host` from `:authority`, a new `sec-websocket-key`; only its
  * `httpVersion` is `'2.0'`. Its `socket` is the Http2Stream. An answer that is written to the
- * socket as for HTTP/1.1 becomes one of HTTP/2. The addresses and the methods of TLS are those of
+ * socket as for HTTP/1.1 becomes one of HTTP/2. The addresses and the methods of TLS come from
  * the session. Not in ws.
  *
  * @throws {TypeError} For anything but an HTTP/2 server

@@ -96,7 +96,7 @@ export interface TopicOptions {
    * has read the rest; the connection is closed with 1013. Default: 'queue'
    */
   slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close' | null | undefined;
-  /** Bytes that may wait for a connection before it is slow, up to 2^32 - 1. Default: 1 MiB */
+  /** Bytes that can wait for a connection before it is slow, up to 2^32 - 1. Default: 1 MiB */
   limit?: number | null | undefined;
 }
 

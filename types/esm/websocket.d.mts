@@ -246,7 +246,7 @@ export class WebSocket extends EventEmitter {
    * in ws.
    */
   on(event: 'drain', listener: (this: this) => void): this;
-  /** Of a client: the connection is open, and messages may be sent. */
+  /** On a client: the connection is open, and messages can be sent. */
   on(event: 'open', listener: (this: this) => void): this;
   /**
    * The connection was too slow for messages of a topic, and does not get them.
@@ -256,15 +256,15 @@ export class WebSocket extends EventEmitter {
   /**
    * The connection will not get the messages at `from` to `to`: with `slow: 'catch-up'` because the
    * history no longer has them, with an adapter because messages of other servers were missed.
-   * `from` is null if nobody knows what is missing: the history is another one since `to`, or, if
+   * `from` is null if the number of missing messages is unknown: the history is another one since `to`, or, if
    * that is null too, there is none. Not in ws.
    */
   on(event: 'gap', listener: (this: this, topic: string, from: Position | null, to: Position | null) => void): this;
-  /** Of a client: the answer to the upgrade, with status 101. */
+  /** On a client: the answer to the upgrade, with status 101. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
-  /** Of a client: an answer other than 101. A listener has to end the request. */
+  /** On a client: an answer other than 101. A listener has to end the request. */
   on(event: 'unexpected-response', listener: (this: this, request: ClientRequest, response: IncomingMessage) => void): this;
-  /** Of a client: a redirect is followed; header fields may be removed. */
+  /** On a client: a redirect is followed; header fields can be removed. */
   on(event: 'redirect', listener: (this: this, url: string, request: ClientRequest) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
 
