@@ -6,6 +6,7 @@ const { EMPTY_BUFFER, kStatusCode } = require('../base/constants');
 const { Fifo } = require('../base/fifo');
 const extension = require('./extension');
 const { acceptanceOf, zlibWindowBits } = require('./options');
+const { INVALID_PAYLOAD } = require('../base/layout');
 const { maxPayloadExceeded, orThrow } = require('../base/errors');
 const { addon } = require('../reactor/addon');
 const { limit } = require('../base/checks');
@@ -167,7 +168,7 @@ class PerMessageDeflate {
     stream.on('error', (/** @type {Error & { [kStatusCode]?: number }} */ error) => {
       // zlib has closed it.
       this._inflate = null;
-      error[kStatusCode] = 1007;
+      error[kStatusCode] = INVALID_PAYLOAD;
       flow.finish(flow.error ?? error);
     });
     return Object.assign(stream, { [kFlow]: flow });

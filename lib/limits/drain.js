@@ -7,15 +7,12 @@ const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { closeReason } = require('../connection/arguments');
 const { causeOf } = require('../connection/state');
 const { CLOSED } = require('../base/constants');
-const { CAUSE, isValidStatusCode } = require('../base/layout');
+const { CAUSE, SERVICE_RESTART, isValidStatusCode } = require('../base/layout');
 const { Spread } = require('./spread');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Counted } from '../metrics/counts' */
-
-/** "Service Restart" (registry of RFC 6455, 11.7). */
-const SERVICE_RESTART = 1012;
 
 /** Milliseconds. */
 const DURATION = { type: /** @type {const} */ ('number'), least: 0, most: LONGEST_DELAY };

@@ -6,6 +6,7 @@ const { Server } = require('node:http');
 const { inspect } = require('node:util');
 
 const { wrongType } = require('../base/checks');
+const { addon } = require('../reactor/addon');
 const { outliveGoaway } = require('./http2');
 const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
 
@@ -141,9 +142,8 @@ function takeFrom(server) {
 /** As the reactor judges a first request; once for each. @type {(all: Set<WebSocketServer>, request: any) => WebSocketServer | undefined} */
 function takerOf(all, request) {
   if (kTaker in request) return request[kTaker];
-  const { headers, method } = request;
-  const isWebSocket = method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
-  return (request[kTaker] = isWebSocket ? [...all].find((one) => one.shouldHandle(request)) : undefined);
+  const refusal = addon().checkUpgrade(request.method, request.headers.upgrade);
+  return (request[kTaker] = refusal !== 'METHOD' && refusal !== 'UPGRADE' ? [...all].find((one) => one.shouldHandle(request)) : undefined);
 }
 
 /** Returned to Node's parser: what follows the head is none of its. */

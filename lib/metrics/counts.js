@@ -3,7 +3,7 @@
 const { peerOf } = require('../connection/address');
 const { causeOf } = require('../connection/state');
 const { log } = require('../base/log');
-const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../base/layout');
+const { ABNORMAL, CAUSES, NO_STATUS, PROTOCOL_ERRORS, isValidStatusCode } = require('../base/layout');
 
 /** @import { CloseCause } from '../../types/events' */
 /** @import { WebSocket } from '../connection/state' */
@@ -18,7 +18,7 @@ const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../bas
 const PRIVATE = 3000;
 
 /** Codes of 'close' without a code, and without a close frame (RFC 6455, 7.4.1). */
-const WITHOUT_CODE = [1005, ABNORMAL];
+const WITHOUT_CODE = [NO_STATUS, ABNORMAL];
 
 /** Usual answers to handshakes. */
 const STATUSES = [400, 401, 403, 404, 405, 426, 429, 431, 503];

@@ -6,6 +6,7 @@ const { createHash } = require('node:crypto');
 
 const { checkOptions, checkValue } = require('../base/checks');
 const { OPEN } = require('../base/constants');
+const { MESSAGE_TOO_BIG, POLICY_VIOLATION, UNSUPPORTED_DATA } = require('../base/layout');
 const { log, warn } = require('../base/log');
 const { isReserved } = require('../topics/arguments');
 const { publishFrom } = require('../topics/publish');
@@ -34,10 +35,6 @@ const ALIVE = 1000;
 /** Characters of the name that a client gives itself, and of the hash that others see. */
 const NAME_LENGTH = 64;
 const AUTHOR_LENGTH = 16;
-
-const UNSUPPORTED = 1003;
-const POLICY = 1008;
-const TOO_BIG = 1009;
 
 /** Whether a warning has named an exception of the program. */
 let hasFailed = false;
@@ -104,7 +101,7 @@ class Session {
   /** @type {(data: any, isBinary: boolean) => void} */
   receive(data, isBinary) {
     const { maxBytes } = this.settings;
-    if (isBinary) return this.ws.close(UNSUPPORTED, 'Text is wanted');
+    if (isBinary) return this.ws.close(UNSUPPORTED_DATA, 'Text is wanted');
     if (data.length > maxBytes) return this.refuseLong(data);
     if (this.reasons.size === 0) this.handle(String(data));
     else this.queue.push(String(data));
@@ -114,14 +111,14 @@ class Session {
   refuseLong(data) {
     const number = NUMBER.exec(data.toString('latin1', data.length - NUMBER_BYTES))?.[1];
     if (number !== undefined && data.toString('latin1', 0, 11) === '{"publish":') this.send({ refused: Number(number), reason: 'too long' });
-    else this.ws.close(TOO_BIG, `At most ${this.settings.maxBytes} bytes`);
+    else this.ws.close(MESSAGE_TOO_BIG, `At most ${this.settings.maxBytes} bytes`);
   }
 
   /** @param {string} text */
   handle(text) {
     if (this.ws.readyState !== OPEN) return;
     const command = commandOf(text);
-    if (command === null) return this.ws.close(POLICY, `No message of ${NAME}`);
+    if (command === null) return this.ws.close(POLICY_VIOLATION, `No message of ${NAME}`);
     const { ping, publish, since, subscribe = '', unsubscribe } = command;
     if (ping) return this.send({ pong: true });
     if (unsubscribe !== undefined) return this.unsubscribe(unsubscribe);

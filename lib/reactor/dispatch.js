@@ -11,6 +11,9 @@ const { batch, keep, nextBatch, payload, peek, restore, showChunk, takeLarge } =
 const { delivered, isAwaited, pump, streamsWait } = require('./exchange');
 const {
   DRAINED_TURN,
+  INBOUND_LENGTH,
+  INBOUND_OFFSET,
+  INBOUND_TAG,
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
@@ -30,6 +33,7 @@ const {
   OPENED_LISTENER,
   PIPE_SLOTS,
   PUMPED,
+  RECORD_WORDS,
   TOPIC_SLOT,
   isPayload,
 } = require('../base/layout');
@@ -182,7 +186,7 @@ function deliver(deadline) {
   let nextLook = next + CLOCK_INTERVAL;
   let latest = deadline;
   while (next < count) {
-    const word = next << 2;
+    const word = next * RECORD_WORDS;
     const slot = records[word];
     if (slot !== previous) {
       if (previous !== NO_RECORD) {
@@ -205,13 +209,13 @@ function deliver(deadline) {
     if (bytes.length === 0) {
       // A handler has detached the memory.
       if (!restore()) {
-        lose(slot, records[word + 1], records[word + 2], records[word + 3]);
+        lose(slot, records[word + INBOUND_TAG], records[word + INBOUND_OFFSET], records[word + INBOUND_LENGTH]);
         continue;
       }
       ({ base, buffer, bytes } = batch);
     }
-    const tag = records[word + 1];
-    const length = records[word + 3];
+    const tag = records[word + INBOUND_TAG];
+    const length = records[word + INBOUND_LENGTH];
     const kind = tag & KIND_MASK;
     const connection = /** @type {Open | undefined} */ (connectionOf(slot));
     if (
@@ -221,7 +225,7 @@ function deliver(deadline) {
       !traced && (connection._bits & NOT_PLAIN) === 0
     ) {
       connection._turn = turnNumber;
-      const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
+      const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + INBOUND_OFFSET], length);
       keep();
       const listener = connection._events.message;
       // For a single listener, a call without `emit` saves a tenth of the cost of a small message.
@@ -243,7 +247,7 @@ function deliver(deadline) {
       } else if (connection !== undefined) {
         connection._turn = turnNumber;
       }
-      deliverOther(slot, tag, records[word + 2], length);
+      deliverOther(slot, tag, records[word + INBOUND_OFFSET], length);
       // Jobs of a 'connection' handler run before the first message, as when Node reads the socket.
       if (kind === IN_OPEN) {
         previous = OPENED_JUST_NOW;

@@ -12,6 +12,9 @@ const {
   FLUSHED_MIXED,
   FLUSHED_NEXT,
   KIND_MASK,
+  OUTBOUND_GENERATION,
+  OUTBOUND_LENGTH,
+  OUTBOUND_TAG,
   OUT_ALIGN,
   OUT_FLAG_LARGE,
   OUT_FLAG_SAME,
@@ -130,26 +133,22 @@ function lendArena() {
  * @type {Push<string | Uint8Array>}
  */
 function push(slot, generation, tag, data) {
-  return typeof data === 'string' ? pushText(slot, generation, tag, data) : pushBytes(slot, generation, tag, data);
-}
-
-/** @type {Push<string>} */
-function pushText(slot, generation, tag, text) {
-  const characters = text.length;
+  if (typeof data !== 'string') return pushBytes(slot, generation, tag, data);
+  const characters = data.length;
   if (characters <= LOOP_CHARACTERS) {
     const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
-    const length = writeShort(text, start);
+    const length = writeShort(data, start);
     finish(start, length);
     return length;
   }
   const last = lastOf(tag);
   const isOther = slot !== last.slot;
-  if (isOther && text === last.data && mayShare(last, tag)) return pushSame(last, slot, generation, tag);
-  if (characters >= LARGE_BYTES) return pushLarge(slot, generation, tag, Buffer.from(text), text);
+  if (isOther && data === last.data && mayShare(last, tag)) return pushSame(last, slot, generation, tag);
+  if (characters >= LARGE_BYTES) return pushLarge(slot, generation, tag, Buffer.from(data), data);
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
-  const length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
+  const length = arena.utf8Write(data, start, characters * CHARACTER_BYTES);
   finish(start, length);
-  if (isOther) remember(last, slot, tag, text, start, length);
+  if (isOther) remember(last, slot, tag, data, start, length);
   return length;
 }
 
@@ -198,14 +197,13 @@ function pushLong(slot, generation, tag, data, length) {
 
 /** The payload travels by itself. @type {(slot: number, generation: number, tag: number, bytes: Uint8Array, data: Uint8Array | string) => number} */
 function pushLarge(slot, generation, tag, bytes, data) {
-  // Room first: the record and the payload need the same flush.
-  while (!canRefer()) flush();
   const length = lengthOf.call(bytes);
   const isInline = state.links === 1;
-  if (!isInline) state.native.addLarge(bytes);
+  // First: the record and the payload need the same flush.
   const start = begin(slot, generation, tag | OUT_FLAG_LARGE, 0);
+  if (!isInline) state.native.addLarge(bytes);
   finish(start, 0);
-  words[(start >>> 2) - 1] = length;
+  words[wordOf(start) + OUTBOUND_LENGTH] = length;
   // Without a thread, the reactor writes it from where it is.
   if (isInline) {
     exchange(state.calls.flushWith, bytes);
@@ -244,23 +242,18 @@ function remember(last, slot, tag, data, start, length) {
   last.copy = null;
 }
 
-/** Whether a record with this tag can share the payload of the last one. @type {(last: Last, tag: number) => boolean} */
+/** Whether a record with this tag can share the payload of the last one, without a flush in between. @type {(last: Last, tag: number) => boolean} */
 function mayShare(last, tag) {
-  return ((tag ^ last.tag) & ~OUT_FLAG_WANT_SENT) === 0 && canRefer();
+  return ((tag ^ last.tag) & ~OUT_FLAG_WANT_SENT) === 0 && used + OUT_HEADER_BYTES <= ARENA_BYTES;
 }
 
 /** With the payload of the last record. @type {(last: Last, slot: number, generation: number, tag: number) => number} */
 function pushSame(last, slot, generation, tag) {
-  words[(last.start >>> 2) - 2] |= OUT_FLAG_SHARED;
+  words[wordOf(last.start) + OUTBOUND_TAG] |= OUT_FLAG_SHARED;
   const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);
-  words[(start >>> 2) - 1] = last.number;
+  words[wordOf(start) + OUTBOUND_LENGTH] = last.number;
   used = start;
   return last.length;
-}
-
-/** Whether the next record can refer to earlier ones, without a flush in between. */
-function canRefer() {
-  return used + OUT_HEADER_BYTES <= ARENA_BYTES;
 }
 
 /**
@@ -293,14 +286,19 @@ function begin(slot, generation, tag, room) {
   if (slot >= PIPE_SLOTS && (slot !== TOPIC_SLOT || (tag & FOR_STREAMS) !== 0)) isMixed = true;
   const word = used >>> 2;
   words[word] = slot;
-  words[word + 1] = generation;
-  words[word + 2] = tag;
+  words[word + OUTBOUND_GENERATION] = generation;
+  words[word + OUTBOUND_TAG] = tag;
   return used + OUT_HEADER_BYTES;
+}
+
+/** The first word of the record with this payload. @param {number} start */
+function wordOf(start) {
+  return (start - OUT_HEADER_BYTES) >>> 2;
 }
 
 /** @type {(start: number, length: number) => void} */
 function finish(start, length) {
-  words[(start >>> 2) - 1] = length;
+  words[wordOf(start) + OUTBOUND_LENGTH] = length;
   used = (start + length + OUT_ALIGN - 1) & -OUT_ALIGN;
 }
 

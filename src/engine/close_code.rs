@@ -9,11 +9,13 @@ pub struct CloseCode(u16);
 impl CloseCode {
     pub const NORMAL_CLOSURE: Self = Self(1000);
     pub const PROTOCOL_ERROR: Self = Self(1002);
+    pub const UNSUPPORTED_DATA: Self = Self(1003);
     /// Such as text that is not UTF-8.
     pub const INVALID_PAYLOAD_DATA: Self = Self(1007);
     pub const POLICY_VIOLATION: Self = Self(1008);
     pub const MESSAGE_TOO_BIG: Self = Self(1009);
     pub const INTERNAL_ERROR: Self = Self(1011);
+    pub const SERVICE_RESTART: Self = Self(1012);
     /// The client may come again later.
     pub const TRY_AGAIN_LATER: Self = Self(1013);
 

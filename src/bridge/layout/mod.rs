@@ -49,6 +49,14 @@ const AFTER_RECORDS: usize = MAX_RECORDS * RECORD_WORDS;
 layout! {
     /// In `u32`.
     RECORD_WORDS: usize = 4;
+    /// Places of the words of an inbound record, after the slot.
+    INBOUND_TAG: usize = 1;
+    INBOUND_OFFSET: usize = 2;
+    INBOUND_LENGTH: usize = 3;
+    /// Of an outbound record, after the slot.
+    OUTBOUND_GENERATION: usize = 1;
+    OUTBOUND_TAG: usize = 2;
+    OUTBOUND_LENGTH: usize = 3;
     /// In an inbound batch.
     MAX_RECORDS: usize = 16_384;
 
@@ -314,6 +322,11 @@ layout! {
     REASON_BYTES: usize = CONTROL_BYTES - 2;
     NO_STATUS: u16 = CloseCode::NO_STATUS_RECEIVED;
     ABNORMAL: u16 = CloseCode::ABNORMAL_CLOSURE;
+    UNSUPPORTED_DATA: u16 = CloseCode::UNSUPPORTED_DATA.get();
+    INVALID_PAYLOAD: u16 = CloseCode::INVALID_PAYLOAD_DATA.get();
+    POLICY_VIOLATION: u16 = CloseCode::POLICY_VIOLATION.get();
+    MESSAGE_TOO_BIG: u16 = CloseCode::MESSAGE_TOO_BIG.get();
+    SERVICE_RESTART: u16 = CloseCode::SERVICE_RESTART.get();
 }
 
 #[cfg(all(test, not(loom)))]
