@@ -2,9 +2,9 @@
 
 const { maxHeaderSize } = require('node:http');
 
-const { LONGEST_DELAY, checkNumbers, checkValue, limit, wrongType } = require('./base/checks');
-const { engineOptions } = require('./connection/options');
-const { applyMemoryOptions, deflateOptions } = require('./deflate/options');
+const { LONGEST_DELAY, checkNumbers, checkValue, limit, readOptions, wrongType } = require('./base/checks');
+const connection = require('./connection/options');
+const { checkDeflate, deflateOptions, negotiatedDeflate } = require('./deflate/options');
 const { Admission, originsOf } = require('./limits/admission');
 const { proxiesOf } = require('./limits/proxies');
 const { handoff } = require('./base/descriptors');
@@ -41,13 +41,7 @@ const LONGEST_PROBE_DELAY = 32_767_000;
 const BACKLOG = 4096;
 
 const DEFAULTS = {
-  allowSynchronousEvents: true,
-  autoPong: true,
-  maxBufferedChunks: 256 * 1024,
-  maxFragments: 16 * 1024,
-  maxPayload: 100 * 1024 * 1024,
-  maxPendingAutoPongs: 60,
-  skipUTF8Validation: false,
+  ...connection.DEFAULTS,
   perMessageDeflate: false,
   handleProtocols: null,
   clientTracking: true,
@@ -103,9 +97,6 @@ const OWN = {
 
 const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'adapter', 'allowedOrigins', 'http', 'proxyProtocol', 'tls'];
 
-/** The numeric options of ws. */
-const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
-
 /** Options of reactors: all servers of a thread share them. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
@@ -114,7 +105,7 @@ const ADMISSION = ['maxConnections', 'maxConnectionsPerAddress', 'handshakesPerS
 /** Options that decide which handshakes JavaScript sees. A program can assign them at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
-/** The options that ws does not have, checked once, and what follows from them. @typedef {Readonly<Record<string, any>> & import('./limits/admission').Limits & { ipv6Only: boolean, reusePort: boolean }} Settings */
+/** The options that ws does not have, checked once, and what follows from them. @typedef {Readonly<Record<string, any>> & import('./limits/admission').Limits & Record<'idleTimeout' | 'pingInterval', number> & Record<'ipv6Only' | 'reusePort', boolean>} Settings */
 
 /**
  * Lays the options over the defaults. As in ws, an undefined option overrides its default. `tls`: has secrets.
@@ -134,7 +125,7 @@ function parse(given) {
   if (server && typeof server.on !== 'function') throw wrongType('options.server', 'an HTTP server', server);
   if (port != null) options.port = checkPort(options);
   reportUnknown(given, KNOWN, 'options');
-  checkNumbers(options, NUMBERS);
+  checkNumbers(options, ['backlog', ...connection.NUMBERS]);
   const settings = settingsOf(options);
   checkPlace(options, settings);
   checkHealth(options, settings);
@@ -146,20 +137,14 @@ function parse(given) {
     // Options are printed, and handed on.
     options.tls = shownOf(tls);
   }
-  options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
-  deflateOptions(options.perMessageDeflate);
+  options.perMessageDeflate = checkDeflate(options.perMessageDeflate);
   return { options, settings, tls };
 }
 
 /** Not coerced, unlike the options of ws; undefined is the default. @type {(options: any) => Settings} */
 function settingsOf(options) {
   /** @type {any} */
-  const all = {};
-  for (const [name, range] of Object.entries(OWN)) {
-    // Own properties only: a program might have extended Object.prototype.
-    const value = (Object.hasOwn(options, name) ? options[name] : null) ?? null;
-    all[name] = value === null ? range.initial : checkValue(range, value, `options.${name}`);
-  }
+  const all = readOptions(OWN, options, 'options');
   // If 0, one reactor runs on the JavaScript thread.
   const variable = process.env.REACTOR_WS_REACTORS;
   all.reactors ??= variable ? checkValue(OWN.reactors, Number(variable), 'REACTOR_WS_REACTORS') : 1;
@@ -206,7 +191,8 @@ function watch(options, changed) {
  *
  * @type {(server: Server, target: import('./listen/listen-target').ListenTarget, host: string | null) => any}
  */
-function listenOptions({ _hooks: ask, _settings: settings, options }, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host) {
+function listenOptions(server, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host) {
+  const { _hooks: ask, _settings: settings, options } = server;
   return {
     ...settings,
     host,
@@ -222,13 +208,18 @@ function listenOptions({ _hooks: ask, _settings: settings, options }, { backlog,
     http: options.http ? { all: options[kAll] === true, sockets: handoff.asSockets } : null,
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
-    connection: connectionOptions(options),
+    connection: connectionOptions(server),
   };
 }
 
-/** For a connection of a reactor. @param {ServerOptions} options */
-function connectionOptions(options) {
-  return engineOptions(options, options, !!options.autoPong && !hasOwnPong(options));
+/** For connections of a reactor. @param {Server} server */
+function connectionOptions({ _settings: settings, options }) {
+  return connection.engineOptions(options, options, settings, !!options.autoPong && !hasOwnPong(options));
+}
+
+/** For one whose handshake JavaScript has answered. @type {(server: Server, carrier: Parameters<typeof negotiatedDeflate>[0]) => ReturnType<typeof connectionOptions>} */
+function servedOptions(server, carrier) {
+  return { ...connectionOptions(server), deflate: negotiatedDeflate(carrier) };
 }
 
 /** Whether the `pong()` of a subclass answers pings, instead of the reactor. @param {ServerOptions} options */
@@ -287,4 +278,4 @@ function ratesOf({ bytesPerSecond, limit: action, messagesPerSecond }) {
   return new (addon().Rates)(messagesPerSecond, bytesPerSecond, action === 'close');
 }
 
-module.exports = { admissionOf, connectionOptions, hasOwnPong, listenOptions, parse, ratesOf, socketOptions, watch };
+module.exports = { admissionOf, hasOwnPong, listenOptions, parse, ratesOf, servedOptions, socketOptions, watch };

@@ -9,18 +9,18 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 const MOST = 2 ** 31 - 1;
 
 /**
- * Allowed values: a number from `least` to `most`, or one of `values`.
+ * Allowed values: a number from `least` to `most`, or one of `values`. No message shows one that is secret.
  *
- * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[] }} Range
+ * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[], isSecret?: boolean }} Range
  */
 
 /** @type {(range: Range, value: any, label: string) => any} @throws {TypeError | RangeError} */
-function checkValue({ type, least = 0, most = 0, values }, value, label) {
+function checkValue({ type, isSecret = false, least = 0, most = 0, values }, value, label) {
   if (values !== undefined) {
     if (values.includes(value)) return value;
     throw wrongType(label, values.map((one) => `'${one}'`).join(' or '), value);
   }
-  if (typeof value !== type) throw wrongType(label, `a ${type}`, value);
+  if (typeof value !== type) throw (isSecret ? wrongSecret : wrongType)(label, `a ${type}`, value);
   if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
     throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value, { depth: 0 })}`);
   }
@@ -30,6 +30,24 @@ function checkValue({ type, least = 0, most = 0, values }, value, label) {
 /** `wanted`: with an article, such as 'a number'. @type {(label: string, wanted: string, value: unknown) => TypeError} */
 function wrongType(label, wanted, value) {
   return new TypeError(`${label} must be ${wanted}. Received ${inspect(value, { depth: 0 })}`);
+}
+
+/** The same for what can be secret. @type {typeof wrongType} */
+function wrongSecret(label, wanted, value) {
+  return new TypeError(`${label} must be ${wanted}. Received a value of type ${value === null ? 'null' : typeof value}`);
+}
+
+/**
+ * The value of each option, or its initial one. Own properties only: a program might have extended Object.prototype.
+ *
+ * @type {(ranges: Record<string, Range & { initial: unknown }>, options: object, label: string) => Record<string, any>}
+ */
+function readOptions(ranges, options, label) {
+  const all = Object.entries(ranges).map(([name, range]) => {
+    const value = Object.hasOwn(options, name) ? (Reflect.get(options, name) ?? null) : null;
+    return [name, value === null ? range.initial : checkValue(range, value, `${label}.${name}`)];
+  });
+  return Object.fromEntries(all);
 }
 
 /** An unknown name is an error where all options are our own. @type {(options: unknown, known: string[], label?: string) => void} */
@@ -71,4 +89,4 @@ function delay(value) {
   return value >= 1 ? Math.trunc(Math.min(value, LONGEST_DELAY)) : 1;
 }
 
-module.exports = { LONGEST_DELAY, checkNumbers, checkOptions, checkValue, delay, limit, wrongType };
+module.exports = { LONGEST_DELAY, checkNumbers, checkOptions, checkValue, delay, limit, readOptions, wrongSecret, wrongType };

@@ -9,9 +9,10 @@ const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
 const { CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
+const { DEFAULTS: SHARED, NUMBERS } = require('../connection/options');
 const { endsBy, startClosing } = require('../connection/state');
 const { CAUSE } = require('../base/layout');
-const { applyMemoryOptions, check } = require('../deflate/options');
+const { checkDeflate } = require('../deflate/options');
 const extension = require('../deflate/extension');
 const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
 const { parse } = require('../upgrade/subprotocol');
@@ -21,22 +22,13 @@ const { parse } = require('../upgrade/subprotocol');
 
 /** @type {Settings} */
 const DEFAULTS = {
-  allowSynchronousEvents: true,
-  autoPong: true,
+  ...SHARED,
   closeTimeout: 30_000,
   protocolVersion: 13,
-  maxBufferedChunks: 256 * 1024,
-  maxFragments: 16 * 1024,
-  maxPayload: 100 * 1024 * 1024,
-  maxPendingAutoPongs: 60,
-  skipUTF8Validation: false,
   perMessageDeflate: true,
   followRedirects: false,
   maxRedirects: 10,
 };
-
-/** The numeric options of ws. */
-const NUMBERS = ['closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs', 'maxRedirects'];
 
 /** Options of `http.request` that a program cannot set. */
 const NOT_GIVEN = { hostname: undefined, protocol: undefined, protocols: undefined, method: 'GET' };
@@ -53,7 +45,7 @@ const KEY_BYTES = 16;
  * @typedef {Omit<ClientOptions, 'finishRequest'> & { finishRequest?: (request: ClientRequest, ws: WebSocket) => void, protocols?: unknown }} Given
  */
 
-/** Over the defaults. @typedef {Record<string, any>} Settings */
+/** Over the defaults, checked. @typedef {Readonly<Record<string, any>>} Settings */
 
 /** @typedef {Omit<https.RequestOptions, 'headers'> & { headers: OutgoingHttpHeaders }} Requested */
 
@@ -63,16 +55,17 @@ class Client {
   /**
    * @param {WebSocket} ws
    * @param {string[]} protocols
-   * @param {Given} [options]
+   * @param {Settings} settings
    */
-  constructor(ws, protocols, options) {
+  constructor(ws, protocols, settings) {
     this.ws = ws;
     this.protocols = protocols;
-    this.options = options;
+    this.settings = settings;
+    /** Of the program. @type {OutgoingHttpHeaders} */
+    this.headers = settings.headers || {};
     this.redirects = 0;
     // The current request.
     this.url = '';
-    this.settings = DEFAULTS;
     this.key = '';
     /** @type {Set<string>} */
     this.offered = new Set();
@@ -86,19 +79,9 @@ class Client {
     this.origin = null;
   }
 
-  /** Throws for wrong arguments of the constructor. @param {URL} url */
+  /** Throws for a wrong argument of the constructor. @param {URL} url */
   start(url) {
-    const { ws } = this;
-    /** @type {Settings} */
-    const settings = { ...DEFAULTS, .../** @type {any} */ (this.options), ...NOT_GIVEN };
-    this.settings = settings;
-    ws._options = settings;
-    if (!VERSIONS.includes(settings.protocolVersion)) {
-      throw new RangeError(`Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${VERSIONS.join(', ')})`);
-    }
-    checkNumbers(settings, NUMBERS);
-    if (settings.perMessageDeflate) check(settings.perMessageDeflate);
-    settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
+    const { settings, ws } = this;
     this.url = url.href;
     const wrong = complaint(url);
     if (wrong !== undefined) {
@@ -129,7 +112,7 @@ class Client {
     const { origin, protocolVersion } = settings;
     /** @type {OutgoingHttpHeaders} */
     const headers = {
-      ...settings.headers,
+      ...this.headers,
       'Sec-WebSocket-Version': protocolVersion,
       'Sec-WebSocket-Key': key,
       Connection: 'Upgrade',
@@ -157,9 +140,7 @@ class Client {
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
       // A copy, as the object is the caller's; in lower case for lookup.
-      const given = Object.entries(this.options?.headers || {});
-      const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
-      this.options = { ...this.options, headers };
+      this.headers = Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name.toLowerCase(), value]));
     } else if (this.ws.listenerCount('redirect') === 0) {
       const isSameHost = isIpc === this.origin.isIpc && host === this.origin.host;
       if (!isSameHost || (this.origin.isSecure && !isSecure)) {
@@ -169,11 +150,9 @@ class Client {
         requested.auth = undefined;
       }
     }
-    /** @type {OutgoingHttpHeaders} */
-    const headers = this.options?.headers ?? {};
     // The first credentials stay, as with curl.
-    if (requested.auth && !headers.authorization) {
-      headers.authorization = `Basic ${Buffer.from(requested.auth).toString('base64')}`;
+    if (requested.auth && !this.headers.authorization) {
+      this.headers.authorization = `Basic ${Buffer.from(requested.auth).toString('base64')}`;
     }
   }
 
@@ -254,6 +233,18 @@ class Client {
   }
 }
 
+/** @type {(options?: Given) => Settings} */
+function settingsOf(options) {
+  /** @type {Record<string, any>} */
+  const settings = { ...DEFAULTS, ...options, ...NOT_GIVEN };
+  if (!VERSIONS.includes(settings.protocolVersion)) {
+    throw new RangeError(`Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${VERSIONS.join(', ')})`);
+  }
+  checkNumbers(settings, [...NUMBERS, 'maxRedirects']);
+  settings.perMessageDeflate = checkDeflate(settings.perMessageDeflate);
+  return Object.freeze(settings);
+}
+
 /** @type {(protocols: string[]) => Set<string>} */
 function offeredProtocols(protocols) {
   if (protocols.length === 0) return new Set();
@@ -280,9 +271,11 @@ function connect(ws, address, protocols, options) {
   // A missing addon throws now, not when the server answers.
   addon();
   ws._bits |= CLIENT;
-  const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], options);
+  const url = parseAddress(address);
+  const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], settingsOf(options));
+  ws._options = client.settings;
   ws._ensureExtra().client = client;
-  client.start(parseAddress(address));
+  client.start(url);
 }
 
 /** `close()` and `terminate()` before 'open'. @param {WebSocket} ws */

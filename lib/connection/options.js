@@ -2,7 +2,19 @@
 
 const { delay, limit } = require('../base/checks');
 
-/** @typedef {Pick<import('../../types/server').ServerOptions, 'closeTimeout' | 'idleTimeout' | 'maxPendingAutoPongs' | 'pingInterval'>} Given */
+/** Options that clients and servers have, with their initial values, in the order of ws. */
+const DEFAULTS = {
+  allowSynchronousEvents: true,
+  autoPong: true,
+  maxBufferedChunks: 256 * 1024,
+  maxFragments: 16 * 1024,
+  maxPayload: 100 * 1024 * 1024,
+  maxPendingAutoPongs: 60,
+  skipUTF8Validation: false,
+};
+
+/** Those that are numbers. */
+const NUMBERS = ['closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
 
 /**
  * For a reader of frames.
@@ -14,30 +26,19 @@ function readingOptions({ maxFragments, maxPayload, skipUTF8Validation }) {
 }
 
 /**
- * For a reactor.
+ * For a reactor. `reading`: of `setSocket()`, or the same; `settings`: of a server.
  *
- * @param {Given} options
- * @param {Parameters<typeof readingOptions>[0]} reading Of `setSocket()`, or the same
- * @param {boolean} autoPong
+ * @type {(options: { closeTimeout?: number, maxPendingAutoPongs?: number }, reading: Parameters<typeof readingOptions>[0], settings: Readonly<{ idleTimeout?: number, pingInterval?: number }> | undefined, autoPong: boolean) => import('../native/binding').ConnectionOptions}
  */
-function engineOptions(options, reading, autoPong) {
+function engineOptions({ closeTimeout, maxPendingAutoPongs }, reading, { idleTimeout = 0, pingInterval = 0 } = {}, autoPong) {
   return {
     ...readingOptions(reading),
     autoPong,
-    maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
-    closeTimeout: delay(options.closeTimeout),
-    pingInterval: milliseconds(options, 'pingInterval'),
-    idleTimeout: milliseconds(options, 'idleTimeout'),
+    maxPendingAutoPongs: limit(maxPendingAutoPongs),
+    closeTimeout: delay(closeTimeout),
+    pingInterval,
+    idleTimeout,
   };
 }
 
-/**
- * 0: never. Own properties only: a program might have extended Object.prototype.
- *
- * @type {(options: Given, name: 'pingInterval' | 'idleTimeout') => number}
- */
-function milliseconds(options, name) {
-  return Object.hasOwn(options, name) && Number(options[name]) > 0 ? delay(options[name]) : 0;
-}
-
-module.exports = { engineOptions, readingOptions };
+module.exports = { DEFAULTS, NUMBERS, engineOptions, readingOptions };

@@ -2,15 +2,15 @@
 
 const zlib = require('node:zlib');
 
-const { LONGEST_DELAY, checkNumbers, checkValue } = require('../base/checks');
+const { LONGEST_DELAY, checkNumbers, readOptions } = require('../base/checks');
 const { reportUnknown } = require('../base/log');
 const { addon } = require('../reactor/addon');
 
-/** @type {Record<string, import('../base/checks').Range>} */
+/** @type {Record<string, import('../base/checks').Range & { initial: unknown }>} */
 const OWN = {
-  compressor: { type: 'string', values: ['dedicated', 'shared'] },
-  budget: { type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER },
-  releaseAfter: { type: 'number', least: 0, most: LONGEST_DELAY },
+  compressor: { type: 'string', initial: 'dedicated', values: ['dedicated', 'shared'] },
+  budget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
+  releaseAfter: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
 };
 
 const KNOWN = [
@@ -47,19 +47,21 @@ const REFUSED = -1;
  */
 
 /**
- * Translates `compressor` to options of ws, and sets the budget of the process.
+ * Translates `compressor` to options of ws, and sets the budget of the process. For numbers out of range, throws what
+ * zlib throws in ws for the first message.
  *
  * @template T
- * @param {T} options `perMessageDeflate`, not checked yet
+ * @param {T} options `perMessageDeflate`
  * @returns {T} The same; for `compressor: 'shared'`, a copy without context takeover
  */
-function applyMemoryOptions(options) {
+function checkDeflate(options) {
   if (!options) return options;
-  const { budget, ...given } = /** @type {Options} */ (options);
-  const compressor = checkValue(OWN.compressor, given.compressor ?? 'dedicated', 'options.perMessageDeflate.compressor');
-  if (budget !== undefined && budget !== null) {
-    addon().setDeflateBudget(checkValue(OWN.budget, budget, 'options.perMessageDeflate.budget'));
-  }
+  const given = /** @type {Options} */ (options);
+  checkNumbers(given, ['concurrencyLimit', 'threshold'], 'options.perMessageDeflate');
+  if (typeof options === 'object') reportUnknown(options, KNOWN, 'options.perMessageDeflate');
+  const { budget, compressor } = readOptions(OWN, Object(options), 'options.perMessageDeflate');
+  checkZlib(given);
+  if (budget !== null) addon().setDeflateBudget(budget);
   if (compressor === 'dedicated') return options;
   if (given.serverNoContextTakeover === false || given.clientNoContextTakeover === false) {
     throw new TypeError("options.perMessageDeflate: a context that is taken over needs compressor: 'dedicated'");
@@ -75,7 +77,6 @@ function applyMemoryOptions(options) {
 function deflateOptions(options) {
   if (!options) return null;
   const given = /** @type {Options} */ (options);
-  check(given);
   return { settings: settingsOf(given), acceptance: acceptanceOf(given) };
 }
 
@@ -110,12 +111,8 @@ function negotiatedDeflate(carrier) {
   };
 }
 
-/** For numbers out of range, throws what zlib throws in ws for the first message. @param {Options} options */
-function check(options) {
-  checkNumbers(options, ['concurrencyLimit', 'threshold'], 'options.perMessageDeflate');
-  if (typeof options === 'object') reportUnknown(options, KNOWN, 'options.perMessageDeflate');
-  const { clientMaxWindowBits, serverMaxWindowBits, zlibDeflateOptions, zlibInflateOptions } = options;
-  releaseAfter(options.releaseAfter);
+/** @param {Options} options */
+function checkZlib({ clientMaxWindowBits, serverMaxWindowBits, zlibDeflateOptions, zlibInflateOptions }) {
   const bits = [serverMaxWindowBits, clientMaxWindowBits];
   if (!zlibDeflateOptions && !zlibInflateOptions && !bits.some((value) => typeof value === 'number')) return;
   const [server, client] = bits.map(zlibWindowBits);
@@ -131,7 +128,7 @@ function settingsOf(options) {
     memLevel: integerOr(memLevel, MEM_LEVEL),
     strategy: integerOr(strategy, 0),
     threshold: threshold(options.threshold),
-    releaseAfter: releaseAfter(options.releaseAfter),
+    releaseAfter: integerOr(options.releaseAfter, 0),
   };
 }
 
@@ -162,10 +159,4 @@ function threshold(bytes) {
   return Number.isNaN(number) ? Infinity : number;
 }
 
-/** Milliseconds; 0 (default): never. @type {(millis: unknown) => number} */
-function releaseAfter(millis) {
-  if (millis === undefined || millis === null) return 0;
-  return checkValue(OWN.releaseAfter, millis, 'options.perMessageDeflate.releaseAfter');
-}
-
-module.exports = { acceptanceOf, applyMemoryOptions, check, deflateOptions, negotiatedDeflate, zlibWindowBits };
+module.exports = { acceptanceOf, checkDeflate, deflateOptions, negotiatedDeflate, zlibWindowBits };

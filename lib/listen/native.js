@@ -36,7 +36,7 @@ function listen(server, target, address) {
     /** @type {any} */
     const tls = server._tls;
     const options = listenOptions(server, target, address);
-    const { id, ...bound } = native.listen(options, server._admission?.native, server._rates ?? undefined, tls?.native);
+    const { id, ...bound } = native.listen(options, server._admission?.native, server._rates, tls?.native);
     server._listenerId = id;
     server._reactors = state.reactors;
     server._address = addressOf(bound);

@@ -5,7 +5,7 @@
 const tls = require('node:tls');
 const { isAnyArrayBuffer } = require('node:util').types;
 
-const { LONGEST_DELAY, checkValue } = require('../base/checks');
+const { LONGEST_DELAY, checkOptions, checkValue, readOptions, wrongSecret } = require('../base/checks');
 const { certificatesIn, listsIn, pairsOf, privateKey } = require('./credentials');
 const { MODERN_SUITES, TLS_1_2, VERSIONS, suiteOf } = require('./parameters');
 
@@ -34,9 +34,23 @@ const { MODERN_SUITES, TLS_1_2, VERSIONS, suiteOf } = require('./parameters');
 
 /** @typedef {Record<string, any>} Given */
 
+/** @type {Record<string, import('../base/checks').Range & { initial: unknown }>} */
+const OWN = {
+  ALPNCallback: { type: 'function', initial: null },
+  SNICallback: { type: 'function', initial: null },
+  // That of the server.
+  handshakeTimeout: { type: 'number', initial: null, least: 1, most: LONGEST_DELAY },
+  rejectUnauthorized: { type: 'boolean', initial: true },
+  requestCert: { type: 'boolean', initial: false },
+  // Seconds.
+  sessionTimeout: { type: 'number', initial: 300, most: LONGEST_DELAY },
+};
+
 const OF_CONTEXT = ['allowPartialTrustChain', 'ca', 'cert', 'ciphers', 'crl', 'ecdhCurve', 'honorCipherOrder', 'key', 'maxVersion', 'minVersion', 'passphrase'];
-const OF_SERVER = ['ALPNCallback', 'ALPNProtocols', 'SNICallback', 'handshakeTimeout', 'rejectUnauthorized', 'requestCert', 'sessionTimeout', 'ticketKeys'];
-const KNOWN = [...OF_CONTEXT, ...OF_SERVER];
+const KNOWN = [...OF_CONTEXT, ...Object.keys(OWN), 'ALPNProtocols', 'ticketKeys'];
+
+/** @type {import('../base/checks').Range} */
+const SECRET = { type: 'string', isSecret: true };
 
 /** Options of Node that the reactors lack, with reasons. @type {Record<string, string>} */
 const IMPOSSIBLE = {
@@ -66,22 +80,17 @@ const TICKET_KEYS_LENGTH = 48;
 /** Bytes of a protocol's name (RFC 7301, 3.1). */
 const LONGEST_PROTOCOL = 255;
 
-const SESSION_SECONDS = 300;
-
 /** @type {(given: any, label: string) => Given} */
 function checkGiven(given, label) {
-  if (typeof given !== 'object' || given === null) throw wrongKind(label, 'an object, as https.createServer() takes it', given);
+  if (typeof given !== 'object' || given === null) throw wrongSecret(label, 'an object, as https.createServer() takes it', given);
   if (typeof given.context === 'object') {
     throw new TypeError(`${label} must not be a SecureContext of node:tls, which only Node can read: give its options, or WebSocketServer.createSecureContext(options)`);
   }
-  for (const [name, value] of Object.entries(given)) {
-    if (!isGiven(value) || KNOWN.includes(name)) continue;
-    if (Object.hasOwn(IMPOSSIBLE, name)) {
-      if (value !== false) throw impossible(`${label}.${name}`, IMPOSSIBLE[name]);
-    } else {
-      throw new TypeError(`${label}.${name} is not an option. There are: ${KNOWN.join(', ')}`);
-    }
+  const wanted = Object.entries(given).filter(([, value]) => isGiven(value));
+  for (const [name, value] of wanted) {
+    if (Object.hasOwn(IMPOSSIBLE, name) && value !== false) throw impossible(`${label}.${name}`, IMPOSSIBLE[name]);
   }
+  checkOptions(Object.fromEntries(wanted.filter(([name]) => !Object.hasOwn(IMPOSSIBLE, name))), KNOWN, label);
   return given;
 }
 
@@ -89,7 +98,7 @@ function checkGiven(given, label) {
 function credentialsOf(given, label) {
   const keys = listOf(given.key).map((one) => {
     const { pem, passphrase = given.passphrase } = Object(one).pem === undefined ? { pem: one } : one;
-    if (isGiven(passphrase)) checkText(passphrase, `${label}.passphrase`);
+    if (isGiven(passphrase)) checkValue(SECRET, passphrase, `${label}.passphrase`);
     return checkKey(privateKey(bytesOf(pem, `${label}.key`), passphrase ?? undefined, `${label}.key`), `${label}.key`);
   });
   const chains = listOf(given.cert).map((one) => certificatesIn(bytesOf(one, `${label}.cert`), `${label}.cert`));
@@ -121,24 +130,19 @@ function checkKey(key, label) {
 
 /** `handshakeTimeout`: the default. @type {(given: Given, label: string, handshakeTimeout: number) => Settings} */
 function settingsOf(given, label, handshakeTimeout) {
-  const { ALPNProtocols } = given;
-  /** @type {(name: string, initial: any, range: import('../base/checks').Range) => any} */
-  const own = (name, initial, range) => (isGiven(given[name]) ? checkValue(range, given[name], `${label}.${name}`) : initial);
-  const [ALPNCallback, SNICallback] = ['ALPNCallback', 'SNICallback'].map((name) => own(name, null, { type: 'function' }));
-  if (ALPNCallback !== null && ALPNProtocols) {
+  const { ALPNProtocols, ticketKeys } = given;
+  /** @type {any} */
+  const own = readOptions(OWN, given, label);
+  if (own.ALPNCallback !== null && ALPNProtocols) {
     const error = new TypeError('The ALPNCallback and ALPNProtocols TLS options are mutually exclusive');
     throw Object.assign(error, { code: 'ERR_TLS_ALPN_CALLBACK_WITH_PROTOCOLS' });
   }
   return {
+    ...own,
     // As of https.createServer().
-    alpn: ALPNCallback === null ? protocolsOf(ALPNProtocols ?? ['http/1.1'], label) : [],
-    handshakeTimeout: own('handshakeTimeout', handshakeTimeout, { type: 'number', least: 1, most: LONGEST_DELAY }),
-    rejectUnauthorized: own('rejectUnauthorized', true, { type: 'boolean' }),
-    requestCert: own('requestCert', false, { type: 'boolean' }),
-    sessionTimeout: own('sessionTimeout', SESSION_SECONDS, { type: 'number', most: LONGEST_DELAY }),
-    ticketKeys: isGiven(given.ticketKeys) ? ticketKeysOf(given.ticketKeys, `${label}.ticketKeys`) : null,
-    SNICallback,
-    ALPNCallback,
+    alpn: own.ALPNCallback === null ? protocolsOf(ALPNProtocols ?? ['http/1.1'], label) : [],
+    handshakeTimeout: own.handshakeTimeout ?? handshakeTimeout,
+    ticketKeys: isGiven(ticketKeys) ? ticketKeysOf(ticketKeys, `${label}.ticketKeys`) : null,
   };
 }
 
@@ -170,7 +174,7 @@ function versionOf(name, label) {
 function ciphersOf(ciphers, label) {
   if (!isGiven(ciphers) || ciphers === tls.DEFAULT_CIPHERS) return [];
   // Exclusions name no suite of ours.
-  const names = checkText(ciphers, `${label}.ciphers`).split(':').filter((name) => /^[^!-]/.test(name));
+  const names = String(checkValue(SECRET, ciphers, `${label}.ciphers`)).split(':').filter((name) => /^[^!-]/.test(name));
   if (names.length === 0) throw new TypeError(`${label}.ciphers has no suite`);
   const wanted = names.map((name) => {
     const number = suiteOf(name);
@@ -185,10 +189,10 @@ function ciphersOf(ciphers, label) {
 function protocolsOf(protocols, label) {
   const names = ArrayBuffer.isView(protocols) ? namesIn(bytesOf(protocols, `${label}.ALPNProtocols`)) : protocols;
   const wanted = 'a list of names, each of 1 to 255 bytes';
-  if (!Array.isArray(names)) throw wrongKind(`${label}.ALPNProtocols`, wanted, protocols);
+  if (!Array.isArray(names)) throw wrongSecret(`${label}.ALPNProtocols`, wanted, protocols);
   return names.map((name) => {
     const text = (typeof name === 'string' ? Buffer.from(name) : bytesOf(name, `${label}.ALPNProtocols`)).toString('latin1');
-    if (text.length === 0 || text.length > LONGEST_PROTOCOL) throw wrongKind(`${label}.ALPNProtocols`, wanted, name);
+    if (text.length === 0 || text.length > LONGEST_PROTOCOL) throw wrongSecret(`${label}.ALPNProtocols`, wanted, name);
     return text;
   });
 }
@@ -215,19 +219,7 @@ function bytesOf(value, label) {
   if (typeof value === 'string') return Buffer.from(value, 'latin1');
   if (ArrayBuffer.isView(value)) return Buffer.from(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
   if (isAnyArrayBuffer(value)) return Buffer.from(Buffer.from(value));
-  throw wrongKind(label, 'a string, a Buffer, a TypedArray or an array of them', value);
-}
-
-/** @type {(value: unknown, label: string) => string} */
-function checkText(value, label) {
-  if (typeof value !== 'string') throw wrongKind(label, 'a string', value);
-  return value;
-}
-
-/** @type {(label: string, wanted: string, value: unknown) => TypeError} */
-function wrongKind(label, wanted, value) {
-  const kind = value === null ? 'null' : typeof value;
-  return new TypeError(`${label} must be ${wanted}. Received a value of type ${kind}`);
+  throw wrongSecret(label, 'a string, a Buffer, a TypedArray or an array of them', value);
 }
 
 /** @type {(label: string, reason: string) => TypeError} */

@@ -71,9 +71,8 @@ function attachStream(ws, socket, head, options) {
   socket[kPump] = pump;
   if (!native.isDriven) turnOften(native);
   const isServer = (ws._bits & CLIENT) === 0;
-  const given = isServer ? (ws._options ?? {}) : { closeTimeout: ws._closeTimeout };
-  const served = { ...engineOptions(given, options, false), deflate: negotiatedDeflate(ws) };
-  native.openStream(place, isServer, served, ws._owner?._rates ?? undefined);
+  const served = engineOptions({ closeTimeout: ws._closeTimeout }, options, ws._owner?._settings, false);
+  native.openStream(place, isServer, { ...served, deflate: negotiatedDeflate(ws) }, ws._owner?._rates);
 
   // Not every Duplex has these methods.
   if (socket.setTimeout) socket.setTimeout(0);

@@ -7,9 +7,8 @@ const { hasDescriptors } = require('../base/descriptors');
 const { become } = require('../sockets/adopted-socket');
 const { isRelayed } = require('../sockets/relayed-socket');
 const { kWebSocket } = require('../base/constants');
-const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../transport/attach');
-const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
+const { hasOwnPong, servedOptions, socketOptions } = require('../options');
 const { ref } = require('../reactor/lifetime');
 const { start, want } = require('../reactor/start');
 const { state } = require('../reactor/link');
@@ -105,7 +104,6 @@ function startReactor(server) {
  * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, server: Server) => boolean}
  */
 function adopt(ws, socket, head, response, server) {
-  const { options } = server;
   const native = startReactor(server);
   // No reactor would ever serve it.
   if (native === null || state.failure !== null) return false;
@@ -113,11 +111,10 @@ function adopt(ws, socket, head, response, server) {
   const early = prefix.length === 1 ? unshared(head) : Buffer.concat(prefix);
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
-  if (hasOwnPong(options)) ws._bits |= OWN_PONG;
+  if (hasOwnPong(server.options)) ws._bits |= OWN_PONG;
   const { generation, slot } = claim(ws);
   try {
-    const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-    native.adopt(socket._handle.fd, { slot, generation }, response, early, served, server._rates ?? undefined);
+    native.adopt(socket._handle.fd, { slot, generation }, response, early, servedOptions(server, ws), server._rates);
   } catch {
     // Out of descriptors, but this thread can still serve it.
     forget(slot);
@@ -148,11 +145,9 @@ function readAll(socket, head) {
  */
 function handBack(ws, socket, head, response, server) {
   const { _owner: relay } = socket;
-  const { options } = server;
   const { _generation: generation, _slot: slot } = relay;
-  if (hasOwnPong(options)) ws._bits |= OWN_PONG;
-  const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-  state.native.serve(slot, generation, served, server._rates ?? undefined);
+  if (hasOwnPong(server.options)) ws._bits |= OWN_PONG;
+  state.native.serve(slot, generation, servedOptions(server, ws), server._rates);
   for (const piece of [...readAll(socket, head), ...relay.leave()]) {
     if (piece.length !== 0) outbox.push(slot, generation, OUT_HEAD, piece);
   }

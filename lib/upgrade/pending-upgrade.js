@@ -10,12 +10,11 @@ const { protocolText, requestText, tailOf, tailText } = require('../connection/h
 const { open } = require('../connection/state');
 const { EMPTY_BUFFER, kUpgrade } = require('../base/constants');
 const diagnostics = require('../reactor/diagnostics');
-const { negotiatedDeflate } = require('../deflate/options');
 const { payload } = require('../reactor/batch');
 const { reportEnd } = require('../reactor/loop-turns');
 const { Handshake, destroyOnError } = require('./handshake');
 const receive = require('../connection/receive');
-const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
+const { hasOwnPong, servedOptions, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/link');
 const table = require('../reactor/table');
@@ -106,11 +105,9 @@ class Upgrade extends Endpoint {
    * @type {(response: string, server: Server, extensions: Extensions, head: Buffer) => void}
    */
   accept(response, server, extensions, head) {
-    const { options } = server;
-    const deflate = negotiatedDeflate({ _extensions: extensions });
-    if (deflate !== undefined || server !== this._owner || hasOwnPong(options)) {
-      const served = { ...connectionOptions(options), deflate };
-      state.native.serve(this._slot, this._generation, served, server._rates ?? undefined);
+    const served = servedOptions(server, { _extensions: extensions });
+    if (served.deflate !== undefined || server !== this._owner || hasOwnPong(server.options)) {
+      state.native.serve(this._slot, this._generation, served, server._rates);
     }
     if (head.length !== 0) outbox.push(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);
