@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const { watchListeners } = require('../base/emitter');
-const { ref, unref } = require('../reactor/lifetime');
+const { ref, refer, unref } = require('../reactor/lifetime');
 const { warn } = require('../base/log');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -80,22 +80,19 @@ class ListenerServer extends EventEmitter {
   }
 
   ref() {
-    this._refer(true);
-    return this;
+    return this._refer(true);
   }
 
   unref() {
-    this._refer(false);
-    return this;
+    return this._refer(false);
   }
 
   /** @param {boolean} does */
   _refer(does) {
-    if (this._unreferenced !== does) return;
-    this._unreferenced = !does;
-    if (this._wss._listenerId === -1) return;
-    if (does) ref();
-    else unref();
+    // Before it listens, it holds nothing.
+    if (this._wss._listenerId === -1) this._unreferenced = !does;
+    else refer(this, does);
+    return this;
   }
 
   _onBound() {

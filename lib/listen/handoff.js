@@ -8,7 +8,7 @@ const net = require('node:net');
 
 const { throwLater } = require('../base/errors');
 const { formatAddress } = require('../connection/address');
-const { takeSocket } = require('../reactor/handoff-sockets');
+const { state } = require('../reactor/link');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
 const { Endpoint } = require('../connection/endpoint');
@@ -25,7 +25,7 @@ function handOff(wss, slot, tag, bytes, start) {
   const read = tailOf(bytes, start);
   const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
   // Before anything that can throw: the next connection of the slot would get it.
-  const fd = isRelayed ? -1 : takeSocket(slot);
+  const fd = isRelayed ? -1 : state.native.takeSocket(slot);
   try {
     // Its handshake, if JavaScript was asked.
     /** @type {{ _onHandoff?(): void } | undefined} */ (connectionOf(slot))?._onHandoff?.();

@@ -1,5 +1,6 @@
 'use strict';
 
+const { closeSync } = require('node:fs');
 // Not the global ones, which a test can replace.
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
@@ -20,6 +21,7 @@ const {
   IN_END,
   IN_FAILURE,
   IN_FLAG_OWNED,
+  IN_FLAG_SOCKET,
   IN_HANDOFF,
   IN_LISTENER_CLOSED,
   IN_OPEN,
@@ -41,7 +43,6 @@ const streamOps = require('./stream-ops');
 const { state } = require('./link');
 const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
-const { discard } = require('./handoff-sockets');
 const table = require('./table');
 const { beginTurn, callDue, checkpoint, endTurn, waitsForEnds } = require('./loop-turns');
 
@@ -307,6 +308,12 @@ function deliverOther(slot, tag, offset, length) {
   } else {
     connectionOf(slot)?._onRecord(tag, offset, length);
   }
+}
+
+/** A socket that a reactor has given away: its server is gone, or its record is lost. @type {(slot: number, tag: number) => void} */
+function discard(slot, tag) {
+  const fd = (tag & IN_FLAG_SOCKET) === 0 ? -1 : state.native.takeSocket(slot);
+  if (fd !== -1) closeSync(fd);
 }
 
 /** -1 outside of a delivery. */

@@ -49,6 +49,14 @@ function unref() {
   keepAlive = null;
 }
 
+/** The `ref()` and `unref()` of a socket or a listener, which holds the process. @type {(user: any, does: boolean) => void} */
+function refer(user, does) {
+  if (user._unreferenced !== does) return;
+  user._unreferenced = !does;
+  if (does) ref();
+  else unref();
+}
+
 /**
  * Other listeners of 'exit' can send something, so ours moves to the end. Those of other copies of this package send
  * nothing; two copies would move past each other for ever.
@@ -75,4 +83,4 @@ function stop() {
 const kStop = Symbol.for('reactor-ws.stop');
 Object.assign(stop, { [kStop]: true });
 
-module.exports = { attach, ref, unref, unuse, use };
+module.exports = { attach, ref, refer, unref, unuse, use };

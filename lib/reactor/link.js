@@ -8,7 +8,7 @@
 
 /** Gets records that concern no connection. @typedef {{ _onRecord: OnRecord, _onFailed(): void }} Receiver */
 
-/** The reactors of this environment (main thread or worker). Only this file writes here. */
+/** The reactors of this environment (main thread or worker). Only `set` writes here. */
 const state = {
   /** All reactors, which look like one; null before they exist. @type {Native} */
   native: /** @type {any} */ (null),
@@ -16,7 +16,7 @@ const state = {
   calls: /** @type {any} */ ({ bytesSettled: () => Infinity, callNext: () => false, loopTurn: () => 0 }),
   /** The records of the last batch, then arguments and results of calls. */
   words: new Uint32Array(0),
-  /** Why a reactor has died. @type {Error | null} */
+  /** Why the reactors of sockets have ended. @type {Error | null} */
   failure: null,
   /** Reactors with sockets. */
   reactors: 1,
@@ -29,30 +29,9 @@ const state = {
   topics: null,
 };
 
-/** @type {(native: Native, words: Uint32Array<ArrayBuffer>) => void} */
-function attach(native, words) {
-  Object.assign(state, { native, words, calls: native.calls() });
+/** @param {Partial<typeof state>} changes */
+function set(changes) {
+  Object.assign(state, changes);
 }
 
-/** @param {ReactorOptions} settings Of the reactors of sockets */
-function started(settings) {
-  const { links } = state.native;
-  Object.assign(state, { reactors: Math.max(links - 1, 1), links, hasStarted: true, settings: { ...settings } });
-}
-
-/** @param {ReactorOptions} settings Of streams, until reactors of sockets start */
-function configured(settings) {
-  state.settings = { ...settings };
-}
-
-/** @param {Error} error Why the reactors of sockets have ended */
-function failed(error) {
-  state.failure = error;
-}
-
-/** @param {Receiver} receiver */
-function receiveTopics(receiver) {
-  state.topics = receiver;
-}
-
-module.exports = { attach, configured, failed, receiveTopics, started, state };
+module.exports = { set, state };

@@ -29,7 +29,7 @@ function open() {
   const memory = binding.lists();
   // Outside of the first caller's async context.
   const native = root.runInAsyncScope(() => coding(() => new binding.Reactor(wake, !HAS_OWN_LOOP, words, memory)));
-  link.attach(native, words);
+  link.set({ native, words, calls: native.calls() });
   batch.attach(memory[0]);
   outbox.attach(memory[1]);
   streamOps.attach(memory[2]);
@@ -45,7 +45,7 @@ function open() {
 /** @param {Settings} settings Of a server with a stream; the first counts */
 function want({ given: _given, ...settings }) {
   if (state.settings !== null) return;
-  link.configured(settings);
+  link.set({ settings: { ...settings } });
   if (state.native !== null) state.native.configure(settings);
 }
 
@@ -57,7 +57,8 @@ function start({ given, ...settings }) {
     return native;
   }
   root.runInAsyncScope(() => coding(() => native.start(wake, settings)));
-  link.started(settings);
+  const { links } = native;
+  link.set({ reactors: Math.max(links - 1, 1), links, hasStarted: true, settings: { ...settings } });
   return native;
 }
 

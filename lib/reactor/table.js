@@ -3,7 +3,7 @@
 const { NO_GENERATION } = require('../base/constants');
 const { ADOPTED_SLOTS, PIPE_SLOTS, TOPIC_SLOT } = require('../base/layout');
 const lifetime = require('./lifetime');
-const { failed, state } = require('./link');
+const { set: setState, state } = require('./link');
 
 /** @import { Connection, Server } from '../connection/state' */
 
@@ -19,7 +19,8 @@ const freeAdopted = [];
 const freeStreams = [];
 /** By listener id. @type {Map<number, Server>} */
 const listeners = new Map();
-let adoptedGeneration = 0;
+/** The last one of those that JavaScript has numbered. */
+let generation = 0;
 
 /** Undefined for a free slot. @type {(slot: number) => Connection | undefined} */
 function connectionOf(slot) {
@@ -61,22 +62,24 @@ function claim(connection) {
   // The low bits of a slot are its reactor's number, so new slots alternate between reactors. Skips numbers without one.
   while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = adopted.push(undefined);
   adopted[index] = connection;
-  return { generation: claimed(connection), slot: ADOPTED_SLOTS + index };
+  return claimed(connection, ADOPTED_SLOTS + index);
 }
 
 /** For a connection over a stream. @type {(connection: Connection) => { generation: number, slot: number }} */
 function claimStream(connection) {
   const index = freeStreams.pop() ?? streams.length;
   streams[index] = connection;
-  return { generation: claimed(connection), slot: PIPE_SLOTS + index };
+  return claimed(connection, PIPE_SLOTS + index);
 }
 
-/** @param {Connection} connection */
-function claimed(connection) {
-  connection._turn = state.calls.loopTurn();
+/** @type {(connection: Connection, slot: number) => { generation: number, slot: number }} */
+function claimed(connection, slot) {
   lifetime.use();
-  adoptedGeneration = (adoptedGeneration + 1) >>> 0 || NO_GENERATION + 1;
-  return adoptedGeneration;
+  generation = (generation + 1) >>> 0 || NO_GENERATION + 1;
+  connection._turn = state.calls.loopTurn();
+  connection._slot = slot;
+  connection._generation = generation;
+  return { generation, slot };
 }
 
 /** Records of the slot go to this connection from now on. The first one keeps the process alive, the last one lets it end. @type {(slot: number, connection: Connection) => void} */
@@ -115,7 +118,7 @@ function strike(id) {
  * @type {(error: Error, isOfStreams: boolean) => { connections: Connection[], servers: Server[] }}
  */
 function fail(error, isOfStreams) {
-  failed(error);
+  setState({ failure: error });
   freeAdopted.length = 0;
   if (isOfStreams) freeStreams.length = 0;
   const lost = [...accepted.splice(0), ...adopted.splice(0), ...(isOfStreams ? streams.splice(0) : [])];

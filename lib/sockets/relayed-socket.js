@@ -11,7 +11,7 @@ const { Endpoint } = require('../connection/endpoint');
 const { abandonSends, push, sent } = require('../connection/enqueue');
 const { payload } = require('../reactor/batch');
 const { bytesSettled } = require('../reactor/exchange');
-const { ref, unref } = require('../reactor/lifetime');
+const { refer, unref } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { STATE, addressOf, keepAliveTag, noDelayTag } = require('./socket');
@@ -75,7 +75,6 @@ class Relay extends Endpoint {
     this.isOver = false;
     /** Whether it carries an HTTP/2 session, which ends as a whole: see `serveSession()`. */
     this.isSession = false;
-    this.isUnreferenced = false;
     /** As seen at the last timeout. */
     this.settled = 0;
     this._take(slot, bytes, start, { owner });
@@ -103,7 +102,7 @@ class Relay extends Endpoint {
     }
     this._adopt(seen);
     if (timeout !== 0) seen.setTimeout(timeout);
-    this.isUnreferenced = isUnreferenced;
+    seen._unreferenced = isUnreferenced;
   }
 
   get bufferedAmount() {
@@ -226,7 +225,7 @@ class Relay extends Endpoint {
   /** @param {Error | null} error */
   gone(error) {
     this._bits |= GONE;
-    if (!this.isUnreferenced) unref();
+    if (!this._socket._unreferenced) unref();
     if (error !== null) this._socket.destroy(error);
     abandonSends(this);
   }
@@ -285,14 +284,6 @@ class Relay extends Endpoint {
     this.settled = settled;
     return isMoving;
   }
-
-  /** Whether the connection keeps the process alive. @param {boolean} does */
-  refer(does) {
-    if (this.isUnreferenced !== does || (this._bits & GONE) !== 0) return;
-    this.isUnreferenced = !does;
-    if (does) ref();
-    else unref();
-  }
 }
 
 /** As Node reports it. */
@@ -312,6 +303,7 @@ class RelayedSocket extends Base {
     /** @type {Relay} */
     this._owner = relay;
     this._listener = relay._owner;
+    this._unreferenced = false;
     this._peername = addressOf(relay._remote, relay._remotePort);
     this._sockname = addressOf(relay._local, relay._localPort);
   }
@@ -390,12 +382,12 @@ class RelayedSocket extends Base {
   }
 
   ref() {
-    this._owner.refer(true);
+    if ((this._owner._bits & GONE) === 0) refer(this, true);
     return this;
   }
 
   unref() {
-    this._owner.refer(false);
+    if ((this._owner._bits & GONE) === 0) refer(this, false);
     return this;
   }
 }

@@ -11,7 +11,7 @@ const { AUX_SHIFT, OUT_END, OUT_FLAG_ON, OUT_FLAG_RESET, OUT_KEEP_ALIVE, OUT_NO_
 const { watchListeners } = require('../base/emitter');
 const { formatAddress } = require('../connection/address');
 const { callAll, push } = require('../connection/enqueue');
-const { ref, unref } = require('../reactor/lifetime');
+const { refer } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/link');
 const { IdleTimer } = require('./idle-timer');
@@ -361,11 +361,13 @@ class Socket extends Base {
   }
 
   ref() {
-    return refer(this, true);
+    if (!this._closed) refer(this, true);
+    return this;
   }
 
   unref() {
-    return refer(this, false);
+    if (!this._closed) refer(this, false);
+    return this;
   }
 
   _onEnd() {
@@ -462,15 +464,6 @@ function toBytes(data, encoding) {
   if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const error = new TypeError('The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView.');
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
-}
-
-/** Whether the connection keeps the process alive. @type {(socket: Socket, does: boolean) => Socket} */
-function refer(socket, does) {
-  if (socket._unreferenced !== does || socket._closed) return socket;
-  socket._unreferenced = !does;
-  if (does) ref();
-  else unref();
-  return socket;
 }
 
 /** Fields of a Socket itself. */

@@ -5,7 +5,7 @@
 const { HISTORY_REQUEST, IN_HISTORY, KIND_MASK } = require('../base/layout');
 const { payload, peek } = require('../reactor/batch');
 const lifetime = require('../reactor/lifetime');
-const { receiveTopics, state } = require('../reactor/link');
+const { set, state } = require('../reactor/link');
 const records = require('./records');
 
 const { WORD, wordOf } = records;
@@ -40,7 +40,7 @@ function nextRequest() {
 function expect(left, take) {
   const request = nextRequest();
   // Answers have a receiver from now on, until all have arrived.
-  receiveTopics(answers);
+  set({ topics: answers });
   lifetime.use();
   // A program can await the result with nothing else open.
   lifetime.ref();

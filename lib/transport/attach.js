@@ -64,8 +64,6 @@ function attachStream(ws, socket, head, options) {
   const { allowSynchronousEvents = true, generateMask } = options;
   // As in ws, the answer to a ping comes after what handlers of earlier messages send.
   ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | OWN_PONG;
-  ws._slot = place.slot;
-  ws._generation = place.generation;
   const pump = new Pump(ws, socket, generateMask);
   ws._ensureExtra().stream = pump;
   socket[kPump] = pump;

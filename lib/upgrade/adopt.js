@@ -6,7 +6,7 @@ const { GONE, OWN_PONG } = require('../base/bits');
 const { hasDescriptors } = require('../base/descriptors');
 const { become } = require('../sockets/adopted-socket');
 const { isRelayed } = require('../sockets/relayed-socket');
-const { kWebSocket } = require('../base/constants');
+const { NO_SLOT, kWebSocket } = require('../base/constants');
 const { attachStream } = require('../transport/attach');
 const { hasOwnPong, servedOptions, socketOptions } = require('../options');
 const { ref } = require('../reactor/lifetime');
@@ -112,18 +112,17 @@ function adopt(ws, socket, head, response, server) {
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
   if (hasOwnPong(server.options)) ws._bits |= OWN_PONG;
-  const { generation, slot } = claim(ws);
+  const place = claim(ws);
   try {
-    native.adopt(socket._handle.fd, { slot, generation }, response, early, servedOptions(server, ws), server._rates);
+    native.adopt(socket._handle.fd, place, response, early, servedOptions(server, ws), server._rates);
   } catch {
     // Out of descriptors, but this thread can still serve it.
-    forget(slot);
+    forget(place.slot);
+    ws._slot = NO_SLOT;
     for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
     return false;
   }
   ref();
-  ws._slot = slot;
-  ws._generation = generation;
   ws._ensureExtra().socket = socket;
   become(socket, ws, readBefore, writtenBefore);
   ws._open();
@@ -154,7 +153,6 @@ function handBack(ws, socket, head, response, server) {
   outbox.push(slot, generation, OUT_ACCEPT, response);
   relay._moveTo(ws);
   become(socket, ws, 0, Buffer.byteLength(response));
-  socket._unreferenced = relay.isUnreferenced;
   ws._open();
 }
 
