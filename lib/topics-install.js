@@ -3,7 +3,6 @@
 // Members that topics add to a WebSocket and a server.
 
 const { TERMINATED } = require('./base/bits');
-const { inContext } = require('./base/async-context');
 const { checkOptions, checkValue } = require('./base/checks');
 const { CONNECTING, READY_STATES } = require('./base/constants');
 const { peek } = require('./reactor/batch');
@@ -150,12 +149,11 @@ function ownerOf(ws) {
 }
 
 /** @type {import('./connection/receive').TakeRecord} */
-function record(ws, tag, offset, length) {
-  if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, peek(tag, offset, length));
-}
-
-/** `bytes` are read before any handler runs. @type {(ws: WebSocket, kind: number, bytes: Buffer) => void} */
-function onRecord(ws, kind, bytes) {
+function onRecord(ws, tag, offset, length) {
+  if ((ws._bits & TERMINATED) !== 0) return;
+  const kind = tag & KIND_MASK;
+  // Read before any handler runs.
+  const bytes = peek(tag, offset, length);
   const subscriptions = subscriptionsOf(ws);
   if (kind === IN_SUBSCRIBED) {
     const isRecovered = wordOf(bytes, SUBSCRIBED_RECOVERED) !== 0;
@@ -180,5 +178,5 @@ function define(prototype, methods) {
 module.exports = {
   install: (/** @type {object} */ prototype) => define(prototype, ofConnection),
   installServer: (/** @type {object} */ prototype) => define(prototype, ofServer),
-  record,
+  onRecord,
 };

@@ -263,9 +263,7 @@ class WebSocket extends Base {
 
   /** @type {import('./reactor/link').OnRecord} */
   _onRecord(tag, offset, length) {
-    const kind = tag & KIND_MASK;
-    if (isTopic(kind)) topics.record(this, tag, offset, length);
-    else receive.record(this, tag, offset, length);
+    inContext(this, isTopic(tag & KIND_MASK) ? topics.onRecord : receive.onRecord, tag, offset, length);
   }
 
   _onFailed() {

@@ -35,6 +35,12 @@ function capture() {
   return hasStore ? resource : null;
 }
 
+/** In the current context, whoever calls it. @type {<F extends (...args: any[]) => void>(callback: F) => F} */
+function bind(callback) {
+  const context = capture();
+  return context === null ? callback : /** @type {any} */ (context.runInAsyncScope.bind(context, callback, null));
+}
+
 /** @type {(ws: WebSocket, context: AsyncResource | null) => void} */
 function setContext(ws, context) {
   if (context === null) return;
@@ -49,4 +55,4 @@ function inContext(ws, call, a, b, c) {
   else context.runInAsyncScope(call, null, ws, a, b, c);
 }
 
-module.exports = { capture, inContext, root, setContext };
+module.exports = { bind, capture, inContext, root, setContext };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { CLIENT, GONE } = require('../base/bits');
-const { capture } = require('../base/async-context');
+const { bind } = require('../base/async-context');
 const { NO_SLOT } = require('../base/constants');
 const { streamDestroyed } = require('../base/errors');
 const { Fifo } = require('../base/fifo');
@@ -91,8 +91,7 @@ function remember(ws, callback) {
   }
   const extra = ws._ensureExtra();
   // A stream can report a write in the callback of another send.
-  const context = extra.stream === null ? null : capture();
-  if (context !== null) callback = context.runInAsyncScope.bind(context, callback, null);
+  if (extra.stream !== null) callback = bind(callback);
   extra.callbacks ??= new Fifo();
   extra.callbacks.push(callback);
   return extra.callbacks;

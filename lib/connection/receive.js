@@ -66,21 +66,16 @@ const { ended: endLeaves } = require('../reactor/defer-replies');
 
 /** @typedef {(ws: WebSocket, tag: number, data: Buffer) => void} TakeData */
 
-/** RecordBuffer records before the socket is no longer read. */
+/** Buffered records before the socket is no longer read. */
 const MOST_BUFFERED = 1024;
 
 /** Anything but a plain message. @type {TakeRecord} */
-function record(ws, tag, offset, length) {
-  inContext(ws, onRecord, tag, offset, length);
-}
-
-/** @type {TakeRecord} */
 function onRecord(ws, tag, offset, length) {
   const kind = tag & KIND_MASK;
   if (kind === IN_SENT) sent(ws, length);
   else if (kind === IN_DRAIN) onDrainRecord(ws);
   else if (kind === IN_CLOSING) closing(ws);
-  else if (kind === IN_CLOSED) onClosed(ws, tag);
+  else if (kind === IN_CLOSED) closed(ws, tag);
   // On their way when a relayed connection became this WebSocket; none: that was all.
   else if (kind === IN_DATA) outbox.push(ws._slot, ws._generation, OUT_HEAD, length === 0 ? EMPTY_BUFFER : peek(tag, offset, length));
   // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.
@@ -126,11 +121,6 @@ function buffer(ws, tag, data) {
 
 /** After resume(), and one by one without allowSynchronousEvents. @param {WebSocket} ws */
 function deliverBuffered(ws) {
-  inContext(ws, onDeliverBuffered);
-}
-
-/** @param {WebSocket} ws */
-function onDeliverBuffered(ws) {
   const extra = /** @type {ColdFields} */ (ws._extra);
   const { buffered } = extra;
   // All were delivered after a handler had paused and resumed.
@@ -164,8 +154,8 @@ function scheduleNext(ws) {
   const record = buffered?.records[buffered.next];
   if (!buffered || !record || buffered.isScheduled) return;
   buffered.isScheduled = true;
-  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(record.tag)) setImmediate(deliverBuffered, ws);
-  else process.nextTick(deliverBuffered, ws);
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(record.tag)) setImmediate(inContext, ws, deliverBuffered);
+  else process.nextTick(inContext, ws, deliverBuffered);
 }
 
 /** @param {number} tag */
@@ -309,11 +299,6 @@ function closing(ws) {
  * @type {(ws: WebSocket, tag: number) => void}
  */
 function closed(ws, tag) {
-  inContext(ws, onClosed, tag);
-}
-
-/** @type {typeof closed} */
-function onClosed(ws, tag) {
   const stream = streamOf(ws);
   if (stream !== null) {
     if (stream.closed === 0) table.forget(ws._slot);
@@ -358,4 +343,4 @@ function finish(ws, cause) {
   }
 }
 
-module.exports = { buffer, closed, finish, record, scheduleNext };
+module.exports = { buffer, closed, finish, onRecord, scheduleNext };

@@ -5,7 +5,7 @@ const net = require('node:net');
 const { clearInterval, setImmediate, setInterval } = require('node:timers');
 
 const { GONE, TERMINATED } = require('../base/bits');
-const { capture, root } = require('../base/async-context');
+const { bind, root } = require('../base/async-context');
 const { EMPTY_BUFFER } = require('../base/constants');
 const { Endpoint } = require('../connection/endpoint');
 const { abandonSends, push, sent } = require('../connection/enqueue');
@@ -253,8 +253,7 @@ class Relay extends Endpoint {
       this._socket._unrefTimer();
       done(error);
     };
-    const context = capture();
-    const callback = context === null ? left : context.runInAsyncScope.bind(context, left, null);
+    const callback = bind(left);
     for (const [index, { chunk, encoding }] of chunks.entries()) {
       const part = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
       this._accepted += push(this, OUT_WRITE, part, index === chunks.length - 1 ? callback : undefined);

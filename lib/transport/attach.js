@@ -44,14 +44,14 @@ function onError() {
 /** @this {AnySocket} */
 function onClose() {
   const pump = this[kPump];
-  this.removeListener('close', onClose);
-  this.removeListener('data', onData);
-  this.removeListener('drain', onDrain);
-  this.removeListener('end', onEnd);
+  for (const [event, listener] of LISTENERS) this.removeListener(event, listener);
   this[kPump] = undefined;
   startClosing(pump.ws);
   pump.over();
 }
+
+/** Until the stream has closed. */
+const LISTENERS = /** @type {const} */ ([['close', onClose], ['data', onData], ['drain', onDrain], ['end', onEnd]]);
 
 /**
  * Makes a stream the connection of a WebSocket, which then opens.
@@ -76,10 +76,7 @@ function attachStream(ws, socket, head, options) {
   if (socket.setTimeout) socket.setTimeout(0);
   if (socket.setNoDelay) socket.setNoDelay();
   if (head.length > 0) socket.unshift(head);
-  socket.on('close', onClose);
-  socket.on('data', onData);
-  socket.on('drain', onDrain);
-  socket.on('end', onEnd);
+  for (const [event, listener] of LISTENERS) socket.on(event, listener);
   socket.on('error', onError);
 
   beginOpen(ws);

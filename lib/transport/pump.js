@@ -6,6 +6,7 @@ const tls = require('node:tls');
 const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:timers');
 
 const { PAUSED, PEER_DONE, TERMINATED } = require('../base/bits');
+const { inContext } = require('../base/async-context');
 const { LONGEST_DELAY, delay } = require('../base/checks');
 const { callAll } = require('../connection/enqueue');
 const { onDrainRecord } = require('../connection/backpressure');
@@ -283,7 +284,7 @@ class Pump {
   /** Nothing more comes of the stream. */
   finish() {
     this.life = OVER;
-    if (this.closed !== 0) return receive.closed(this.ws, this.closed);
+    if (this.closed !== 0) return inContext(this.ws, receive.closed, this.closed);
     this.report(STREAM_CLOSED);
     // As for an unread stream.
     if (this.closed === 0) this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
