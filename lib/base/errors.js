@@ -58,8 +58,7 @@ function streamDestroyed() {
 }
 
 /** The system's number, name and sentence of a native error. @type {(error: any) => [errno: number, [code: string, sentence: string]] | undefined} */
-function systemError({ code, message }) {
-  const errno = -Number(/\(os error (\d+)\)$/.exec(message)?.[1]);
+function systemError({ code, errno }) {
   const known = [...getSystemErrorMap()];
   return known.find(([, [name]]) => name === code) ?? known.find(([number]) => number === errno);
 }

@@ -99,7 +99,7 @@ impl Inline {
     pub(super) fn take_sockets(&self, env: &Env) -> Result<bool> {
         let (watch, mut reactor) = (self.watch.borrow(), self.reactor.borrow_mut());
         let (Some(watch), Some(reactor)) = (&*watch, &mut *reactor) else { return Ok(false) };
-        reactor.take_sockets().map_err(|error| super::listen::system_error(&error))?;
+        reactor.take_sockets().map_err(|error| super::listen::thrown(env, &error, None))?;
         Ok(reactor.descriptor().is_some_and(|descriptor| watch.watch(env, descriptor)))
     }
 

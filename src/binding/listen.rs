@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use napi::bindgen_prelude::JsObjectValue as _;
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
@@ -185,16 +186,13 @@ fn listen_error(env: &Env, error: &io::Error, options: &ListenOptions) -> Error 
         // As libuv reports a missing folder.
         ErrorKind::NotFound if options.socket_path.is_some() => "EACCES",
         ErrorKind::Unsupported => "ENOTSUP",
-        _ if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => return system_error(error),
+        _ if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => return thrown(env, error, None),
         // The descriptor is not open, no socket, or a connected one.
         _ if options.fd.is_some() => "EINVAL",
         ErrorKind::InvalidInput => "EINVAL",
-        _ => return system_error(error),
+        _ => return thrown(env, error, None),
     };
-    match env.throw_error(&error.to_string(), Some(code)) {
-        Ok(()) => Error::new(Status::PendingException, code.to_owned()),
-        Err(other) => other,
-    }
+    thrown(env, error, Some(code))
 }
 
 /// The same on every POSIX system that we build for.
@@ -203,4 +201,18 @@ const EMFILE: i32 = 24;
 
 pub(super) fn system_error(error: &io::Error) -> Error {
     Error::new(Status::GenericFailure, error.to_string())
+}
+
+/// Throws the error with its number as `errno`, by which lib finds the name that Node has for it, or
+/// with that name.
+pub(super) fn thrown(env: &Env, error: &io::Error, code: Option<&str>) -> Error {
+    let throw = || {
+        let mut thrown = env.create_error(system_error(error))?;
+        thrown.set_named_property("errno", error.raw_os_error().map_or(0, |errno| -errno))?;
+        if let Some(code) = code {
+            thrown.set_named_property("code", code)?;
+        }
+        env.throw(thrown)
+    };
+    throw().map_or_else(|other| other, |()| Error::new(Status::PendingException, ""))
 }

@@ -15,7 +15,7 @@ use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
 use super::inline::waiting_failed;
-use super::listen::system_error;
+use super::listen::{system_error, thrown};
 use super::poll_spin::PollSpin;
 use super::uv::signal::Signal;
 use super::wake::{Ring, Wake};
@@ -52,26 +52,26 @@ impl Threads {
             .and_then(|poll_spin| Signal::start(env, move |event_loop| poll_spin.deliver(&wake, event_loop)));
         let ring = signal.map_or_else(|| Ring::threadsafe_function(function), |it| Ok(Ring::Signal(it)))?;
         let mut threads = Self { handles: Vec::new(), running: RefCell::default(), ring };
-        threads.run(links, config).inspect_err(|_| threads.close(()))?;
+        threads.run(env, links, config).inspect_err(|_| threads.close(()))?;
         Ok(threads)
     }
 
-    fn run(&mut self, links: &[Arc<Link>], config: ReactorConfig) -> Result<()> {
+    fn run(&mut self, env: &Env, links: &[Arc<Link>], config: ReactorConfig) -> Result<()> {
         let forwards = links.iter().map(|link| {
             let ring = self.ring.clone();
             Forward::new(link.clone(), &config, Box::new(move || ring.ring())).in_thread()
         });
-        let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
+        let reactors = reactors(forwards.collect(), config).map_err(|error| thrown(env, &error, None))?;
         self.handles = reactors.iter().map(Reactor::handle).collect();
-        reactors.into_iter().zip(links).try_for_each(|(reactor, link)| self.spawn(reactor, link.clone()))
+        reactors.into_iter().zip(links).try_for_each(|(reactor, link)| self.spawn(env, reactor, link.clone()))
     }
 
-    fn spawn(&self, reactor: Reactor<Forward>, link: Arc<Link>) -> Result<()> {
+    fn spawn(&self, env: &Env, reactor: Reactor<Forward>, link: Arc<Link>) -> Result<()> {
         let ring = self.ring.clone();
         let thread = std::thread::Builder::new()
             .name("reactor-ws".to_owned())
             .spawn(move || run(reactor, &link, &ring))
-            .map_err(|error| system_error(&error))?;
+            .map_err(|error| thrown(env, &error, None))?;
         self.running.borrow_mut().push(thread);
         Ok(())
     }
