@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { root } from './run.mjs';
 
 const BEGIN = '### In: ';
-const END = 'Records differ by where their payload is:';
+const END = 'A turn of the reactor is `run_once`';
 
 /** @returns {string[]} one line per function or file that is not where a walk has it */
 export function walkViolations() {
