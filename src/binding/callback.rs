@@ -173,7 +173,7 @@ const PENDING: sys::napi_status = sys::Status::napi_pending_exception;
 /// As for [`Callback::call`].
 unsafe fn report(env: sys::napi_env) {
     let mut error = ptr::null_mut();
-    // SAFETY: as the caller promises. Node refuses the second call where JavaScript may no longer
+    // SAFETY: as the caller promises. Node refuses the second call where JavaScript can no longer
     // run.
     unsafe {
         if sys::napi_get_and_clear_last_exception(env, &mut error) == OK {

@@ -155,7 +155,7 @@ impl Inline {
     }
 
     /// The records have been applied when this returns, so the arena can be filled again. `last`
-    /// may be the payload of the last record.
+    /// can be the payload of the last record.
     pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Box<dyn Lent> {
         let large = std::mem::take(&mut arena.large);
         self.act(|reactor| reactor.serve_records(arena.bytes(), large, last));
@@ -204,7 +204,7 @@ impl Inline {
     }
 
     fn call(&self) {
-        // A handler may run the event loop, which comes here again.
+        // A handler can run the event loop, which comes here again.
         let outer = self.waking.replace(true);
         self.wake.call();
         self.waking.set(outer);

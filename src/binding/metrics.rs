@@ -13,7 +13,7 @@ use super::exchange::Exchange;
 pub struct ReactorMetrics {
     /// In the order of `TALLY` of layout.js.
     pub totals: Vec<f64>,
-    /// Bytes of compression contexts of the process: outgoing, incoming, and the most there may be
+    /// Bytes of compression contexts of the process: outgoing, incoming, and the most there can be
     /// of each.
     pub contexts: Vec<f64>,
     /// Taken by JavaScript.

@@ -16,7 +16,7 @@ use super::wake::Wake;
 const MOST_DELIVERIES: u32 = 16;
 /// Records of a delivery up to which a look is worth it; after more, the next come anyway.
 const LITTLE: usize = 4;
-/// Microseconds, even where the reactor may look longer: the loop's other work waits meanwhile.
+/// Microseconds, even where the reactor can look longer: the loop's other work waits meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
 #[derive(Default)]

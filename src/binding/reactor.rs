@@ -70,7 +70,7 @@ impl JsReactor {
     ///
     /// - `wake` is called, never re-entrantly, when `drain` would bring a batch. By itself it does
     ///   not keep the event loop alive.
-    /// - `libuv`: whether the event loop is libuv's; others may have functions of its names.
+    /// - `libuv`: whether the event loop is libuv's; others might have functions of its names.
     /// - `words`: the array of records, `DRAINED_WORDS` long and all of its ArrayBuffer. Only the
     ///   caller touches it, and keeps it while any function of this object exists.
     /// - `memory`: the lists in which the caller keeps all memory that it lends. They stay until
@@ -179,7 +179,7 @@ impl JsReactor {
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
-    /// clients may connect; `limits`: how fast they may send; null: no limit. `tls`: null: connections
+    /// clients can connect; `limits`: how fast they can send; null: no limit. `tls`: null: connections
     /// are not encrypted.
     #[napi(catch_unwind)]
     pub fn listen(

@@ -51,7 +51,7 @@ fn budget(bytes: f64) -> usize {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn give_back() -> Option<fn()> {
     Some(|| {
-        // SAFETY: any thread may call it at any time; it changes no memory in use.
+        // SAFETY: any thread can call it at any time; it changes no memory in use.
         let _anything = unsafe { libc::malloc_trim(0) };
     })
 }

@@ -12,10 +12,10 @@ use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
 use super::uv::signal::Signal;
 
 pub(super) struct Wake {
-    /// Not borrowed during the call, which may cut it off, or run the event loop, which calls
+    /// Not borrowed during the call, which can cut it off, or run the event loop, which calls
     /// again.
     function: RefCell<Option<Rc<Callback>>>,
-    /// Lists of all memory lent to the reactors, which may write there until they have ended.
+    /// Lists of all memory lent to the reactors, which can write there until they have ended.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
 }

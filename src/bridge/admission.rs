@@ -11,7 +11,7 @@ use super::origins::Origins;
 use crate::engine::numbered;
 
 numbered! {
-    /// Why a client may not connect. 0 stands for "admitted".
+    /// Why a client must not connect. 0 stands for "admitted".
     Denial {
         Connections = 1,
         Address = 2,

@@ -19,7 +19,7 @@ impl Record {
 
     /// The payload stays where it was read.
     pub fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Self {
-        // The place of an empty payload may be given to the next read.
+        // The place of an empty payload can be given to the next read.
         let offset = if range.is_empty() { 0 } else { range.start as u32 };
         Self::new(slot, kind, 0, aux, offset, range.len() as u32)
     }
@@ -40,7 +40,7 @@ impl Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
     pub slot: u32,
-    /// The slot may have another connection when the credit comes back.
+    /// The slot might have another connection when the credit comes back.
     pub generation: u32,
     /// Of payload.
     pub bytes: u32,
@@ -81,7 +81,7 @@ impl Batch {
         self.bytes.get_mut(self.used..).unwrap_or_default()
     }
 
-    /// Bytes that may be read at once so that the records stay within [`MAX_RECORDS`] even if every
+    /// Bytes that can be read at once so that the records stay within [`MAX_RECORDS`] even if every
     /// frame is as short as possible: 6 bytes from clients, 2 from servers (RFC 6455, 5.2).
     pub fn read_room(&self, shortest_frame: usize) -> usize {
         let records = MAX_RECORDS.saturating_sub(self.records.len() + SPARE_RECORDS);
@@ -206,7 +206,7 @@ impl Batch {
         self.large_bytes = 0;
     }
 
-    /// Whether `other` may be appended, copying at most `limit` bytes.
+    /// Whether `other` can be appended, copying at most `limit` bytes.
     pub(super) fn accepts(&self, other: &Self, limit: usize) -> bool {
         other.used <= limit
             && other.used <= self.bytes.len().saturating_sub(self.used)

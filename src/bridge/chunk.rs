@@ -68,7 +68,7 @@ impl Chunk {
         self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), number]);
     }
 
-    /// A record for [`TOPIC_SLOT`] with its message, which other chunks may share.
+    /// A record for [`TOPIC_SLOT`] with its message, which other chunks can share.
     pub fn push_framed(&mut self, record: &OutRecord, message: Prepared) {
         let OutRecord { slot, generation, kind, flags, aux, .. } = *record;
         let flags = flags & !(OUT_FLAG_LARGE | OUT_FLAG_SAME);
@@ -99,7 +99,7 @@ impl Arena {
     }
 }
 
-/// One record; its `kind` may be unknown.
+/// One record; its `kind` can be unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutRecord {
     pub slot: u32,
@@ -171,7 +171,7 @@ impl<'a> OutRecords<'a> {
             _ => start,
         };
         let record = OutRecord { slot, generation, kind, flags, aux, range: start..end, number };
-        // The padding may be missing at the very end. `end` is within a slice, so the sum cannot
+        // The padding can be missing at the very end. `end` is within a slice, so the sum cannot
         // overflow.
         Some((record, end.next_multiple_of(OUT_ALIGN)))
     }

@@ -12,7 +12,7 @@ use super::layout::{ADOPTED_SLOTS, PIPE_SLOTS};
 const SEGMENT_SLOTS: u32 = 1024;
 const SEGMENTS: u32 = 4096;
 
-/// Slots that a reactor may use, counted from 0, from [`ADOPTED_SLOTS`] and from [`PIPE_SLOTS`].
+/// Slots that a reactor can use, counted from 0, from [`ADOPTED_SLOTS`] and from [`PIPE_SLOTS`].
 pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 
 /// One gauge per slot, in segments that are allocated when their first slot opens: 32 KiB for 1024

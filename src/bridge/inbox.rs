@@ -39,7 +39,7 @@ struct State {
 }
 
 impl Inbox {
-    /// Several inboxes may share `bell`.
+    /// Several inboxes can share `bell`.
     pub fn new(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -136,7 +136,7 @@ impl Inbox {
     }
 
     /// JavaScript: gives a drained batch back. Memory beyond the reusable room is freed here,
-    /// because the reactor may sleep for long.
+    /// because the reactor can sleep for long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.large.clear();

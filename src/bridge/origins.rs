@@ -1,9 +1,9 @@
-//! The pages that may connect: `Origin` (RFC 6454) against patterns.
+//! The pages that can connect: `Origin` (RFC 6454) against patterns.
 
 /// Longer origins match no pattern but `*`.
 const MOST_BYTES: usize = 512;
 
-/// Patterns of origins; without any, every origin may connect.
+/// Patterns of origins; without any, every origin can connect.
 ///
 /// A `*` stands for one or more letters, digits, `-`, `.` and `_`, so it matches no other scheme
 /// and no path. `*` alone is every origin. Case does not matter.

@@ -6,7 +6,7 @@
 //! take_all():   list = swap(head, null)          -- the whole stack at once
 //! ```
 //!
-//! No node is popped by itself, so no thread looks into a node that another may free: no ABA
+//! No node is popped by itself, so no thread looks into a node that another can free: no ABA
 //! problem, nothing to reclaim later. Of two pushes, the one that returned before the other began
 //! comes out first.
 #![expect(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The rates at which peers may send, and how often they were exceeded.
+//! The rates at which peers can send, and how often they were exceeded.
 
 // Not through `sync`: no number depends on another.
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ pub enum Counted {
     Bytes = 1,
 }
 
-/// What each connection may send in a second, and at once after a silent second. 0 is no limit.
+/// What each connection can send in a second, and at once after a silent second. 0 is no limit.
 #[derive(Debug, Default)]
 pub struct Rates {
     pub messages: u32,

@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::limits::BATCH_BYTES;
 
-/// No other code may touch it until it is given back.
+/// No other code can touch it until it is given back.
 pub trait Lent: Send {
     fn id(&self) -> u32;
     /// For a room at least [`BATCH_BYTES`] long.

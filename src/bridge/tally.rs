@@ -123,7 +123,7 @@ pub struct Meters {
 pub enum Pause {
     /// The consumer wants nothing.
     Program,
-    /// The peer has sent what it may for now.
+    /// The peer has sent what it can for now.
     Rate,
     /// The consumer has not taken what came.
     Behind,

@@ -1,6 +1,6 @@
 //! Status codes of the closing handshake (RFC 6455, section 7.4).
 
-/// A status code that may stand in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999.
+/// A status code that can stand in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999.
 ///
 /// 1004 is reserved; 1005, 1006 and 1015 are for APIs and never sent (RFC 6455, section 7.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +16,7 @@ impl CloseCode {
     pub const MESSAGE_TOO_BIG: Self = Self(1009);
     pub const INTERNAL_ERROR: Self = Self(1011);
     pub const SERVICE_RESTART: Self = Self(1012);
-    /// The client may come again later.
+    /// The client can come again later.
     pub const TRY_AGAIN_LATER: Self = Self(1013);
 
     /// What APIs report for a close frame without a status code.

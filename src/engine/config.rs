@@ -8,7 +8,7 @@ pub enum Role {
 /// The most bytes of a message, whatever its receiver allows: the length must fit 32 bits.
 pub const LONGEST_MESSAGE: u64 = u32::MAX as u64;
 
-/// One `Config` may serve many engines; an engine needs equal settings at every call.
+/// One `Config` can serve many engines; an engine needs equal settings at every call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Default: [`Role::Server`].

@@ -94,7 +94,7 @@ impl Message {
         let mut capacity = needed.max(self.data.capacity().saturating_mul(2));
         if fin {
             let end = usize::try_from((needed as u64).saturating_add(remaining)).unwrap_or(usize::MAX);
-            // The end may be near: a message of 16 KiB comes in two records of TLS.
+            // The end can be near: a message of 16 KiB comes in two records of TLS.
             capacity = if end <= needed.saturating_mul(2) { end } else { capacity.min(end) };
         }
         self.data.reserve_exact(capacity - self.data.len());

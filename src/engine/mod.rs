@@ -101,7 +101,7 @@ impl Engine {
         self.advance::<false>(config, input, pos).ok().flatten()
     }
 
-    /// As `poll`, but an incomplete frame may stay where it is.
+    /// As `poll`, but an incomplete frame can stay where it is.
     ///
     /// # Errors
     /// The number of bytes that the frame at `*pos` lacks. Call again with them appended, or call
@@ -171,7 +171,7 @@ impl Engine {
     /// `mask`.
     ///
     /// As in ws, a data frame after one without `fin` is a continuation, whatever its kind. Control
-    /// frames are never fragmented and may come in between (RFC 6455, section 5.4). The caller
+    /// frames are never fragmented and can come in between (RFC 6455, section 5.4). The caller
     /// checks the length of a control frame and the body of a close frame.
     #[inline(always)]
     pub fn encode(&mut self, kind: FrameKind, fin: bool, len: usize, mask: Option<[u8; 4]>) -> EncodedHeader {
@@ -232,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Whether the next `poll` of `input` from `pos` on may inflate something. One byte can become
+    /// Whether the next `poll` of `input` from `pos` on can inflate something. One byte can become
     /// a thousand: to bound the work of a call, show it a piece.
     pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
         let is_compressed = self.message.as_ref().is_some_and(|message| message.compressed);
@@ -275,7 +275,7 @@ impl Engine {
 
     /// Gives back compression contexts that no current message needs; later messages are compressed
     /// less well. An incoming context stays unless [`releasable`](deflate::Settings::releasable) is
-    /// set, which remembers the history that the peer may refer to.
+    /// set, which remembers the history that the peer can refer to.
     pub fn release_contexts(&mut self) {
         let sending = self.sending_message;
         if let Some(extension) = &mut self.extension {

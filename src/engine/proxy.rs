@@ -38,7 +38,7 @@ pub enum Parsed {
     Header(usize, Option<SocketAddr>),
 }
 
-/// Parses all bytes so far, which may be more than the header. The answer does not depend on how
+/// Parses all bytes so far, which can be more than the header. The answer does not depend on how
 /// they were split.
 pub fn parse(bytes: &[u8]) -> Parsed {
     match bytes.first() {
@@ -152,7 +152,7 @@ impl Network {
         (bits <= most).then(|| Self { address: as_ipv6(address), bits: before + bits })
     }
 
-    /// An IPv4 address may be written as an IPv6 one. IPv6 networks contain no IPv4 address.
+    /// An IPv4 address can be written as an IPv6 one. IPv6 networks contain no IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = as_ipv6(address);
         let is_ipv4 = self.bits >= MAPPED && is_mapped(self.address);

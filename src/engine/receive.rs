@@ -138,7 +138,7 @@ impl Engine {
         Event::Error(self.refuse(error))
     }
 
-    /// Takes in nothing more, for a reason that may lie outside the input: frees an unfinished
+    /// Takes in nothing more, for a reason that can lie outside the input: frees an unfinished
     /// message and ignores later input.
     pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
         let error = reason.into();

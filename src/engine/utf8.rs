@@ -31,7 +31,7 @@ impl Validator {
         is_valid(text) && tail.iter().all(|&byte| self.push(byte))
     }
 
-    /// The text may end here: not inside a character.
+    /// The text can end here: not inside a character.
     #[must_use]
     pub(in crate::engine) fn is_complete(&self) -> bool {
         self.len == 0

@@ -77,7 +77,7 @@ impl Conn<'_> {
         waited
     }
 
-    /// `from`, for which the queued bytes may have waited, has happened. Returns whether they have.
+    /// `from`, for which the queued bytes might have waited, has happened. Returns whether they have.
     pub(super) fn go_on(&mut self, from: HoldReason) -> bool {
         let waited = self.state.write.state.go_on(from);
         if waited {

@@ -28,7 +28,7 @@ pub struct ListenerConfig {
     pub health_check: Option<Box<[u8]>>,
     /// `None`, the default: requests without an upgrade are answered with 426.
     pub http: Option<Http>,
-    /// `None`, the default: every client may connect.
+    /// `None`, the default: every client can connect.
     pub admission: Option<Arc<Admission>>,
     /// `None`, the default: no limit.
     pub rates: Option<Arc<Rates>>,
@@ -45,7 +45,7 @@ pub struct ListenerConfig {
     pub deflate: Option<DeflateConfig>,
     /// Answer pings without asking the consumer. Default: true.
     pub auto_pong: bool,
-    /// Automatic pongs that may wait for a peer that does not read; one more ends the connection.
+    /// Automatic pongs that can wait for a peer that does not read; one more ends the connection.
     /// 0 = no limit. Default: 60.
     pub max_pending_auto_pongs: u32,
     /// Whether a handshake that needs no decision is answered before the consumer knows of it.
@@ -123,24 +123,24 @@ pub struct ReactorConfig {
     /// The same for all connections together, with the memory that holds the bytes. Above it, only
     /// connections below their share of half of it are read (at most [`SMALL_ALLOWANCE`]), so a
     /// quiet peer's ping is still answered; the others go on one by one once the sum is below it.
-    /// Pings and pongs alone may also use a common reserve of a sixteenth of this, up to 64 KiB
+    /// Pings and pongs alone can also use a common reserve of a sixteenth of this, up to 64 KiB
     /// each. Default: 64 MiB.
     pub total_mark: usize,
     /// Records of all connections that the consumer has not taken. Above it a connection is read
     /// only while it has less than 2 KiB undrained: a message waits for the work on each record
     /// before it, however short. Default: 4096.
     pub records_mark: u64,
-    /// Bytes that unfinished messages of all reactors of a group may take together. Above it
+    /// Bytes that unfinished messages of all reactors of a group can take together. Above it
     /// messages are given up, see `unfinished.rs`. Default: 256 MiB.
     pub unfinished_budget: usize,
-    /// Bytes that compression contexts may keep between messages, see
+    /// Bytes that compression contexts can keep between messages, see
     /// [`crate::engine::deflate::Budget`]. `None`, the default: one budget for all reactors of the
     /// process.
     pub deflate_budget: Option<usize>,
-    /// Bytes that the histories of all topics may take. Above it, the history whose last message is
+    /// Bytes that the histories of all topics can take. Above it, the history whose last message is
     /// the oldest loses its oldest messages. Default: 64 MiB.
     pub history_budget: usize,
-    /// Bytes that may wait to be sent to all connections together. Above it, the connections with
+    /// Bytes that can wait to be sent to all connections together. Above it, the connections with
     /// the most waiting bytes are ended. Default: no limit.
     pub send_budget: usize,
     /// Makes the allocator return free memory to the system, see `idling.rs`. Default: `None`.
@@ -164,7 +164,7 @@ impl Default for ReactorConfig {
 }
 
 impl ReactorConfig {
-    /// The settings of each of `count` reactors, which together may take as much memory as one with
+    /// The settings of each of `count` reactors, which together can take as much memory as one with
     /// `self`. `Automatic` spins only if there is a CPU for each reactor and one for the consumer.
     #[must_use]
     pub fn shared_by(self, count: usize) -> Self {
@@ -223,7 +223,7 @@ pub(super) const READ_SIZE: usize = 64 << 10;
 /// The largest single read of a request, longer than most. Bytes after the request are kept while
 /// the consumer decides, so they had better wait in the socket.
 pub(super) const HEAD_READ: usize = 2 << 10;
-/// The largest single read if messages may be compressed: one byte can become a thousand, and all
+/// The largest single read if messages can be compressed: one byte can become a thousand, and all
 /// that was read is inflated before anything else gets its turn.
 pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;
 /// The largest single read after one of mostly short messages: as many as a long read brings would
@@ -273,19 +273,19 @@ pub(super) const HANDSHAKE_BUDGET: Duration = Duration::from_millis(2);
 pub(super) const HANDSHAKE_GRACE: Duration = Duration::from_millis(100);
 /// Most failed handshakes reported in a turn: a peer can cause any number.
 pub(super) const FAILURES_REPORTED: u32 = 32;
-/// Most deadlines acted on in one turn. Each may mean a ping or a closed socket, about 5 us.
+/// Most deadlines acted on in one turn. Each can mean a ping or a closed socket, about 5 us.
 pub(super) const TIMER_BUDGET: usize = 1024;
-/// How long a refused connection may take to read the refusal and close.
+/// How long a refused connection can take to read the refusal and close.
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most refused connections that may take that time; the oldest is closed when there are more.
+/// Most refused connections that can take that time; the oldest is closed when there are more.
 pub(super) const MOST_DRAINING: usize = 1024;
 /// A paused connection whose closing handshake has timed out is read once more for this long: until
 /// the next turn.
 pub(super) const LAST_READ: Duration = Duration::from_millis(1);
-/// Most bytes of answers without an upgrade that may wait for the peer; the next answer is the
+/// Most bytes of answers without an upgrade that can wait for the peer; the next answer is the
 /// last.
 pub(super) const UNREAD_ANSWERS: usize = 16 << 10;
-/// How long an HTTP connection may stay open after a 426 (Node's keepAliveTimeout).
+/// How long an HTTP connection can stay open after a 426 (Node's keepAliveTimeout).
 pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A message of at least this size is sent from where it is, such as the receive buffer. Below it,
 /// gathering many frames into one write is cheaper than a write each.

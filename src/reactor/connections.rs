@@ -42,11 +42,11 @@ impl Share {
 pub(super) struct Connections {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// Slots freed in this turn. An event for their old socket may still be in the current batch of
+    /// Slots freed in this turn. An event for their old socket can still be in the current batch of
     /// events, so they are used again only after the turn.
     quarantine: Vec<u32>,
     /// Slots whose end the consumer has yet to deal with, with the number of that record: until
-    /// then it may look at the gauges of the old connection.
+    /// then it can look at the gauges of the old connection.
     reported: VecDeque<(u64, u32)>,
     /// Slots numbered by the adopter of their sockets, who uses one again after its end was
     /// reported.

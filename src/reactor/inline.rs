@@ -33,7 +33,7 @@ const WORTH_OWNING: usize = 4 << 10;
 pub enum PipeEvent {
     Full,
     Drained,
-    /// Its peer has ended its side, and chunks before that end may still come.
+    /// Its peer has ended its side, and chunks before that end can still come.
     HungUp,
     Ended,
     Closed,
@@ -145,7 +145,7 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Reactor<Forward> {
-    /// Reads a chunk of a connection's stream. With `records` it may be read where it is, and its
+    /// Reads a chunk of a connection's stream. With `records` it can be read where it is, and its
     /// records go there.
     pub fn pump(&mut self, id: ConnectionId, chunk: Box<dyn Lent>, records: Option<&mut [u32]>) -> Pumped {
         let mut whole = true;
@@ -190,7 +190,7 @@ impl Conn<'_> {
         }
     }
 
-    /// Copies a chunk of the stream. False: some of it may not be read yet, and the stream must not be
+    /// Copies a chunk of the stream. False: some of it must not be read yet, and the stream must not be
     /// read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
     fn copy_chunk<C: Consumer>(&mut self, consumer: &mut C, chunk: &[u8]) -> bool {
         self.reader.keep(self.id.slot, chunk);
@@ -205,7 +205,7 @@ impl Conn<'_> {
         is_whole
     }
 
-    /// Whether the whole chunk may be read at once. Short messages that are put together or
+    /// Whether the whole chunk can be read at once. Short messages that are put together or
     /// inflated would need an allocation each.
     fn is_to_itself(&mut self, consumer: &Forward, len: usize) -> bool {
         let connection = &*self.state;

@@ -15,7 +15,7 @@ impl Mark {
     }
 }
 
-/// Connections in order of arrival, each at most once, as its mark tells. Several queues may share
+/// Connections in order of arrival, each at most once, as its mark tells. Several queues can share
 /// a mark; a connection is then in one of them at most. Connections that have ended are skipped.
 #[derive(Default)]
 pub(super) struct Queue {

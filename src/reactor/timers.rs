@@ -73,7 +73,7 @@ impl Timers {
         self.entries.push(deadline.scheduled, id);
     }
 
-    /// Deadlines that may have come are looked at from now on. False: some are left.
+    /// Deadlines that might have come are looked at from now on. False: some are left.
     pub(super) fn expire(&mut self) -> bool {
         let is_first = !self.is_behind();
         if is_first {
@@ -111,7 +111,7 @@ impl Timers {
         self.retries.pop(self.now)
     }
 
-    /// Until when the reactor may sleep; `None`: without limit.
+    /// Until when the reactor can sleep; `None`: without limit.
     pub(super) fn next(&self) -> Option<Instant> {
         let time_of = |tick| Duration::from_millis(tick * TICK.as_millis() as u64);
         let first = self.entries.next().and_then(|tick| self.start.checked_add(time_of(tick)));

@@ -1,6 +1,6 @@
 //! A DEFLATE encoder (RFC 1951) for messages that refer to nothing before them.
 //!
-//! A general compressor must be cleared for each message, keeps history for later ones, and may be
+//! A general compressor must be cleared for each message, keeps history for later ones, and can be
 //! interrupted anywhere. This one clears nothing and compresses in one go. Its output looks like
 //! zlib's after Z_SYNC_FLUSH: blocks without BFINAL, then an empty stored block, which every peer
 //! accepts.

@@ -156,7 +156,7 @@ fn four(piece: &[u8], at: usize) -> Option<u32> {
     piece.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// A table that is never on the stack, which may be small. The conversion cannot fail: the slice
+/// A table that is never on the stack, which can be small. The conversion cannot fail: the slice
 /// has `N` elements.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let slice = vec![T::default(); N].into_boxed_slice();

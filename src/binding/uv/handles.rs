@@ -38,7 +38,7 @@ impl Handle {
     ) -> Option<Self> {
         let api = Api::get()?;
         let event_loop: Loop = env.get_uv_event_loop().ok()?.cast();
-        // SAFETY: any type may be asked for.
+        // SAFETY: any type can be asked for.
         let words = unsafe { (api.handle_size)(kind) }.div_ceil(size_of::<u128>());
         let memory = (0..words).map(|_| UnsafeCell::new(0)).collect();
         let on_call = Box::new(on_call);

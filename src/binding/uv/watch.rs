@@ -41,7 +41,7 @@ impl Watch {
         let (on_time, on_turn, turns) = (act.clone(), act.clone(), turn.clone());
         let on_idle = move |open: &Open| {
             let (api, idle) = open.parts();
-            // The call may start the handle again, for the next turn. SAFETY: it is initialised.
+            // The call can start the handle again, for the next turn. SAFETY: it is initialised.
             unsafe { (api.idle_stop)(idle) };
             on_turn(Reason::Turn);
         };
@@ -60,7 +60,7 @@ impl Watch {
         }
     }
 
-    /// Also calls whenever `descriptor` is readable, which may be closed after `stop` or `close`.
+    /// Also calls whenever `descriptor` is readable, which can be closed after `stop` or `close`.
     /// False: it cannot be watched.
     pub(in crate::binding) fn watch(&self, env: &Env, descriptor: i32) -> bool {
         let act = self.act.clone();
@@ -104,7 +104,7 @@ impl Watch {
         self.timer.event_loop()
     }
 
-    /// The descriptor may be closed after this.
+    /// The descriptor can be closed after this.
     pub(in crate::binding) fn stop(&self) {
         let ((api, timer), (_, idle)) = (self.timer.parts(), self.idle.parts());
         // SAFETY: as `parts` says.

@@ -92,7 +92,7 @@ layout! {
     FLOWS_FREE: usize = AFTER_RECORDS + 12;
     /// The number of [`FLOWS`], and [`FLOWS_WANT_MEMORY`].
     FLOWS_WAIT: usize = AFTER_RECORDS + 13;
-    /// By JavaScript: 1 when a chunk of a stream may be read where it is. Then by the reactor: 1 + the
+    /// By JavaScript: 1 when a chunk of a stream can be read where it is. Then by the reactor: 1 + the
     /// number of records, which are in the array, if it was; else 0.
     PUMPED: usize = AFTER_RECORDS + 14;
     /// Bit 0: records of streams wait. Bit 1: their reactor waits until earlier ones have been
@@ -108,7 +108,7 @@ layout! {
     /// The stream takes no more bytes for now.
     STREAM_FULL: u32 = 0;
     STREAM_DRAINED: u32 = 1;
-    /// The peer has ended its side; bytes before that end may still come.
+    /// The peer has ended its side; bytes before that end can still come.
     STREAM_HUNG_UP: u32 = 2;
     /// By the peer, and nothing more comes.
     STREAM_ENDED: u32 = 3;
@@ -123,7 +123,7 @@ layout! {
     /// Position of the number of sends within the word that has the kind.
     FLOW_SENT_SHIFT: u32 = 8;
     DRAINED_WORDS: usize = FLOWS + FLOW_WORDS * MOST_FLOWS;
-    /// Fewest bytes of memory that may be lent.
+    /// Fewest bytes of memory that can be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
     /// From here on: adopted sockets, numbered by JavaScript. Lower slots are the reactor's.

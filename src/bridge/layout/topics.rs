@@ -94,7 +94,7 @@ layout! {
     OUT_RESTART: u8 = 23;
     /// For the first reactor only. Payload: as of [`OUT_SUBSCRIBE`] without the topic, then the most messages wanted.
     OUT_HISTORY: u8 = 24;
-    /// Bytes that all histories may take on all reactors together, 64 bits.
+    /// Bytes that all histories can take on all reactors together, 64 bits.
     OUT_HISTORY_BUDGET: u8 = 25;
 
     /// One of [`Slow`].

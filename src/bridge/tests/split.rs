@@ -155,7 +155,7 @@ proptest! {
         let sockets = if missing { SOCKETS - 1 } else { SOCKETS };
         let chunks = split(&chunk.bytes, chunk.large, sockets, own, |_| Vec::new());
         prop_assert_eq!(chunks.len(), sockets + 1);
-        // A record for a reactor that does not exist goes to none; others may share its payload.
+        // A record for a reactor that does not exist goes to none; others can share its payload.
         for (number, chunk) in chunks.iter().enumerate() {
             let expected: Vec<_> = whole.iter().filter(|reported| gets(number, reported.0, reported.2, reported.4)).cloned().collect();
             prop_assert_eq!(reported(chunk), expected);

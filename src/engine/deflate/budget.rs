@@ -1,11 +1,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// The bytes that kept contexts may take and do take, separately for each direction. All pools of a
+/// The bytes that kept contexts can take and do take, separately for each direction. All pools of a
 /// process share one budget.
 ///
 /// An outgoing context counts while it exists; if one does not fit, each message is compressed by
-/// itself. An incoming context counts from the handshake on, after which the peer may refer to
+/// itself. An incoming context counts from the handshake on, after which the peer can refer to
 /// earlier messages. When these have used the budget up, it is [full](Self::is_full), and
 /// handshakes should ask for `client_no_context_takeover`. Messages of peers that agreed get a
 /// context while one fits; otherwise they are kept compressed until they are complete or long.
@@ -40,17 +40,17 @@ impl Budget {
         self.outgoing.load(Ordering::Relaxed)
     }
 
-    /// Of contexts that connections keep or may keep, and of unfinished messages.
+    /// Of contexts that connections keep or can keep, and of unfinished messages.
     pub fn incoming(&self) -> usize {
         self.incoming.load(Ordering::Relaxed)
     }
 
-    /// Whether no other connection may keep an incoming context.
+    /// Whether no other connection can keep an incoming context.
     pub fn is_full(&self) -> bool {
         self.incoming().saturating_add(super::INFLATER_BYTES) > self.limit()
     }
 
-    /// Whether a connection may keep an outgoing context of `bytes`; it counts from now on.
+    /// Whether a connection can keep an outgoing context of `bytes`; it counts from now on.
     pub(super) fn keep(&self, bytes: usize) -> bool {
         self.take(&self.outgoing, bytes)
     }
@@ -59,7 +59,7 @@ impl Budget {
         self.outgoing.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Whether a message may have a context until it is complete; it counts from now on.
+    /// Whether a message can have a context until it is complete; it counts from now on.
     pub(super) fn lend(&self) -> bool {
         self.take(&self.incoming, super::INFLATER_BYTES)
     }

@@ -16,7 +16,7 @@ use super::settings::{Params, Settings};
 pub(in crate::engine) struct Extension {
     pool: Arc<Pool>,
     pub(in crate::engine) incoming: Incoming,
-    /// Outgoing messages may refer to earlier ones.
+    /// Outgoing messages can refer to earlier ones.
     takeover: bool,
     recipe: Recipe,
     /// For messages without context that are compressed in one go, if allowed.

@@ -34,7 +34,7 @@ pub(in crate::engine) struct Incomplete<'a> {
 }
 
 impl Incoming {
-    /// `releasable`: a kept context may be released.
+    /// `releasable`: a kept context can be released.
     pub(super) fn new(takeover: bool, window: usize, releasable: bool, budget: &Budget) -> Self {
         if takeover {
             budget.reserve();

@@ -135,7 +135,7 @@ impl Inflater {
 }
 
 impl Sink<'_> {
-    /// Room for the bytes that may still come, and one more, which shows an excess.
+    /// Room for the bytes that can still come, and one more, which shows an excess.
     fn room(&mut self) -> &mut [u8] {
         let rest = self.limit.saturating_sub(self.out.len()).saturating_add(1);
         let len = rest.min(self.scratch.len());

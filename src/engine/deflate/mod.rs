@@ -12,8 +12,8 @@
 //!
 //! A connection with the extension costs one small allocation. A context is made for the first
 //! message that needs it, and goes back to the [`Pool`] with the message's last byte unless it is
-//! *kept*: for incoming messages if the peer may refer to earlier ones, for outgoing messages if we
-//! may. So a connection keeps
+//! *kept*: for incoming messages if the peer can refer to earlier ones, for outgoing messages if we
+//! can. So a connection keeps
 //!
 //! ```text
 //!   INFLATER_BYTES            after the peer's first compressed message,
@@ -26,7 +26,7 @@
 //! and nothing where neither side has context takeover. Inside a message it has a context too,
 //! which counts in the budget. When that is used up, up to 4 KiB of a message are kept as they came
 //! (`Held`), and a longer one gets a context all the same. A kept context that is not used for a
-//! while may be [released](crate::engine::Engine::release_contexts): for outgoing messages that
+//! while can be [released](crate::engine::Engine::release_contexts): for outgoing messages that
 //! costs compression, never correctness; for incoming ones at most 32 KiB of history remain.
 
 mod budget;

@@ -36,7 +36,7 @@ pub struct Settings {
     /// Shorter messages are not compressed. As in ws, only if this end has no context takeover:
     /// with it, short messages compress well. Default: 1024.
     pub threshold: u64,
-    /// Whether incoming contexts may be [released](crate::engine::Engine::release_contexts), for
+    /// Whether incoming contexts can be [released](crate::engine::Engine::release_contexts), for
     /// which the end of the input is remembered. Default: false.
     pub releasable: bool,
 }

@@ -139,7 +139,7 @@ impl Offer {
             };
             let bits = match (name, value) {
                 (SERVER_TAKEOVER | CLIENT_TAKEOVER, None) => Some(None),
-                // Only an offer may leave the client's window open.
+                // Only an offer can leave the client's window open.
                 (CLIENT_WINDOW, None) if is_offer => Some(None),
                 (SERVER_WINDOW | CLIENT_WINDOW, Some(value)) => window_bits(value).map(Some),
                 _ => None,

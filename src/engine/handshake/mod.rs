@@ -47,7 +47,7 @@ pub struct Options<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade<'a> {
     pub accept: [u8; 28],
-    /// The first that the client offers; JavaScript may choose another.
+    /// The first that the client offers; JavaScript can choose another.
     pub protocol: Option<&'a [u8]>,
     pub deflate: Option<Accepted>,
     /// 13, or 8 for the last drafts, whose framing is the same.

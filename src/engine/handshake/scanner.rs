@@ -20,7 +20,7 @@ impl Default for HeadLimits {
 }
 
 /// Resumes where it stopped: every byte is looked at once, however small the reads, and the head is
-/// parsed once. Bytes that no head may contain are refused at once, so a TLS client need not wait
+/// parsed once. Bytes that no head can contain are refused at once, so a TLS client need not wait
 /// for a timeout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeadScanner {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::splits::{config, frame, pieces, sizes};
 use super::*;
 
-/// F07: a header may declare 99 MiB: their first byte takes one byte of memory.
+/// F07: a header can declare 99 MiB: their first byte takes one byte of memory.
 #[test]
 fn declared_length_is_not_allocated() {
     let mut engine = Engine::new();

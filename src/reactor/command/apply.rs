@@ -84,7 +84,7 @@ impl<C: Consumer> Reactor<C> {
         {
             return Some(first);
         }
-        // A long message that stands alone may be written from where it is.
+        // A long message that stands alone can be written from where it is.
         let is_short = payload.len() < IN_PLACE || more;
         if !is_short {
             return Some(first);

@@ -85,7 +85,7 @@ impl Mailbox {
     }
 }
 
-/// Any thread may use it. It outlives the reactor; commands are then dropped, with their sockets.
+/// Any thread can use it. It outlives the reactor; commands are then dropped, with their sockets.
 #[derive(Clone)]
 pub struct Handle {
     shared: Arc<Mailbox>,

@@ -1,6 +1,6 @@
 //! Commands of other threads: record by record, and as many as a turn allows.
 //!
-//! A few commands may send 100 MiB or close 10,000 connections, and a peer that sends a ping
+//! A few commands can send 100 MiB or close 10,000 connections, and a peer that sends a ping
 //! meanwhile must not wait for all of that. The rest comes first in the next turn, so no command
 //! overtakes another.
 

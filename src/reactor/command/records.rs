@@ -124,7 +124,7 @@ pub(in crate::reactor) enum Outbound<'a> {
     Own(Large),
     /// Shared by all connections that send it.
     Shared(Frame),
-    /// Of a whole message, which other reactors may share.
+    /// Of a whole message, which other reactors can share.
     Framed(Box<Prepared>),
 }
 

@@ -56,7 +56,7 @@ impl Conn<'_> {
                 self.respond(&bare(408));
             }
             Life::Open => self.on_silence(),
-            // The unread bytes of a paused connection are read first: the peer's close frame may be
+            // The unread bytes of a paused connection are read first: the peer's close frame can be
             // among them. What its limits hold back is dropped: it would come all at once.
             Life::Closing { .. } | Life::Draining { .. } if self.state.read.paused => {
                 self.resume();

@@ -30,7 +30,7 @@ pub(in crate::reactor) enum Life {
     Relayed,
     /// Frames go both ways. Deadline: silence, where that matters.
     Open,
-    /// As `Open`, as far as frames may still be sent and read. Deadline: `close_timeout`. `cause`:
+    /// As `Open`, as far as frames can still be sent and read. Deadline: `close_timeout`. `cause`:
     /// what began it, if that is known.
     Closing { cause: Option<Cause> },
     /// The answer is written, then the socket is closed; what the peer still sends is thrown away.

@@ -256,7 +256,7 @@ impl Conn<'_> {
     }
 
     /// After a panic: sends 1011 after the queued bytes, which are whole frames, and throws away
-    /// what the peer still sends. False if no frame may be sent any more.
+    /// what the peer still sends. False if no frame can be sent any more.
     pub(super) fn give_up(&mut self) -> bool {
         let connection = &mut *self.state;
         if !connection.takes_frames() {
@@ -292,7 +292,7 @@ impl Connection {
         self.life.is_open()
     }
 
-    /// Whether the next bytes may be compressed, messages after the request included.
+    /// Whether the next bytes can be compressed, messages after the request included.
     pub(super) fn may_inflate(&self) -> bool {
         let is_raw = self.is_open() || self.life.is_relayed();
         self.engine.has_deflate() || (self.config.deflate.is_some() && !is_raw)

@@ -52,7 +52,7 @@ impl Teardown {
     }
 
     pub(in crate::reactor) fn set_ticket(&mut self, slot: u32, ticket: Option<Ticket>) {
-        // The slot of its settings may belong to another server by the time it ends.
+        // The slot of its settings can belong to another server by the time it ends.
         match ticket {
             Some(ticket) => drop(self.tickets.insert(slot, ticket)),
             None if self.tickets.is_empty() => {}

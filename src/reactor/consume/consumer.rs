@@ -63,7 +63,7 @@ impl<T: Memory + Events + Flow> Consumer for T {}
 /// at its start, so it stays in cache; it then has 64 KiB.
 pub trait Memory {
     /// Memory for the next read: at most `most` bytes, never empty. `shortest`: bytes of the
-    /// shortest frame that may come.
+    /// shortest frame that can come.
     fn spare(&mut self, most: usize, _shortest: usize) -> &mut [u8] {
         self.buffer(0..most)
     }
@@ -74,7 +74,7 @@ pub trait Memory {
     }
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
     /// The next event for the reactor in the buffer, from `pos` to `end`. A consumer that only
-    /// notes messages may keep those to itself.
+    /// notes messages can keep those to itself.
     ///
     /// # Errors
     /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
@@ -93,7 +93,7 @@ pub trait Memory {
     fn release(&mut self, _range: Range<usize>) {}
 }
 
-/// All methods run on the reactor's thread and must not block. A consumer may leave out what it does
+/// All methods run on the reactor's thread and must not block. A consumer can leave out what it does
 /// not need.
 pub trait Events {
     /// Whether the handshake needs a decision that comes later, as a command.

@@ -75,7 +75,7 @@ impl Forward {
         Self { yield_policy: YieldPolicy::on_one_cpu(), ..self }
     }
 
-    /// Whether the records of a chunk of `len` bytes may be passed: no others are before them.
+    /// Whether the records of a chunk of `len` bytes can be passed: no others are before them.
     pub(in crate::reactor) fn can_pass(&self, len: usize, shortest: usize) -> bool {
         self.batch.is_empty()
             && !self.link.inbox.is_waiting()
@@ -118,7 +118,7 @@ impl Forward {
         full.reported = self.reported;
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
-        // Before the bell, after which the consumer may run at once and take the batch.
+        // Before the bell, after which the consumer can run at once and take the batch.
         self.yield_policy.handed_over(self.link.inbox.weight());
         if ring {
             (self.ring)();
@@ -128,7 +128,7 @@ impl Forward {
         }
     }
 
-    /// Appends a record outside of any read: the batch may be handed over before it.
+    /// Appends a record outside of any read: the batch can be handed over before it.
     fn report(&mut self, slot: u32, kind: u8, count: u32) {
         self.make_room();
         self.batch.push(Record::new(slot, kind, 0, 0, 0, count));
@@ -247,7 +247,7 @@ impl Memory for Forward {
     }
 
     fn release(&mut self, range: Range<usize>) {
-        // Nothing refers to these bytes and nothing follows them, so the next read may have their
+        // Nothing refers to these bytes and nothing follows them, so the next read might have their
         // place.
         if !self.retained && self.batch.used == range.end {
             self.batch.used = range.start;
@@ -260,7 +260,7 @@ impl Events for Forward {
         let ask = self.link.ask(listener);
         match verdict {
             Err(refusal) if refusal.before_should_handle() => ask & ASK_REFUSED != 0,
-            // `shouldHandle` may be a method of the program, which overrules the path.
+            // `shouldHandle` can be a method of the program, which overrules the path.
             Err(_) => ask != 0,
             Ok(()) => ask & ASK_ACCEPTED != 0,
         }

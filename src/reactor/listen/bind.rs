@@ -13,7 +13,7 @@ use super::door::{Closer, Door, ListeningSocket, LocalListener};
 /// Whether accepted sockets inherit the options of their listener.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
 
-/// A crowd of clients may come back at once.
+/// A crowd of clients can come back at once.
 const BACKLOG: i32 = 4096;
 
 #[derive(Debug, Clone, Copy)]
@@ -22,10 +22,10 @@ pub struct ListenAddress {
     pub host: Option<IpAddr>,
     /// 0 = the system chooses.
     pub port: u16,
-    /// Connections that may wait to be accepted. Default: 4096.
+    /// Connections that can wait to be accepted. Default: 4096.
     pub backlog: i32,
     pub ipv6_only: bool,
-    /// Other sockets with this may have the same port, and the system spreads connections over
+    /// Other sockets with this might have the same port, and the system spreads connections over
     /// them. Default: false.
     pub reuse_port: bool,
     pub tcp: TcpOptions,
@@ -61,7 +61,7 @@ impl Default for TcpOptions {
 
 impl TcpOptions {
     /// The options to set on each accepted socket. `taken`: the listener comes from another
-    /// process, and connections may have waited there before these options were known.
+    /// process, and connections might have waited there before these options were known.
     pub fn after_accept(self, taken: bool) -> Option<Self> {
         (!INHERITS || taken).then_some(self)
     }
@@ -113,7 +113,7 @@ impl BoundListener {
     }
 
     /// Listens on a socket of the file system, which is removed when the listener closes. `mode`:
-    /// its permissions; whoever may write to it may connect.
+    /// its permissions; whoever can write to it can connect.
     ///
     /// # Errors
     /// The system's: there is such a file, or it cannot be made; `Unsupported` elsewhere than on

@@ -63,7 +63,7 @@ impl Listener {
     }
 
     pub(super) fn accept(&mut self, now: Instant) -> Accepted {
-        // More connections may come meanwhile, each with an event, but none brings a descriptor.
+        // More connections can come meanwhile, each with an event, but none brings a descriptor.
         if self.retry_at.is_some_and(|at| at > now) {
             return Accepted::Empty;
         }
@@ -79,7 +79,7 @@ impl Listener {
                     self.reserve.fill();
                     return Accepted::Empty;
                 }
-                // A connection that died while it waited, or a signal: the next one may be fine.
+                // A connection that died while it waited, or a signal: the next one can be fine.
                 Err(error) if is_transient(&error) => {}
                 Err(error) if is_exhaustion(&error) => return Accepted::Exhausted,
                 // The connection waits; accept is tried again later.

@@ -91,7 +91,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     pub(super) fn on_close_listener(&mut self, id: u32) {
-        // Before the report: its receiver may want the port.
+        // Before the report: its receiver can want the port.
         if self.listeners.by_id.remove(&id).is_none() {
             return;
         }
@@ -124,7 +124,7 @@ impl<C: Consumer> Reactor<C> {
             };
             match listener.accept(self.timers.now()) {
                 Accepted::Connection(stream, peer) => {
-                    // Another reactor of the group may have fewer.
+                    // Another reactor of the group might have fewer.
                     if let Some(stream) = self.shard.place(id, stream) {
                         self.on_take(id, stream, peer);
                     }

@@ -91,13 +91,13 @@ impl Backpressure {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The consumer may have dealt with records: serves connections that waited for that.
+    /// The consumer might have dealt with records: serves connections that waited for that.
     pub(in crate::reactor) fn reclaim(&mut self) {
         let (connections, backpressure) = (&mut self.connections, &mut self.reader.backpressure);
         self.consumer.reclaim(&mut |credit| backpressure.release(connections, credit));
         let mut credited = std::mem::take(&mut self.reader.backpressure.credited);
         for slot in credited.drain(..) {
-            // The connection may lack something else now, by which it is found.
+            // The connection can lack something else now, by which it is found.
             if let Some((mut conn, consumer, _)) = self.conn_at(slot)
                 && conn.allowance(consumer).is_some()
             {
@@ -143,7 +143,7 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Conn<'_> {
-    /// The most bytes that may be read now. `None`: the connection waits, or is not to be read.
+    /// The most bytes that can be read now. `None`: the connection waits, or is not to be read.
     pub(in crate::reactor) fn allowance<C: Consumer>(&mut self, consumer: &C) -> Option<usize> {
         let limit = self.limit(consumer.pressure())?;
         self.reader.backpressure.take(self.state);
@@ -157,7 +157,7 @@ impl Conn<'_> {
         limit.ok()
     }
 
-    /// Bytes that may be read, or what the connection lacks. `None`: it is not to be read.
+    /// Bytes that can be read, or what the connection lacks. `None`: it is not to be read.
     fn limit(&mut self, pressure: Pressure) -> Option<Result<usize, BlockedOn>> {
         let connection = &*self.state;
         if !is_read(connection) {
@@ -182,7 +182,7 @@ impl Conn<'_> {
         }
         // A complete message is undrained, so it counts already. An incomplete one is no record.
         let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
-        // The length of a read is not known before, so it may not exceed the rest.
+        // The length of a read is not known before, so it must not exceed the rest.
         let left = self.share(pressure).saturating_sub(connection.read.undelivered + kept);
         if left < SMALLEST_READ {
             // A connection that only pings is not why memory runs out, if it sends little at a
@@ -195,7 +195,7 @@ impl Conn<'_> {
         Some(Ok(wire(connection, left).min(limited)))
     }
 
-    /// What a connection may leave undrained under pressure. Of bytes: if each has as much, the sum
+    /// What a connection can leave undrained under pressure. Of bytes: if each has as much, the sum
     /// is no longer too much. Of records: so few that messages of other connections wait for
     /// little.
     fn share(&self, pressure: Pressure) -> usize {
@@ -243,7 +243,7 @@ fn only_pings(connection: &Connection) -> bool {
     !read.has_data && engine.buffered() == 0 && read.undelivered < CONTROL_ALLOWANCE
 }
 
-/// Bytes that may be read so that at most `bytes` are kept, whatever they are inflated to.
+/// Bytes that can be read so that at most `bytes` are kept, whatever they are inflated to.
 fn wire(connection: &Connection, bytes: usize) -> usize {
     if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
 }

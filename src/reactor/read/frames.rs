@@ -17,7 +17,7 @@ pub(in crate::reactor) struct Begun {
 }
 
 /// Hands over the events in `range` of the consumer's buffer. With `more` to come, the last frame
-/// may stay there until it is whole. True: one of the messages may have begun before `range`.
+/// can stay there until it is whole. True: one of the messages might have begun before `range`.
 pub(super) fn on_frames<C: Consumer>(
     consumer: &mut C,
     conn: &mut Conn<'_>,

@@ -1,4 +1,4 @@
-//! From readable sockets to events, and the bytes that may be read.
+//! From readable sockets to events, and the bytes that can be read.
 //!
 //! ```text
 //! undelivered input, in bytes and records    the connection waits, see `backpressure.rs`
@@ -67,7 +67,7 @@ impl Reader {
         }
     }
 
-    /// Whether no modest connection may be read any more; from `on_greedy` on, no connection at
+    /// Whether no modest connection can be read any more; from `on_greedy` on, no connection at
     /// all.
     fn is_turn_over(&self) -> bool {
         self.turn_budget <= self.reserved
@@ -168,7 +168,7 @@ impl Reader {
 /// The peer's side of a socket: whether it is read, and how much was read.
 #[derive(Default)]
 pub(super) struct ReadHalf {
-    /// There may be something to read: an edge came and the socket was not read to its end, or
+    /// There can be something to read: an edge came and the socket was not read to its end, or
     /// bytes came after the request.
     pub(super) unread: bool,
     /// In one of the queues of [`Ready`](ready::Ready).
@@ -198,11 +198,11 @@ pub(super) struct ReadHalf {
 pub(super) enum PeerSide {
     #[default]
     Open,
-    /// The peer sent urgent bytes: from then on a short read may have stopped before one.
+    /// The peer sent urgent bytes: from then on a short read might have stopped before one.
     Urgent,
-    /// An event reported the end of the peer's side; bytes before it may be unread.
+    /// An event reported the end of the peer's side; bytes before it can be unread.
     HungUp,
-    /// An event reported a dead socket; bytes before that may be unread.
+    /// An event reported a dead socket; bytes before that can be unread.
     Dead,
     /// All bytes were read, and then the end.
     Ended,

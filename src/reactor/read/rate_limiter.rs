@@ -1,6 +1,6 @@
-//! How much of a connection may be read, where its server limits what a peer sends in a second.
+//! How much of a connection can be read, where its server limits what a peer sends in a second.
 //!
-//! A frame takes at least six bytes. So a read of six bytes for each message that a connection may
+//! A frame takes at least six bytes. So a read of six bytes for each message that a connection can
 //! still send brings no more than those, and a message too many stays in the socket. Fragments
 //! beyond one for each KiB count as messages, so a peer cannot cause many reads with few messages.
 //!
@@ -30,7 +30,7 @@ use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANOS: u128 = 1_000_000_000;
-/// A connection that has used up its bytes is read again when it may send a tenth of a second's.
+/// A connection that has used up its bytes is read again when it can send a tenth of a second's.
 const PART: u64 = 10;
 
 /// Connections with limits, by slot, and when the waiting ones are read again.
@@ -56,7 +56,7 @@ impl RateLimiter {
         }
     }
 
-    /// Bytes that may be read of a connection whose frame lacks `missing`. `None`: none before
+    /// Bytes that can be read of a connection whose frame lacks `missing`. `None`: none before
     /// `resume_limited`.
     pub(super) fn room(
         &mut self,
@@ -219,7 +219,7 @@ pub(super) fn charge<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, message
         Counted::Bytes => ErrorKind::TooManyBytes,
     };
     let error = conn.state.engine.refuse(kind);
-    // Reported at once, not when the consumer has time: it may be busy with this peer's messages.
+    // Reported at once, not when the consumer has time: it can be busy with this peer's messages.
     conn.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
     consumer.on_event(conn, Event::Error(error));
     finish_if_complete(conn);
@@ -230,7 +230,7 @@ impl Conn<'_> {
     pub(in crate::reactor) fn limit_rate(&mut self) {
         let Some(rates) = &self.state.config.rates else { return };
         self.reader.rate_limiter.open(self.id.slot, rates, self.timers.now());
-        // The request, all messages and the end may have come at once.
+        // The request, all messages and the end might have come at once.
         if self.state.read.peer >= PeerSide::HungUp {
             self.bound();
         }
@@ -242,7 +242,7 @@ impl Conn<'_> {
         }
     }
 
-    /// The peer may have left. Bytes sent before are read at its rate, but not for ever.
+    /// The peer might have left. Bytes sent before are read at its rate, but not for ever.
     fn bound(&mut self) {
         let until = self.timers.now().checked_add(self.state.config.close_timeout);
         self.reader.rate_limiter.hung_up(self.id, until);

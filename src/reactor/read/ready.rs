@@ -69,7 +69,7 @@ impl Ready {
         self.modest.left() >= waited.modest && self.greedy.left() >= waited.greedy
     }
 
-    /// Every connection may have a share again. Returns the bytes reserved for greedy ones.
+    /// Every connection can have a share again. Returns the bytes reserved for greedy ones.
     fn begin_turn(&mut self) -> usize {
         self.modest.append(&mut self.served);
         self.greedy.append(&mut self.served_greedy);
@@ -115,8 +115,8 @@ impl Sweep {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// From here on connections may be read. During one turn of another program's loop the reactor
-    /// may have several, with chunks of streams between them; all of these share one budget.
+    /// From here on connections can be read. During one turn of another program's loop the reactor
+    /// might have several, with chunks of streams between them; all of these share one budget.
     pub(in crate::reactor) fn begin_reading(&mut self) {
         if self.loop_turn.is_none() || self.loop_turn != self.read_in {
             self.read_in = self.loop_turn;
@@ -201,13 +201,13 @@ impl Conn<'_> {
         self.want_read();
     }
 
-    /// Queues the connection to be read: there may be something that no event reports.
+    /// Queues the connection to be read: there can be something that no event reports.
     pub(in crate::reactor) fn read_again(&mut self) {
         self.state.read.unread = true;
         self.want_read();
     }
 
-    /// Queues the connection to be read, if there may be something.
+    /// Queues the connection to be read, if there can be something.
     pub(in crate::reactor) fn want_read(&mut self) {
         if self.state.read.is_unread() {
             self.reader.ready.push(self.id, &mut self.state.read);

@@ -12,8 +12,8 @@ use crate::reactor::upgrade::{self, Step};
 use crate::reactor::{Conn, Connection, Consumer};
 
 impl Conn<'_> {
-    /// Reads until the socket is empty, the budget is used up, or the connection may not be read.
-    /// `to_end`: a short read does not prove that the socket is empty, because the peer's end may
+    /// Reads until the socket is empty, the budget is used up, or the connection must not be read.
+    /// `to_end`: a short read does not prove that the socket is empty, because the peer's end can
     /// follow.
     fn read<C: Consumer>(&mut self, consumer: &mut C, to_end: bool) {
         let mut budget = READ_BUDGET;
@@ -94,8 +94,8 @@ impl Conn<'_> {
             && matches!(self.state.transport.stream_mut().receive(&mut []), Received::Empty)
     }
 
-    /// Bytes that a read has inflated, or handed over if that is more: it may have completed a
-    /// message inflated in other turns, as may a read of each other connection. `before`: bytes before the
+    /// Bytes that a read has inflated, or handed over if that is more: it might have completed a
+    /// message inflated in other turns, as can a read of each other connection. `before`: bytes before the
     /// read.
     fn unpacked(&mut self, before: usize) -> usize {
         self.inflated().max(self.state.read.undelivered.saturating_sub(before))
@@ -188,7 +188,7 @@ impl Conn<'_> {
     }
 
     /// `len` bytes are at the consumer's position, after `kept` bytes of a frame that begins there.
-    /// With `more` to come, the beginning of the last frame may stay where it is.
+    /// With `more` to come, the beginning of the last frame can stay where it is.
     pub(in crate::reactor) fn on_bytes<C: Consumer>(
         &mut self,
         consumer: &mut C,

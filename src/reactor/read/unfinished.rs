@@ -55,7 +55,7 @@ impl Unfinished {
     }
 
     /// The connection's message takes `bytes`, after `len` came from the peer. `another`: the
-    /// message before it may have ended in them.
+    /// message before it might have ended in them.
     #[inline]
     pub(super) fn set(
         &mut self,

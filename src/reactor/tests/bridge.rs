@@ -139,7 +139,7 @@ pub(crate) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
     let payload = match (carries, flags & IN_FLAG_OWNED != 0) {
         (false, _) => Vec::new(),
         (true, true) => batch.large[offset].clone(),
-        // The other side copies `..used`, and no reference may lead outside of it.
+        // The other side copies `..used`, and no reference can lead outside of it.
         (true, false) => batch.bytes[..batch.used][offset..offset + length].to_vec(),
     };
     Record { slot: words[0], kind, aux, count: words[3], payload }

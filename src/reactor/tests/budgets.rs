@@ -151,7 +151,7 @@ fn r02_records_find_the_payload_that_they_share_in_a_later_turn() {
     chunk.push_record(own(id), OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, &short);
     let mut expected = [frame(0x82, None, &large), frame(0x81, None, &short)].concat();
     for _ in 0..SERVED {
-        // Commands for no connection end a run, behind which a turn may end.
+        // Commands for no connection end a run, behind which a turn can end.
         chunk.push_record(GONE, OUT_TERMINATE, 0, 0, b"");
         chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, SHARED_OTHER);
         expected.extend(frame(0x82, None, &large));

@@ -46,7 +46,7 @@ fn sockets_that_end_together_are_closed_in_several_turns() {
     let (mut reactor, address, _seen) = reactor(Setup::default());
     let mut clients = Vec::new();
     while clients.len() < 600 {
-        // Fewer connections than may wait to be accepted.
+        // Fewer connections than can wait to be accepted.
         clients.extend(std::iter::repeat_with(|| Client::connect(address)).take(200));
         until(&mut reactor, |reactor| reactor.connections() == clients.len());
     }

@@ -73,7 +73,7 @@ fn a_deadline_beyond_the_longest_entry_and_a_long_stop_of_the_process_are_surviv
     assert_eq!(due(&mut timers, &mut deadline, 3_600_000), 1);
 }
 
-/// R16: each of as many deadlines as there may be costs little, and fires once.
+/// R16: each of as many deadlines as there can be costs little, and fires once.
 #[test]
 fn a_hundred_thousand_deadlines_in_one_tick() {
     let mut timers = timers();

@@ -20,7 +20,7 @@ pub struct TlsOptions<'a> {
     pub alpn: Vec<Vec<u8>>,
     /// From accept to the end of the handshake.
     pub handshake_timeout: Duration,
-    /// How long a session may be gone on with; zero: there are no tickets.
+    /// How long a session can be gone on with; zero: there are no tickets.
     pub session_timeout: Duration,
     /// `None`: keys of ours, replaced now and then.
     pub ticket_keys: Option<&'a [u8; TICKET_KEY_BYTES]>,

@@ -55,7 +55,7 @@ impl Conn<'_> {
         match choice {
             Choice::Go { context, alpn } => {
                 tls.choose(context.as_deref(), alpn);
-                // The ClientHello may have come with a proxy's header: then what follows has no edge of its own.
+                // The ClientHello might have come with a proxy's header: then what follows has no edge of its own.
                 self.read_again();
             }
             Choice::Refuse(alert) => {
@@ -104,7 +104,7 @@ impl Conn<'_> {
                 head.known = true;
             }
         }
-        // The first bytes of the request may be there already.
+        // The first bytes of the request can be there already.
         self.read_again();
     }
 

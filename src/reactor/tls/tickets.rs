@@ -24,7 +24,7 @@ const TIME: usize = 8;
 const TAG: usize = 16;
 /// A ticket has the client's certificates, which a handshake limits to 64 KiB.
 const MOST_BYTES: usize = 80 << 10;
-/// The most by which the clocks of two processes with one key may differ.
+/// The most by which the clocks of two processes with one key can differ.
 const SKEW: u64 = 60;
 
 pub(super) struct Tickets {

@@ -1,4 +1,4 @@
-//! All rings of a reactor: the memory that they may take together, and when their messages expire.
+//! All rings of a reactor: the memory that they can take together, and when their messages expire.
 //!
 //! Above the budget, compressed forms go first: they can be made again. Then the ring with the
 //! oldest last message loses its oldest messages.

@@ -2,7 +2,7 @@
 //! members.
 //!
 //! JavaScript owns names, numbers and positions. Each reactor has the topics that its connections
-//! may have joined, their members, and the same history as the others.
+//! might have joined, their members, and the same history as the others.
 //!
 //! ```text
 //!                     .--> members, one after the other: framed once, compressed once for

@@ -66,7 +66,7 @@ impl<C: Consumer> Reactor<C> {
 
     fn end_publishing(&mut self, publishing: Publishing) {
         let Publishing { topic, patience, message, copied, offset, except, postponed, .. } = publishing;
-        // The message may have been compressed with more parameters.
+        // The message might have been compressed with more parameters.
         if let Some(known) = copied.and_then(|number| self.messages.get_mut(number)) {
             *known = message.clone();
         }

@@ -12,7 +12,7 @@ use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer};
 
 impl Conn<'_> {
-    /// Decides about a message for a member that may be slow. False: send it.
+    /// Decides about a message for a member that can be slow. False: send it.
     #[cold]
     pub(super) fn on_slow<C: Consumer>(&mut self, consumer: &mut C, publishing: &mut Publishing) -> bool {
         let is_slow = self.has_much(publishing.patience.limit);
@@ -165,7 +165,7 @@ impl Conn<'_> {
         });
     }
 
-    /// Sends kept messages, as many as may wait. False: those were all.
+    /// Sends kept messages, as many as can wait. False: those were all.
     fn serve_latest<C: Consumer>(&mut self, consumer: &mut C, latest: &mut Latest, limit: usize) -> bool {
         while self.state.write.waiting() <= limit {
             let Some(mut message) = latest.pop() else { return false };
@@ -222,7 +222,7 @@ impl Conn<'_> {
 
     /// The message was withheld, or published before the connection was a member.
     fn send_after_all<C: Consumer>(&mut self, consumer: &mut C, message: &mut Prepared) {
-        // There may be many: what this turn has no time to compress waits, and is for this one
+        // There can be many: what this turn has no time to compress waits, and is for this one
         // alone.
         let longest = self.writer.compressed_at_once();
         self.send_of_topic(consumer, message, COST_OF_CALL, longest);

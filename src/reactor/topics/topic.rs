@@ -11,13 +11,13 @@ use crate::reactor::ConnectionId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Patience {
     pub(super) slow: Slow,
-    /// Bytes that may wait for a member before it is slow.
+    /// Bytes that can wait for a member before it is slow.
     pub(super) limit: usize,
 }
 
 pub(super) struct Topic {
     pub(super) patience: Patience,
-    /// Some may have ended: their memberships are taken back later.
+    /// Some might have ended: their memberships are taken back later.
     pub(super) members: Vec<ConnectionId>,
     /// Boxed: many topics have none.
     pub(super) ring: Option<Box<Ring>>,

@@ -161,7 +161,7 @@ impl Pipe {
         Self { id, ops, peer: Peer::Open, takes: true, throttled: false, ending: Ending::Destroyed }
     }
 
-    /// Some of its bytes may not be read yet, and the program reads no more until they have been.
+    /// Some of its bytes must not be read yet, and the program reads no more until they have been.
     pub(in crate::reactor) fn throttle(&mut self) {
         self.throttled = true;
     }

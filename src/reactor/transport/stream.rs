@@ -41,7 +41,7 @@ pub(in crate::reactor) trait Stream {
         Ok(())
     }
 
-    /// Whether bytes that were refused may have left in part.
+    /// Whether bytes that were refused might have left in part.
     fn has_begun(&self) -> bool {
         false
     }

@@ -24,7 +24,7 @@ pub(in crate::reactor) fn is_short(error: &io::Error) -> bool {
     error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
 }
 
-/// Whether the call may be repeated later: the socket is full, or the system has no memory.
+/// Whether the call can be repeated later: the socket is full, or the system has no memory.
 pub(in crate::reactor) fn is_transient(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock || is_short(error)
 }
@@ -56,7 +56,7 @@ pub(in crate::reactor) fn peek(socket: &TcpStream) -> Ahead {
 }
 
 /// Urgent bytes (RFC 9293, section 3.8.5) are among a connection's events: a read stops before such
-/// bytes and is short although there may be more.
+/// bytes and is short although there can be more.
 pub(super) fn interest() -> Interest {
     let interest = Interest::READABLE;
     #[cfg(target_os = "linux")]

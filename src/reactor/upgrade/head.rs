@@ -25,9 +25,9 @@ pub(in crate::reactor) struct Head {
 #[derive(Default)]
 pub(in crate::reactor) struct PendingUpgrade {
     pub(super) peer: Option<SocketAddr>,
-    /// All bytes that were read, if the consumer may give them to an HTTP server.
+    /// All bytes that were read, if the consumer can give them to an HTTP server.
     pub(super) read: Vec<u8>,
-    /// The consumer has had the connection, and may have bytes that were read after its request.
+    /// The consumer has had the connection, and can have bytes that were read after its request.
     pub(super) relayed: bool,
     pub(super) deflate: Option<Params>,
     /// The bytes after the request, once the consumer has handed them back.

@@ -42,7 +42,7 @@ pub struct HandshakeInfo<'a> {
 }
 
 impl Conn<'_> {
-    /// The client's, which a proxy may have named.
+    /// The client's, which a proxy might have named.
     fn peer_address(&self) -> Option<SocketAddr> {
         let named = match &self.state.life {
             Life::Opening(head) => head.peer,
@@ -72,7 +72,7 @@ pub(super) enum Step {
     Opened(Vec<u8>),
     /// The connection is for the consumer's HTTP server, with these bytes.
     HandOff(Vec<u8>),
-    /// A request without an upgrade was answered; the next may already be there.
+    /// A request without an upgrade was answered; the next can already be there.
     Again,
 }
 
@@ -152,7 +152,7 @@ fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> 
             head.bytes = bytes;
             Step::Wait
         }
-        // That server may know what to do with it, and reads it from its first byte.
+        // That server can know what to do with it, and reads it from its first byte.
         Err(_) if http.is_some() => hand_off(conn, head, bytes),
         Err(error) => {
             if let (HttpError::HeaderTooLarge, Some(admission)) = (error, &conn.state.config.admission) {
@@ -177,7 +177,7 @@ fn is_ours<C: Consumer>(consumer: &mut C, conn: &Conn<'_>, request: &Request<'_>
         return asks_health(config, request);
     }
     let is_served = handshake::is_for(request, config.path.as_deref())
-        // The consumer may have rules of its own.
+        // The consumer might have rules of its own.
         || consumer.asks(conn.state.listener, Err(Refusal::Path));
     is_served && handshake::is_websocket(request)
 }
@@ -218,7 +218,7 @@ fn read_proxied(conn: &mut Conn<'_>, head: &mut Head) -> bool {
     !conn.begin_tls(&mut head.bytes)
 }
 
-/// Counts a connection for the client that a proxy has named. False: it may not connect.
+/// Counts a connection for the client that a proxy has named. False: it must not connect.
 fn readmit(conn: &mut Conn<'_>, client: SocketAddr) -> bool {
     let Some(admission) = conn.state.config.admission.clone() else { return true };
     // So far the connection counted as one without an address.
@@ -274,7 +274,7 @@ fn on_upgrade<C: Consumer>(
         deny(conn, admission.deny(Denial::Origin));
         return Step::Wait;
     }
-    // The consumer answers a few requests from pages that may not connect, so it can print how to
+    // The consumer answers a few requests from pages that must not connect, so it can print how to
     // allow such a page.
     if asks || refused.is_some() {
         (info.protocol, info.rest) = (None, rest);
@@ -282,7 +282,7 @@ fn on_upgrade<C: Consumer>(
         let pending =
             PendingUpgrade { since: head.since, peer: head.peer, read, ..PendingUpgrade::default() };
         conn.state.life = Life::AwaitingDecision(Box::new(pending));
-        // The peer has done its part in time; the consumer may take as long as it likes.
+        // The peer has done its part in time; the consumer can take as long as it likes.
         conn.state.deadline.clear();
         consumer.on_request(conn, &info);
         return Step::Wait;

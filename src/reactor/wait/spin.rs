@@ -3,7 +3,7 @@
 //! With few connections, going to sleep and waking up costs more than the work. A short spin after
 //! traffic avoids that, but it must not burn a core on an idle server, nor take the only core from
 //! the JavaScript thread. With little to do, the spinning thread yields between two looks: a thread
-//! that its own writes have woken may need this very core.
+//! that its own writes have woken can need this very core.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ const SKIP: u32 = 64;
 /// more than it brings.
 const LITTLE: usize = 4;
 
-/// CPUs that the process may use, affinity and cgroup quota included.
+/// CPUs that the process can use, affinity and cgroup quota included.
 pub(in crate::reactor) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
@@ -28,7 +28,7 @@ pub(in crate::reactor) fn processors() -> usize {
 /// How long to poll without blocking before the thread sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spin {
-    /// Only if the process may use two CPUs or more, after recent traffic, and only while polling
+    /// Only if the process can use two CPUs or more, after recent traffic, and only while polling
     /// pays.
     Automatic,
     Never,
@@ -89,7 +89,7 @@ impl Spinner {
         }
     }
 
-    /// A consumer's turn had `things` events: looks for more, as long as that may pay. `begin` is
+    /// A consumer's turn had `things` events: looks for more, as long as that can pay. `begin` is
     /// called before the first look; if it returns false, there is none.
     pub fn look_for(&mut self, things: usize, begin: impl Fn() -> bool, found: impl Fn() -> bool) {
         let now = Instant::now();
@@ -98,7 +98,7 @@ impl Spinner {
             return;
         }
         while !found() && self.spinning(Instant::now()) {
-            // The peer may need this CPU, or the reactor.
+            // The peer can need this CPU, or the reactor.
             std::thread::yield_now();
         }
     }

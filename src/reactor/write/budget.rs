@@ -17,7 +17,7 @@ pub(super) struct Budget {
     pub(super) budget: usize,
     total: usize,
     bytes: HashMap<u32, (ConnectionId, usize)>,
-    /// The largest at the end: a thousand connections may have to be ended at once.
+    /// The largest at the end: a thousand connections might have to be ended at once.
     ranks: BTreeSet<(usize, u32)>,
 }
 

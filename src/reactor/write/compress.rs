@@ -48,7 +48,7 @@ impl Conn<'_> {
     }
 
     /// The offers accepted at the moment: once kept contexts have used up the budget, no new
-    /// connection may keep one for incoming messages.
+    /// connection can keep one for incoming messages.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
         let full = self.writer.compression.pool.budget().is_full();
         let mut acceptance = deflate.acceptance;

@@ -35,7 +35,7 @@ pub(super) struct Writer {
     fresh: Queue,
     /// Connections with more than a share, and those that the budget did not reach.
     waiting: Queue,
-    /// Bytes of commands that may still be applied in this turn.
+    /// Bytes of commands that can still be applied in this turn.
     left: usize,
     pool: Pool,
     keys: Keys,
@@ -100,7 +100,7 @@ impl Writer {
         self.compression.at_once()
     }
 
-    /// The next connection with deferred sends, if this turn may compress more.
+    /// The next connection with deferred sends, if this turn can compress more.
     pub(super) fn next_deferred(&mut self) -> Option<ConnectionId> {
         if self.compression.budget == 0 { None } else { self.compression.deferred.pop_front() }
     }
@@ -122,7 +122,7 @@ impl Writer {
         self.charge(bytes + COST_OF_CALL);
     }
 
-    /// Commands may move that many bytes less.
+    /// Commands can move that many bytes less.
     pub(super) fn charge(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }
@@ -171,7 +171,7 @@ const LOST: u64 = u64::MAX;
 pub(super) enum WriteState {
     Open(HoldReason),
     Ending(HoldReason),
-    /// Nothing is queued, and nothing may be.
+    /// Nothing is queued, and nothing can be.
     Ended,
 }
 
@@ -364,6 +364,6 @@ pub(super) struct Head {
 
 pub(super) struct Pending {
     pub(super) head: Head,
-    /// Other connections may send it too.
+    /// Other connections can send it too.
     pub(super) payload: Frame,
 }

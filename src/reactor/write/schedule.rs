@@ -117,7 +117,7 @@ impl Conn<'_> {
         }
     }
 
-    /// Everything is written and nothing may follow: ends our side. Ends the connection too, if the
+    /// Everything is written and nothing can follow: ends our side. Ends the connection too, if the
     /// peer has ended its side, or has closed and this was our answer: then nothing comes (RFC 6455
     /// section 5.5.1).
     fn finish(&mut self) {
@@ -125,7 +125,7 @@ impl Conn<'_> {
         let is_over = connection.close_complete()
             && match connection.transport.stream_mut().look_ahead() {
                 Ahead::End => true,
-                // Closing a socket with unread bytes resets it, and the peer may lose our last
+                // Closing a socket with unread bytes resets it, and the peer can lose our last
                 // frames.
                 Ahead::Nothing => connection.engine.close_received() && !connection.write.state.is_ending(),
                 Ahead::Bytes | Ahead::Dead => false,

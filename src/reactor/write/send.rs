@@ -17,7 +17,7 @@ use crate::reactor::{Conn, Connection};
 
 impl Conn<'_> {
     /// Sends a message, or one fragment of it if `fin` is false (RFC 6455 section 5.4), compressed
-    /// where permessage-deflate was negotiated. A long one may leave at once; what the kernel does
+    /// where permessage-deflate was negotiated. A long one can leave at once; what the kernel does
     /// not take is copied.
     pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
         let kind = if kind == MessageKind::Text { OUT_TEXT } else { OUT_BINARY };

@@ -137,7 +137,7 @@ fn contexts_of_unfinished_messages_stay_within_the_budget() {
     assert!(servers[3].context_bytes() < 1024, "{}", servers[3].context_bytes());
     assert_eq!(pool.budget().incoming(), 2 * INFLATER_BYTES);
     assert!(pool.budget().is_full());
-    // A connection counts all the same if its peer may refer to earlier messages.
+    // A connection counts all the same if its peer can refer to earlier messages.
     let keeps = within(&pool, Params::default());
     assert_eq!(pool.budget().incoming(), 3 * INFLATER_BYTES);
     drop(keeps);

@@ -74,7 +74,7 @@ impl Js {
 }
 
 /// The consumer decides about the connection although it is open: its answer comes instead of the
-/// 101, which it may release later.
+/// 101, which it can release later.
 #[test]
 fn an_answer_that_has_not_left_can_be_taken_back() {
     const REFUSAL: &[u8] = b"HTTP/1.1 401 Unauthorized\r\n\r\n";
@@ -93,7 +93,7 @@ fn an_answer_that_has_not_left_can_be_taken_back() {
         match kind {
             OUT_RESUME => client.expect_text(SWITCHED),
             OUT_TERMINATE => {
-                // The ping may have come too late for the batch.
+                // The ping might have come too late for the batch.
                 while js.records(1)[0].kind != IN_CLOSED {}
                 client.expect_end();
             }

@@ -42,7 +42,7 @@ fn limited(limit: &str, test: &str) -> std::process::Output {
         .expect("a shell")
 }
 
-/// Runs the test of the same name behind it in a process of its own, which may have 40 descriptors.
+/// Runs the test of the same name in a process of its own, which can have 40 descriptors.
 #[test]
 fn r06_without_descriptors_connections_are_closed_as_they_come() {
     let child = limited("-n 40", "r06_with_40_descriptors");

@@ -40,7 +40,7 @@ fn pause_holds_the_peer_back_and_resume_loses_nothing() {
     server.records(id, &[(OUT_RESUME, 0, 0, b"")]);
     client.write(&frame[at..]);
     client.end();
-    // Frames that were read before the pause may have been reported before it.
+    // Frames that were read before the pause might have been reported before it.
     let expected = written.div_ceil(frame.len()) + usize::from(at == 0);
     for _ in 0..expected {
         assert_eq!(server.next(), Seen::Binary(vec![7; 1000]));

@@ -116,7 +116,7 @@ impl Loads {
 #[test]
 fn r11_r17_a_connection_that_says_little_waits_for_a_share_of_each_and_not_for_all_they_send() {
     let config = ReactorConfig::default();
-    // The mark, the read that crosses it, and what each of the others may have on top.
+    // The mark, the read that crosses it, and what each of the others might have on top.
     let of_each = BUSY_ALLOWANCE / SHORTEST_MASKED_FRAME + BUSY_ALLOWANCE / 16;
     let bound = config.records_mark as usize + READ_SIZE / SHORTEST_MASKED_FRAME + PEERS * of_each;
     for seed in 1..=3 {
@@ -151,7 +151,7 @@ fn r11_everybody_goes_on_and_no_budget_is_charged_when_all_are_gone() {
         }
         let begun = Instant::now();
         let slots = loads.reactor.connections.slots();
-        // Peer and connection share a number. One that leaves a message unfinished may lose it.
+        // Peer and connection share a number. One that leaves a message unfinished can lose it.
         let mut goals: Vec<_> =
             slots.into_iter().map(|slot| (slot, loads.peers[slot as usize].left as u64)).collect();
         while !goals.is_empty() {

@@ -27,7 +27,7 @@ fn fill(client: &mut Client, js: &Js, least: usize) -> (u32, Vec<u8>) {
         while at < message.len() {
             match client.0.write(&message[at..]) {
                 Ok(len) => at += len,
-                // The server may not have had its turn.
+                // The server might not have had its turn.
                 Err(_stuck) if js.link.inbox.weight() <= least => {
                     assert!(begun.elapsed() < PATIENCE, "it reads no more")
                 }
@@ -125,7 +125,7 @@ fn r11_nothing_is_accepted_while_too_much_waits_about_those_that_have_opened() {
     while js.link.inbox.pending_open_bytes() <= mark {
         turn(&mut reactor);
     }
-    // All that were accepted together may be above it together.
+    // All that were accepted together can be above it together.
     let late = Client::connect(js.address);
     let connections = reactor.connections();
     (0..20).for_each(|_| turn(&mut reactor));

@@ -71,7 +71,7 @@ fn fragments_count_beyond_one_for_each_kibibyte() {
         let first = frame(0x02, Some([0; 4]), &[]);
         let parts = [first, part.repeat(FRAGMENTS), frame(0x80, Some([0; 4]), &[])].concat();
         let writer = std::thread::spawn(move || {
-            // The rest may be answered with a reset.
+            // The rest can be answered with a reset.
             let _refused = std::io::Write::write_all(&mut client.0, &parts);
             client
         });
@@ -137,7 +137,7 @@ fn above_the_send_budget_the_one_with_most_is_ended_and_the_others_go_on() {
     reader.read(ANSWER);
 }
 
-/// R06: a refused peer that stays may read the reason, but only a limited number of them may.
+/// R06: a refused peer that stays can read the reason, but only a limited number of them can.
 #[test]
 fn refused_connections_that_stay_are_bounded() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

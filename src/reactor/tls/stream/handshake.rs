@@ -1,4 +1,4 @@
-//! The handshake, which may wait for the program once the client has named its server and its
+//! The handshake, which can wait for the program once the client has named its server and its
 //! protocols.
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //!   '-- HandshakeStep::Asks --> Pending --- choose() ------------^
 //! ```
 //!
-//! From each of them to `HandshakeStep::Failed`. A call may cost a signature and a key exchange, so the
+//! From each of them to `HandshakeStep::Failed`. A call can cost a signature and a key exchange, so the
 //! reactor has a budget for them.
 
 use std::io::{self, Write as _};
@@ -125,7 +125,7 @@ impl Handshake {
         Self { server, progress: Progress::new() }
     }
 
-    /// Tells the client that it may not connect.
+    /// Tells the client that it must not connect.
     pub(super) fn deny(&self, socket: &TcpStream) {
         self.alert(socket, ACCESS_DENIED);
     }
@@ -218,7 +218,7 @@ impl Progress {
 }
 
 impl Begun {
-    /// Whether HTTP has begun; `None`: it may have.
+    /// Whether HTTP has begun; `None`: it might have.
     fn is_plain_http(&mut self, bytes: &[u8]) -> Option<bool> {
         for (to, from) in self.bytes.iter_mut().skip(self.len).zip(bytes) {
             *to = *from;

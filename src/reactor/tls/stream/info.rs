@@ -1,4 +1,4 @@
-//! What the program may know of a connection with TLS.
+//! What the program can know of a connection with TLS.
 
 use rustls::HandshakeKind;
 use rustls::pki_types::UnixTime;

@@ -55,7 +55,7 @@ pub struct TlsStream {
     spent: usize,
     /// The last read has brought all that the socket had.
     is_dry: bool,
-    /// The session's buffer may be larger than it needs to be.
+    /// The session's buffer can be larger than it needs to be.
     is_wide: bool,
 }
 
@@ -333,7 +333,7 @@ impl Stream for TlsStream {
         }
     }
 
-    /// Reads what the socket has if it must: a record may be no plaintext.
+    /// Reads what the socket has if it must: a record can be no plaintext.
     fn look_ahead(&mut self) -> Ahead {
         if !self.is_open() {
             return peek(&self.socket);

@@ -123,7 +123,7 @@ fn the_role_of_a_client_masks_and_takes_no_masked_frame() {
             assert!(body == payload && keys.insert(key), "{len}");
         }
     }
-    // As many frames of two bytes as a read may bring.
+    // As many frames of two bytes as a read can bring.
     peer.write(&[0x82, 0].repeat(100_000));
     let echoed = peer.read(6 * 100_000);
     assert!(echoed.chunks(6).all(|frame| frame[..2] == [0x82, 0x80]));

@@ -65,7 +65,7 @@ impl Secured {
     }
 
     /// # Errors
-    /// The server's alert, or what it did wrong. The handshake may succeed before a server of TLS 1.3
+    /// The server's alert, or what it did wrong. The handshake can succeed before a server of TLS 1.3
     /// refuses it.
     pub(super) fn handshake(&mut self) -> Result<(), Error> {
         while self.tls.is_handshaking() {
