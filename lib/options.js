@@ -157,7 +157,7 @@ function settingsOf(options) {
     presence: { grace: all.presenceGrace, interval: all.presenceInterval, limit: all.presenceLimit },
     proxies: proxiesOf(options),
     reactor: { given: SHARED.filter((name) => options[name] != null), reactors, sendBudget, spin, unfinishedBudget },
-    remote: adapter === null ? null : { adapter, adapterLimit, adapterOverflow },
+    clusterNode: adapter === null ? null : { adapter, adapterLimit, adapterOverflow },
     // Under Node's names. The delay is a multiple of 1000 ms; 0: the default of the system.
     tcp: { keepAlive, keepAliveInitialDelay: Math.ceil(keepAliveInitialDelay / 1000) * 1000, noDelay },
   });

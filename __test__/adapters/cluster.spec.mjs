@@ -76,12 +76,12 @@ test('a node that stands still is waited for once, and what it may have publishe
   server.listen(adapter.pathOf(id));
   t.teardown(() => server.close());
   await once(server, 'listening');
-  await adapter.look();
+  await adapter.discover();
   await until(() => requests.length === 1);
   await adapter.subscribe(['one']);
-  const begun = adapter.others.get(id).lastAsked;
+  const begun = adapter.others.get(id).lastRequest;
   // Not after a second of its own.
-  await Promise.race([adapter.subscribe(['two']), new Promise((resolve) => setImmediate(resolve)).then(() => t.is(adapter.others.get(id).lastAsked, begun + 1))]);
+  await Promise.race([adapter.subscribe(['two']), new Promise((resolve) => setImmediate(resolve)).then(() => t.is(adapter.others.get(id).lastRequest, begun + 1))]);
   t.deepEqual(node.lost, []);
   await until(() => requests.length === 3);
   isStill = false;
@@ -100,7 +100,7 @@ test('a topic is subscribed once a node has answered to which the connection is 
   server.listen(adapter.pathOf('abcdefabcdef'));
   t.teardown(() => server.close());
   await once(server, 'listening');
-  await adapter.look();
+  await adapter.discover();
   const events = [];
   const subscribed = adapter.subscribe(['topic']).then(() => events.push('subscribed'));
   await until(() => answers.length === 1);
@@ -169,7 +169,7 @@ test('names for a node that stands still have a bound, and it is told all of the
   server.listen(adapter.pathOf(id));
   t.teardown(() => server.close());
   await once(server, 'listening');
-  await adapter.look();
+  await adapter.discover();
   await until(() => !adapter.others.get(id).socket.connecting && first !== null);
   const { socket } = adapter.others.get(id);
   const pad = 'x'.repeat(2 ** 20);
@@ -189,7 +189,7 @@ test('a node whose socket is removed, or the whole folder, is found by the next 
   const [{ adapter }] = nodes;
   for (const gone of [adapter.pathOf(adapter.node.id), adapter.folder]) {
     rmSync(gone, { recursive: true });
-    for (const one of nodes) await one.adapter.look();
+    for (const one of nodes) await one.adapter.discover();
     t.true(existsSync(adapter.pathOf(adapter.node.id)));
     const next = await nodeOf(t, options);
     await next.adapter.subscribe(['topic']);

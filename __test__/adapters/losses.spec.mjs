@@ -37,7 +37,7 @@ for (const how of ['at once', 'with the next message', 'when positions are compa
     broker.isDeaf = false;
     if (how === 'at once') lose(broker);
     else if (how === 'with the next message') b.server.publish('topic', '5');
-    else a.server._topics.remote.check();
+    else a.server._topics.clusterNode.check();
     await hears(member, '4');
     b.server.publish('topic', 'end');
     await hears(member, 'end');
@@ -58,14 +58,14 @@ test('what comes while histories are read has a bound for each topic and for all
   for (const adapter of broker.adapters) adapter.history = (name, since, limit, settings) => (limits.push(limit), history.call(adapter, name, since, limit, settings));
   const topics = Array.from({ length: 20 }, (_, n) => `topic ${n}`);
   const joined = topics.map((topic) => subscribe(member.ws, topic));
-  const { remote } = server._topics;
-  while (!topics.every((topic) => remote.interest.isOn(topic))) await turn();
+  const { clusterNode } = server._topics;
+  while (!topics.every((topic) => clusterNode.subscriptionSync.isActive(topic))) await turn();
   const text = 'x'.repeat(2 ** 20 - 100);
   let most = 0;
   for (let n = 0; n < 5; n++) {
     for (const topic of topics) {
       await other.server.publish(topic, `${topic} ${n} ${text}`, { receipt: true });
-      most = Math.max(most, remote.arrivedBytes);
+      most = Math.max(most, clusterNode.arrivedBytes);
       t.true(server._topics.all.get(topic).shared.arrivedBytes <= 4 * 2 ** 20);
     }
   }
@@ -80,7 +80,7 @@ test('what comes while histories are read has a bound for each topic and for all
     t.is(new Set(own).size, own.length, 'nothing twice');
     t.deepEqual(own.slice(0, -1), ['0', '1', '2', '3', '4'].slice(-own.length + 1 || 5), 'no hole');
   }
-  t.is(remote.arrivedBytes, 0);
+  t.is(clusterNode.arrivedBytes, 0);
   t.true(Math.max(...limits) <= 32, `${limits}`);
 });
 
@@ -235,7 +235,7 @@ test('a confirmation does not look at all receipts that wait', async (t) => {
   const { broker, a } = await open(t, kept(1000));
   const { sent } = a.server._topics.all.get('topic').shared;
   // A comparison with the broker would settle some, too.
-  const { checking, readings } = a.server._topics.remote;
+  const { checking, readings } = a.server._topics.clusterNode;
   clearInterval(checking);
   while (readings.left !== 32) await turn();
   let looks = 0;

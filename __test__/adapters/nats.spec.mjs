@@ -75,7 +75,7 @@ when('a subject that NATS denies is no subscription, and others of the same call
   let isOn = false;
   ws.subscribe('denied', () => (isOn = true));
   await Promise.all(['mute', 'open'].map((topic) => subscribe(ws, topic)));
-  t.deepEqual([isOn, b.server._topics.remote.interest.isOn('denied')], [false, false]);
+  t.deepEqual([isOn, b.server._topics.clusterNode.subscriptionSync.isActive('denied')], [false, false]);
   a.server.publish('open', 'open');
   await hears(b.members[0], 'open');
   a.server.publish('mute', 'nothing');

@@ -36,7 +36,7 @@ test('readings that the broker does not answer hold up no others for long', asyn
   broker.beforeRead = (name) => name === 'other' || new Promise((resolve) => late.push(resolve));
   for (const { node } of broker.adapters) node.lost();
   t.truthy((await subscribe(member.ws, 'other')).position);
-  const { readings } = server._topics.remote;
+  const { readings } = server._topics.clusterNode;
   while (late.length < 50) await new Promise(setImmediate);
   for (const answer of late) answer();
   while (readings.left !== 32) await new Promise(setImmediate);
@@ -51,10 +51,10 @@ test('quiet topics are compared with the broker a few at a time, and no others',
   await hears(member, 'heard');
   const asked = [];
   broker.beforeRead = (name, since) => asked.push([name, since]);
-  const { remote } = server._topics;
-  remote.check();
-  t.true(remote.check.length === 0 && asked.length <= 2);
-  for (let n = 1; n < 40; n++) remote.check();
+  const { clusterNode } = server._topics;
+  clusterNode.check();
+  t.true(clusterNode.check.length === 0 && asked.length <= 2);
+  for (let n = 1; n < 40; n++) clusterNode.check();
   while (asked.length < 79) await new Promise(setImmediate);
   t.is(new Set(asked.map(([name]) => name)).size, 79);
   t.deepEqual(asked.filter(([name, since]) => name === 'topic 0' || since !== 'latest'), []);
@@ -116,8 +116,8 @@ test('topics that are left before the broker knows of them are forgotten, and la
     member.ws.unsubscribe(`topic ${n}`);
     if (n < 200) await new Promise(setImmediate);
   }
-  const { all, remote } = server._topics;
-  t.true(asked.length <= 64 && remote.interest.all.size <= 64 && all.size <= 10_001);
+  const { all, clusterNode } = server._topics;
+  t.true(asked.length <= 64 && clusterNode.subscriptionSync.all.size <= 64 && all.size <= 10_001);
   const isIn = subscribe(member.ws, 'topic');
   adapter.subscribe = ask;
   for (const answer of asked) answer();

@@ -6,7 +6,7 @@ import test from 'ava';
 
 import { Scripts, mayPass } from '../../lib/adapters/redis/calls.js';
 import redis from '../../lib/adapters/redis.js';
-import { Interest } from '../../lib/nodes/subscription-sync.js';
+import { SubscriptionSync } from '../../lib/nodes/subscription-sync.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
 
@@ -25,10 +25,10 @@ test.serial('a broker that refuses topics is asked for each new one once, and fo
     if (isRefused) throw new Error('no');
   };
   const on = [];
-  const interest = new Interest({ subscribe: subscribed, unsubscribe() {} }, { on: (name) => on.push(name), off() {}, failed() {} });
-  interest.open();
+  const subscriptionSync = new SubscriptionSync({ subscribe: subscribed, unsubscribe() {} }, { on: (name) => on.push(name), off() {}, failed() {} });
+  subscriptionSync.open();
   for (let n = 0; n < 300; n++) {
-    interest.want(String(n));
+    subscriptionSync.subscribe(String(n));
     mock.timers.tick(2);
     await new Promise(setImmediate);
   }
@@ -59,32 +59,32 @@ test.serial('a topic that the broker alone refuses makes others wait for nothing
     throw Object.assign(new Error('no'), { topics: ['denied'] });
   };
   const on = [];
-  const interest = new Interest({ subscribe: subscribed, unsubscribe() {} }, { on: (name) => on.push(name), off() {}, failed() {} });
-  interest.open();
-  for (const name of ['denied', 'with it']) interest.want(name);
+  const subscriptionSync = new SubscriptionSync({ subscribe: subscribed, unsubscribe() {} }, { on: (name) => on.push(name), off() {}, failed() {} });
+  subscriptionSync.open();
+  for (const name of ['denied', 'with it']) subscriptionSync.subscribe(name);
   for (let n = 0; n < 100; n++) {
     await new Promise(setImmediate);
-    interest.want(String(n));
+    subscriptionSync.subscribe(String(n));
     await new Promise(setImmediate);
     t.is(on.at(-1), String(n));
     mock.timers.tick(250);
   }
   t.true(asked > 1 && asked < 12, `${asked} times`);
-  t.deepEqual([on[0], interest.isOn('denied')], ['with it', false]);
+  t.deepEqual([on[0], subscriptionSync.isActive('denied')], ['with it', false]);
 });
 
 test('a topic that the broker has refused, and that is left, is given up: the adapter may remember it', async (t) => {
   const gone = [];
   const refuse = () => Promise.reject(new Error('no'));
-  const interest = new Interest({ subscribe: refuse, unsubscribe: (names) => void gone.push(...names) }, { on() {}, off() {}, failed() {} });
-  interest.open();
-  interest.want('at once');
-  interest.want('later');
-  process.nextTick(() => interest.release('at once'));
+  const subscriptionSync = new SubscriptionSync({ subscribe: refuse, unsubscribe: (names) => void gone.push(...names) }, { on() {}, off() {}, failed() {} });
+  subscriptionSync.open();
+  subscriptionSync.subscribe('at once');
+  subscriptionSync.subscribe('later');
+  process.nextTick(() => subscriptionSync.unsubscribe('at once'));
   await new Promise(setImmediate);
-  interest.release('later');
+  subscriptionSync.unsubscribe('later');
   while (gone.length !== 2) await new Promise(setImmediate);
-  t.deepEqual([...gone, interest.all.size], ['at once', 'later', 0]);
+  t.deepEqual([...gone, subscriptionSync.all.size], ['at once', 'later', 0]);
 });
 
 test.serial('a client that keeps calls while Redis is away does not get the same one without end', async (t) => {

@@ -175,14 +175,14 @@ for (const [name, make] of Object.entries(CLIENTS.cluster)) {
     const replica = Number(/:(\d+)@/.exec(cluster.ask(away, 'CLUSTER', 'REPLICAS', cluster.ask(away, 'CLUSTER', 'MYID').trim()))[1]);
     await cluster.kill(replica);
     await cluster.kill(away);
-    const { interest } = server._topics.remote;
+    const { subscriptionSync } = server._topics.clusterNode;
     for (const topic of topics) ws.subscribe(topic);
     waiting.for = 'the topics of shards that live';
-    while (!living.every((topic) => interest.isOn(topic))) await sleep(20);
-    t.false(dead.some((topic) => interest.isOn(topic)));
+    while (!living.every((topic) => subscriptionSync.isActive(topic))) await sleep(20);
+    t.false(dead.some((topic) => subscriptionSync.isActive(topic)));
     await cluster.runNode(cluster.nodes.indexOf(away));
     waiting.for = 'the others';
-    while (!dead.every((topic) => interest.isOn(topic))) await sleep(20);
+    while (!dead.every((topic) => subscriptionSync.isActive(topic))) await sleep(20);
   }));
 }
 

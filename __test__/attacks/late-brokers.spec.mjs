@@ -22,7 +22,7 @@ test('what pages wait for ends with them', async (t) => {
   };
   const canary = await open();
   await say(canary, 1);
-  const { waiting } = server._topics.remote.interest.all.get('topic');
+  const { waiting } = server._topics.clusterNode.subscriptionSync.all.get('topic');
   for (let n = 0; n < 20; n++) {
     const page = await open();
     await say(page, 60);

@@ -29,9 +29,9 @@ test('channels of presence are no topics', async (t) => {
   while (heard.length < 6) await once(client, 'message');
   t.deepEqual(heard.map(({ refused, reason, unsubscribed }) => unsubscribed ?? [refused, reason]), names.flatMap((name) => [[name, 'forbidden'], [1, 'forbidden'], name]));
   // The canary: what it has left is given up after a while.
-  const { interest } = a._topics.remote;
-  t.deepEqual(names.map((name) => interest.all.get(name).isWanted), [true, true]);
-  t.is(interest.idle.size, 0);
+  const { subscriptionSync } = a._topics.clusterNode;
+  t.deepEqual(names.map((name) => subscriptionSync.all.get(name).isWanted), [true, true]);
+  t.is(subscriptionSync.idle.size, 0);
   (await join(t, b)).ws.enter('lobby', { key: 'carl' });
   while (a.presence('lobby').count === 0) await turn();
   t.is(a.presence('lobby').list()[0].key, 'carl');

@@ -66,12 +66,12 @@ test('2,000 pages that wait for a history and leave, one after the other, cost t
   const { members: [member], server } = await openNode(t, broker.adapter(), 1, { topicOptions: () => ({ history: 100 }) });
   member.ws.subscribe('topic');
   const { shared } = server._topics.all.get('topic');
-  const pages = Array.from({ length: 2000 }, () => ({ waits: null }));
+  const pages = Array.from({ length: 2000 }, () => ({ pendingHistories: null }));
   for (const page of pages) shared.wait(page, undefined, () => {});
   let looks = 0;
   shared.waiting[Symbol.iterator] = function* () {
     for (const one of Set.prototype.values.call(this)) yield (looks++, one);
   };
-  for (const page of pages) shared.giveUp(page);
+  for (const page of pages) shared.cancel(page);
   t.deepEqual([looks, shared.waiting.size], [0, 1]);
 });

@@ -169,9 +169,9 @@ async function pair(t, options) {
 
 ownOnly('a node that ends without a word leaves at once when its silence is noticed, and may come back', async (t) => {
   const { broker, nodes: [{ room, server }, other] } = await pair(t);
-  const { presence, remote } = server._topics;
+  const { presence, clusterNode } = server._topics;
   // It stands still: nothing of it comes, and nothing gets to it.
-  const [adapter] = [...broker.adapters].filter(({ node }) => node.id === other.server._topics.remote.id);
+  const [adapter] = [...broker.adapters].filter(({ node }) => node.id === other.server._topics.clusterNode.id);
   broker.adapters.delete(adapter);
   const { publish } = adapter;
   adapter.publish = () => {};
@@ -191,18 +191,18 @@ ownOnly('a node that ends without a word leaves at once when its silence is noti
   other.server._topics.presence.beats = 1;
   other.server._topics.presence.beat();
   t.deepEqual((await back)[1], { joins: { bob: [null] }, leaves: [], count: 2 });
-  t.is(remote.counts.ignored, 0);
+  t.is(clusterNode.counts.ignored, 0);
 });
 
 ownOnly('nobody is taken for dead by a node that was away itself', async (t) => {
   const { nodes: [{ room, server }, other] } = await pair(t);
-  const { presence, remote } = server._topics;
-  const { id } = other.server._topics.remote;
+  const { presence, clusterNode } = server._topics;
+  const { id } = other.server._topics.clusterNode;
   const age = () => presence.seen.set(id, performance.now() - 100_000);
   age();
-  remote.state = 'away';
+  clusterNode.state = 'away';
   presence.beat();
-  remote.state = 'connected';
+  clusterNode.state = 'connected';
   presence.beat();
   t.is(room.count, 2);
   age();
@@ -247,7 +247,7 @@ for (const count of [1, 70, 1000]) {
 ownOnly('only nodes that want it hear of a topic, and for a minute', async (t) => {
   const { broker, nodes: [one] } = await pair(t);
   const third = await openNode(t, broker.adapter(), 1, OPTIONS);
-  const [adapter] = [...broker.adapters].filter(({ node }) => node.id === third.server._topics.remote.id);
+  const [adapter] = [...broker.adapters].filter(({ node }) => node.id === third.server._topics.clusterNode.id);
   t.deepEqual([...adapter.wanted], []);
   t.is(third.server._topics.presence, null);
   const room = third.server.presence('room');
@@ -288,7 +288,7 @@ ownOnly('a topic that a node has forgotten, and enters again, is no news of long
   third.members[0].ws.enter('room', { key: 'cy', meta: 'again' });
   while (room.count !== 3 || other.room.count !== 3) await sleep(1);
   t.deepEqual(room.get('cy'), ['again']);
-  t.is(server._topics.remote.counts.ignored, 0);
+  t.is(server._topics.clusterNode.counts.ignored, 0);
 });
 
 ownOnly('a part that is lost, and an answer that is lost, are asked for again', async (t) => {
@@ -349,7 +349,7 @@ for (const adapterLimit of [0, 1, 1000, 100_000]) {
 
 ownOnly('a node that does not answer is asked thirty times, then it has nobody, and it is heard again when it speaks', async (t) => {
   const { broker, nodes: [{ room, server }, other] } = await pair(t, { presenceGrace: 5 });
-  const { id } = other.server._topics.remote;
+  const { id } = other.server._topics.clusterNode;
   const { peers } = server._topics.presence.rooms.get('room');
   const peer = peers.nodes.get(id);
   let asked = 0;
@@ -377,11 +377,11 @@ ownOnly('a node that does not answer is asked thirty times, then it has nobody, 
 for (const isCut of [false, true]) {
   ownOnly(`a node forgets a topic while ${isCut ? 'another node' : 'the broker'} is away: nobody stays in it`, async (t) => {
     const { broker, nodes: [{ room, server }, other] } = await pair(t, { presenceGrace: 5 });
-    const [near, far] = [server, other.server].map(({ _topics: { remote } }) => remote);
+    const [near, far] = [server, other.server].map(({ _topics: { clusterNode } }) => clusterNode);
     const away = isCut ? [near] : [near, far];
-    for (const remote of away) {
-      broker.adapters.delete(remote.adapter);
-      remote.changed('away');
+    for (const clusterNode of away) {
+      broker.adapters.delete(clusterNode.adapter);
+      clusterNode.changed('away');
     }
     const { presence } = other.server._topics;
     presence.rooms.get('room').usedAt -= 60_001;
@@ -390,10 +390,10 @@ for (const isCut of [false, true]) {
     await sleep(20);
     t.is(presence.rooms.has('room'), !isCut);
     t.is(room.count, 2);
-    for (const remote of away) {
-      broker.adapters.add(remote.adapter);
-      remote.changed('connected');
-      remote.lost();
+    for (const clusterNode of away) {
+      broker.adapters.add(clusterNode.adapter);
+      clusterNode.changed('connected');
+      clusterNode.lost();
     }
     const peer = server._topics.presence.rooms.get('room').peers.nodes.get(far.id);
     // The last question, a second later.

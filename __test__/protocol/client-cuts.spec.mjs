@@ -103,7 +103,7 @@ ownOnly('a client that goes to another node, which is slower, hears no message a
   }
   const [fast, slow, speaker] = servers;
   const late = [];
-  const { id } = slow._topics.remote;
+  const { id } = slow._topics.clusterNode;
   broker.deliver = (name, bytes) => {
     for (const { node, wanted } of broker.adapters) {
       if (!wanted.has(name)) continue;

@@ -26,7 +26,7 @@ class Probe {
   constructor(adapter) {
     this.adapter = adapter;
     /** @type {Array<{ topic: string, bytes: Buffer, position: Position | undefined }>} */
-    this.heard = [];
+    this.received = [];
     this.losses = 0;
   }
 
@@ -34,7 +34,7 @@ class Probe {
     return this.adapter.start({
       id: randomBytes(6).toString('hex'),
       // Not copied: the adapter must not use the memory again.
-      deliver: (topic, bytes, position) => void this.heard.push({ topic, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), position }),
+      deliver: (topic, bytes, position) => void this.received.push({ topic, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), position }),
       lost: () => void this.losses++,
       report() {},
     });
@@ -45,16 +45,16 @@ class Probe {
     let end = Date.now() + PATIENCE;
     for (let seen = 0; ; ) {
       // A slow machine has until none comes any more.
-      if (seen < this.heard.length) end = Date.now() + PATIENCE;
-      while (seen < this.heard.length) if (this.heard[seen++].bytes.toString() === text) return;
-      if (Date.now() > end) assert.fail(`${JSON.stringify(text)} has not come; ${this.heard.length} messages have`);
+      if (seen < this.received.length) end = Date.now() + PATIENCE;
+      while (seen < this.received.length) if (this.received[seen++].bytes.toString() === text) return;
+      if (Date.now() > end) assert.fail(`${JSON.stringify(text)} has not come; ${this.received.length} messages have`);
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   }
 
   /** @param {string} [topic] */
   texts(topic) {
-    return this.heard.filter((one) => topic === undefined || one.topic === topic).map(({ bytes }) => bytes.toString());
+    return this.received.filter((one) => topic === undefined || one.topic === topic).map(({ bytes }) => bytes.toString());
   }
 
   /** @type {(topic: string, text: string, history?: HistorySettings) => Promise<Position | undefined>} */
@@ -127,7 +127,7 @@ const CASES = [
     for (const [index, topic] of topics.entries()) await a.publish(topic, String(index));
     await Promise.all(topics.map((_, index) => b.until(String(index))));
     for (const [index, topic] of topics.entries()) assert.deepEqual(b.texts(topic), [String(index)], JSON.stringify(topic.slice(0, 100)));
-    assert.equal(b.heard.length, topics.length);
+    assert.equal(b.received.length, topics.length);
   }],
   ['bytes come as they were', async (open) => {
     const [a, b] = [await open(), await open()];
@@ -137,7 +137,7 @@ const CASES = [
     for (const bytes of messages) await a.adapter.publish(topic, bytes, {});
     await a.publish(topic, 'end');
     await b.until('end');
-    for (const [index, bytes] of messages.entries()) assert(b.heard[index].bytes.equals(bytes), `message ${index}`);
+    for (const [index, bytes] of messages.entries()) assert(b.received[index].bytes.equals(bytes), `message ${index}`);
   }],
   ['the messages of a node in a topic stay in order', async (open) => {
     const nodes = [await open(), await open(), await open()];
@@ -161,7 +161,7 @@ const CASES = [
     await b.adapter.subscribe(topics);
     await Promise.all(topics.map((topic, index) => a.publish(topic, String(index))));
     for (const index of topics.keys()) await b.until(String(index));
-    assert.equal(b.heard.length, topics.length);
+    assert.equal(b.received.length, topics.length);
     await b.adapter.unsubscribe(topics);
   }],
   ['after close() nothing comes, and others go on', async (open) => {
@@ -195,7 +195,7 @@ const OF_HISTORY = [
     const wanted = given.map((_, n) => [String(n), { epoch, offset: n + 1 }]);
     assert.equal(typeof epoch, 'string');
     assert.deepEqual(given, wanted.map(([, position]) => position));
-    for (const node of [a, b]) assert.deepEqual(node.heard.map(({ bytes, position }) => [bytes.toString(), position]), wanted);
+    for (const node of [a, b]) assert.deepEqual(node.received.map(({ bytes, position }) => [bytes.toString(), position]), wanted);
   }],
   ['several publishers have one order', async (open) => {
     const nodes = [await open(), await open(), await open()];
@@ -209,7 +209,7 @@ const OF_HISTORY = [
     }));
     assert.equal(first.length, 601);
     for (const other of others) assert.deepEqual(other, first);
-    for (const node of nodes) assert.deepEqual(node.heard.map(({ position }) => position?.offset), first.map((_, index) => index + 1));
+    for (const node of nodes) assert.deepEqual(node.received.map(({ position }) => position?.offset), first.map((_, index) => index + 1));
     for (const index of nodes.keys()) {
       assert.deepEqual(first.filter((text) => text.startsWith(`${index} `)), Array.from({ length: 200 }, (_, n) => `${index} ${n}`));
     }

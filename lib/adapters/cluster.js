@@ -77,13 +77,13 @@ class ClusterAdapter {
     if (process.platform === 'win32') throw new Error('clusterAdapter() needs sockets in the file system, which Windows lacks');
     this.node = node;
     try {
-      const links = await this.look();
+      const links = await this.discover();
       await within(PATIENCE, Promise.all(links.map((link) => link.mutual)));
     } catch (error) {
       await this.close();
       throw error;
     }
-    this.looking = setInterval(() => void this.look().catch(() => {}), LOOK).unref();
+    this.looking = setInterval(() => void this.discover().catch(() => {}), LOOK).unref();
   }
 
   /** @type {Adapter['publish']} */
@@ -138,7 +138,7 @@ class ClusterAdapter {
   async listen() {
     const { id } = /** @type {AdapterNode} */ (this.node);
     const server = net.createServer((socket) => this.inward.add(new Inward(this, socket)));
-    // Its end removes what has its path.
+    // Its end removes the file at its path.
     this.server?.close();
     this.server = server;
     // In a worker of node:cluster, by itself.
@@ -149,7 +149,7 @@ class ClusterAdapter {
   }
 
   /** Connects to nodes that are not known. @returns {Promise<Outward[]>} */
-  async look() {
+  async discover() {
     await prepareFolder(this.folder);
     let ids = await fs.readdir(this.folder);
     // At first, and when some program has cleared the folder for temporary files.
@@ -159,11 +159,11 @@ class ClusterAdapter {
     }
     const { node } = this;
     if (node === null) return [];
-    return ids.filter((id) => ID.test(id) && id !== node.id).map((id) => this.meet(id));
+    return ids.filter((id) => ID.test(id) && id !== node.id).map((id) => this.connectTo(id));
   }
 
   /** @param {string} id */
-  meet(id) {
+  connectTo(id) {
     const known = this.others.get(id);
     if (known !== undefined) return known;
     const link = new Outward(this, id);
@@ -173,12 +173,12 @@ class ClusterAdapter {
   }
 
   /** A connection to another node has ended. @param {Outward} link */
-  parted(link) {
+  onDisconnected(link) {
     if (this.others.get(link.id) !== link) return;
     this.others.delete(link.id);
     if (link.isRefused) void removeStale(this.pathOf(link.id));
     // The node can be alive without the connection.
-    if ((link.isKnown || link.isFull) && !link.isBye) this.meet(link.id).isAgain = true;
+    if ((link.isKnown || link.isFull) && !link.isBye) this.connectTo(link.id).isAgain = true;
     else if (link.isAgain && !link.isKnown) this.node?.lost();
   }
 }
@@ -197,8 +197,8 @@ class Outward {
     /** Messages since an earlier connection can be missing. */
     this.isAgain = false;
     /** By request. `isLate`: its topics are not waited for any more. @type {Map<number, { topics: string[], isLate: boolean, resolve(): void }>} */
-    this.asked = new Map();
-    this.lastAsked = 0;
+    this.pending = new Map();
+    this.lastRequest = 0;
     /** The other node stands still. */
     this.isLate = false;
     /** It is to be told all names anew, on another connection, once it reads. */
@@ -209,7 +209,7 @@ class Outward {
     const socket = net.connect(adapter.pathOf(id));
     this.socket = socket;
     socket.unref();
-    const frames = new Frames((kind, body) => this.take(kind, body));
+    const frames = new Frames((kind, body) => this.receive(kind, body));
     socket.on('connect', () => {
       const { node } = adapter;
       if (node === null) return void socket.destroy();
@@ -225,17 +225,17 @@ class Outward {
   /** @param {string[]} topics @returns {Promise<void>} When the other node knows, or stands still */
   subscribe(topics) {
     if (!this.hasRoom()) return Promise.resolve();
-    const request = ++this.lastAsked;
+    const request = ++this.lastRequest;
     // Otherwise with all others, once it is open.
     if (!this.socket.connecting) this.socket.write(frame(SUBSCRIBE, this.bodyOf(request, topics)));
     return new Promise((resolve) => {
       const one = { topics, isLate: this.isLate, resolve: () => resolve() };
-      this.asked.set(request, one);
+      this.pending.set(request, one);
       if (this.isLate) return resolve();
       // Not one timeout: it would be over when this process has stood still itself.
       let left = PATIENCE / TICK;
       const waiting = setInterval(() => {
-        if (this.asked.has(request) && --left > 0) return;
+        if (this.pending.has(request) && --left > 0) return;
         clearInterval(waiting);
         if (left > 0) return;
         one.isLate = this.isLate = true;
@@ -275,7 +275,7 @@ class Outward {
   }
 
   /** @type {(kind: number, body: Buffer) => void} */
-  take(kind, body) {
+  receive(kind, body) {
     const { names, node } = this.adapter;
     if (node === null) return;
     if (kind === MESSAGE) {
@@ -294,16 +294,16 @@ class Outward {
 
   /** @type {(request: number, node: AdapterNode) => void} */
   answered(request, node) {
-    for (const [number, { isLate, resolve, topics }] of this.asked) {
+    for (const [number, { isLate, resolve, topics }] of this.pending) {
       // Those before it went with it, or were answered.
       if (number > request) break;
-      this.asked.delete(number);
+      this.pending.delete(number);
       resolve();
       // The other node can have published in them before it knew.
       if (isLate && topics.length > MOST_LOST) node.lost();
       else if (isLate) for (const topic of topics) node.lost(topic);
     }
-    if (this.asked.size === 0) this.isLate = false;
+    if (this.pending.size === 0) this.isLate = false;
   }
 
   close() {
@@ -312,10 +312,10 @@ class Outward {
   }
 
   ended() {
-    for (const { resolve } of this.asked.values()) resolve();
-    this.asked.clear();
+    for (const { resolve } of this.pending.values()) resolve();
+    this.pending.clear();
     this.onMutual();
-    this.adapter.parted(this);
+    this.adapter.onDisconnected(this);
   }
 }
 
@@ -332,7 +332,7 @@ class Inward {
     this.lost = null;
     this.isCorked = false;
     socket.unref();
-    const frames = new Frames((kind, body) => this.take(kind, body));
+    const frames = new Frames((kind, body) => this.receive(kind, body));
     socket.on('data', (chunk) => frames.push(/** @type {Buffer} */ (chunk)));
     socket.on('error', () => {});
     socket.on('close', () => this.ended());
@@ -342,7 +342,7 @@ class Inward {
   send(number, bytes) {
     if (this.lost !== null || this.socket.writableLength > this.adapter.limit) {
       // 'drain' comes only above a limit of the socket's own.
-      if (this.lost === null) this.socket.write('', () => this.confess());
+      if (this.lost === null) this.socket.write('', () => this.reportLoss());
       this.lost ??= new Set();
       if (this.lost.size <= MOST_LOST) this.lost.add(number);
       return;
@@ -364,7 +364,7 @@ class Inward {
   }
 
   /** After the backlog drains, reports the topics that lost messages. */
-  confess() {
+  reportLoss() {
     if (this.lost === null) return;
     const numbers = this.lost.size > MOST_LOST ? [] : [...this.lost];
     this.lost = null;
@@ -372,12 +372,12 @@ class Inward {
   }
 
   /** @type {(kind: number, body: Buffer) => void} */
-  take(kind, body) {
+  receive(kind, body) {
     const { adapter } = this;
     if (adapter.node === null) return;
     if (kind === HELLO) {
       this.id = body.toString();
-      if (ID.test(this.id) && this.id !== adapter.node.id) adapter.meet(this.id);
+      if (ID.test(this.id) && this.id !== adapter.node.id) adapter.connectTo(this.id);
     } else if (kind === READY) {
       adapter.ready.add(this.id);
       adapter.others.get(this.id)?.onMutual();

@@ -18,7 +18,7 @@ const PLAIN = /^[\w-]{1,100}$/;
 /** Subjects of which an error is kept. */
 const MOST_DENIED = 4096;
 
-/** Of a connection. */
+/** Methods of a connection. */
 const METHODS = ['publish', 'subscribe', 'flush', 'status'];
 
 class NatsAdapter {

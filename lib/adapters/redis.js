@@ -30,7 +30,7 @@ const PROBE = 5000;
 /** Milliseconds for which a new connection is waited for, until it is tried again. */
 const RETRY = 1000;
 
-/** Milliseconds after a connection within which other nodes come back, too, whose clients try every 2 s, and between questions whether one has, the first time and at most. */
+/** Milliseconds after a connection in which other nodes come back, too (clients try every 2 s), and between checks for one, the first time and at most. */
 const SETTLE = 3000;
 const AGAIN = 50;
 const LONGEST_AGAIN = 400;
@@ -54,7 +54,7 @@ class RedisAdapter {
     this.isClosed = false;
     /** @type {Subscriber | null} */
     this.subscriber = null;
-    /** A client tries for as long as it lives. @type {Subscriber | null} */
+    /** A client tries until it is closed. @type {Subscriber | null} */
     this.connecting = null;
     /** Topics by their channels. @type {Map<string, string>} */
     this.topics = new Map();
@@ -66,14 +66,14 @@ class RedisAdapter {
     this.era = 0;
     /** When messages came again. */
     this.connectedAt = Infinity;
-    /** The last change of subscriptions: one after the other, but for those of shards. @type {Promise<unknown>} */
+    /** The last change of subscriptions: one after the other, except on shards. @type {Promise<unknown>} */
     this.changing = Promise.resolve();
     /** By channel: subscriptions for which a shard has not answered. @type {Map<string, Promise<void>>} */
     this.late = new Map();
     this.publishing = new Publishing(this);
     this.probing = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Probes that Redis has published and that have not come. */
-    this.unheard = 0;
+    this.missedProbes = 0;
     this.isProbing = false;
   }
 
@@ -99,7 +99,7 @@ class RedisAdapter {
     const isCurrent = () => this.subscriber === null || this.subscriber === subscriber;
     /** @type {Events} */
     const events = {
-      message: (channel, bytes) => this.take(channel, bytes),
+      message: (channel, bytes) => this.receive(channel, bytes),
       ready: () => {
         // In a cluster, connections to further nodes get ready at any time.
         if (!isAway || !isCurrent()) return;
@@ -133,7 +133,7 @@ class RedisAdapter {
     if (history !== undefined) return this.publishing.add(topic, bytes, history);
     const channel = this.channelOf(topic);
     const message = Buffer.concat([Buffer.from(PLAIN), bytes]);
-    if (!this.isSharded && !this.client.isCluster) return this.publishing.tell(channel, message);
+    if (!this.isSharded && !this.client.isCluster) return this.publishing.addPlain(channel, message);
     return this.client.command(channel, [this.publishCommand, channel, message]).then(() => undefined);
   }
 
@@ -240,7 +240,7 @@ class RedisAdapter {
 
   /** All that is about a topic has the same slot of a cluster. @param {string} topic */
   channelOf(topic) {
-    // The slot is made of what is before the first brace that closes, which must not be empty.
+    // The slot is a hash of the text before the first closing brace, which must not be empty.
     return `${this.prefix}{/${encodeName(topic)}}`;
   }
 
@@ -255,7 +255,7 @@ class RedisAdapter {
     return this.tops.get(topic) ?? this.others.get(topic) ?? NONE;
   }
 
-  /** Redis has compared the last message that was seen, when the connection was that of `seen`. @type {(topic: string, seen: Seen) => void} */
+  /** Redis has compared the last message that was seen, on the connection of `seen`. @type {(topic: string, seen: Seen) => void} */
   saw(topic, seen) {
     const known = this.seen(topic);
     const isOlder = known.epoch === seen.epoch && known.offset >= seen.offset;
@@ -272,12 +272,12 @@ class RedisAdapter {
   }
 
   /** @type {(channel: string, bytes: Buffer) => void} */
-  take(channel, bytes) {
+  receive(channel, bytes) {
     const { node } = this;
     if (node === null) return;
     const topic = this.topics.get(channel);
     if (topic === undefined) {
-      if (channel === this.probeChannel) this.unheard = 0;
+      if (channel === this.probeChannel) this.missedProbes = 0;
       return;
     }
     if (bytes[0] !== WITH_POSITION.charCodeAt(0)) return node.deliver(topic, bytes.subarray(1));
@@ -302,8 +302,8 @@ class RedisAdapter {
       const channel = this.probeChannel;
       await this.client.command(channel, this.isSharded ? ['EXISTS', channel] : ['PUBLISH', channel, '']);
       if (this.isSharded) this.node?.report('connected');
-      else if (++this.unheard > 2) await this.replace();
-      else if (this.unheard === 1) this.node?.report('connected');
+      else if (++this.missedProbes > 2) await this.replace();
+      else if (this.missedProbes === 1) this.node?.report('connected');
     } catch (error) {
       this.node?.report('away', /** @type {Error} */ (error));
     } finally {
@@ -333,7 +333,7 @@ class RedisAdapter {
     });
     this.changing = replaced;
     await replaced;
-    this.unheard = 0;
+    this.missedProbes = 0;
     this.cameBack();
   }
 

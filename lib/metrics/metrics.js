@@ -45,7 +45,7 @@ function metricsOf(server) {
     bytesWaiting: connectionsOf(server).reduce((sum, client) => sum + client.bufferedAmount, 0),
     draining: server._drain !== null && !server._drain.isOver,
     dropped: { ...counts.dropped },
-    adapter: server._topics?.remote?.metrics() ?? null,
+    adapter: server._topics?.clusterNode?.metrics() ?? null,
     versions: { package: VERSION, node: process.versions.node },
     eventLoop: { active, idle, delay: times(delay) },
     reactors: state.native === null ? null : reactorMetrics(state.native.metrics()),

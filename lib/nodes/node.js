@@ -10,8 +10,8 @@ const { newEpoch } = require('../base/epoch');
 const { warn } = require('../base/log');
 const { BINARY } = require('../connection/arguments');
 const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
-const { Interest, attempt } = require('./subscription-sync');
-const { Lanes } = require('./lanes');
+const { SubscriptionSync, attempt } = require('./subscription-sync');
+const { Semaphore } = require('./semaphore');
 const { Outbound, errorOf } = require('./outbound');
 const records = require('../topics/records');
 const { topicsOf } = require('../topics/registry');
@@ -20,7 +20,7 @@ const { topicsOf } = require('../topics/registry');
 /** @import { Server } from '../connection/state' */
 /** @import { Position } from '../../types/topics' */
 /** @import { Message, Target } from '../topics/publish' */
-/** @import { SharedHistory } from './shared-history' */
+/** @import { History } from './shared-history' */
 /** @import { AnyTopic } from '../topics/topic' */
 
 /** Seconds in which the positions of all topics are compared with the broker's, and most topics of a second. */
@@ -48,7 +48,7 @@ const PATIENCE = 10_000;
 /** Other nodes of which a topic remembers the last message. */
 const MOST_NODES = 1024;
 
-class Node {
+class ClusterNode {
   /**
    * @param {Server} server
    * @param {{ adapter: Adapter, adapterLimit: number, adapterOverflow: string }} options
@@ -72,12 +72,12 @@ class Node {
       failed: (error) => this.failed(error),
       dropped: () => this.reportLater('dropped', { type: 'dropped', count: 1 }),
     });
-    this.readings = new Lanes(MOST_READINGS);
-    /** Bytes of messages that have come while the histories of their topics are read. */
+    this.readings = new Semaphore(MOST_READINGS);
+    /** Bytes of messages that arrived while the histories of their topics are read. */
     this.arrivedBytes = 0;
-    this.interest = new Interest(adapter, {
-      on: (name) => this.onInterest(name),
-      off: (name) => this.onLostInterest(name),
+    this.subscriptionSync = new SubscriptionSync(adapter, {
+      on: (name) => this.onSubscribed(name),
+      off: (name) => this.onUnsubscribed(name),
       failed: (error) => this.failed(error),
     });
     /** By kind: events that are to be emitted once for all of some time. @type {Map<string, AdapterEvent>} */
@@ -88,7 +88,7 @@ class Node {
     this.losses = new Set();
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    this.topics.remote = this;
+    this.topics.clusterNode = this;
     void this.start();
   }
 
@@ -107,10 +107,10 @@ class Node {
       this.retrying = setTimeout(() => this.start(), this.backoff.next()).unref();
       return;
     }
-    // It may have had nothing to close before.
+    // Before, there might have been nothing to close.
     if (this.isClosed) return void attempt(() => this.adapter.close()).catch(() => {});
     if (this.state === 'starting') this.changed('connected');
-    this.interest.open();
+    this.subscriptionSync.open();
     this.outbound.open();
   }
 
@@ -137,27 +137,27 @@ class Node {
   /** The topic is about to have its first subscriber. @param {AnyTopic} topic */
   wakes(topic) {
     // What other nodes have published until now is not in its own history.
-    if (topic.shared === null && topic.offset !== 0 && !this.interest.has(topic.name)) renew(topic);
+    if (topic.shared === null && topic.offset !== 0 && !this.subscriptionSync.has(topic.name)) renew(topic);
   }
 
   /** Whether messages of other nodes come. @param {AnyTopic} topic */
-  isOn(topic) {
-    return topic.shared !== null || this.isClosed || this.interest.isOn(topic.name);
+  isActive(topic) {
+    return topic.shared !== null || this.isClosed || this.subscriptionSync.isActive(topic.name);
   }
 
   /** Calls back when they come, or the broker does not answer; or when the result is called. @type {(topic: AnyTopic, callback: () => void) => () => void} */
-  whenOn({ name }, callback) {
+  whenActive({ name }, callback) {
     const bound = AsyncResource.bind(callback);
     let isCalled = false;
     const call = () => {
       if (isCalled) return;
       isCalled = true;
       clearTimeout(patience);
-      this.interest.waitNoMore(name, call);
+      this.subscriptionSync.cancelWait(name, call);
       process.nextTick(bound);
     };
     const patience = setTimeout(call, PATIENCE).unref();
-    this.interest.whenOn(name, call);
+    this.subscriptionSync.whenActive(name, call);
     return call;
   }
 
@@ -169,7 +169,7 @@ class Node {
    * To other nodes. With `shared`, the broker delivers it here, too: the position, or null without room for the message. Undefined: the
    * caller publishes it on this node.
    *
-   * @type {(name: string, shared: SharedHistory | null, message: Message, target: Target) => Promise<Position | null> | null | undefined}
+   * @type {(name: string, shared: History | null, message: Message, target: Target) => Promise<Position | null> | null | undefined}
    */
   publish(name, shared, message, target) {
     if (this.isClosed) return undefined;
@@ -203,7 +203,7 @@ class Node {
     if (buffer[0] === PRESENCE) return this.topics.presence?.receive(name, buffer);
     const topic = this.topics.all.get(name);
     if (topic === undefined) return;
-    if (topic.shared !== null && position) return topic.shared.take(buffer, position);
+    if (topic.shared !== null && position) return topic.shared.receive(buffer, position);
     const envelope = decode(buffer);
     if (envelope === null) return this.ignored();
     const { key, message, node, number } = envelope;
@@ -213,42 +213,42 @@ class Node {
     if (!this.receive(topic, message, key)) this.refused(topic);
   }
 
-  /** Of another version. */
+  /** A message of another version. */
   ignored() {
     this.counts.ignored++;
     warn('REACTOR_WS_FOREIGN_MESSAGE', 'Another version of this package publishes through the same broker; its messages are ignored');
   }
 
-  /** Of a node without `topicsProtocol()`. @param {AnyTopic} topic */
+  /** A message of a node without `topicsProtocol()`. @param {AnyTopic} topic */
   refused(topic) {
     this.counts.ignored++;
     warn('REACTOR_WS_FOREIGN_BYTES', 'Another node publishes bytes, which topicsProtocol() does not take; they are ignored. Call topicsProtocol() on all nodes');
     if (topic.shared === null) this.miss(topic);
   }
 
-  /** Subscribers of a topic may lack messages. @param {AnyTopic} topic */
+  /** Subscribers of a topic might have missed messages. @param {AnyTopic} topic */
   miss(topic) {
     if (topic.size !== 0) this.counts.gaps++;
     renew(topic);
   }
 
-  /** Messages of a topic, or of all, may be missing. @param {string} [name] */
+  /** Messages of a topic, or of all, might be missing. @param {string} [name] */
   lost(name) {
     if (this.isClosed) return;
     this.topics.presence?.resync(name);
     const topics = name === undefined ? [...this.topics.all.values()] : [this.topics.all.get(name)];
     for (const topic of topics) {
-      if (topic === undefined || !this.interest.isOn(topic.name)) continue;
+      if (topic === undefined || !this.subscriptionSync.isActive(topic.name)) continue;
       if (topic.shared !== null) topic.shared.lost();
       else this.miss(topic);
     }
   }
 
-  /** Compares positions with the broker's: of some topics at a time, in which nothing has come since the last time. */
+  /** Compares positions with the broker's: for some topics at a time, those without messages since the last time. */
   check() {
     const { all } = this.topics;
     if (this.isConnected) this.reportLosses();
-    // An iterator that stands still keeps what was there.
+    // An iterator that stands still keeps removed topics.
     if (!this.isConnected || all.size === 0) this.toCheck = all.values();
     let compared = 0;
     for (let left = Math.ceil(all.size / CHECK); left > 0 && compared < MOST_CHECKED && this.isConnected; left--) {
@@ -256,26 +256,26 @@ class Node {
       if (done) return void (this.toCheck = all.values());
       const { shared } = value;
       if (shared === null || !shared.isLive) continue;
-      if (!shared.isHeard) {
+      if (!shared.hasReceived) {
         compared++;
         shared.compare();
       }
-      shared.isHeard = false;
+      shared.hasReceived = false;
     }
   }
 
   /** @param {string} name */
-  onInterest(name) {
+  onSubscribed(name) {
     this.topics.presence?.resync(name);
     const shared = this.topics.all.get(name)?.shared;
-    if (shared?.isCold) shared.read();
+    if (shared?.isInactive) shared.read();
   }
 
   /** @param {string} name */
-  onLostInterest(name) {
+  onUnsubscribed(name) {
     const topic = this.topics.all.get(name);
     if (topic === undefined || topic.shared === null) return;
-    topic.shared.cool();
+    topic.shared.deactivate();
     if (topic.size === 0) this.topics.forget(topic);
   }
 
@@ -321,7 +321,7 @@ class Node {
   /** For `metrics()`. */
   metrics() {
     const { bytesWaiting, lag } = this.outbound;
-    return { state: this.state, lag, bytesWaiting, topics: this.interest.all.size, ...this.counts };
+    return { state: this.state, lag, bytesWaiting, topics: this.subscriptionSync.all.size, ...this.counts };
   }
 
   close() {
@@ -330,10 +330,10 @@ class Node {
     this.state = 'closed';
     clearInterval(this.checking);
     clearTimeout(this.retrying);
-    this.interest.close();
+    this.subscriptionSync.close();
     this.outbound.close();
-    for (const { shared } of this.topics.all.values()) shared?.cool();
-    // A start that is under way would go on for as long as there is no broker.
+    for (const { shared } of this.topics.all.values()) shared?.deactivate();
+    // A start that is under way would go on until there is a broker.
     attempt(() => this.adapter.close()).catch(() => {});
   }
 }
@@ -344,7 +344,7 @@ function renew(topic) {
   records.restart(topic, topic.offset, false);
 }
 
-/** Clients may send a message again that the broker had already. @type {(topic: AnyTopic, node: number, number: number) => boolean} */
+/** Clients can repeat a message that the broker had already. @type {(topic: AnyTopic, node: number, number: number) => boolean} */
 function isRepeated(topic, node, number) {
   const latest = (topic.latest ??= new Map());
   const known = latest.get(node) ?? 0;
@@ -354,6 +354,6 @@ function isRepeated(topic, node, number) {
   return false;
 }
 
-/** @typedef {Node} Remote */
+/** @typedef {ClusterNode} ThisNode */
 
-module.exports = { Node };
+module.exports = { ClusterNode };

@@ -30,7 +30,7 @@ class Outbound {
     this.unconfirmed = new Set();
     this.bytesWaiting = 0;
     /** Before the start. @type {Array<() => void> | null} */
-    this.held = [];
+    this.deferred = [];
     this.isClosed = false;
   }
 
@@ -78,8 +78,8 @@ class Outbound {
         (error) => settle(errorOf(error)),
       );
     };
-    if (this.held === null) send();
-    else this.held.push(send);
+    if (this.deferred === null) send();
+    else this.deferred.push(send);
   }
 
   /** A message that this node does not deliver itself. Calls `onFailed` if the broker refuses it, or if it is not urgent and there is no room. @type {(name: string, bytes: Buffer, isUrgent: boolean, onFailed: () => void) => void} */
@@ -92,9 +92,9 @@ class Outbound {
 
   /** The adapter has started. */
   open() {
-    const held = this.held ?? [];
-    this.held = null;
-    for (const send of held) send();
+    const deferred = this.deferred ?? [];
+    this.deferred = null;
+    for (const send of deferred) send();
   }
 
   close() {

@@ -19,70 +19,70 @@ const PAGE_BYTES = 2 ** 20;
 /** Readings that begin again, because the history had lost messages meanwhile, before its end is taken. */
 const MOST_RESTARTS = 8;
 
-/** Bytes of messages that may come while the history is read, of this topic and of all; more are read again afterwards. */
+/** Bytes of messages that are kept while the history is read, of this topic and of all; more are read again afterwards. */
 const MOST_BYTES = 4 * 2 ** 20;
 const MOST_BYTES_OF_ALL = 64 * 2 ** 20;
 
 /** Milliseconds for which callbacks wait for a broker that does not answer. */
-const PATIENCE = 10_000;
+const ANSWER_TIMEOUT = 10_000;
 
 /** Milliseconds until a reading that has failed is tried again, the first time and at most. */
 const RETRY = 250;
 const LONGEST_RETRY = 10_000;
 
-/** Milliseconds between questions for members whose positions are not known here, and epochs that were found to be unknown. */
-const ASK = 1000;
+/** Milliseconds between requests about unknown positions, and most epochs that are remembered as unknown. */
+const REQUEST_INTERVAL = 1000;
 const MOST_DENIED = 64;
 
 /**
- * A subscriber that comes before the history. `told`: its callback was called without it. `asked`: the number of questions to the
+ * A subscriber that waits for the history. `isAnswered`: its callback was called without it. `request`: the number of requests to the
  * broker when it came.
  *
- * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, told: boolean, asked: number }} Waiting
+ * @typedef {{ subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback: ((result: Subscribed) => void) | undefined, isAnswered: boolean, request: number }} PendingSubscriber
  */
 
-/** @typedef {{ ws: object, waits: Map<Shared, Set<Waiting>> | null, ask(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
+/** @typedef {{ ws: object, pendingHistories: Map<SharedHistory, Set<PendingSubscriber>> | null, request(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
 
 /** A message of this node that has not come back. @typedef {{ target: Target, settle: ((position: Position | null | Promise<never>) => void) | null, position: Position | null }} Sent */
 
 /** Without a receipt. @type {Promise<Position | null>} */
 const NO_POSITION = Promise.resolve(null);
 
-/** `COLD`: this node does not follow the topic; `READING` its history; `LIVE`: all is here. */
-const COLD = 0;
+/** `INACTIVE`: this node does not follow the topic; `READING` its history; `LIVE`: all is here. */
+const INACTIVE = 0;
 const READING = 1;
 const LIVE = 2;
 
-class Shared {
-  /** @param {AnyTopic} topic @param {import('./node').Remote} remote */
-  constructor(topic, remote) {
+class SharedHistory {
+  /** @param {AnyTopic} topic @param {import('./node').ThisNode} clusterNode */
+  constructor(topic, clusterNode) {
     this.topic = topic;
-    this.remote = remote;
-    this.state = COLD;
+    this.clusterNode = clusterNode;
+    this.state = INACTIVE;
     /** Readings that have begun: an earlier one stops. */
     this.reading = 0;
-    /** Questions to the broker. */
-    this.asked = 0;
+    /** Requests to the broker. */
+    this.request = 0;
     this.isToCompare = false;
-    /** Whether a message has come since the last check. */
-    this.isHeard = false;
-    this.askedAt = -Infinity;
-    this.asking = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** Whether a message arrived since the last check. */
+    this.hasReceived = false;
+    this.requestedAt = -Infinity;
+    this.requestTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Epochs that the broker does not know. @type {Set<string>} */
     this.denied = new Set();
-    /** @type {Set<Waiting>} */
+    /** @type {Set<PendingSubscriber>} */
     this.waiting = new Set();
-    /** Those with a position, by its offset. A peer can make up thousands. @type {Map<number, Set<Waiting>>} */
+    /** Those with a position, by its offset. A peer can make up thousands. @type {Map<number, Set<PendingSubscriber>>} */
     this.byOffset = new Map();
     /** Messages of this node for subscribers that wait without a position. @type {Array<() => void>} */
-    this.held = [];
-    this.isHolding = false;
+    this.deferredSends = [];
+    this.isDeferring = false;
     /** Messages that came while the history was read. @type {Array<{ bytes: Buffer, position: Position }>} */
     this.arrived = [];
     this.arrivedBytes = 0;
     /** Whether there was room for all of them. */
     this.isWhole = true;
-    /** Messages up to here may come once more: they were read while they were on their way. */
+    /** Messages up to here can come once more: they were read while they were on their way. */
     this.overlap = 0;
     /** By their number. @type {Map<number, Sent>} */
     this.sent = new Map();
@@ -90,15 +90,15 @@ class Shared {
     this.unconfirmed = 0;
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    this.patience = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.answerTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
   get isLive() {
     return this.state === LIVE;
   }
 
-  get isCold() {
-    return this.state === COLD;
+  get isInactive() {
+    return this.state === INACTIVE;
   }
 
   /** Whether a subscriber with this position can be a member now. @param {Position | 'oldest' | undefined} since */
@@ -107,7 +107,7 @@ class Shared {
   }
 
   /**
-   * Whether a node that is faster than this one may have given the position, e.g. 3 while message 3 is on its way here.
+   * Whether a node that is faster than this one might have given the position, e.g. 3 while message 3 is on its way here.
    *
    * @param {Position | 'oldest' | undefined} since
    */
@@ -117,21 +117,21 @@ class Shared {
 
   /** @type {(subscriptions: Subscriber, since: Position | 'oldest' | undefined, callback?: (result: Subscribed) => void) => void} */
   wait(subscriptions, since, callback) {
-    const waits = (subscriptions.waits ??= new Map());
-    const own = waits.get(this) ?? new Set();
+    const pendingHistories = (subscriptions.pendingHistories ??= new Map());
+    const own = pendingHistories.get(this) ?? new Set();
     // Waiters that were already answered only need membership; this request provides it.
-    for (const one of own) if (one.told && own.delete(one)) this.remove(one);
-    const one = { subscriptions, since, callback, told: false, asked: this.asked };
-    waits.set(this, own.add(one));
+    for (const one of own) if (one.isAnswered && own.delete(one)) this.remove(one);
+    const one = { subscriptions, since, callback, isAnswered: false, request: this.request };
+    pendingHistories.set(this, own.add(one));
     this.waiting.add(one);
     if (typeof since === 'object') this.byOffset.set(since.offset, (this.byOffset.get(since.offset) ?? new Set()).add(one));
-    this.patience ??= setTimeout(() => this.tell(), PATIENCE).unref();
-    if (this.isLive) this.ask();
-    // Others hear of it with what follows their positions.
-    else this.isHolding ||= since === undefined;
+    this.answerTimer ??= setTimeout(() => this.answerWaiters(), ANSWER_TIMEOUT).unref();
+    if (this.isLive) this.requestLater();
+    // Others get it with the messages after their positions.
+    else this.isDeferring ||= since === undefined;
   }
 
-  /** It waits no more. @param {Waiting} one */
+  /** Takes a subscriber out of the queue. @param {PendingSubscriber} one */
   remove(one) {
     this.waiting.delete(one);
     if (typeof one.since !== 'object') return;
@@ -140,43 +140,43 @@ class Shared {
     if (same?.delete(one) && same.size === 0) this.byOffset.delete(offset);
   }
 
-  /** For members whose positions are not known here. A peer can make them up. */
-  ask() {
-    if (this.asking !== undefined) return;
-    this.asking = setTimeout(() => {
-      this.asking = undefined;
-      this.askedAt = performance.now();
+  /** Asks the broker about unknown positions. A peer can make them up. */
+  requestLater() {
+    if (this.requestTimer !== undefined) return;
+    this.requestTimer = setTimeout(() => {
+      this.requestTimer = undefined;
+      this.requestedAt = performance.now();
       if (this.isLive && this.waiting.size !== 0) this.compare();
-    }, Math.max(this.askedAt + ASK - performance.now(), 0)).unref();
+    }, Math.max(this.requestedAt + REQUEST_INTERVAL - performance.now(), 0)).unref();
   }
 
   /** The subscriber has left. @param {Subscriber} subscriptions */
-  giveUp(subscriptions) {
-    const own = subscriptions.waits?.get(this) ?? [];
-    subscriptions.waits?.delete(this);
+  cancel(subscriptions) {
+    const own = subscriptions.pendingHistories?.get(this) ?? [];
+    subscriptions.pendingHistories?.delete(this);
     for (const one of own) {
       this.remove(one);
-      if (!one.told && one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
+      if (!one.isAnswered && one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
     }
-    if (this.waiting.size === 0) this.stopPatience();
+    if (this.waiting.size === 0) this.stopAnswerTimer();
   }
 
-  stopPatience() {
-    clearTimeout(this.patience);
-    this.patience = undefined;
+  stopAnswerTimer() {
+    clearTimeout(this.answerTimer);
+    this.answerTimer = undefined;
   }
 
-  /** Nobody knows when the history will be here. */
-  tell() {
-    this.patience = undefined;
+  /** Answers waiting subscribers without the history, which takes too long. */
+  answerWaiters() {
+    this.answerTimer = undefined;
     for (const one of this.waiting) {
-      if (one.told) continue;
-      one.told = true;
+      if (one.isAnswered) continue;
+      one.isAnswered = true;
       if (one.callback) process.nextTick(one.callback, { recovered: false, position: null, replayed: 0 });
     }
   }
 
-  /** Messages of the topic come from now on, or some may be missing. */
+  /** Messages of the topic come from now on, or some might be missing. */
   read() {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -185,12 +185,12 @@ class Shared {
     const read = async () => {
       if (reading !== this.reading) return;
       // Peers can come to topics and leave them: others wait for no reading without a subscriber.
-      if (this.topic.size === 0) return this.cool();
-      const asked = ++this.asked;
+      if (this.topic.size === 0) return this.deactivate();
+      const request = ++this.request;
       await this.readAll(reading);
-      if (reading === this.reading) this.goLive(asked);
+      if (reading === this.reading) this.goLive(request);
     };
-    this.remote.readings.run(read, true).catch((error) => this.again(reading, error, () => this.read()));
+    this.clusterNode.readings.run(read, true).catch((error) => this.retry(reading, error, () => this.read()));
   }
 
   /** Reads the history only if the broker is somewhere else. Messages go on meanwhile, and one that is missing is noticed with the next. */
@@ -201,43 +201,43 @@ class Shared {
     const compare = async () => {
       this.isToCompare = false;
       if (reading !== this.reading) return;
-      const asked = ++this.asked;
+      const request = ++this.request;
       const before = topic.offset;
-      const { position: { epoch, offset }, earlier = [] } = await this.remote.page(topic.name, 'latest', 0, keptOf(topic.settings));
+      const { position: { epoch, offset }, earlier = [] } = await this.clusterNode.page(topic.name, 'latest', 0, keptOf(topic.settings));
       if (reading !== this.reading) return;
       this.backoff.reset();
       if (epoch !== topic.epoch || offset < before || offset > topic.offset) return this.read();
       topic.earlier = earlier;
-      this.admit(asked);
+      this.admit(request);
     };
-    this.remote.readings.run(compare, false).catch((error) => this.again(reading, error, () => this.compare()));
+    this.clusterNode.readings.run(compare, false).catch((error) => this.retry(reading, error, () => this.compare()));
   }
 
-  /** Messages may be missing. */
+  /** Messages might be missing. */
   lost() {
     if (this.isLive) this.compare();
     else this.read();
   }
 
   /** The broker, or a listener, has thrown. @type {(reading: number, error: unknown, act: () => void) => void} */
-  again(reading, error, act) {
-    if (this.remote.isClosed) return;
-    this.remote.failed(error);
+  retry(reading, error, act) {
+    if (this.clusterNode.isClosed) return;
+    this.clusterNode.failed(error);
     if (reading !== this.reading) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => reading === this.reading && act(), this.backoff.next()).unref();
   }
 
   /** Messages of the topic do not come any more. */
-  cool() {
+  deactivate() {
     clearTimeout(this.timer);
-    clearTimeout(this.asking);
-    this.asking = undefined;
-    this.state = COLD;
+    clearTimeout(this.requestTimer);
+    this.requestTimer = undefined;
+    this.state = INACTIVE;
     this.reading++;
     this.denied.clear();
     this.takeArrived();
-    this.release();
+    this.sendDeferred();
     for (const [number, one] of this.sent) if (one.position !== null) this.settle(number, one);
   }
 
@@ -249,7 +249,7 @@ class Shared {
     /** @type {Position | 'oldest' | 'latest'} */
     let since = topic.position ?? 'oldest';
     for (;;) {
-      const page = await this.remote.page(topic.name, since, size.limit, keptOf(topic.settings));
+      const page = await this.clusterNode.page(topic.name, since, size.limit, keptOf(topic.settings));
       if (reading !== this.reading) return;
       const { earlier = [], messages, position, recovered } = page;
       const [first] = messages;
@@ -274,7 +274,7 @@ class Shared {
     }
   }
 
-  /** The history begins after this position here; members are told what they have missed. @param {Position} position */
+  /** The history begins after this position here; members are told how much they missed. @param {Position} position */
   restart({ epoch, offset }) {
     const { topic } = this;
     const isSame = topic.epoch === epoch;
@@ -283,33 +283,33 @@ class Shared {
     topic.epoch = epoch;
     topic.offset = offset;
     records.restart(topic, offset, isSame);
-    if (!isNew) this.remote.counts.gaps++;
+    if (!isNew) this.clusterNode.counts.gaps++;
     this.sweep();
   }
 
-  /** @param {number} asked */
-  goLive(asked) {
+  /** @param {number} request */
+  goLive(request) {
     this.backoff.reset();
     this.state = LIVE;
     this.overlap = this.topic.offset;
     const { isWhole } = this;
-    for (const { bytes, position } of this.takeArrived()) this.take(bytes, position);
+    for (const { bytes, position } of this.takeArrived()) this.receive(bytes, position);
     if (!isWhole && this.state === LIVE) this.read();
     if (this.state !== LIVE) return;
     this.sweep();
-    this.admit(asked);
-    if (this.state === LIVE) this.release();
+    this.admit(request);
+    if (this.state === LIVE) this.sendDeferred();
   }
 
-  release() {
-    this.isHolding = false;
-    for (const send of this.held.splice(0)) send();
+  sendDeferred() {
+    this.isDeferring = false;
+    for (const send of this.deferredSends.splice(0)) send();
   }
 
-  /** What has come while the history was read. */
+  /** Takes the messages that arrived while the history was read. */
   takeArrived() {
     const { arrived } = this;
-    this.remote.arrivedBytes -= this.arrivedBytes;
+    this.clusterNode.arrivedBytes -= this.arrivedBytes;
     this.arrived = [];
     this.arrivedBytes = 0;
     this.isWhole = true;
@@ -318,45 +318,45 @@ class Shared {
 
   /** @type {(bytes: Buffer, position: Position) => void} */
   keep(bytes, position) {
-    const { remote } = this;
-    if (this.arrivedBytes + bytes.length > MOST_BYTES || remote.arrivedBytes + bytes.length > MOST_BYTES_OF_ALL) this.isWhole = false;
+    const { clusterNode } = this;
+    if (this.arrivedBytes + bytes.length > MOST_BYTES || clusterNode.arrivedBytes + bytes.length > MOST_BYTES_OF_ALL) this.isWhole = false;
     // A later one would be read again with those that are missing.
     if (!this.isWhole) return;
     this.arrivedBytes += bytes.length;
-    remote.arrivedBytes += bytes.length;
+    clusterNode.arrivedBytes += bytes.length;
     this.arrived.push({ bytes, position });
   }
 
   /**
-   * Makes members of `some` that have waited: their positions are known, or the broker has answered a question since they came.
+   * Makes members of `some` that have waited: their positions are known, or the broker has answered a request since they came.
    *
-   * @type {(answered: number, some?: Set<Waiting>) => void}
+   * @type {(answered: number, some?: Set<PendingSubscriber>) => void}
    */
   admit(answered, some = this.waiting) {
     const { denied, topic, waiting } = this;
     for (const one of some) {
-      const { asked, callback, since, subscriptions, told } = one;
+      const { request, callback, since, subscriptions, isAnswered } = one;
       const isAhead = this.isAhead(since);
-      if (isAhead && asked >= answered) continue;
+      if (isAhead && request >= answered) continue;
       if (isAhead && typeof since === 'object' && since.epoch !== topic.epoch) denied.add(since.epoch);
       if (denied.size > MOST_DENIED) denied.delete([...denied][0]);
       this.remove(one);
-      const own = subscriptions.waits?.get(this);
-      if (own?.delete(one) && own.size === 0) subscriptions.waits?.delete(this);
-      if (!told) subscriptions.ask(topic, since, callback);
+      const own = subscriptions.pendingHistories?.get(this);
+      if (own?.delete(one) && own.size === 0) subscriptions.pendingHistories?.delete(this);
+      if (!isAnswered) subscriptions.request(topic, since, callback);
       else {
-        subscriptions.ask(topic);
+        subscriptions.request(topic);
         subscriptions.passed(topic, 0, topic.offset);
       }
     }
-    if (waiting.size !== 0) return this.ask();
-    this.stopPatience();
+    if (waiting.size !== 0) return this.requestLater();
+    this.stopAnswerTimer();
   }
 
   /** A message from the broker. @type {(bytes: Buffer, position: Position) => void} */
-  take(bytes, position) {
+  receive(bytes, position) {
     const { topic } = this;
-    this.isHeard = true;
+    this.hasReceived = true;
     if (this.state === READING) return this.keep(bytes, position);
     if (this.state !== LIVE) return;
     const { epoch, offset } = position;
@@ -368,8 +368,8 @@ class Shared {
       return;
     }
     if (epoch === topic.epoch && offset <= this.overlap) return;
-    // Something is missing; or the broker has lost messages that were here, and has given their positions away again.
-    this.remote.counts.gaps++;
+    // Something is missing; or the broker has lost messages that were here, and has given their positions to others.
+    this.clusterNode.counts.gaps++;
     this.read();
   }
 
@@ -380,13 +380,13 @@ class Shared {
     if (position.epoch !== topic.epoch || position.offset !== topic.offset + 1) return;
     if (envelope === null) {
       // Its position must not be missing.
-      this.remote.ignored();
+      this.clusterNode.ignored();
       return this.skip();
     }
     const { key, message, node, number } = envelope;
-    const own = node === this.remote.number ? this.sent.get(number) : undefined;
-    if (!this.remote.receive(topic, message, key, own?.target.except)) {
-      this.remote.refused(topic);
+    const own = node === this.clusterNode.number ? this.sent.get(number) : undefined;
+    if (!this.clusterNode.receive(topic, message, key, own?.target.except)) {
+      this.clusterNode.refused(topic);
       return this.skip();
     }
     if (own !== undefined) this.settle(number, { ...own, position });
@@ -399,16 +399,16 @@ class Shared {
     records.restart(topic, topic.offset, true);
   }
 
-  /** To all nodes, by way of the broker. The position is that of a receipt. @type {(number: number, bytes: Buffer, size: number, target: Target) => Promise<Position | null>} */
+  /** To all nodes, by way of the broker. Resolves with the position of a receipt. @type {(number: number, bytes: Buffer, size: number, target: Target) => Promise<Position | null>} */
   publish(number, bytes, size, target) {
-    const { topic, remote } = this;
+    const { topic, clusterNode } = this;
     const sent = /** @type {Sent} */ ({ target, settle: null, position: null });
     const isAwaited = target.receipt || target.except.size !== 0;
     if (isAwaited) this.sent.set(number, sent);
     const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : NO_POSITION;
     this.unconfirmed++;
     const send = () => {
-      remote.outbound.send(topic.name, bytes, size, { history: keptOf(topic.settings) }, (error, position) => {
+      clusterNode.outbound.send(topic.name, bytes, size, { history: keptOf(topic.settings) }, (error, position) => {
         this.unconfirmed--;
         if (!isAwaited || this.sent.get(number) !== sent) return;
         if (error !== null) {
@@ -417,12 +417,12 @@ class Shared {
           return;
         }
         sent.position = position ?? null;
-        // It does not come back to a node that does not follow the topic, or it has come among messages that were lost.
-        if (this.isCold || position === undefined || (this.isLive && this.isOver(position))) this.settle(number, sent);
+        // It does not come back to a node that does not follow the topic, or it was among messages that were lost.
+        if (this.isInactive || position === undefined || (this.isLive && this.isOver(position))) this.settle(number, sent);
       });
     };
     // A subscriber that came before the message gets it, so its place in the history is found first.
-    if (this.isHolding) this.held.push(send);
+    if (this.isDeferring) this.deferredSends.push(send);
     else send();
     return result;
   }
@@ -432,7 +432,7 @@ class Shared {
     for (const [number, one] of this.sent) if (one.position !== null && this.isOver(one.position)) this.settle(number, one);
   }
 
-  /** Whether the message at a position has come, or will not. @param {Position} position */
+  /** Whether the message at a position was delivered, or never will be. @param {Position} position */
   isOver({ epoch, offset }) {
     return epoch !== this.topic.epoch || offset <= this.topic.offset;
   }
@@ -444,7 +444,7 @@ class Shared {
   }
 }
 
-/** What the broker is to keep. @param {AnyTopic['settings']} settings @returns {HistorySettings} */
+/** Settings of the broker's history. @param {AnyTopic['settings']} settings @returns {HistorySettings} */
 function keptOf({ history, positionTtl, ttl }) {
   return { size: history, ttl, positionTtl };
 }
@@ -460,6 +460,6 @@ class PageSize {
   }
 }
 
-/** @typedef {Shared} SharedHistory */
+/** @typedef {SharedHistory} History */
 
-module.exports = { PageSize, Shared, keptOf };
+module.exports = { PageSize, SharedHistory, keptOf };

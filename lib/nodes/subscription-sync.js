@@ -7,7 +7,7 @@ const { Backoff } = require('../base/backoff');
 /** @import { Adapter } from '../../types/adapter' */
 
 /** Delay in milliseconds before a topic without subscribers is unsubscribed: they can come back. */
-const LINGER = 5000;
+const UNSUBSCRIBE_DELAY = 5000;
 
 /** Most topics of one call, and calls that are under way: peers choose topics while the broker is away, and leave them. */
 const BATCH = 512;
@@ -17,14 +17,14 @@ const MOST_CALLS = 64;
 const RETRY = 250;
 const LONGEST_RETRY = 10_000;
 
-/** `FRESH`: no call has been made, or it was refused; `ASKED`: one is under way; `ON`: messages come. */
-const FRESH = 0;
-const ASKED = 1;
-const ON = 2;
+/** `NEW`: no call has been made, or it was refused; `SUBSCRIBING`: one is under way; `SUBSCRIBED`: messages come. */
+const NEW = 0;
+const SUBSCRIBING = 1;
+const SUBSCRIBED = 2;
 
 /** `isKnown`: a call has been made. @typedef {{ name: string, state: number, isKnown: boolean, isWanted: boolean, since: number, waiting: Set<() => void> }} Entry */
 
-class Interest {
+class SubscriptionSync {
   /**
    * `on`: messages of the topic come; `off`: they will not any more; `failed`: the adapter has refused.
    *
@@ -39,10 +39,10 @@ class Interest {
     /** Without subscribers, the one that lost them first comes first. @type {Set<Entry>} */
     this.idle = new Set();
     /** For the next calls. @type {Set<Entry>} */
-    this.coming = new Set();
+    this.toSubscribe = new Set();
     this.calls = 0;
     /** @type {string[]} */
-    this.going = [];
+    this.toUnsubscribe = [];
     this.isOpen = false;
     this.isScheduled = false;
     this.backoff = new Backoff(RETRY, LONGEST_RETRY);
@@ -61,42 +61,42 @@ class Interest {
   }
 
   /** The topic has its first local subscriber. @param {string} name */
-  want(name) {
+  subscribe(name) {
     const known = this.all.get(name);
     if (known !== undefined) {
       known.isWanted = true;
       this.idle.delete(known);
-      if (known.state === ON) this.events.on(name);
+      if (known.state === SUBSCRIBED) this.events.on(name);
       return;
     }
-    const entry = { name, state: FRESH, isKnown: false, isWanted: true, since: 0, waiting: new Set() };
+    const entry = { name, state: NEW, isKnown: false, isWanted: true, since: 0, waiting: new Set() };
     this.all.set(name, entry);
-    this.coming.add(entry);
+    this.toSubscribe.add(entry);
     this.schedule();
   }
 
-  /** It has lost the last one. @param {string} name */
-  release(name) {
+  /** The topic has lost its last subscriber. @param {string} name */
+  unsubscribe(name) {
     const entry = this.all.get(name);
     if (entry === undefined || !entry.isWanted) return;
     entry.isWanted = false;
-    if (entry.state === FRESH) return this.drop(entry);
+    if (entry.state === NEW) return this.drop(entry);
     entry.since = performance.now();
     this.idle.add(entry);
-    this.sweepLater(LINGER);
+    this.sweepLater(UNSUBSCRIBE_DELAY);
   }
 
-  /** Nobody wants it any more, and no messages of it come. @param {Entry} entry */
+  /** Forgets a topic without subscribers and without messages. @param {Entry} entry */
   drop(entry) {
     this.all.delete(entry.name);
-    if (entry.isKnown) this.giveUp(entry.name);
-    for (const entries of [this.coming, this.refused, this.idle]) entries.delete(entry);
+    if (entry.isKnown) this.queueUnsubscribe(entry.name);
+    for (const entries of [this.toSubscribe, this.refused, this.idle]) entries.delete(entry);
     for (const callback of entry.waiting) callback();
   }
 
-  /** The adapter may have a part of a call that it has refused. @param {string} name */
-  giveUp(name) {
-    this.going.push(name);
+  /** The adapter can have kept a part of a call that it refused. @param {string} name */
+  queueUnsubscribe(name) {
+    this.toUnsubscribe.push(name);
     this.schedule();
   }
 
@@ -106,19 +106,19 @@ class Interest {
   }
 
   /** Whether its messages come. @param {string} name */
-  isOn(name) {
-    return this.all.get(name)?.state === ON;
+  isActive(name) {
+    return this.all.get(name)?.state === SUBSCRIBED;
   }
 
-  /** Calls back when its messages come, or never will, until `waitNoMore`. @type {(name: string, callback: () => void) => void} */
-  whenOn(name, callback) {
+  /** Calls back when its messages come, or never will, until `cancelWait`. @type {(name: string, callback: () => void) => void} */
+  whenActive(name, callback) {
     const entry = this.all.get(name);
-    if (entry === undefined || entry.state === ON) callback();
+    if (entry === undefined || entry.state === SUBSCRIBED) callback();
     else entry.waiting.add(callback);
   }
 
   /** @type {(name: string, callback: () => void) => void} */
-  waitNoMore(name, callback) {
+  cancelWait(name, callback) {
     this.all.get(name)?.waiting.delete(callback);
   }
 
@@ -134,27 +134,27 @@ class Interest {
   }
 
   flush() {
-    const { coming, going } = this;
-    this.going = [];
+    const { toSubscribe, toUnsubscribe } = this;
+    this.toUnsubscribe = [];
     if (!this.isOpen) return;
-    for (let start = 0; start < going.length; start += BATCH) {
-      attempt(() => this.adapter.unsubscribe(going.slice(start, start + BATCH))).catch(this.events.failed);
+    for (let start = 0; start < toUnsubscribe.length; start += BATCH) {
+      attempt(() => this.adapter.unsubscribe(toUnsubscribe.slice(start, start + BATCH))).catch(this.events.failed);
     }
-    while (coming.size !== 0 && this.calls < MOST_CALLS) {
+    while (toSubscribe.size !== 0 && this.calls < MOST_CALLS) {
       const entries = /** @type {Entry[]} */ ([]);
-      for (const entry of coming) {
-        coming.delete(entry);
+      for (const entry of toSubscribe) {
+        toSubscribe.delete(entry);
         if (entries.push(entry) === BATCH) break;
       }
-      void this.ask(entries);
+      void this.subscribeBatch(entries);
     }
   }
 
   /** @param {Entry[]} entries */
-  async ask(entries) {
+  async subscribeBatch(entries) {
     const names = entries.map(({ name }) => name);
     const refused = new Set();
-    for (const entry of entries) Object.assign(entry, { isKnown: true, state: ASKED });
+    for (const entry of entries) Object.assign(entry, { isKnown: true, state: SUBSCRIBING });
     this.calls++;
     try {
       await attempt(() => this.adapter.subscribe(names));
@@ -167,23 +167,23 @@ class Interest {
       for (const name of Array.isArray(topics) ? topics : names) refused.add(name);
       this.retrying ??= setTimeout(() => {
         this.retrying = undefined;
-        for (const entry of this.refused) this.coming.add(entry);
+        for (const entry of this.refused) this.toSubscribe.add(entry);
         this.refused.clear();
         this.schedule();
       }, this.backoff.next()).unref();
     } finally {
       this.calls--;
-      if (this.coming.size !== 0) this.schedule();
+      if (this.toSubscribe.size !== 0) this.schedule();
     }
     for (const entry of entries) {
       if (!this.isOpen) return;
       if (refused.has(entry.name)) {
-        entry.state = FRESH;
+        entry.state = NEW;
         if (entry.isWanted) this.refused.add(entry);
         else this.drop(entry);
         continue;
       }
-      entry.state = ON;
+      entry.state = SUBSCRIBED;
       this.events.on(entry.name);
       for (const callback of entry.waiting) callback();
     }
@@ -201,19 +201,19 @@ class Interest {
     this.timer = undefined;
     const now = performance.now();
     for (const entry of this.idle) {
-      if (now - entry.since < LINGER) return this.sweepLater(LINGER - (now - entry.since));
+      if (now - entry.since < UNSUBSCRIBE_DELAY) return this.sweepLater(UNSUBSCRIBE_DELAY - (now - entry.since));
       this.idle.delete(entry);
       // The call that is under way would come after this one.
-      if (entry.state !== ON) {
+      if (entry.state !== SUBSCRIBED) {
         entry.since = now;
         this.idle.add(entry);
         continue;
       }
       this.all.delete(entry.name);
-      this.giveUp(entry.name);
+      this.queueUnsubscribe(entry.name);
       this.events.off(entry.name);
     }
-    if (this.idle.size !== 0) this.sweepLater(LINGER);
+    if (this.idle.size !== 0) this.sweepLater(UNSUBSCRIBE_DELAY);
   }
 
   close() {
@@ -229,4 +229,4 @@ async function attempt(call) {
   return call();
 }
 
-module.exports = { Interest, attempt };
+module.exports = { SubscriptionSync, attempt };

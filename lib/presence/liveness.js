@@ -29,7 +29,7 @@ class Presences {
     this.settings = topics.options.presence;
     /** By topic. @type {Map<string, OneRoom>} */
     this.rooms = new Map();
-    /** When other nodes were last heard of. @type {Map<string, number>} */
+    /** When the last message of each other node arrived. @type {Map<string, number>} */
     this.seen = new Map();
     /** Those that were silent for too long. @type {Set<string>} */
     this.silent = new Set();
@@ -60,14 +60,14 @@ class Presences {
 
   /** @param {OneRoom} room */
   follow({ channel }) {
-    const { remote } = this.topics;
-    if (remote === null) return;
+    const { clusterNode } = this.topics;
+    if (clusterNode === null) return;
     if (this.beating === undefined) {
       this.beatAt = performance.now();
       this.beating = setInterval(() => this.beat(), BEAT).unref();
-      remote.interest.want(CHANNEL);
+      clusterNode.subscriptionSync.subscribe(CHANNEL);
     }
-    remote.interest.want(channel);
+    clusterNode.subscriptionSync.subscribe(channel);
   }
 
   /** Forgets a topic without members and without watchers. @param {OneRoom} room */
@@ -78,21 +78,21 @@ class Presences {
     this.lastVersion = Math.max(this.lastVersion, peers?.version ?? 0);
     room.end();
     this.rooms.delete(room.name);
-    const { remote } = this.topics;
-    remote?.interest.release(room.channel);
+    const { clusterNode } = this.topics;
+    clusterNode?.subscriptionSync.unsubscribe(room.channel);
     if (this.rooms.size !== 0 || this.beating === undefined) return;
     clearInterval(this.beating);
     this.beating = undefined;
     this.seen.clear();
-    remote?.interest.release(CHANNEL);
+    clusterNode?.subscriptionSync.unsubscribe(CHANNEL);
   }
 
   /** Announces that this node is alive, and forgets silent nodes. */
   beat() {
-    const { remote } = this.topics;
+    const { clusterNode } = this.topics;
     const now = performance.now();
     // This process stood still, or receives nothing.
-    const isDeaf = now - this.beatAt > 2 * BEAT || !remote?.isConnected;
+    const isDeaf = now - this.beatAt > 2 * BEAT || !clusterNode?.isConnected;
     this.beatAt = now;
     for (const [node, at] of this.seen) {
       if (isDeaf) this.seen.set(node, now);
@@ -112,18 +112,18 @@ class Presences {
 
   /** @param {{ alive?: number, bye?: number }} message */
   announce(message) {
-    const { remote } = this.topics;
+    const { clusterNode } = this.topics;
     const hasAnnounced = [...this.rooms.values()].some(({ peers }) => peers?.hasAnnounced);
-    if (hasAnnounced && remote?.isConnected) remote.outbound.announce(CHANNEL, encode({ node: remote.id, ...message }), true, () => {});
+    if (hasAnnounced && clusterNode?.isConnected) clusterNode.outbound.announce(CHANNEL, encode({ node: clusterNode.id, ...message }), true, () => {});
   }
 
   /** A message of a node. @type {(name: string, bytes: Buffer) => void} */
   receive(name, bytes) {
-    const { remote } = this.topics;
+    const { clusterNode } = this.topics;
     const message = decode(bytes);
-    if (message === null) return remote?.ignored();
+    if (message === null) return clusterNode?.ignored();
     const { bye, node } = message;
-    if (node === remote?.id) return;
+    if (node === clusterNode?.id) return;
     if (bye) {
       this.seen.delete(node);
       for (const { peers } of this.rooms.values()) peers?.gone(node, true);

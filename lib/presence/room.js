@@ -24,7 +24,7 @@ const WATCHER_TOPIC = { ...DEFAULTS, slow: SLOW.close, limit: 16 * 2 ** 20 };
 class Room {
   /** `channel`: of announcements between nodes. @param {AllPresence} all @param {string} name @param {string} channel */
   constructor(all, name, channel) {
-    const { remote } = all.topics;
+    const { clusterNode } = all.topics;
     this.all = all;
     this.name = name;
     this.channel = channel;
@@ -41,7 +41,7 @@ class Room {
     /** A message with the whole list. @type {string | null} */
     this.text = null;
     /** Null without an adapter. */
-    this.peers = remote === null ? null : new Peers(this, remote);
+    this.peers = clusterNode === null ? null : new Peers(this, clusterNode);
     this.usedAt = performance.now();
     this.toldAt = -Infinity;
     this.announceTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);

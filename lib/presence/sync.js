@@ -6,7 +6,7 @@
 const { PRESENCE } = require('../nodes/envelope');
 
 /** @import { OneRoom } from './room' */
-/** @import { Remote } from '../nodes/node' */
+/** @import { ThisNode } from '../nodes/node' */
 
 /** UTF-16 code units of entries in a message, above which another one begins: NATS allows 1 MB. */
 const MOST_TEXT = 64 * 1024;
@@ -39,10 +39,10 @@ const FIELDS = [['node', 'n'], ['version', 'v'], ['joined', 'j'], ['left', 'l'],
  */
 
 class Peers {
-  /** @param {OneRoom} room @param {Remote} remote */
-  constructor(room, remote) {
+  /** @param {OneRoom} room @param {ThisNode} clusterNode */
+  constructor(room, clusterNode) {
     this.room = room;
-    this.remote = remote;
+    this.clusterNode = clusterNode;
     /** @type {Map<string, Peer>} */
     this.nodes = new Map();
     /** Version of the last announcement; continues from an earlier room of the topic. */
@@ -85,7 +85,7 @@ class Peers {
 
   /** Exchanges snapshots with all nodes: after a connect, and when messages can be missing. */
   resync() {
-    if (!this.remote.isConnected) return void (this.isStale = true);
+    if (!this.clusterNode.isConnected) return void (this.isStale = true);
     this.isStale = false;
     this.sendSnapshot();
     this.send({ request: 1 });
@@ -115,8 +115,8 @@ class Peers {
   send(message) {
     // A snapshot can exceed the limit, and must arrive nevertheless.
     const isUrgent = message.snapshot !== undefined;
-    if (!this.remote.isConnected) this.isStale = true;
-    else this.remote.outbound.announce(this.room.channel, encode({ node: this.remote.id, ...message }), isUrgent, () => this.retryLater());
+    if (!this.clusterNode.isConnected) this.isStale = true;
+    else this.clusterNode.outbound.announce(this.room.channel, encode({ node: this.clusterNode.id, ...message }), isUrgent, () => this.retryLater());
   }
 
   /** The broker refused an announcement. */
@@ -131,7 +131,7 @@ class Peers {
   receive(message) {
     const { node, request, snapshot, to, version } = message;
     if (request !== undefined) {
-      if (to === undefined || to === this.remote.id) this.answerTimer ??= setTimeout(() => this.sendSnapshot(), ANSWER).unref();
+      if (to === undefined || to === this.clusterNode.id) this.answerTimer ??= setTimeout(() => this.sendSnapshot(), ANSWER).unref();
       return;
     }
     let peer = this.nodes.get(node);
@@ -171,7 +171,7 @@ class Peers {
   /** Requests a snapshot until it comes; a node without entries never answers. @type {(node: string, peer: Peer) => void} */
   request(node, peer) {
     if (peer.requestTimer === undefined) {
-      if (this.remote.isConnected && ++peer.requests > MOST_REQUESTS) return this.gone(node, true);
+      if (this.clusterNode.isConnected && ++peer.requests > MOST_REQUESTS) return this.gone(node, true);
       this.send({ request: 1, to: node });
     }
     this.expect(node, peer);

@@ -34,18 +34,18 @@ function history(server, name, options) {
   const since = sinceOf(options) ?? 'oldest';
   const limit = /** @type {number} */ (checkValue(LIMIT, options?.limit ?? LIMIT.most, 'options.limit'));
   const topic = server._topics?.all.get(name);
-  const remote = server._topics?.remote;
-  if (!remote?.hasHistory || topic?.shared?.has(since)) return collect(topic, since, limit);
+  const clusterNode = server._topics?.clusterNode;
+  if (!clusterNode?.hasHistory || topic?.shared?.has(since)) return collect(topic, since, limit);
   const settings = topic?.settings ?? topicsOf(server).settings(name);
-  return settings.history === 0 ? collect(topic, since, limit) : collectRemotely(remote, name, since, limit, settings);
+  return settings.history === 0 ? collect(topic, since, limit) : collectRemotely(clusterNode, name, since, limit, settings);
 }
 
 /**
  * Reads a history from the broker, for a topic that this node does not follow.
  *
- * @type {(remote: import('../nodes/node').Remote, name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>}
+ * @type {(clusterNode: import('../nodes/node').ThisNode, name: string, since: Position | 'oldest', limit: number, settings: AnyTopic['settings']) => Promise<History>}
  */
-async function collectRemotely(remote, name, since, limit, settings) {
+async function collectRemotely(clusterNode, name, since, limit, settings) {
   /** @type {History['messages']} */
   const messages = [];
   const kept = keptOf(settings);
@@ -53,11 +53,11 @@ async function collectRemotely(remote, name, since, limit, settings) {
   let top = /** @type {Position | null} */ (null);
   // To the adapter, a position above the last one means that the broker has lost messages. A peer can have made up this one.
   if (typeof since === 'object') {
-    const { position } = await remote.page(name, 'latest', 0, kept);
+    const { position } = await clusterNode.page(name, 'latest', 0, kept);
     if (since.epoch === position.epoch && since.offset > position.offset) return { recovered: false, position, messages: [] };
   }
   for (let from = since; messages.length < limit; ) {
-    const page = await remote.page(name, from, Math.min(limit - messages.length, pageSize.limit), kept);
+    const page = await clusterNode.page(name, from, Math.min(limit - messages.length, pageSize.limit), kept);
     pageSize.had(page.messages);
     if (!page.recovered) return { recovered: false, position: page.position, messages: [] };
     top ??= page.position;

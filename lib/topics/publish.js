@@ -49,9 +49,9 @@ function publish(server, name, data, options, publisher) {
  *
  * @type {(topics: import('./registry').Topics, name: string) => string}
  */
-function nodeOf({ all, remote }, name) {
+function nodeOf({ all, clusterNode }, name) {
   const epoch = all.get(name)?.epoch ?? null;
-  return remote === null || epoch !== null ? '' : `,"${remote.id}",${remote.nextNumber()}`;
+  return clusterNode === null || epoch !== null ? '' : `,"${clusterNode.id}",${clusterNode.nextNumber()}`;
 }
 
 /**
@@ -70,7 +70,7 @@ function send(server, name, message, target) {
   const topic = topics.forPublish(name);
   let sent;
   try {
-    sent = topics.remote?.publish(name, topic?.shared ?? null, message, target);
+    sent = topics.clusterNode?.publish(name, topic?.shared ?? null, message, target);
   } catch (error) {
     if (target.receipt && error instanceof Overflow) return Promise.reject(error);
     throw error;

@@ -42,8 +42,8 @@ class ServerTopics {
     /** Those without a message, perhaps until now. @type {Set<AnyTopic>} */
     this.unused = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    /** Null without an adapter. @type {import('../nodes/node').Remote | null} */
-    this.remote = null;
+    /** Null without an adapter. @type {import('../nodes/node').ThisNode | null} */
+    this.clusterNode = null;
     this.isOver = false;
     /** Whether messages have a header, for clients of the protocol. */
     this.hasProtocol = false;
@@ -75,7 +75,7 @@ class ServerTopics {
     const known = this.all.get(name);
     if (known !== undefined) return known;
     // Its own text: a slice would keep a longer text in memory.
-    const topic = new Topic(JSON.parse(JSON.stringify(name)), settings, this.remote);
+    const topic = new Topic(JSON.parse(JSON.stringify(name)), settings, this.clusterNode);
     // First, as it can throw.
     if ((topic.epoch !== null && topic.shared === null) || isOnReactors) this.register(topic);
     this.all.set(topic.name, topic);
@@ -99,12 +99,12 @@ class ServerTopics {
   woke(topic) {
     this.idle.delete(topic);
     this.unused.delete(topic);
-    if (topic.isRemote) this.remote?.interest.want(topic.name);
+    if (topic.isRemote) this.clusterNode?.subscriptionSync.subscribe(topic.name);
   }
 
   /** It has lost its last subscriber. @param {AnyTopic} topic */
   emptied(topic) {
-    if (topic.isRemote) this.remote?.interest.release(topic.name);
+    if (topic.isRemote) this.clusterNode?.subscriptionSync.unsubscribe(topic.name);
     if (topic.epoch === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
@@ -162,7 +162,7 @@ class ServerTopics {
   end() {
     this.isOver = true;
     this.presence?.end();
-    this.remote?.close();
+    this.clusterNode?.close();
     for (const topic of this.idle) this.forget(topic);
     clearTimeout(this.sweeping);
   }
@@ -170,13 +170,13 @@ class ServerTopics {
 
 /** Whether nothing is known of it. @param {AnyTopic} topic */
 function isUnused({ offset, shared }) {
-  return offset === 0 && (shared === null || shared.isCold);
+  return offset === 0 && (shared === null || shared.isInactive);
 }
 
 /** @type {(topic: AnyTopic, now: number) => boolean} */
 function isToStay({ publishedAt, settings, shared }, now) {
   // The broker has its history, and this node has only its settings.
-  if (shared !== null) return !shared.isCold || now - publishedAt < SWEEP_MILLISECONDS;
+  if (shared !== null) return !shared.isInactive || now - publishedAt < SWEEP_MILLISECONDS;
   return now - publishedAt < settings.positionTtl;
 }
 

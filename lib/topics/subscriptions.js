@@ -26,8 +26,8 @@ class Subscriptions {
     this.pending = null;
     /** Call callbacks that wait for a broker. @type {Set<() => void> | null} */
     this.late = null;
-    /** Histories that it waits for, and for what. @type {Map<import('../nodes/shared-history').SharedHistory, Set<import('../nodes/shared-history').Waiting>> | null} */
-    this.waits = null;
+    /** Histories that it waits for, with its subscribers. @type {Map<import('../nodes/shared-history').History, Set<import('../nodes/shared-history').PendingSubscriber>> | null} */
+    this.pendingHistories = null;
     /** Its entries, by topic. @type {Map<{ part(number: number, isCut: boolean): void }, number> | null} */
     this.present = null;
   }
@@ -50,16 +50,16 @@ class Subscriptions {
     const isNew = !this.joined.has(topic);
     this.topics.register(topic);
     if (isNew) topic.size++;
-    if (topic.isRemote && topic.size === 1) this.topics.remote?.wakes(topic);
+    if (topic.isRemote && topic.size === 1) this.topics.clusterNode?.wakes(topic);
     if (topic.shared !== null && !topic.shared.has(since)) topic.shared.wait(this, since, callback);
-    else this.ask(topic, since, callback);
+    else this.request(topic, since, callback);
     if (!isNew) return;
     this.joined.add(topic);
     if (topic.size === 1) this.topics.woke(topic);
   }
 
   /** The reactor makes it a member. @type {(topic: AnyTopic, since?: Position | 'oldest', callback?: SubscribedCallback) => void} */
-  ask(topic, since, callback) {
+  request(topic, since, callback) {
     const { mode, offset } = startOf(topic, since);
     const request = callback === undefined ? 0 : nextRequest();
     if (callback !== undefined) {
@@ -78,7 +78,7 @@ class Subscriptions {
   /** @param {AnyTopic} topic */
   part(topic) {
     if (!this.joined.delete(topic)) return false;
-    topic.shared?.giveUp(this);
+    topic.shared?.cancel(this);
     unsubscribe(this.ws, topic.number);
     if (--topic.size === 0) this.topics.emptied(topic);
     return true;
@@ -94,7 +94,7 @@ class Subscriptions {
       }
     }
     for (const call of this.late ?? []) call();
-    for (const shared of this.waits?.keys() ?? []) shared.giveUp(this);
+    for (const shared of this.pendingHistories?.keys() ?? []) shared.cancel(this);
     for (const [room, number] of this.present ?? []) room.part(number, true);
     this.present = null;
     if (joined.size === 0) return;
@@ -136,14 +136,14 @@ class Subscriptions {
     const waiting = this.pending?.get(request);
     if (waiting === undefined) return;
     this.pending?.delete(request);
-    // The next send() counts what waits.
+    // The next send() counts the waiting bytes.
     if (replayed !== 0 && this.ws._extra !== null) this.ws._extra.roomUntil = 0;
     const { callback, topic } = waiting;
     const position = topic.epoch === null ? null : { epoch: topic.epoch, offset };
     const result = { recovered, position, replayed };
-    const { remote } = this.topics;
-    if (remote === null || remote.isOn(topic)) return callback(result);
-    const call = remote.whenOn(topic, () => {
+    const { clusterNode } = this.topics;
+    if (clusterNode === null || clusterNode.isActive(topic)) return callback(result);
+    const call = clusterNode.whenActive(topic, () => {
       this.late?.delete(call);
       callback(result);
     });

@@ -4,7 +4,7 @@
 
 const { newEpoch } = require('../base/epoch');
 const { SLOW } = require('../base/layout');
-const { Shared } = require('../nodes/shared-history');
+const { SharedHistory } = require('../nodes/shared-history');
 
 /** @import { Position } from '../../types/topics' */
 
@@ -13,14 +13,14 @@ const { Shared } = require('../nodes/shared-history');
 /** Exists while it has subscribers or a history. */
 class Topic {
   /**
-   * `remote`: null without an adapter. `onEmptied`: of a topic without a name, which is in no list.
+   * `clusterNode`: null without an adapter. `onEmptied`: of a topic without a name, which is in no list.
    *
    * @param {string} name
    * @param {Readonly<import('./settings').Settings>} settings
-   * @param {import('../nodes/node').Remote | null} [remote]
+   * @param {import('../nodes/node').ThisNode | null} [clusterNode]
    * @param {(() => void) | null} [onEmptied]
    */
-  constructor(name, settings, remote = null, onEmptied = null) {
+  constructor(name, settings, clusterNode = null, onEmptied = null) {
     this.name = name;
     this.settings = settings;
     this.onEmptied = onEmptied;
@@ -33,9 +33,9 @@ class Topic {
     /** Earlier epochs of the same history, and their last offsets. @type {Position[]} */
     this.earlier = [];
     /** Whether other nodes publish in it, too. */
-    this.isRemote = remote !== null;
+    this.isRemote = clusterNode !== null;
     /** The history that all nodes share, if there is one: its positions are the broker's. */
-    this.shared = this.epoch !== null && remote?.hasHistory ? new Shared(this, remote) : null;
+    this.shared = this.epoch !== null && clusterNode?.hasHistory ? new SharedHistory(this, clusterNode) : null;
     // Not known yet.
     if (this.shared !== null) this.epoch = '';
     /** By node: the number of its last message. @type {Map<number, number> | null} */

@@ -18,9 +18,9 @@ const HEADER_BYTES = LENGTH_BYTES + 1;
 
 /** Takes frames from a stream of bytes. */
 class Frames {
-  /** @param {(kind: number, body: Buffer) => void} take */
-  constructor(take) {
-    this.take = take;
+  /** @param {(kind: number, body: Buffer) => void} onFrame */
+  constructor(onFrame) {
+    this.onFrame = onFrame;
     /** @type {Buffer[]} */
     this.pieces = [];
     this.bytes = 0;
@@ -42,7 +42,7 @@ class Frames {
         this.wanted = end - start;
         break;
       }
-      this.take(all[start + LENGTH_BYTES], all.subarray(start + HEADER_BYTES, end));
+      this.onFrame(all[start + LENGTH_BYTES], all.subarray(start + HEADER_BYTES, end));
       start = end;
     }
     this.pieces = start === all.length ? [] : [all.subarray(start)];

@@ -9,7 +9,7 @@ const PATIENCE = 15_000;
 /** Abandoned calls about a topic that the client can still make. With this many, further calls fail at once. */
 const MOST_LATE = 2;
 
-/** Replies that Redis gives until it, or its cluster, is well again. Before Redis 7, those of a command in a script come in another one. */
+/** Replies that Redis gives until it, or its cluster, is well again. Before Redis 7, a script wraps the reply of its command. */
 const PASSING = /^(?:ERR Error running script .*?: -?)?(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|UNBLOCKED|NOREPLICAS|BUSY|UNKILLABLE|FAILOVER)\b/;
 
 /** Any reply that is an error. */

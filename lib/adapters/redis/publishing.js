@@ -1,6 +1,6 @@
 'use strict';
 
-// Messages of topics with a history: one call for each topic at a time, with all messages that have come meanwhile. A call
+// Messages of topics with a history: one call for each topic at a time, with all messages since the last one. A call
 // can be repeated without doing anything twice, so no message is lost while Redis is away. Other messages of a tick are one command: the
 // package `redis` gives no further ones to the system in a turn of the event loop once 16 KiB are there.
 
@@ -54,8 +54,8 @@ class Publishing {
     });
   }
 
-  /** Of a topic without a history. @type {(channel: string, message: Buffer) => Promise<void>} */
-  tell(channel, message) {
+  /** Publishes in a topic without a history. @type {(channel: string, message: Buffer) => Promise<void>} */
+  addPlain(channel, message) {
     let batch = this.plain;
     if (batch === null || batch.words.length >= 2 * MOST || batch.bytes + message.length > MOST_BYTES) {
       const made = { words: [], bytes: 0, sent: Promise.resolve() };

@@ -2,11 +2,11 @@
 
 // Each script is one step of Redis, so that messages, their positions and the history have one order.
 //
-// A topic has a stream of its messages, whose ids are their offsets, and a hash: the epoch (`e`), the offset of the last message (`o`)
+// A topic has a stream of its messages, with offsets as ids, and a hash: the epoch (`e`), the offset of the last message (`o`)
 // and how that begins (`c`), the life of Redis in which the epoch was found to be right (`r`) and the last offset before it (`b`),
 // and earlier epochs with their last offsets (`l`).
 //
-// Redis that starts with an older file, and a replica that takes over, give positions away again that somebody has seen. Each such life of
+// Redis that starts with an older file, and a replica that takes over, give out positions again that a client has seen. Each such life of
 // the data has another `master_replid`. In a new life, a node that remembers the last message it has seen shows whether that is still
 // there: if not, a history begins; if so, and the node follows the topic, the epoch stays. Other nodes do not know of the messages after it:
 // without one that follows the topic the epoch changes, and earlier positions are valid up to here. A position of an earlier life that was
@@ -29,7 +29,7 @@ const MOST_EARLIER = 2048;
 
 /**
  * Sets `epoch`, `top`, `last`, and `earlier`. KEYS: stream, hash; ARGV: a new epoch; the last position that the node has seen, and
- * how its message begins; 0 if the node follows the topic, 1 to wait for one that does, 2 if none has come; the life in which
+ * how its message begins; 0 if the node follows the topic, 1 to wait for one that does, 2 if none has done so; the life in which
  * the node has seen it.
  */
 const POSITION = `
@@ -64,7 +64,7 @@ end
 `;
 
 /**
- * KEYS also: what is remembered of the node. ARGV also: most messages, milliseconds for which they and the position stay, the
+ * KEYS also: the record of the node. ARGV also: most messages, milliseconds for which they and the position stay, the
  * command that publishes, the channel, the number of the first message, and the messages. Returns the epoch and the
  * offset of the last message, and the life, or nothing if it must wait. Messages that were there already are not published again.
  */
@@ -91,7 +91,7 @@ return { epoch, offset, now }
 `;
 
 /**
- * ARGV also: what is wanted ('since' the position, 'oldest', 'latest'), the position, most messages of the answer, most that are kept, and
+ * ARGV also: the range ('since' the position, 'oldest', 'latest'), the position, most messages of the answer, most that are kept, and
  * milliseconds for which the position stays. Returns the epoch, the offset of the last message, 1 unless something is
  * missing, the messages with their ids, how the last message begins, earlier epochs, and the life; or nothing if it must wait.
  */

@@ -2,11 +2,11 @@
 
 const { Fifo } = require('../base/fifo');
 
-/** Milliseconds for which others wait for a work: what it waits for can be away while the rest is there. */
+/** Milliseconds for which others wait for a job: it can hang while others would not. */
 const PATIENCE = 2000;
 
 /** Runs at most so many works at a time, urgent ones first. */
-class Lanes {
+class Semaphore {
   /** @param {number} most */
   constructor(most) {
     this.left = most;
@@ -39,4 +39,4 @@ class Lanes {
   }
 }
 
-module.exports = { Lanes };
+module.exports = { Semaphore };
