@@ -1,10 +1,18 @@
 'use strict';
 
 const { EMPTY_BUFFER, FastBuffer } = require('../base/constants');
-const exchange = require('./exchange');
-const { DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, HANDED_REPORTS, LENT_BYTES } = require('../base/layout');
-const { IN_FLAG_OWNED } = require('../base/layout');
+const {
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  DRAINED_STREAMS,
+  HANDED_REPORTS,
+  IN_FLAG_OWNED,
+  LENT_BYTES,
+  LENT_ID,
+} = require('../base/layout');
 const { state } = require('./link');
+const { exchange } = require('./outbox');
 const { allocate, allocateOwn, isDetachable, shortLived } = require('./message-memory');
 
 /**
@@ -55,8 +63,8 @@ function newSlab(least) {
 }
 
 /**
- * Flushes, and takes the oldest waiting batch: records into `words`, payloads into the slab, or in the memory lent for
- * them. Returns the number of records.
+ * Flushes, gives the last batch back, and takes the oldest waiting one: records into `words`, payloads into the slab, or
+ * in the memory lent for them. Returns the number of records; `DRAINED_` words have the rest.
  *
  * @type {(streamsOnly: boolean) => number}
  */
@@ -70,7 +78,8 @@ function nextBatch(streamsOnly) {
     show(slab.memory, slab.start);
     handed = null;
   }
-  const count = exchange.drain(streamsOnly);
+  state.words[DRAINED_STREAMS] = streamsOnly ? 1 : 0;
+  const count = exchange(state.calls.drain);
   if (count === 0) return 0;
   // -1: the payloads are in the reactor's own memory, and more should be lent.
   const id = state.words[DRAINED_LENT] - 1;
@@ -136,7 +145,8 @@ function lend(memory) {
   const free = lent.indexOf(undefined);
   const id = free === -1 ? lent.length : free;
   lent[id] = memory;
-  exchange.lend(id, memory);
+  state.words[LENT_ID] = id;
+  state.calls.lend(memory);
 }
 
 /** A payload that is too large for the slab. @type {(index: number, length: number) => Buffer} */

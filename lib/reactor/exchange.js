@@ -7,14 +7,11 @@ const {
   CALL_GENERATION,
   CALL_SLOT,
   DELIVERED_RECORDS,
-  DRAINED_STREAMS,
-  LENT_ID,
   PUMPED,
   STREAMS_WAIT,
 } = require('../base/layout');
 const { runOps } = require('./stream-ops');
 const { state } = require('./link');
-const { exchange } = require('./outbox');
 
 /** A connection or its handshake. @typedef {{ _slot: number, _generation: number }} ConnectionId */
 
@@ -27,27 +24,10 @@ function isAwaited() {
   return state.words[STREAMS_WAIT] !== 0;
 }
 
-/**
- * Hands over the collected records, returns the last batch, and takes the oldest waiting one. Returns the number of its
- * records in `words`; `DRAINED_` words have the rest.
- *
- * @type {(streamsOnly: boolean) => number}
- */
-function drain(streamsOnly) {
-  state.words[DRAINED_STREAMS] = streamsOnly ? 1 : 0;
-  return exchange(state.calls.drain);
-}
-
 /** The rest of the last batch comes in a later turn of the event loop. @param {number} count */
 function delivered(count) {
   state.words[DELIVERED_RECORDS] = count;
   state.calls.deliver();
-}
-
-/** To the reactor of the last batch. @type {(id: number, memory: Buffer) => void} */
-function lend(id, memory) {
-  state.words[LENT_ID] = id;
-  state.calls.lend(memory);
 }
 
 /** The next call is about this connection. @param {ConnectionId} connection */
@@ -86,4 +66,4 @@ function streamEvent(connection, event) {
   runOps();
 }
 
-module.exports = { bytesSettled, delivered, drain, isAwaited, lend, pump, streamEvent, streamsWait };
+module.exports = { bytesSettled, delivered, isAwaited, pump, streamEvent, streamsWait };

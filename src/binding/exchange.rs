@@ -155,7 +155,17 @@ impl Exchange {
         self.hand_over(None)?;
         self.give_back()?;
         let streams_only = self.words.replace(DRAINED_STREAMS, 0) != 0;
-        let next = if streams_only { self.next_of_streams() } else { self.next_batch() };
+        let next = match streams_only {
+            true => self.next_of_streams(),
+            false => self.take().or_else(|| {
+                // The bells are answered before the last look: a batch published later rings again. The
+                // reactors in threads share one bell.
+                for link in self.links.iter().take(2) {
+                    link.inbox.bell().answer();
+                }
+                self.take()
+            }),
+        };
         self.take_ops();
         if !streams_only {
             self.delivered.all.set(next.is_none());
@@ -197,17 +207,6 @@ impl Exchange {
         let ConnectionId { slot, generation } = self.called();
         let settled = self.links.first().and_then(|link| link.gauges.read_settled(slot, generation));
         settled.map_or(f64::INFINITY, |bytes| bytes as f64)
-    }
-
-    fn next_batch(&mut self) -> Option<Box<Batch>> {
-        self.take().or_else(|| {
-            // The bells are answered before the last look: a batch published later rings again. The
-            // reactors in threads share one bell.
-            for link in self.links.iter().take(2) {
-                link.inbox.bell().answer();
-            }
-            self.take()
-        })
     }
 
     fn next_of_streams(&mut self) -> Option<Box<Batch>> {

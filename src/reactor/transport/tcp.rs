@@ -29,32 +29,6 @@ pub(in crate::reactor) fn is_transient(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock || is_short(error)
 }
 
-#[inline]
-pub(in crate::reactor) fn receive_from(socket: &TcpStream, room: &mut [u8]) -> Received {
-    loop {
-        return match receive(socket, room) {
-            Ok(0) => Received::Eof,
-            Ok(len) => Received::Bytes(len),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) if is_short(&error) => Received::Short,
-            Err(_) => Received::Dead,
-        };
-    }
-}
-
-pub(in crate::reactor) fn peek(socket: &TcpStream) -> Ahead {
-    match socket.peek(&mut [0]) {
-        Ok(0) => Ahead::End,
-        Ok(_) => Ahead::Bytes,
-        Err(error) => match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::Nothing,
-            _ if is_short(&error) => Ahead::Nothing,
-            _ => Ahead::Dead,
-        },
-    }
-}
-
 /// Urgent bytes (RFC 9293, section 3.8.5) are among a connection's events: a read stops before such
 /// bytes and is short although there can be more.
 pub(super) fn interest() -> Interest {
@@ -66,7 +40,16 @@ pub(super) fn interest() -> Interest {
 
 impl Stream for TcpStream {
     fn receive(&mut self, room: &mut [u8]) -> Received {
-        receive_from(self, room)
+        loop {
+            return match receive(self, room) {
+                Ok(0) => Received::Eof,
+                Ok(len) => Received::Bytes(len),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if is_short(&error) => Received::Short,
+                Err(_) => Received::Dead,
+            };
+        }
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -78,7 +61,15 @@ impl Stream for TcpStream {
     }
 
     fn look_ahead(&mut self) -> Ahead {
-        peek(self)
+        match self.peek(&mut [0]) {
+            Ok(0) => Ahead::End,
+            Ok(_) => Ahead::Bytes,
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::Nothing,
+                _ if is_short(&error) => Ahead::Nothing,
+                _ => Ahead::Dead,
+            },
+        }
     }
 
     fn end(&mut self) {

@@ -18,8 +18,8 @@ use rustls::{Error, PeerIncompatible, ProtocolVersion, ServerConnection};
 
 use super::{Stage, TlsConn, TlsStream, with_scratch, write_records};
 use crate::reactor::tls::{Chosen, Failure, SecureContext, TlsServer};
-use crate::reactor::transport::stream::Received;
-use crate::reactor::transport::tcp::{Socket, is_transient, receive_from};
+use crate::reactor::transport::stream::{Received, Stream as _};
+use crate::reactor::transport::tcp::{Socket, is_transient};
 
 /// Most ciphertext read at once during a handshake: flights of clients are shorter.
 const FLIGHT: usize = 8 << 10;
@@ -73,7 +73,7 @@ impl TlsStream {
             Stage::Handshaking(handshake) => {
                 let (stage, step) = with_scratch(|scratch| {
                     let flight = scratch.get_mut(..FLIGHT).unwrap_or_default();
-                    handshake.go_on(&self.socket, &mut self.unfed, flight)
+                    handshake.go_on(&mut self.socket, &mut self.unfed, flight)
                 });
                 self.stage = stage;
                 step
@@ -146,7 +146,7 @@ impl Handshake {
 
     fn go_on(
         mut self: Box<Self>,
-        socket: &TcpStream,
+        socket: &mut TcpStream,
         unfed: &mut Vec<u8>,
         flight: &mut [u8],
     ) -> (Stage, HandshakeStep) {
@@ -163,7 +163,7 @@ impl Handshake {
                 waiting => {
                     self.progress = waiting;
                     if unfed.is_empty() {
-                        match receive_from(socket, flight) {
+                        match socket.receive(flight) {
                             Received::Bytes(len) => {
                                 unfed.extend_from_slice(flight.get(..len).unwrap_or_default());
                             }

@@ -25,7 +25,7 @@ use rustls::ServerConnection;
 
 use crate::reactor::tls::{Distrust, TlsServer, Trust};
 use crate::reactor::transport::stream::{Ahead, Received, Stream};
-use crate::reactor::transport::tcp::{Socket, is_short, is_transient, peek, receive_from};
+use crate::reactor::transport::tcp::{Socket, is_short, is_transient};
 use handshake::Handshake;
 pub(super) use handshake::HandshakeStep;
 pub use handshake::Hello;
@@ -154,7 +154,7 @@ impl TlsStream {
             }
             let wanted = (room.len() - filled).clamp(LEAST_READ, SCRATCH_BYTES);
             let target = scratch.get_mut(..wanted).unwrap_or_default();
-            match receive_from(&self.socket, target) {
+            match self.socket.receive(target) {
                 Received::Bytes(len) => {
                     let bytes = target.get(..len).unwrap_or_default();
                     let fed = self.feed(bytes, room, &mut filled);
@@ -273,7 +273,7 @@ impl TlsStream {
                 None => {}
             }
             let room = scratch.get_mut(..LEAST_READ).unwrap_or_default();
-            match receive_from(&self.socket, room) {
+            match self.socket.receive(room) {
                 Received::Bytes(len) => {
                     let bytes = room.get(..len).unwrap_or_default();
                     let fed = self.feed(bytes, &mut [], &mut 0);
@@ -329,14 +329,14 @@ impl Stream for TlsStream {
         match self.stage {
             Stage::Open(_) => with_scratch(|scratch| self.receive_plaintext(room, scratch)),
             Stage::Handshaking(_) => Received::Empty,
-            Stage::Header(_) | Stage::Failed => receive_from(&self.socket, room),
+            Stage::Header(_) | Stage::Failed => self.socket.receive(room),
         }
     }
 
     /// Reads what the socket has if it must: a record can be no plaintext.
     fn look_ahead(&mut self) -> Ahead {
         if !self.is_open() {
-            return peek(&self.socket);
+            return self.socket.look_ahead();
         }
         with_scratch(|scratch| self.look_into(scratch))
     }
