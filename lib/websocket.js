@@ -47,7 +47,7 @@ const {
   isTopic,
 } = require('./base/layout');
 
-/** @import { AnySocket, Data, Extensions, Fields, SentCallback, Settings } from './connection/state' */
+/** @import { AnySocket, Data, Extensions, Fields, SentCallback } from './connection/state' */
 /** @import { SendOptions } from '../types/sending' */
 
 /** @typedef {import('./topics-install').Fields} TopicFields */
@@ -237,23 +237,6 @@ class WebSocket extends Base {
     if (this._extra !== null) this._extra.isDrainDue = false;
     if ((this._bits & GONE) !== 0) releaseHeld(this);
     else command(this, OUT_TERMINATE);
-  }
-
-  /** The options of the server or the client, over the defaults. @returns {Settings} */
-  get _options() {
-    return /** @type {Settings} */ (this._profile.shared.options);
-  }
-
-  set _options(options) {
-    this._change({ options });
-  }
-
-  get _protocol() {
-    return this._profile.shared.protocol;
-  }
-
-  set _protocol(protocol) {
-    this._change({ protocol });
   }
 
   _open() {

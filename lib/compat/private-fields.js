@@ -25,7 +25,9 @@ const getters = {
   _errorEmitted: (ws) => (ws._bits & ERROR_EMITTED) !== 0,
   _extensions: (ws) => (ws._ensureExtra().extensions ??= extensionsIn(ws._profile.shared.extensions)),
   _isServer: (ws) => (ws._bits & CLIENT) === 0,
+  _options: (ws) => ws._profile.shared.options,
   _paused: (ws) => ws.isPaused,
+  _protocol: (ws) => ws.protocol,
   _receiver: (ws) => (isConnected(ws) ? (ws._ensureExtra().receiver ??= new ReceiverView(ws)) : null),
   _redirects: (ws) => ws._extra?.client?.redirects,
   _req: (ws) => ws._extra?.client?.request,
@@ -46,6 +48,8 @@ const setters = {
     if (isServer) ws._bits &= ~CLIENT;
     else ws._bits |= CLIENT;
   },
+  _options: (ws, options) => ws._change({ options }),
+  _protocol: (ws, protocol) => ws._change({ protocol }),
 };
 
 /** False also after a failed handshake of a client. @param {WebSocket} ws */

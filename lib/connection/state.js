@@ -32,9 +32,10 @@ const { heedBinaryType } = require('./binary-type');
 /** @typedef {import('../../index').ServerOptions & import('../../index').ClientOptions} Settings */
 
 /**
- * From `install` of private-fields.js; `_closeTimeout` in milliseconds.
+ * From `install` of private-fields.js; `_closeTimeout` in milliseconds. `_options`: of the server or the client, over the
+ * defaults.
  *
- * @typedef {{ _extensions: Extensions, _autoPong: boolean, _closeTimeout: number, _isServer: boolean, _socket: unknown }} Fields
+ * @typedef {{ _extensions: Extensions, _autoPong: boolean, _closeTimeout: number, _isServer: boolean, _options: Settings, _protocol: string, _socket: unknown }} Fields
  */
 
 /** By name: negotiated, and added by programs. @typedef {Record<string, any>} Extensions */

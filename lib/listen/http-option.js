@@ -8,7 +8,7 @@ const { inspect } = require('node:util');
 const { wrongType } = require('../base/checks');
 const { addon } = require('../reactor/addon');
 const { outliveGoaway } = require('./http2');
-const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
+const { TLS_FIELDS, TLS_METHODS } = require('../sockets/tls-socket');
 
 /** @import EventEmitter from 'node:events' */
 /** @import { AnySocket, Server as WebSocketServer } from '../connection/state' */

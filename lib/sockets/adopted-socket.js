@@ -23,7 +23,7 @@ const LEFT = [...Reflect.ownKeys(new net.Socket()), '_closeAfterHandlingError', 
 function become(socket, ws, early, answered) {
   const { _handle: handle, remoteAddress: address, remoteFamily: family, remotePort: port } = socket;
   socket.setTimeout(0);
-  const adopted = { _owner: ws, _early: early, _answered: answered, _peer: { address, family, port }, _here: socket.address() };
+  const adopted = { _early: early, _answered: answered, _peer: { address, family, port }, _here: socket.address() };
   // The HTTP server has put methods on the socket that detach its parser when a listener is added.
   for (const name of ADDERS) {
     const own = Object.hasOwn(socket, name) ? socket[name] : null;
@@ -32,7 +32,7 @@ function become(socket, ws, early, answered) {
   for (const key of LEFT) delete socket[key];
   if (socket._maxListeners === undefined) delete socket._maxListeners;
   Object.setPrototypeOf(Object.assign(socket, adopted), prototypeOf(ws));
-  socket._awaitFrames();
+  ws._adopt(socket);
   // A relayed one has no handle.
   if (handle) {
     if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();

@@ -4,7 +4,7 @@
 const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = require('node:timers');
 
 const { EMPTY_BUFFER } = require('../base/constants');
-const { TLS_FIELDS, TLS_METHODS } = require('../tls/parameters');
+const { TLS_FIELDS, TLS_METHODS } = require('./tls-socket');
 const { answerOf } = require('./answer');
 
 /** @import { AnySocket } from '../connection/state' */
@@ -142,23 +142,6 @@ const withAnswers = (Stream) =>
     address() {
       return { address: this.localAddress, family: this.localFamily, port: this.localPort };
     }
-
-    // They would change the session, which others use too.
-    setNoDelay() {
-      return this;
-    }
-
-    setKeepAlive() {
-      return this;
-    }
-
-    ref() {
-      return this;
-    }
-
-    unref() {
-      return this;
-    }
   };
 
 const RESET = Object.assign(new Error('The peer has reset the stream'), { code: 'ECONNRESET' });
@@ -171,6 +154,14 @@ function isUnanswered(stream) {
 /** @param {any} stream */
 function isRefused(stream) {
   return stream.headersSent && stream.sentHeaders[':status'] !== OK;
+}
+
+/** Methods that would change the session, which others use too. */
+const OF_SESSION = ['setNoDelay', 'setKeepAlive', 'ref', 'unref'];
+
+/** @this {unknown} */
+function returnThis() {
+  return this;
 }
 
 /** The classes of Node, which does not export them. @type {WeakMap<object, object>} */
@@ -214,6 +205,9 @@ function asSocket(stream) {
   let prototype = prototypes.get(Stream);
   if (prototype === undefined) {
     ({ prototype } = withAnswers(Stream));
+    for (const name of OF_SESSION) {
+      Object.defineProperty(prototype, name, { configurable: true, value: returnThis, writable: true });
+    }
     for (const name of TLS_METHODS) {
       /** Undefined without TLS, and after the end. @type {(this: AnySocket, ...args: unknown[]) => unknown} */
       const value = function (...args) {

@@ -151,30 +151,6 @@ class Socket extends Base {
     return false;
   }
 
-  get remoteAddress() {
-    return this._remote().address;
-  }
-
-  get remotePort() {
-    return this._remote().port;
-  }
-
-  get remoteFamily() {
-    return this._remote().family;
-  }
-
-  get localAddress() {
-    return this._local().address;
-  }
-
-  get localPort() {
-    return this._local().port;
-  }
-
-  get localFamily() {
-    return this._local().family;
-  }
-
   address() {
     return { ...this._local() };
   }
@@ -389,6 +365,15 @@ class Socket extends Base {
     // The accepting server of Node counts it no more. 'close' comes when the handle is closed.
     this._handle = { close: (/** @type {() => void} */ done) => process.nextTick(done) };
     super._destroy(null, () => {});
+  }
+}
+
+for (const end of /** @type {const} */ (['remote', 'local'])) {
+  for (const part of /** @type {const} */ (['Address', 'Family', 'Port'])) {
+    const field = /** @type {keyof net.AddressInfo} */ (part.toLowerCase());
+    /** @type {PropertyDescriptor & ThisType<Socket>} */
+    const property = { configurable: true, get() { return this[`_${end}`]()[field]; } };
+    Object.defineProperty(Socket.prototype, `${end}${part}`, property);
   }
 }
 

@@ -144,6 +144,12 @@ class Secure extends Base {
   }
 }
 
+const MEMBERS = Object.entries(Object.getOwnPropertyDescriptors(Secure.prototype));
+
+/** Fields and methods that only show something: also of the streams of a session. */
+const TLS_FIELDS = MEMBERS.flatMap(([name, { get }]) => (get === undefined || name.startsWith('_') ? [] : [name]));
+const TLS_METHODS = MEMBERS.flatMap(([name]) => (/^(?:export|get|is)[A-Z]/.test(name) ? [name] : []));
+
 /** Longest result of `exportKeyingMaterial()`, in bytes: 255 times a hash (RFC 5869, 2.3). */
 const MOST_MATERIAL = 255 * 32;
 
@@ -180,4 +186,4 @@ function prototypeOf({ _tlsText: text }) {
   return text === '' ? Socket.prototype : TLSSocket.prototype;
 }
 
-module.exports = { asTls, prototypeOf, socketOf };
+module.exports = { TLS_FIELDS, TLS_METHODS, asTls, prototypeOf, socketOf };

@@ -52,22 +52,4 @@ function suiteOf(name) {
 /** Suites of TLS 1.3, the preferred one first. */
 const MODERN_SUITES = [0x1302, 0x1301, 0x1303];
 
-/** Members of a socket over TLS, beside its bytes. */
-const TLS_FIELDS = ['alpnProtocol', 'authorizationError', 'authorized', 'encrypted', 'servername'];
-const TLS_METHODS = [
-  'exportKeyingMaterial',
-  'getCertificate',
-  'getCipher',
-  'getEphemeralKeyInfo',
-  'getFinished',
-  'getPeerCertificate',
-  'getPeerFinished',
-  'getPeerX509Certificate',
-  'getProtocol',
-  'getSession',
-  'getSharedSigalgs',
-  'getX509Certificate',
-  'isSessionReused',
-];
-
-module.exports = { GROUPS, MODERN_SUITES, SUITES, TLS_1_2, TLS_FIELDS, TLS_METHODS, VERSIONS, suiteOf, versionName };
+module.exports = { GROUPS, MODERN_SUITES, SUITES, TLS_1_2, VERSIONS, suiteOf, versionName };

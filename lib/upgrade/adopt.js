@@ -123,7 +123,6 @@ function adopt(ws, socket, head, response, server) {
     return false;
   }
   ref();
-  ws._ensureExtra().socket = socket;
   become(socket, ws, readBefore, writtenBefore);
   ws._open();
   return true;
