@@ -56,16 +56,8 @@ function offsetOf(bytes, start, part) {
   return at;
 }
 
-/** @typedef {(bytes: Buffer, start: number) => string} ReadText */
-
-/** @type {ReadText} */
-const requestText = (bytes, start) => textOf(bytes, start, REQUEST);
-
-/** @type {ReadText} */
-const protocolText = (bytes, start) => textOf(bytes, start, PROTOCOL);
-
-/** @type {ReadText} */
-const tailText = (bytes, start) => textOf(bytes, start, TAIL);
+/** @type {Array<(bytes: Buffer, start: number) => string>} */
+const [requestText, protocolText, tailText] = [REQUEST, PROTOCOL, TAIL].map((part) => (bytes, start) => textOf(bytes, start, part));
 
 /** A copy. @type {(bytes: Buffer, start: number) => Buffer} */
 function tailOf(bytes, start) {

@@ -19,8 +19,7 @@ const FAILED = Symbol('failed');
 
 /** A handshake after its ClientHello. It continues when `answer` is called, or ends by its timeout. */
 class Hello {
-  #slot;
-  #generation;
+  #hello;
   #settings;
   #fail;
   /** SNICallback has answered, or failed. */
@@ -33,11 +32,8 @@ class Hello {
    * @param {Omit<Settings, 'ticketKeys'>} settings
    * @param {(error: Error) => void} fail Emits 'tlsClientError'
    */
-  constructor({ generation, protocols, servername, slot }, settings, fail) {
-    this.#slot = slot;
-    this.#generation = generation;
-    this.servername = servername;
-    this.protocols = protocols;
+  constructor(hello, settings, fail) {
+    this.#hello = hello;
     this.#settings = settings;
     this.#fail = fail;
   }
@@ -45,8 +41,9 @@ class Hello {
   /** @param {unknown} thisArgument Of the callbacks */
   ask(thisArgument) {
     const { SNICallback } = this.#settings;
+    const { servername } = this.#hello;
     // As in Node, only about names.
-    if (SNICallback === null || this.servername === '') return this.#askProtocol(thisArgument, null);
+    if (SNICallback === null || servername === '') return this.#askProtocol(thisArgument, null);
     // Its answer counts after its return: it can still throw, or answer again.
     /** @type {Array<[error: any, given: unknown]>} */
     const answers = [];
@@ -55,7 +52,7 @@ class Hello {
       if (isRunning) answers.push([error, given]);
       else this.#named(thisArgument, error, given);
     };
-    const isFine = this.#guard(() => Reflect.apply(SNICallback, thisArgument, [this.servername, done])) !== FAILED;
+    const isFine = this.#guard(() => Reflect.apply(SNICallback, thisArgument, [servername, done])) !== FAILED;
     isRunning = false;
     if (!isFine || answers.length === 0) return;
     if (answers.length === 1) return this.#named(thisArgument, ...answers[0]);
@@ -71,7 +68,7 @@ class Hello {
     /** @type {Context | null} */
     let context = null;
     try {
-      if (given !== undefined && given !== null) context = nativeOf(contextOf(given, `SNICallback('${this.servername}'): options`), this.#settings);
+      if (given !== undefined && given !== null) context = nativeOf(contextOf(given, `SNICallback('${this.#hello.servername}'): options`), this.#settings);
     } catch (wrong) {
       return this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (wrong));
     }
@@ -81,7 +78,7 @@ class Hello {
   /** @type {(thisArgument: unknown, context: Context | null) => void} */
   #askProtocol(thisArgument, context) {
     const { ALPNCallback } = this.#settings;
-    const { protocols, servername } = this;
+    const { protocols, servername } = this.#hello;
     if (ALPNCallback === null || protocols.length === 0) return this.#answer(context, null, 0);
     const chosen = this.#guard(() => Reflect.apply(ALPNCallback, thisArgument, [{ servername, protocols }]));
     if (chosen === FAILED) return;
@@ -117,7 +114,7 @@ class Hello {
   /** @type {(context: Context | null, protocol: string | null, alert: number) => void} */
   #answer(context, protocol, alert) {
     this.#isOver = true;
-    state.native.secure(this.#slot, this.#generation, context, protocol, alert);
+    state.native.secure(this.#hello.slot, this.#hello.generation, context, protocol, alert);
   }
 }
 
