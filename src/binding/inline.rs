@@ -2,7 +2,7 @@
 //! thread.
 //!
 //! The loop watches the reactor's descriptor. A turn with something to report ends with a call of
-//! `wake`. What JavaScript asks for is done inside the call that asks.
+//! `wake`. Requests of JavaScript are served inside their call.
 
 use std::cell::{Cell, RefCell};
 use std::io;

@@ -8,7 +8,7 @@ use crate::reactor::Link;
 
 use super::exchange::Exchange;
 
-/// Of all reactors together.
+/// Sums of all reactors.
 #[napi(object)]
 pub struct ReactorMetrics {
     /// In the order of `TALLY` of layout.js.

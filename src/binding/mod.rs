@@ -1,6 +1,6 @@
 //! Node-API: every exported function is arguments -> one call -> result.
 //!
-//! This layer knows what a JavaScript value is and nothing of frames, sockets or timers.
+//! This layer knows JavaScript values, and nothing of frames, sockets or timers.
 
 #![deny(unsafe_code)]
 #![expect(missing_docs, reason = "a name that says all needs no sentence")]

@@ -1,4 +1,4 @@
-//! After a short delivery JavaScript's thread looks for more, for as long as the reactor does.
+//! After a short delivery JavaScript's thread looks for more, as the reactor does.
 //!
 //! A peer that has its answer often asks again at once, and waking a thread on an idle CPU costs
 //! more than the rest of such a message.
@@ -27,7 +27,7 @@ pub(super) struct Delivered {
 }
 
 pub(super) struct PollSpin {
-    /// Of the threads, which share one bell.
+    /// The threads' bell: they share one.
     links: Vec<Arc<Link>>,
     delivered: Rc<Delivered>,
     spinner: RefCell<Spinner>,

@@ -42,7 +42,7 @@ pub struct JsReactor {
     has_libuv: bool,
     exchange: Rc<RefCell<Exchange>>,
     next_listener: u32,
-    /// Of the listeners that are open.
+    /// Ids of the open listeners.
     closers: HashMap<u32, Closer>,
     /// The options of the last connection that JavaScript answered; mostly the next one has the
     /// same.
@@ -130,7 +130,7 @@ impl JsReactor {
         self.backends.inline.configure(options.config());
     }
 
-    /// Whether libuv's loop runs what is due for streams; if not, `turn` must be called now and
+    /// Whether libuv's loop runs the due work of streams; if not, `turn` must be called now and
     /// then.
     #[napi(getter, catch_unwind)]
     pub fn is_driven(&self) -> bool {
@@ -357,7 +357,7 @@ impl JsReactor {
         }
     }
 
-    /// Copies a large payload for the next flush, whose arena has a record that refers to it.
+    /// Copies a large payload for the next flush: its arena has a record that refers to it.
     #[napi(catch_unwind)]
     pub fn add_large(&self, data: &[u8]) {
         self.exchange.borrow_mut().large.push(Large::copy(data));

@@ -64,7 +64,7 @@ impl FrameReader {
         Self { engine, config, position: 0, pool }
     }
 
-    /// Returns what is whole with these bytes, which are unmasked in place. While `isBehind`, call
+    /// Returns the events that these bytes complete. They are unmasked in place. While `isBehind`, call
     /// again with the same chunk.
     #[napi(catch_unwind)]
     pub fn read(&mut self, mut chunk: Uint8ArraySlice<'_>) -> Vec<Frame> {

@@ -109,7 +109,7 @@ impl Threads {
         self.handles.get(number).map(Handle::buffer).unwrap_or_default()
     }
 
-    /// Of the first reactor.
+    /// Settings of the first reactor.
     pub(super) fn outbox(&self) -> Option<&Outbox<Command>> {
         self.handles.first().map(Handle::outbox)
     }

@@ -1,4 +1,4 @@
-//! TLS of servers: contexts, and what the reactors of a server share.
+//! TLS of servers: contexts, and the data that the reactors of a server share.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::reactor::tls::{
 /// As the options of Node's `tls.createSecureContext`.
 #[napi(object)]
 pub struct SecureContextOptions {
-    /// Of several, a handshake uses one that the client supports.
+    /// A handshake uses one that the client supports.
     pub pairs: Vec<Pair>,
     /// In DER, as `crl`.
     pub ca: Vec<Uint8Array>,
     pub crl: Vec<Uint8Array>,
     pub request_cert: bool,
-    /// false: what is wrong with a client's certificate is told with its connection.
+    /// false: a fault of a client's certificate is reported with its connection.
     pub reject_unauthorized: bool,
     /// As on the wire: 0x0303 is TLS 1.2, 0x0304 is 1.3.
     pub min_version: u32,
@@ -77,7 +77,7 @@ fn thrown(env: &Env, bad: &BadOption) -> Error {
     }
 }
 
-/// What the reactors of a server share: the contexts of its hosts, and the keys of its tickets.
+/// Shared by the reactors of a server: the contexts of its hosts, and the keys of its tickets.
 #[napi(js_name = "TlsServer")]
 pub struct JsTlsServer {
     pub(super) shared: Arc<TlsServer>,
@@ -123,7 +123,7 @@ impl JsTlsServer {
     }
 
     /// For clients that name a host which `host` matches, where `*` stands for a part of a name without
-    /// dots. Of several, the last one added counts.
+    /// dots. The last one added counts.
     #[napi(catch_unwind)]
     pub fn add_context(&self, host: String, context: &JsSecureContext) {
         self.shared.add_context(&host, &context.shared);

@@ -69,7 +69,7 @@ pub(super) enum Ring {
     /// libuv's own bell. Unlike the other it takes no lock that the loop takes: on one CPU the loop
     /// would block on that lock at once.
     Signal(Signal),
-    /// Node-API's bell, which exists everywhere. It keeps its function as long as the environment
+    /// Node-API's bell, which exists everywhere. It keeps its function until the end of the environment
     /// lives.
     Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
 }

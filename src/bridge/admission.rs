@@ -49,7 +49,7 @@ impl Denial {
 #[derive(Debug, Default)]
 pub struct Limits {
     pub connections: u32,
-    /// Of one IPv4 address, or of one /64 of IPv6.
+    /// The limit of one IPv4 address, or of one /64 of IPv6.
     pub connections_per_address: u32,
     /// Per second; the same number at once after a second without any.
     pub handshakes_per_second: u32,

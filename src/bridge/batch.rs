@@ -36,13 +36,13 @@ impl Record {
     }
 }
 
-/// What a batch charges one connection, given back when JavaScript has drained the batch.
+/// The charge of a batch to one connection, returned when JavaScript has drained the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
     pub slot: u32,
     /// The slot might have another connection when the credit comes back.
     pub generation: u32,
-    /// Of payload.
+    /// Bytes of payload.
     pub bytes: u32,
     pub records: u32,
 }
@@ -64,7 +64,7 @@ pub struct Batch {
     pending_open_bytes: usize,
     /// The batch's part of the inbox's weight, until it is given back.
     pub(super) charged: usize,
-    /// When the system reported what the batch is about; the first report, if batches were
+    /// When the system reported the events of the batch; the first report, if batches were
     /// appended.
     pub reported: Option<Instant>,
     /// The number of its last record among all published.
@@ -179,7 +179,7 @@ impl Batch {
         size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
     }
 
-    /// Whether other bytes than those of peers are in the room.
+    /// Whether the room has bytes that no peer sent.
     pub fn has_reports(&self) -> bool {
         self.records.iter().any(|record| {
             let (kind, flags, _) = record.kind();
@@ -187,7 +187,7 @@ impl Batch {
         })
     }
 
-    /// Copies as many as fit and returns their number.
+    /// Copies those that fit and returns their number.
     pub fn copy_records(&self, words: &mut [u32]) -> usize {
         let targets = words.as_chunks_mut::<RECORD_WORDS>().0;
         for (target, record) in targets.iter_mut().zip(&self.records) {

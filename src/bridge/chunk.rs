@@ -16,7 +16,7 @@ use super::room::Lent;
 use super::sync::{AtomicBool, Mutex, Ordering};
 use crate::engine::Large;
 
-/// Bit in the aux of a record for [`TOPIC_SLOT`] whose message is in [`Chunk::messages`].
+/// Bit in the aux of a record for [`TOPIC_SLOT`] with its message in [`Chunk::messages`].
 const BESIDE: u16 = 4;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl<C: Send> Outbox<C> {
 
     /// Reactor: takes no more commands. Those that wait are dropped, and so are later ones.
     pub fn end(&self) {
-        // Seen by the producer whose exchange follows the one in `drop_all`.
+        // Seen by the producer with the exchange after the one in `drop_all`.
         self.has_ended.store(true, Ordering::Relaxed);
         self.drop_all();
     }
@@ -261,7 +261,7 @@ impl<C: Send> Outbox<C> {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Producer: exchanges unfilled memory for memory that has come back since, if any, which is
+    /// Producer: exchanges unfilled memory for memory that was returned since, if any, which is
     /// warmer in the cache.
     pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
         match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {

@@ -39,7 +39,7 @@ impl Gauges {
         Self { segments: iter::repeat_with(OnceLock::new).take(3 * SEGMENTS as usize).collect() }
     }
 
-    /// Called by whoever numbers the slot, the reactor or JavaScript, before any other thread can
+    /// Called by the thread that numbers the slot, the reactor's or JavaScript's, before any other can
     /// know the connection: there is one writer at any time.
     pub fn open(&self, slot: u32, generation: u32) {
         let Some((segment, index)) = place(slot) else { return };

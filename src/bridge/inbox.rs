@@ -26,7 +26,7 @@ pub struct Inbox {
 struct State {
     /// Published, oldest first.
     ready: VecDeque<Box<Batch>>,
-    /// Of drained batches.
+    /// Memory of drained batches.
     credits: Vec<Credit>,
     /// Empty and without room.
     free: Vec<Box<Batch>>,
@@ -147,7 +147,7 @@ impl Inbox {
         self.delivered.store(batch.last, Ordering::Release);
         state.credits.append(&mut batch.credits);
         batch.clear();
-        // What is not kept is freed without the lock.
+        // The rest is freed without the lock.
         let surplus = (
             match room {
                 Room::Lent(_) => push_below(&mut state.lent, usize::MAX, room),
@@ -178,7 +178,7 @@ impl Inbox {
         self.weight.load(Ordering::Relaxed)
     }
 
-    /// Of these, records about connections that open or ask to.
+    /// How many of these are about connections that open or ask to.
     pub fn pending_open_bytes(&self) -> usize {
         self.lock().pending_open_bytes
     }

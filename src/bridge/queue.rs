@@ -7,7 +7,7 @@
 //! ```
 //!
 //! No node is popped by itself, so no thread looks into a node that another can free: no ABA
-//! problem, nothing to reclaim later. Of two pushes, the one that returned before the other began
+//! problem, nothing to reclaim later. If a push returned before another began, it
 //! comes out first.
 #![expect(unsafe_code)]
 

@@ -11,7 +11,7 @@ pub enum Counted {
     Bytes = 1,
 }
 
-/// What each connection can send in a second, and at once after a silent second. 0 is no limit.
+/// Amounts that each connection can send in a second, and at once after a silent one. 0: no limit.
 #[derive(Debug, Default)]
 pub struct Rates {
     pub messages: u32,

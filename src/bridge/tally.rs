@@ -49,7 +49,7 @@ tally! {
     given,
     /// Upgrade requests that a native check refused.
     refused,
-    /// Of requests.
+    /// Responses to requests.
     timeouts,
     bytes_received,
     bytes_sent,
@@ -68,7 +68,7 @@ tally! {
     over_budget,
     /// Refused connections that got no time to read why.
     cut_refusals,
-    /// Handshakes of TLS that succeeded, and those of them that went on with an earlier session.
+    /// TLS handshakes that succeeded, and how many of them resumed an earlier session.
     tls_handshakes,
     tls_reused,
     /// Handshakes that failed: no version, suite, group, signature or protocol in common.
@@ -84,9 +84,9 @@ tally! {
     tls_gone,
     /// The program refused it.
     tls_refused,
-    /// What it sent is no TLS, or breaks its rules.
+    /// The peer sent no TLS, or broke its rules.
     tls_malformed,
-    /// Of all these, those that the program has asked about and was not told of: there were too many.
+    /// How many of these the program listened for and was not told about: there were too many.
     tls_unreported,
     unfinished_bytes,
     history_bytes,
@@ -123,7 +123,7 @@ pub struct Meters {
 pub enum Pause {
     /// The consumer wants nothing.
     Program,
-    /// The peer has sent what it can for now.
+    /// The peer has used up its rate for now.
     Rate,
     /// The consumer has not taken what came.
     Behind,

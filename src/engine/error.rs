@@ -103,7 +103,7 @@ errors! {
 #[derive(Debug, PartialEq, Eq)]
 pub struct ErrorRow {
     pub kind: ErrorKind,
-    /// Of the close frame that answers it (RFC 6455, section 7.4.1).
+    /// Code of the close frame that answers it (RFC 6455, section 7.4.1).
     pub close_code: CloseCode,
     /// The `code` property of the JavaScript error.
     pub code: &'static str,
@@ -111,7 +111,7 @@ pub struct ErrorRow {
     pub sentence: &'static str,
     /// Whether the detail number ends the sentence.
     pub detailed: bool,
-    /// Of the JavaScript error.
+    /// `code` of the JavaScript error.
     pub class: &'static str,
 }
 

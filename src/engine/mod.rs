@@ -10,7 +10,7 @@
 #![deny(unsafe_code)]
 #![expect(missing_docs, reason = "a name that says all needs no sentence")]
 
-/// Declares an enum whose numbers JavaScript knows: they start at 1 and never change.
+/// Declares an enum with numbers that JavaScript knows: they start at 1 and never change.
 macro_rules! numbered {
     ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $of:literal])* $variant:ident = $number:literal,)* }) => {
         $(#[doc = $doc])*
@@ -78,7 +78,7 @@ pub struct Engine {
     close_sent: bool,
     /// The last data frame sent left its message unfinished.
     sending_message: bool,
-    /// Of all messages that are complete, modulo 2^32.
+    /// Bytes of all complete messages, modulo 2^32.
     small_fragments: u32,
     extension: Option<Box<Extension>>,
 }

@@ -71,7 +71,7 @@ impl Engine {
         }
     }
 
-    /// A frame whose payload is not all in this input. Not inlined, so that the loop over whole
+    /// A frame with a payload that is not all in this input. Not inlined, so that the loop over whole
     /// messages fits registers.
     #[inline(never)]
     pub(super) fn begin_frame(&mut self, header: &Header) {

@@ -3,7 +3,7 @@
 //! A consumer on another thread learns of a connection later than the reactor does. A peer that has
 //! its 101 could ask for the connection in another way before the consumer knows of it. So the
 //! bytes that show a change leave when the consumer has dealt with its record: the 101 after OPEN,
-//! with what was sent meanwhile, and the end of the socket after CLOSED.
+//! with frames sent meanwhile, and the end of the socket after CLOSED.
 //!
 //! An end that both sides know of by their close frames waits only until CLOSED is handed over, or
 //! the peer would learn of it after what its next connections get.

@@ -210,7 +210,7 @@ pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 pub(super) const MOST_INFLATED: usize = 1032;
 /// Most connections that waited for room and go on in one turn: a turn can read a little of each.
 pub(super) const SERVED_AT_ONCE: usize = 64;
-/// A smaller rest of an allowance is not read: a small read costs as much as a longer one.
+/// A smaller rest of an allowance is not read: a small read costs the same as a longer one.
 pub(super) const SMALLEST_READ: usize = 1 << 10;
 /// Nothing is accepted while the records of new connections, requests included, take more than this
 /// part of `total_mark` (8 = one eighth): nothing else limits them.
@@ -244,7 +244,7 @@ pub(super) const FLUSH_BUDGET: usize = 4 << 20;
 /// a long queue would occupy the turn.
 pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// The charge to `COMMAND_BUDGET` and `FLUSH_BUDGET` for each connection beside its bytes: a system
-/// call takes as long as copying 16 KiB.
+/// call takes the time of copying 16 KiB.
 pub(super) const COST_OF_CALL: usize = 16 << 10;
 /// The charge to `COMMAND_BUDGET` instead for each member that a topic's message is queued for
 /// while more messages follow: with a call charged for each, no two of them would leave in one.
@@ -269,7 +269,7 @@ pub(super) const FREE_BUDGET: usize = 64 << 20;
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// Time for handshakes of transports in a turn. A signature takes from 30 us (ECDSA) to 1 ms (RSA).
 pub(super) const HANDSHAKE_BUDGET: Duration = Duration::from_millis(2);
-/// A handshake whose time is over while it waits for its turn gets this much more.
+/// A handshake that waits for its turn when its time is over gets this much more.
 pub(super) const HANDSHAKE_GRACE: Duration = Duration::from_millis(100);
 /// Most failed handshakes reported in a turn: a peer can cause any number.
 pub(super) const FAILURES_REPORTED: u32 = 32;
@@ -279,7 +279,7 @@ pub(super) const TIMER_BUDGET: usize = 1024;
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most refused connections that can take that time; the oldest is closed when there are more.
 pub(super) const MOST_DRAINING: usize = 1024;
-/// A paused connection whose closing handshake has timed out is read once more for this long: until
+/// A paused connection is read once more for this long after its closing handshake timed out: until
 /// the next turn.
 pub(super) const LAST_READ: Duration = Duration::from_millis(1);
 /// Most bytes of answers without an upgrade that can wait for the peer; the next answer is the

@@ -45,7 +45,7 @@ pub(super) struct Connections {
     /// Slots freed in this turn. An event for their old socket can still be in the current batch of
     /// events, so they are used again only after the turn.
     quarantine: Vec<u32>,
-    /// Slots whose end the consumer has yet to deal with, with the number of that record: until
+    /// Slots with an end that the consumer has yet to handle, with the number of that record: until
     /// then it can look at the gauges of the old connection.
     reported: VecDeque<(u64, u32)>,
     /// Slots numbered by the adopter of their sockets, who uses one again after its end was

@@ -63,7 +63,7 @@ impl Shard {
         let count = |number: &usize| {
             self.group.get(*number).map_or(0, |member| member.connections.load(Ordering::Relaxed))
         };
-        // Of equals the next one is chosen, so this reactor, which accepts, comes last.
+        // Among equals the next one is chosen, so this reactor, which accepts, comes last.
         let turn = (1..=self.group.len()).map(|step| (self.number + step) % self.group.len());
         let Some(chosen) = turn.min_by_key(count) else { return Some(stream) };
         let member = self.group.get(chosen)?;

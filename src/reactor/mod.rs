@@ -172,7 +172,7 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
-    /// One turn: waits for events, at most `timeout` (`None`: as long as it takes), and handles
+    /// One turn: waits for events, at most `timeout` (`None`: without a limit), and handles
     /// them.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         // Queued frames leave before the wait, so the answers of peers come with the same wait.
@@ -195,14 +195,14 @@ impl<C: Consumer> Reactor<C> {
         self.on_greedy();
         self.on_timers();
         self.end_turn(Some(self.timers.now()));
-        // What the turn has read does not wait for them; what they report is not left until the next turn.
+        // Records of this turn do not wait for them; their reports are not left until the next turn.
         if self.on_handshakes() {
             self.end_turn(None);
         }
         Ok(())
     }
 
-    /// Writes what the turn has queued, and hands over what it has read. `began`: `None` for a step
+    /// Writes the frames queued in the turn, and hands over its records. `began`: `None` for a step
     /// between two turns.
     fn end_turn(&mut self, began: Option<Instant>) {
         self.release_contexts();

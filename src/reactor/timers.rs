@@ -86,7 +86,7 @@ impl Timers {
         self.entries.pop(self.tick)
     }
 
-    /// Whether that connection's deadline has come. If it was moved, it is put back.
+    /// Whether that connection's deadline is over. If it was moved, it is put back.
     pub(super) fn has_come(&mut self, id: ConnectionId, deadline: &mut Deadline) -> bool {
         if deadline.scheduled == 0 || deadline.scheduled > self.tick {
             return false;

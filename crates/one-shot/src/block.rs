@@ -61,7 +61,7 @@ impl Block {
         self.bytes
     }
 
-    /// Writes the block, whose bytes are `plain`, and clears it.
+    /// Writes the block with the bytes `plain`, and clears it.
     pub(super) fn write(&mut self, plain: &[u8], bits: &mut Bits<'_>) {
         self.literals[END] = 1;
         let literals = Code::best(&self.literals, LONGEST);

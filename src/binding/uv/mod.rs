@@ -104,7 +104,7 @@ impl EventLoop {
     /// Whether the loop has work that it need not wait for, such as `setImmediate`. It learns of
     /// other handles' events only when it polls.
     pub(super) fn is_busy(self) -> bool {
-        // SAFETY: whoever has this is called by the loop or has a handle of it.
+        // SAFETY: the owner of this is called by the loop or has a handle of it.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }
     }
 }

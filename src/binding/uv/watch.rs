@@ -95,7 +95,7 @@ impl Watch {
     }
 
     /// Counts a turn after the loop has read its sockets, before the callbacks of `setImmediate`
-    /// and the timers that are due: what a callback postpones runs under another number.
+    /// and the timers that are due: work that a callback postpones runs under another number.
     pub(in crate::binding) fn turn(&self) -> u32 {
         self.turn.get()
     }

@@ -53,7 +53,7 @@ layout! {
     INBOUND_TAG: usize = 1;
     INBOUND_OFFSET: usize = 2;
     INBOUND_LENGTH: usize = 3;
-    /// Of an outbound record, after the slot.
+    /// The second word of an outbound record, after the slot.
     OUTBOUND_GENERATION: usize = 1;
     OUTBOUND_TAG: usize = 2;
     OUTBOUND_LENGTH: usize = 3;
@@ -162,7 +162,7 @@ layout! {
     /// 1 while JavaScript decides about the handshake, else 0. If it accepts, the end comes once
     /// more, after everything before it.
     IN_END: u8 = 14;
-    /// Bytes of a relayed connection. Empty: all that were read before [`OUT_ACCEPT`] have come.
+    /// Bytes of a relayed connection. Empty: all bytes read before [`OUT_ACCEPT`] were sent.
     IN_DATA: u8 = 15;
     /// Descriptors have run out. slot: listener id, length: connections closed as they came.
     IN_REFUSED: u8 = 21;
@@ -183,7 +183,7 @@ layout! {
     /// reported.
     IN_TLS_ERROR: u8 = 27;
 
-    /// Of [`IN_HANDOFF`]: JavaScript takes the socket itself.
+    /// On [`IN_HANDOFF`]: JavaScript takes the socket itself.
     IN_FLAG_SOCKET: u8 = 0x01;
 
     /// The payload is a large one, `offset` its index.
@@ -213,7 +213,7 @@ layout! {
     TLS_VERSION: usize = 0;
     /// As on the wire, like the group.
     TLS_SUITE: usize = 2;
-    /// Of the key exchange; 0 for none.
+    /// The group of the key exchange; 0 for none.
     TLS_GROUP: usize = 4;
     TLS_FLAGS: usize = 6;
     TLS_ERROR_LENGTH: usize = 8;
@@ -281,9 +281,9 @@ layout! {
     OUT_HAND_OFF: u8 = 28;
 
     OUT_FLAG_FIN: u8 = 0x01;
-    /// Of [`OUT_TERMINATE`].
+    /// A flag of [`OUT_TERMINATE`].
     OUT_FLAG_RESET: u8 = OUT_FLAG_FIN;
-    /// Of [`OUT_KEEP_ALIVE`] and [`OUT_WITHHOLD`].
+    /// A flag of [`OUT_KEEP_ALIVE`] and [`OUT_WITHHOLD`].
     OUT_FLAG_ON: u8 = OUT_FLAG_FIN;
     /// Count this in [`IN_SENT`].
     OUT_FLAG_WANT_SENT: u8 = 0x02;
@@ -291,7 +291,7 @@ layout! {
     OUT_FLAG_LARGE: u8 = 0x04;
     /// If the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// The payload is a message that the reactor has, whose number is in the place of the length.
+    /// The payload is a message that the reactor has. Its number is in the place of the length.
     OUT_FLAG_SAME: u8 = 0x10;
     /// Later records of the chunk have the same payload. Its number is [`SHARED_TEXT`] if the kind is
     /// [`OUT_TEXT`], else [`SHARED_OTHER`], until another record with this flag takes it.
@@ -339,7 +339,7 @@ pub const fn low_water_mark(high: usize) -> usize {
     high / 2
 }
 
-/// Kinds whose payload a peer has sent: if it is lost, its connection ends.
+/// Kinds with a payload from a peer: if it is lost, the connection ends.
 pub const fn is_payload(kind: u8) -> bool {
     matches!(kind, IN_TEXT..=IN_CLOSE | IN_DATA)
 }
@@ -348,7 +348,7 @@ pub const fn is_topic(kind: u8) -> bool {
     matches!(kind, IN_SUBSCRIBED..=IN_HISTORY)
 }
 
-/// Kinds whose payload the reactor has made, and which must not be lost.
+/// Kinds with a payload from the reactor, which must not be lost.
 pub const fn is_report(kind: u8) -> bool {
     is_topic(kind)
         || matches!(

@@ -30,7 +30,7 @@ layout! {
     IN_DROPPED: u8 = 17;
     /// A connection cannot be sent these messages any more: the history has lost them.
     IN_GAP: u8 = 18;
-    /// All reports about a topic have come; the answer to [`OUT_TOPIC_END`] with a request.
+    /// All reports about a topic were sent; the answer to [`OUT_TOPIC_END`] with a request.
     IN_ENDED: u8 = 19;
     /// The answer to [`OUT_HISTORY`].
     IN_HISTORY: u8 = 20;
@@ -40,7 +40,7 @@ layout! {
     /// 1: nothing is missing after the requested position; 0: nothing was replayed.
     SUBSCRIBED_RECOVERED: usize = 1;
     SUBSCRIBED_REPLAYED: usize = 2;
-    /// Of the last message that the connection has or that is queued for it; 64 bits.
+    /// Offset of the last message that the connection has or that is queued for it; 64 bits.
     SUBSCRIBED_OFFSET: usize = 3;
 
     DROPPED_TOPIC: usize = 0;
@@ -48,7 +48,7 @@ layout! {
     DROPPED_COUNT: usize = 1;
 
     GAP_TOPIC: usize = 0;
-    /// The first missing offset; 64 bits. 0: nobody knows, since the history is another one now.
+    /// The first missing offset; 64 bits. 0: unknown, as the history is another one now.
     GAP_FROM: usize = 1;
     /// The last missing offset, or of the other history's last message; 64 bits.
     GAP_TO: usize = 3;

@@ -40,7 +40,7 @@ impl Budget {
         self.outgoing.load(Ordering::Relaxed)
     }
 
-    /// Of contexts that connections keep or can keep, and of unfinished messages.
+    /// Bytes of contexts that connections keep or can keep, and of unfinished messages.
     pub fn incoming(&self) -> usize {
         self.incoming.load(Ordering::Relaxed)
     }

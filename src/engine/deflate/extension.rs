@@ -22,7 +22,7 @@ pub(in crate::engine) struct Extension {
     /// For messages without context that are compressed in one go, if allowed.
     manner: Option<Manner>,
     threshold: u64,
-    /// Of a kept context.
+    /// Bytes of a kept context.
     bytes: usize,
     deflater: Option<Deflater>,
     /// The context counts in the budget.

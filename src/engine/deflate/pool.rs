@@ -1,4 +1,4 @@
-//! What the connections of a thread share.
+//! State that the connections of a thread share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use super::budget::Budget;
 use super::deflater::{Deflater, Recipe};
 use super::inflater::Inflater;
 
-/// Of each kind, for the next message. Only messages in fragments need several at a time.
+/// One of each kind, for the next message. Only messages in fragments need several at a time.
 const SPARE: usize = 4;
 /// Pieces of this size stay in the first-level cache.
 const SCRATCH: usize = 12 << 10;

@@ -27,7 +27,7 @@ impl Default for Params {
 /// For outgoing messages. Values out of range count as the nearest one in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, whose output is some
+    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, with output some
     /// percent longer than at 6, in two thirds of the time.
     pub level: i8,
     /// 1 to 9. Default: 8.

@@ -87,7 +87,7 @@ pub fn negotiate<'a>(
     Ok(Some(acceptance.answer(accepted.ok_or_else(declined)?).accepted()))
 }
 
-/// What a client must use after its server's answer.
+/// Parameters of a client after its server's answer.
 ///
 /// # Errors
 ///

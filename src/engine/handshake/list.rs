@@ -1,6 +1,6 @@
 //! Header fields that are lists of tokens, read piece by piece (RFC 9110 section 5.6.1).
 
-/// What is wrong with a header, in the words of `ws`.
+/// A fault of a header, in the words of `ws`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The class of the error in JavaScript.

@@ -34,7 +34,7 @@ pub use request::{HttpError, MAX_HEADERS, Request};
 pub use response::{abort, accept, bare, plain, reason_phrase, refuse};
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 
-/// What a server demands of an upgrade request beyond the RFC.
+/// Demands of a server on an upgrade request, beyond the RFC.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The only path served, compared byte for byte with the target up to its `?`. Default, and if
@@ -50,7 +50,7 @@ pub struct Upgrade<'a> {
     /// The first that the client offers; JavaScript can choose another.
     pub protocol: Option<&'a [u8]>,
     pub deflate: Option<Accepted>,
-    /// 13, or 8 for the last drafts, whose framing is the same.
+    /// 13, or 8 for the last drafts, with the same framing.
     pub version: u8,
 }
 

@@ -23,7 +23,7 @@ use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     /// Applies records in order, within the turn's budget; `last` is the payload of a large record
-    /// after those in `rest`. Returns what is left.
+    /// after those in `rest`. Returns the rest.
     pub(in crate::reactor) fn on_records(
         &mut self,
         bytes: &[u8],
@@ -66,7 +66,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Queues messages as long as only plain ones come. Returns the first record of the run that
+    /// Queues messages up to the first that is not plain. Returns the first record of the run that
     /// needs more than a frame.
     #[inline]
     fn on_plain<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) -> Option<Next<'a>> {

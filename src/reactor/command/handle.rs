@@ -34,9 +34,9 @@ pub enum Command {
     Accept(u32),
     /// Closes a listener; connections that have not finished their handshake get 503.
     CloseListener(u32),
-    /// Serves a socket whose upgrade was answered elsewhere.
+    /// Serves a socket after its upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
-    /// The settings of a connection whose upgrade the consumer accepts after this command.
+    /// The settings of a connection: the consumer accepts its upgrade after this command.
     Serve {
         id: ConnectionId,
         config: Arc<ListenerConfig>,
@@ -60,7 +60,7 @@ pub enum Command {
 /// A socket that is a WebSocket already.
 pub struct Adoption {
     pub stream: Transport,
-    /// The connection's id, with a free slot from `ADOPTED_SLOTS` on. Whoever chose it knows the
+    /// The connection's id, with a free slot from `ADOPTED_SLOTS` on. The thread that chose it knows the
     /// connection, so only the end is reported, even if the socket cannot be taken. `None`: the
     /// reactor chooses, and reports both.
     pub id: Option<ConnectionId>,

@@ -8,7 +8,7 @@ use crate::reactor::command::records::{Outbound, message};
 
 #[derive(Default)]
 pub(in crate::reactor) struct Messages {
-    /// Of the chunk that is being applied, by number.
+    /// Messages of the chunk that is being applied, by number.
     shared: [Option<Box<Prepared>>; SHARED_OTHER as usize + 1],
 }
 

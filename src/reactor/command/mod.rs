@@ -1,4 +1,4 @@
-//! Commands of other threads: record by record, and as many as a turn allows.
+//! Commands of other threads: record by record, within the budget of a turn.
 //!
 //! A few commands can send 100 MiB or close 10,000 connections, and a peer that sends a ping
 //! meanwhile must not wait for all of that. The rest comes first in the next turn, so no command
@@ -48,7 +48,7 @@ impl Memory {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies commands, as many as a turn allows, and writes what they sent. False: there were
+    /// Applies commands within the budget of a turn, and writes their frames. False: there were
     /// none.
     pub(super) fn serve_commands(&mut self) -> bool {
         let any = !self.commands.is_empty() || !self.handle.outbox().is_empty();

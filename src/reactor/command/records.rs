@@ -102,7 +102,7 @@ pub(super) fn is_plain(record: &OutRecord) -> bool {
         && record.flags & !OUT_FLAG_COMPRESS == OUT_FLAG_FIN
 }
 
-/// Of a record that sends a whole message: its kind, and whether to compress it.
+/// The kind of a record that sends a whole message, and whether to compress it.
 pub(in crate::reactor) fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
     let kind = match record.kind {
         OUT_TEXT | OUT_BINARY if record.aux != 0 || record.flags & OUT_FLAG_KEY != 0 => return None,
@@ -124,7 +124,7 @@ pub(in crate::reactor) enum Outbound<'a> {
     Own(Large),
     /// Shared by all connections that send it.
     Shared(Frame),
-    /// Of a whole message, which other reactors can share.
+    /// Bytes of a whole message, which other reactors can share.
     Framed(Box<Prepared>),
 }
 

@@ -33,7 +33,7 @@ pub(in crate::reactor) enum Life {
     /// As `Open`, as far as frames can still be sent and read. Deadline: `close_timeout`. `cause`:
     /// what began it, if that is known.
     Closing { cause: Option<Cause> },
-    /// The answer is written, then the socket is closed; what the peer still sends is thrown away.
+    /// The answer is written, then the socket is closed; later bytes of the peer are dropped.
     Draining { reported: bool, cause: Option<Cause> },
     /// About to be destroyed: nothing is read, and only the end is reported.
     Gone(Gone),

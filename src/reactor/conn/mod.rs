@@ -31,7 +31,7 @@ use crate::reactor::{Consumer, ListenerConfig, ReactorConfig, Transport};
 use life::Life;
 use teardown::Teardown;
 
-/// Names one connection for as long as the reactor lives: a slot that is used again has another
+/// Names one connection in the life of the reactor: a slot that is used again has another
 /// generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
@@ -101,7 +101,7 @@ impl Conn<'_> {
     }
 
     pub(super) fn on_writable(&mut self) {
-        // An error is that of the next read.
+        // The next read returns the error.
         let _again = self.state.transport.stream_mut().flush();
         self.go_on(HoldReason::Edge);
     }
@@ -256,7 +256,7 @@ impl Conn<'_> {
     }
 
     /// After a panic: sends 1011 after the queued bytes, which are whole frames, and throws away
-    /// what the peer still sends. False if no frame can be sent any more.
+    /// later bytes of the peer. False if no frame can be sent any more.
     pub(super) fn give_up(&mut self) -> bool {
         let connection = &mut *self.state;
         if !connection.takes_frames() {
@@ -343,7 +343,7 @@ impl Connection {
         }
     }
 
-    /// What was queued as an answer waits, unless it has left, see [`WriteHalf::withhold_until`].
+    /// A queued answer waits, unless it has left, see [`WriteHalf::withhold_until`].
     pub(super) fn withhold_until(&mut self, until: HoldReason) {
         self.write.withhold_until(until, &self.transport);
     }

@@ -1,4 +1,4 @@
-//! The end of a connection: what is due at the end of a step, and what becomes of the socket.
+//! The end of a connection: work due at the end of a step, and the fate of the socket.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ pub(in crate::reactor) struct Teardown {
     due: Vec<(ConnectionId, bool)>,
     /// Refused connections, oldest first; some have ended.
     draining: VecDeque<ConnectionId>,
-    /// By slot: what a connection counts for in its server's limits until it ends.
+    /// By slot: the share of a connection in its server's limits until it ends.
     tickets: HashMap<u32, Ticket>,
 }
 
@@ -62,7 +62,7 @@ impl Teardown {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Destroys the connections whose end is due; sockets that leave are the consumer's.
+    /// Destroys the connections with a due end; sockets that leave are the consumer's.
     pub(in crate::reactor) fn end_due(&mut self) {
         while let Some((id, leaves)) = self.teardown.due.pop() {
             if !leaves {

@@ -30,7 +30,7 @@ pub enum Pressure {
     Bytes,
 }
 
-/// What the reactor hands its events to. It is called in this order:
+/// The consumer of a reactor's events. It is called in this order:
 ///
 /// ```text
 /// on_turn_begin
@@ -129,7 +129,7 @@ pub trait Events {
     /// automatic pong of a ping is already queued.
     fn on_event(&mut self, conn: &mut Conn<'_>, event: Event);
     /// The peer ended its side without a close frame. Also called while the consumer decides about
-    /// the handshake, and again if it then accepts, after what was received before the end.
+    /// the handshake, and again if it then accepts, after the bytes received before the end.
     fn on_end(&mut self, conn: &mut Conn<'_>);
     /// The socket is closed; `id` is of no more use.
     fn on_closed(&mut self, _id: ConnectionId, _cause: Cause) {}
@@ -157,7 +157,7 @@ pub trait Flow {
     fn meters(&self) -> Arc<Meters> {
         Arc::default()
     }
-    /// In total, `bytes` of what the connection is sent wait no more.
+    /// Running total of bytes written or discarded for the connection.
     fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
     /// Topics give the connection `bytes`, which `on_settled` will count too.
     fn on_published(&mut self, _id: ConnectionId, _bytes: u64) {}

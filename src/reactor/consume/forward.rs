@@ -47,7 +47,7 @@ pub struct Forward {
     records_mark: u64,
     /// Some record refers to bytes of the current read.
     retained: bool,
-    /// When the system reported what the turn is about.
+    /// When the system reported the events of the turn.
     reported: Option<Instant>,
     pub(super) yield_policy: YieldPolicy,
 }

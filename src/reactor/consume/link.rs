@@ -1,4 +1,4 @@
-//! What the reactor's thread and the consumer's thread share.
+//! State that the reactor's thread and the consumer's thread share.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -113,7 +113,7 @@ impl BoundListener {
     }
 
     /// Listens on a socket of the file system, which is removed when the listener closes. `mode`:
-    /// its permissions; whoever can write to it can connect.
+    /// its permissions; a user who can write to it can connect.
     ///
     /// # Errors
     /// The system's: there is such a file, or it cannot be made; `Unsupported` elsewhere than on

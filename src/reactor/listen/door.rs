@@ -148,7 +148,7 @@ mod system {
             // From here on the file goes with the listener.
             let file = identity(path).map(|identity| OwnFile { path: path.to_owned(), identity });
             let listener = Self { _file: file, ..Self::take(socket) };
-            // Before it listens, so nobody connects by permissions that were not meant.
+            // Before it listens, so no user connects by permissions that were not meant.
             if let Some(mode) = mode {
                 fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
             }

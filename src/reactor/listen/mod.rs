@@ -100,7 +100,7 @@ impl<C: Consumer> Reactor<C> {
                 && connection.listener == id
                 && let Life::Opening(head) = &mut connection.life
             {
-                // No byte of a request has come, or a request was answered: the peer does not wait
+                // No byte of a request arrived, or a request was answered: the peer does not wait
                 // for a 503.
                 if !head.close() {
                     self.destroy(slot, Cause::Handshake);
@@ -188,7 +188,7 @@ impl<C: Consumer> Reactor<C> {
             (Some(slot), Some(admission)) => {
                 self.metrics.tally.accepted += 1;
                 let Some((mut conn, ..)) = self.conn_at(slot) else { return };
-                // Of a proxy's connection the client is not known yet.
+                // The client of a proxy's connection is not known yet.
                 let peer = if proxied { None } else { peer.or_else(|| conn.remote_address()) };
                 upgrade::let_in(&mut conn, &admission, peer.map(|peer| peer.ip()));
             }

@@ -157,7 +157,7 @@ impl Conn<'_> {
         limit.ok()
     }
 
-    /// Bytes that can be read, or what the connection lacks. `None`: it is not to be read.
+    /// Bytes that can be read, or the reason against it. `None`: it is not to be read.
     fn limit(&mut self, pressure: Pressure) -> Option<Result<usize, BlockedOn>> {
         let connection = &*self.state;
         if !is_read(connection) {
@@ -195,8 +195,8 @@ impl Conn<'_> {
         Some(Ok(wire(connection, left).min(limited)))
     }
 
-    /// What a connection can leave undrained under pressure. Of bytes: if each has as much, the sum
-    /// is no longer too much. Of records: so few that messages of other connections wait for
+    /// Amounts that a connection can leave undrained under pressure. Bytes: if each has as much, the sum
+    /// is no longer too much. Records: so few that messages of other connections wait for
     /// little.
     fn share(&self, pressure: Pressure) -> usize {
         match pressure {

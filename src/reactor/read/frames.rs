@@ -69,7 +69,7 @@ pub(super) fn on_frames<C: Consumer>(
     (Begun::default(), whole)
 }
 
-/// If our close frame is answered, our side ends, and waits for nobody.
+/// If our close frame is answered, our side ends at once.
 pub(super) fn finish_if_complete(conn: &mut Conn<'_>) {
     if conn.state.close_complete() {
         conn.state.write.state.end_when_written();

@@ -136,7 +136,7 @@ impl Reader {
         !self.kept.is_empty() && self.kept.contains_key(&slot)
     }
 
-    /// Reads kept bytes, as many as fit. `None`: there are none.
+    /// Reads the kept bytes that fit. `None`: there are none.
     fn read_kept(&mut self, slot: u32, room: &mut [u8]) -> Option<usize> {
         if self.kept.is_empty() {
             return None;
@@ -230,7 +230,7 @@ impl ReadClass {
     }
 }
 
-/// What a connection lacks that is not read.
+/// Why a connection is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockedOn {
     /// The connection itself has left too much undrained.

@@ -1,4 +1,4 @@
-//! How much of a connection can be read, where its server limits what a peer sends in a second.
+//! How much of a connection can be read, where its server limits a peer's rate.
 //!
 //! A frame takes at least six bytes. So a read of six bytes for each message that a connection can
 //! still send brings no more than those, and a message too many stays in the socket. Fragments
@@ -38,7 +38,7 @@ const PART: u64 = 10;
 pub(super) struct RateLimiter {
     rates: HashMap<u32, Rate>,
     waiting: Alarms,
-    /// Connections whose peers have left, and until when they are read.
+    /// Connections after their peers left, and until when they are read.
     gone: Alarms,
 }
 
@@ -183,7 +183,7 @@ impl Bucket {
 impl<C: Consumer> Reactor<C> {
     /// Schedules the connections that have waited for long enough.
     pub(in crate::reactor) fn resume_limited(&mut self) {
-        // Those end whose peers left long enough ago.
+        // Ends connections some time after their peers left.
         while let Some(id) = self.reader.rate_limiter.gone.pop(self.timers.now()) {
             self.step(id, |conn, _| conn.on_gone());
         }

@@ -25,7 +25,7 @@ pub(super) struct Ready {
     /// one.
     served: Queue,
     served_greedy: Queue,
-    /// Connections whose transports have a handshake to go on with.
+    /// Connections with a handshake that can continue.
     handshake: Queue,
 }
 
@@ -81,10 +81,10 @@ fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
     connections.get(id).map(|connection| &mut connection.read.queued)
 }
 
-/// What is read before deadlines are judged: everything that had arrived when they were found to be
+/// Bytes to read before deadlines are judged: everything that had arrived when they were found to be
 /// over.
 ///
-/// A process that was stopped, or whose JavaScript was busy, finds deadlines over and sockets full.
+/// After a stop of the process, or while JavaScript is busy, deadlines are over and sockets full.
 /// The peers were not silent, so their bytes come first.
 ///
 /// ```text

@@ -1,4 +1,4 @@
-//! From a readable socket to bytes for the engine, as many as the connection's share of a turn allows.
+//! From a readable socket to bytes for the engine, within the connection's share of a turn.
 
 use crate::bridge::layout::Cause;
 
@@ -56,7 +56,7 @@ impl Conn<'_> {
                     self.notice_density(had, len);
                     let work = if compressed { len.max(self.unpacked(undelivered)) } else { len };
                     let work = work.max(spent);
-                    // A system call costs as much as that many bytes, however few it brings.
+                    // A system call has the cost of that many bytes, however few it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.reader.turn_budget = self.reader.turn_budget.saturating_sub(work);
@@ -136,7 +136,7 @@ impl Conn<'_> {
         }
     }
 
-    /// A paused connection whose peer has ended has nothing to wait for, unless there are unread
+    /// A paused connection has nothing to wait for after its peer's end, unless there are unread
     /// bytes before that end.
     fn look_for_end<C: Consumer>(&mut self, consumer: &mut C) {
         let has_news = matches!(self.state.read.peer, PeerSide::HungUp | PeerSide::Dead);

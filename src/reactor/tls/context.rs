@@ -1,4 +1,4 @@
-//! Certificates, keys, versions and trust: what one host of a server is.
+//! Certificates, keys, versions and trust of one host of a server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::trust::Trust;
 /// As the options of Node's `tls.createSecureContext`.
 #[derive(Clone, Copy)]
 pub struct ContextOptions<'a> {
-    /// At least one. Of several, the one is used that the client supports.
+    /// At least one. A handshake uses the one that the client supports.
     pub pairs: &'a [PairOptions<'a>],
     /// In DER, as `crl`.
     pub ca: &'a [&'a [u8]],

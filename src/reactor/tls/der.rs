@@ -21,7 +21,7 @@ const CLIENT_AUTHENTICATION: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next element: its tag and its contents. `None` at the end, and for what is no DER.
+    /// The next element: its tag and its contents. `None` at the end, and for anything but DER.
     fn next(&mut self) -> Option<(u8, &'a [u8])> {
         let (&[tag, first], mut rest) = self.0.split_first_chunk::<2>()?;
         let mut len = usize::from(first);
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Of a certificate (RFC 5280, section 4.1).
+/// Fields of a certificate (RFC 5280, section 4.1).
 pub(super) struct Certificate<'a> {
     pub(super) issuer: &'a [u8],
     pub(super) subject: &'a [u8],
@@ -91,7 +91,7 @@ impl<'a> Certificate<'a> {
         self.issuer == self.subject
     }
 
-    /// Whether OpenSSL takes it for a client's, by what it says it is for.
+    /// Whether OpenSSL takes it for a client's, by its stated purpose.
     pub(super) fn is_for_clients(&self) -> bool {
         // To sign, or to agree on a key.
         self.first_bits(KEY_USAGE).is_none_or(|bits| bits & 0x88 != 0)

@@ -112,7 +112,7 @@ impl Failure {
     }
 }
 
-/// As OpenSSL names what is wrong with a certificate; whose certificate is missing, depends on the chain.
+/// OpenSSL's names for faults of a certificate; which one is missing, depends on the chain.
 pub(super) fn certificate_code(error: &Error) -> &'static str {
     use CertificateError as Bad;
     let Error::InvalidCertificate(bad) = error else { return "UNSPECIFIED" };

@@ -49,7 +49,7 @@ pub(super) struct Chosen {
     pub(super) trust: Arc<Trust>,
 }
 
-/// What the program wants to know, or to decide.
+/// Events that the program listens for, and decisions that it makes.
 #[derive(Debug, Clone, Copy)]
 pub struct Asks(u32);
 

@@ -13,7 +13,7 @@ use crate::reactor::{Cause, Conn, Consumer};
 /// The consumer's answer to `on_hello`.
 pub enum Choice {
     Go {
-        /// `None`: that of the host, or the server's.
+        /// `None`: the host's, or the server's.
         context: Option<Arc<SecureContext>>,
         /// `None`: by the server's list.
         alpn: Option<Vec<u8>>,
@@ -71,7 +71,7 @@ impl Conn<'_> {
             .transport
             .as_tls()
             .and_then(|tls| tls.export(&export.label, export.context.as_deref(), vec![0; export.len]));
-        // Nobody waits any more after a while.
+        // A caller that timed out has already returned `None`.
         let _timed_out = export.reply.send(material);
     }
 

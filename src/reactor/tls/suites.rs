@@ -10,7 +10,7 @@ pub(super) fn numbered(numbers: &[u16], all: &[SupportedCipherSuite]) -> Vec<Sup
     numbers.iter().filter_map(|&number| suite(number)).collect()
 }
 
-/// Of the versions from `min` to `max`, as on the wire, those that a suite is for.
+/// The versions of a suite from `min` to `max`, as on the wire.
 ///
 /// # Errors
 /// There is none.

@@ -4,7 +4,7 @@
 //! name | nonce | AES-256-GCM-SIV of (when it was made, state)
 //! ```
 //!
-//! The name of the key and what the context trusts are authenticated too: a ticket of a client that
+//! The name of the key and the trust of the context are authenticated too: a ticket of a client that
 //! another context has let in is of no use.
 
 use std::fmt;
@@ -58,7 +58,7 @@ impl Tickets {
         Some(Self { keys: Mutex::new(Keys { current, previous: None, next_at }), lifetime })
     }
 
-    /// The key that seals tickets now. Whoever asks shares it with others, so it is not replaced any
+    /// The key that seals tickets now. The caller shares it with others, so it is not replaced any
     /// more.
     pub(super) fn bytes(&self) -> [u8; TICKET_KEY_BYTES] {
         let mut keys = self.lock();

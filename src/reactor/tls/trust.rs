@@ -1,4 +1,4 @@
-//! Certificates of clients: who is trusted, and why somebody is not, in OpenSSL's words.
+//! Certificates of clients: which are trusted, and why others are not, in OpenSSL's words.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use super::failure::{BadOption, Failure, certificate_code, is_authority, is_out_
 #[derive(Debug)]
 pub(super) struct Trust {
     asks: bool,
-    /// A handshake without a good certificate fails; else the program is told what is wrong.
+    /// A handshake without a good certificate fails; else the program is told the fault.
     rejects: bool,
     roots: Vec<CertificateDer<'static>>,
     lists: Vec<CertificateRevocationListDer<'static>>,
     subjects: Vec<DistinguishedName>,
-    /// `None`: nobody is trusted.
+    /// `None`: no client is trusted.
     webpki: Option<Arc<dyn ClientCertVerifier>>,
     provider: Arc<CryptoProvider>,
     digest: [u8; 32],
@@ -222,7 +222,7 @@ impl Distrust {
     }
 }
 
-/// What is not good fails the handshake only if it must.
+/// A bad certificate fails the handshake only if it must.
 impl ClientCertVerifier for Trust {
     fn client_auth_mandatory(&self) -> bool {
         self.rejects
@@ -238,7 +238,7 @@ impl ClientCertVerifier for Trust {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        // What is no certificate is refused in any case, as by OpenSSL: the program can read all that it is shown.
+        // Anything but a certificate is refused in any case, as by OpenSSL: the program can read all it gets.
         if [end_entity].into_iter().chain(intermediates).any(|one| Certificate::parse(one).is_none()) {
             return Err(CertificateError::BadEncoding.into());
         }

@@ -57,7 +57,7 @@ impl Topics {
         behind
     }
 
-    /// Takes back memberships of connections that have left, as many as a turn allows.
+    /// Takes back memberships of connections that have left, within the budget of a turn.
     pub(super) fn take_back(&mut self) {
         let mut budget = LEAVE_BUDGET;
         while let Some(&id) = self.leaving.front() {
@@ -123,7 +123,7 @@ impl Topics {
 pub(super) struct Joined {
     /// Index of the connection among the members of each topic.
     places: BTreeMap<u32, u32>,
-    /// Topics whose last messages the connection was not sent. Boxed: few have any.
+    /// Topics with last messages that the connection did not get. Boxed: few have any.
     pub(super) behind: Option<Box<Behinds>>,
 }
 

@@ -52,7 +52,7 @@ pub(super) struct Topics {
     leaving: VecDeque<ConnectionId>,
     /// The message that not all members have had yet; records after it wait.
     publishing: Option<Box<Publishing>>,
-    /// What the last record said about the next message.
+    /// Settings of the next message, from the last record.
     target: Option<Box<Target>>,
     dropped: Dropped,
     histories: Histories,

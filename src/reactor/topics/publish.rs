@@ -43,7 +43,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
         let others_wait = more || !self.commands.is_empty() || !self.handle.outbox().is_empty();
         let cost = if others_wait { COST_OF_MEMBER } else { COST_OF_CALL };
-        // Nobody joins or leaves while messages are queued: memberships of connections that end
+        // Members do not change while messages are queued: memberships of connections that end
         // meanwhile are taken back at the end of the turn.
         let members = self.topics.members_mut(publishing.topic).map(std::mem::take).unwrap_or_default();
         while self.writer.may_apply()
@@ -155,7 +155,7 @@ pub(super) struct Publishing {
     pub(super) next: usize,
     pub(super) except: Box<[ConnectionId]>,
     pub(super) key: Arc<[u8]>,
-    /// Members for which a write made room meanwhile: what they missed is known when this is done.
+    /// Members for which a write made room meanwhile: their missed messages are known when this is done.
     pub(super) postponed: Vec<ConnectionId>,
 }
 

@@ -1,4 +1,4 @@
-//! Messages that this process never had: other processes have published them, and nobody can have
+//! Messages that this process never had: other processes have published them, and no member can have
 //! them again.
 
 use crate::bridge::layout::{IN_GAP, RESTART_WORDS};
@@ -9,11 +9,11 @@ use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
-    /// The history, if there is one, goes on after `top`. Each member is told what it lacks.
+    /// The history, if there is one, goes on after `top`. Each member is told about its gap.
     pub(super) fn on_restart(&mut self, number: u32, [low, high, is_same]: [u32; RESTART_WORDS]) {
         let top = whole(low, high);
         let next = self.topics.ring(number).map_or(0, |ring| ring.top() + 1);
-        // Nobody joins or leaves meanwhile.
+        // Members do not change meanwhile.
         let members = self.topics.members_mut(number).map(std::mem::take).unwrap_or_default();
         for &id in &members {
             let Some((mut conn, consumer, _)) = self.conn_of(id) else { continue };

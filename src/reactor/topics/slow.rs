@@ -165,7 +165,7 @@ impl Conn<'_> {
         });
     }
 
-    /// Sends kept messages, as many as can wait. False: those were all.
+    /// Sends kept messages, up to the limit of waiting bytes. False: those were all.
     fn serve_latest<C: Consumer>(&mut self, consumer: &mut C, latest: &mut Latest, limit: usize) -> bool {
         while self.state.write.waiting() <= limit {
             let Some(mut message) = latest.pop() else { return false };

@@ -1,5 +1,5 @@
 //! The way to a peer: bytes in and out, and the ends of both sides. With `listen/`, where sockets
-//! come from, the only place that knows what a connection is made of.
+//! come from, the only place that knows the parts of a connection.
 
 pub(super) mod pipe;
 pub(super) mod stream;
@@ -134,7 +134,7 @@ impl Transport {
     }
 
     /// The socket has refused bytes: from now on an edge comes when it takes bytes again. From the
-    /// beginning, that edge would put a new connection before those whose bytes came earlier.
+    /// beginning, that edge would put a new connection before others with earlier bytes.
     pub(super) fn await_room(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
         match (self, registry) {
             (Self::Tcp(socket, awaits @ false), Some(registry)) => {

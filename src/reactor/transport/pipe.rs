@@ -1,4 +1,4 @@
-//! A stream of the program, such as one for TLS. Its chunks come in by a call; what it is to do
+//! A stream of the program, such as one for TLS. Its chunks come in by a call; its operations
 //! goes out as [`StreamFlow`]s, with bytes in memory that the program lends.
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ impl StreamOps {
         !flows.list.is_empty() || !flows.wanting.is_empty()
     }
 
-    /// Hands over what is to be done, at most `most`, with the slots of the streams. Returns the
+    /// Hands over the operations, at most `most`, with the slots of the streams. Returns the
     /// number, and whether streams wait for memory.
     pub fn take(&self, most: usize, mut take: impl FnMut(u32, StreamFlow)) -> (usize, bool) {
         let mut flows = self.pending();
@@ -69,7 +69,7 @@ impl StreamOps {
         std::mem::take(&mut flows.wanting)
     }
 
-    /// The memory is free, except for what has come since, in a turn that the loop has called.
+    /// The memory is free, except for later bytes, in a turn that the loop has called.
     pub fn rewind(&self) {
         let mut flows = self.pending();
         if flows.list.is_empty() && flows.wanting.is_empty() {
@@ -181,7 +181,7 @@ impl Pipe {
 }
 
 impl Stream for Pipe {
-    /// Called when all bytes that have come were read.
+    /// Called when all received bytes were read.
     fn receive(&mut self, _room: &mut [u8]) -> Received {
         match self.peer {
             Peer::Gone => Received::Dead,

@@ -1,9 +1,9 @@
-//! What every way to a peer must do.
+//! The contract of every way to a peer.
 
 use std::io::{self, IoSlice};
 
 pub(in crate::reactor) trait Stream {
-    /// Reads what has arrived; `room` is not empty.
+    /// Reads arrived bytes; `room` is not empty.
     fn receive(&mut self, room: &mut [u8]) -> Received;
 
     /// Whether the last read used up the edge, so that the next bytes make a new one. `is_short`: it
@@ -17,7 +17,7 @@ pub(in crate::reactor) trait Stream {
         false
     }
 
-    /// Bytes that the last read took from the socket, if those are not what it brought; else 0.
+    /// Bytes that the last read took from the socket, if it returned a different number; else 0.
     fn spent(&self) -> usize {
         0
     }
@@ -33,7 +33,7 @@ pub(in crate::reactor) trait Stream {
     /// these do. A peer that has left is an error, never a signal that ends the embedding process.
     fn send_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Writes what the transport itself has to say, such as its part of a handshake.
+    /// Writes the transport's own bytes, such as its part of a handshake.
     ///
     /// # Errors
     /// As of `send_vectored`.
@@ -57,7 +57,7 @@ pub(in crate::reactor) trait Stream {
         false
     }
 
-    /// What a read would find; it stays there.
+    /// The result of a read, without taking the bytes.
     fn look_ahead(&mut self) -> Ahead;
 
     /// Ends our side.
@@ -84,7 +84,7 @@ pub(in crate::reactor) enum Received {
     Dead,
 }
 
-/// What a read would find, see [`Stream::look_ahead`].
+/// The result of a read, see [`Stream::look_ahead`].
 #[derive(PartialEq, Eq)]
 pub(in crate::reactor) enum Ahead {
     Bytes,

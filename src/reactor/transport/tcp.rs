@@ -104,7 +104,7 @@ impl Write for Socket<'_> {
     }
 }
 
-/// Unix with MSG_NOSIGNAL (O02). On Linux these are system calls without the C library, whose own are
+/// Unix with MSG_NOSIGNAL (O02). On Linux these are system calls without the C library's functions, which are
 /// cancellation points: in a process with several threads each costs two atomic operations, 2 % of
 /// an echo of 20 bytes.
 #[cfg(all(unix, not(target_vendor = "apple")))]

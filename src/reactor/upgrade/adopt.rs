@@ -1,4 +1,4 @@
-//! Upgrades that the consumer answers, and sockets whose upgrade was answered elsewhere.
+//! Upgrades that the consumer answers, and sockets with an upgrade that was answered elsewhere.
 
 use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;

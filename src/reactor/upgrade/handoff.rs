@@ -7,7 +7,7 @@
 //! Opening, AwaitingDecision -> hand_off: the socket itself -> out of the reactor
 //!                               '-> Relayed: on_data, on_end <-> OUT_WRITE, OUT_END
 //! Relayed -> serve -> AwaitingDecision -> accept -> Open, and `AwaitingHandback` until the consumer has handed back
-//!    what it has read too much: hand_back
+//!    bytes that it has read too much: hand_back
 //! ```
 
 use crate::reactor::conn::life::Life;
@@ -31,7 +31,7 @@ impl Conn<'_> {
         self.want_read();
     }
 
-    /// The consumer hands off a connection whose request it was asked about.
+    /// The consumer hands off a connection after it was asked about the request.
     pub(in crate::reactor) fn on_hand_off<C: Consumer>(&mut self, consumer: &mut C) {
         let Life::AwaitingDecision(pending) = &mut self.state.life else { return };
         let bytes = std::mem::take(&mut pending.read);

@@ -1,4 +1,4 @@
-//! What is known of a connection until it opens.
+//! The state of a connection until it opens.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -49,7 +49,7 @@ impl Head {
         self.has_begun()
     }
 
-    /// Whether a byte of the request has come, or one after a request that was answered.
+    /// Whether a byte of the request arrived, or one after a request that was answered.
     pub(in crate::reactor) fn has_begun(&self) -> bool {
         !self.bytes.is_empty()
     }

@@ -32,7 +32,7 @@ pub struct HandshakeInfo<'a> {
     /// Our end; `None` when the socket is already dead or not an IP socket.
     pub local: Option<SocketAddr>,
     pub remote: Option<SocketAddr>,
-    /// `None` for an adopted socket, whose request was read elsewhere.
+    /// `None` for an adopted socket: its request was read elsewhere.
     pub request: Option<&'a Request<'a>>,
     pub protocol: Option<&'a [u8]>,
     /// The value of `Sec-WebSocket-Extensions` in the answer.
@@ -282,7 +282,7 @@ fn on_upgrade<C: Consumer>(
         let pending =
             PendingUpgrade { since: head.since, peer: head.peer, read, ..PendingUpgrade::default() };
         conn.state.life = Life::AwaitingDecision(Box::new(pending));
-        // The peer has done its part in time; the consumer can take as long as it likes.
+        // The peer has done its part in time; the consumer has no deadline.
         conn.state.deadline.clear();
         consumer.on_request(conn, &info);
         return Step::Wait;

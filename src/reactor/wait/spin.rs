@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_micros(50);
 /// After this many vain spins, the thread spins only on every `SKIP`th occasion.
 const PATIENCE: u32 = 8;
 const SKIP: u32 = 64;
-/// Up to this many events are little work, whose answers are waited for. With more, yielding costs
+/// Up to this many events are little work: their answers are waited for. With more, yielding costs
 /// more than it brings.
 const LITTLE: usize = 4;
 
@@ -89,7 +89,7 @@ impl Spinner {
         }
     }
 
-    /// A consumer's turn had `things` events: looks for more, as long as that can pay. `begin` is
+    /// A consumer's turn had `things` events: looks for more, while that can pay. `begin` is
     /// called before the first look; if it returns false, there is none.
     pub fn look_for(&mut self, things: usize, begin: impl Fn() -> bool, found: impl Fn() -> bool) {
         let now = Instant::now();

@@ -1,6 +1,6 @@
 //! The bytes that wait to be sent to all connections together, if they have a limit.
 //!
-//! A peer that does not read costs memory as long as the program sends to it. Above the budget, the
+//! A peer that does not read costs memory while the program sends to it. Above the budget, the
 //! connection with the most waiting bytes is ended; those that read have next to none.
 
 #[cfg(test)]

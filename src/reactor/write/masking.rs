@@ -1,5 +1,5 @@
 //! The masking of outgoing frames (RFC 6455, section 5.3): a client masks each with a key that
-//! nobody can foresee.
+//! no peer can foresee.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -16,7 +16,7 @@ pub(in crate::reactor) enum Masking {
 
 #[derive(Default)]
 pub(super) struct Keys {
-    /// A pseudorandom function whose key comes from the system.
+    /// A pseudorandom function with a key from the system.
     random: RandomState,
     count: u64,
 }

@@ -346,7 +346,7 @@ impl WriteHalf {
 #[derive(Default)]
 pub(super) struct Deferred {
     pub(super) sends: VecDeque<Pending>,
-    /// What is compressed of the message at the front.
+    /// The compressed part of the message at the front.
     compressed: Large,
     /// Bytes of that message that have been compressed.
     done: usize,
@@ -358,7 +358,7 @@ pub(super) struct Deferred {
 pub(super) struct Head {
     pub(super) kind: u8,
     pub(super) flags: u8,
-    /// What it means depends on the kind.
+    /// Its meaning depends on the kind.
     pub(super) aux: u16,
 }
 

@@ -178,7 +178,7 @@ impl Outgoing {
         self.queue = None;
         match transport.stream_mut().flush() {
             Err(error) if is_short(&error) => Ok(Written::Short),
-            // What the transport itself has to say leaves with the next edge.
+            // The transport's own bytes leave with the next edge.
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
             _ => Ok(Written::All),
         }

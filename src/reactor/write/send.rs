@@ -1,4 +1,4 @@
-//! What a connection is sent, from messages to queued frames.
+//! Sends to a connection, from messages to queued frames.
 
 use std::io::IoSlice;
 
@@ -121,7 +121,7 @@ impl Conn<'_> {
         masks.then(|| self.writer.keys.next())
     }
 
-    /// Raw bytes, not a frame: a response to the handshake, or what a user writes to the socket
+    /// Raw bytes, not a frame: a response to the handshake, or a write of a user to the socket
     /// itself.
     pub(in crate::reactor) fn write(&mut self, bytes: &[u8]) {
         self.write_payload(Outbound::Lent(bytes));
@@ -189,7 +189,7 @@ impl Conn<'_> {
             && !connection.is_client()
     }
 
-    /// Queues what the kernel does not take.
+    /// Queues bytes that the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         // The write at the end of the turn will meet any error of the socket again.
         let mut sent = self.state.transport.stream_mut().send_vectored(parts).unwrap_or_default();

@@ -2,7 +2,7 @@
 //! protocols.
 //!
 //! ```text
-//! Hello --- the whole ClientHello, nobody is asked ---> Chosen --> Going --> HandshakeStep::Done
+//! Hello --- the whole ClientHello, without callbacks --> Chosen --> Going --> HandshakeStep::Done
 //!   '-- HandshakeStep::Asks --> Pending --- choose() ------------^
 //! ```
 //!
@@ -38,7 +38,7 @@ pub(in crate::reactor::tls) enum HandshakeStep {
     Failed(Failure),
 }
 
-/// What a client wants.
+/// Wishes of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     pub server_name: Option<String>,
@@ -85,8 +85,8 @@ impl TlsStream {
         }
     }
 
-    /// Answers `HandshakeStep::Asks`. `context`: `None` is that of the host, or the server's; `alpn`: `None`
-    /// is by the server's list. Does nothing if nobody was asked.
+    /// Answers `HandshakeStep::Asks`. `context`: `None` is the host's, or the server's; `alpn`: `None`
+    /// is by the server's list. Does nothing without a question.
     pub(in crate::reactor::tls) fn choose(&mut self, context: Option<&SecureContext>, alpn: Option<Vec<u8>>) {
         let Stage::Handshaking(mut handshake) = std::mem::replace(&mut self.stage, Stage::Failed) else {
             return;
@@ -185,7 +185,7 @@ impl Handshake {
         }
     }
 
-    /// Takes what it can of the bytes. `Some`: the program is to choose.
+    /// Consumes bytes as far as possible. `Some`: the program is to choose.
     fn feed(&mut self, socket: &TcpStream, unfed: &mut Vec<u8>) -> Result<Option<Hello>, Failure> {
         let bytes = std::mem::take(unfed);
         let mut rest = &*bytes;
@@ -288,7 +288,7 @@ fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<T
     });
     match accepted.into_connection(config) {
         Ok(mut connection) => {
-            // What the client sent after its ClientHello is in the session's buffer.
+            // Bytes that the client sent after its ClientHello are in the session's buffer.
             process(&mut connection, socket)?;
             Ok(Box::new(TlsConn { connection, trust, distrust: None }))
         }

@@ -1,4 +1,4 @@
-//! What the program can know of a connection with TLS.
+//! Facts about a connection with TLS, for the program.
 
 use rustls::HandshakeKind;
 use rustls::pki_types::UnixTime;

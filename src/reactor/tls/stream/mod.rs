@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `send` takes bytes only when the kernel has all their records. Until then it refuses them, and
-//! whoever queues them offers the same bytes again: so what it has taken has left, as with a plain
+//! the caller offers the same bytes again: so all bytes it has taken have left, as with a plain
 //! socket.
 
 mod handshake;
@@ -46,7 +46,7 @@ pub struct TlsStream {
     stage: Stage,
     /// Ciphertext that was read and waits for room: less than one read brings.
     unfed: Vec<u8>,
-    /// Plaintext that was offered and whose records the kernel does not have yet.
+    /// Plaintext that was offered, and has records that the kernel does not have yet.
     offered: usize,
     /// What comes after the plaintext.
     end: Option<PeerEnd>,
@@ -209,7 +209,7 @@ impl TlsStream {
         }
         let fed = bytes.len() - rest.len();
         self.spent += fed;
-        // A key update, or the alert that says what was wrong.
+        // A key update, or the alert that names the fault.
         if self.flush().is_err_and(|error| !is_transient(&error)) {
             self.end.get_or_insert(PeerEnd::Dead);
         }
@@ -333,7 +333,7 @@ impl Stream for TlsStream {
         }
     }
 
-    /// Reads what the socket has if it must: a record can be no plaintext.
+    /// Reads the socket if it must: a record can have no plaintext.
     fn look_ahead(&mut self) -> Ahead {
         if !self.is_open() {
             return self.socket.look_ahead();
@@ -379,7 +379,7 @@ impl Stream for TlsStream {
             Stage::Open(session) => {
                 session.connection.send_close_notify();
                 self.ours = Ours::Ending;
-                // What the socket does not take now leaves with the next edge; an error is that of the
+                // The rest leaves with the next edge; an error is reported by the
                 // next read.
                 let _later = self.flush();
             }
