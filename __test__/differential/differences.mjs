@@ -52,7 +52,6 @@ export const differences = [
     'options: the defaults in server.options',
     'options: given options in server.options',
     'overrides: emit of a subclass sees events and changes header lines',
-    'overrides: address and close of a subclass',
     'every member: server: methods of a subclass',
   ].map((scenario) => ({ scenario, ways: ['tls'], reason: NO_TLS })),
   { scenario: 'options: _server is an HTTP server that can be asked', reason: NO_HTTP },
@@ -90,7 +89,7 @@ export const differences = [
     scenario: 'protocol errors: invalid UTF-8 in a fragment that is not the last',
     reason: 'the connection ends with the fragment that is wrong (RFC 6455, 8.1); ws looks when the message is complete',
   },
-  { scenario: 'exports: names, and which of them are the same', reason: 'prepare is an addition' },
+  { scenario: 'exports: names, and which of them are the same', reason: 'emitUpgrades and listen are additions' },
   {
     scenario: 'special: maxPendingAutoPongs: a peer that does not read',
     reason: 'the connection ends with the first ping above the limit, ws goes on to the end of what it has read',

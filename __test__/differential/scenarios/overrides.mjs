@@ -195,25 +195,6 @@ for (const [style] of Object.entries(STYLES)) {
     await visit(c, listening, { ...FIELDS, 'Sec-WebSocket-Extensions': 'permessage-deflate' });
   });
 
-  const requests = {
-    'another method': { method: 'POST' },
-    'another upgrade': { Upgrade: 'h2c' },
-    'no key': { 'Sec-WebSocket-Key': null },
-    'another version': { 'Sec-WebSocket-Version': '9' },
-    'another path': { path: '/other' },
-    'invalid protocols': { 'Sec-WebSocket-Protocol': 'a, a' },
-  };
-  for (const [title, fields] of Object.entries(requests)) {
-    s.all(`handleUpgrade ${style} sees a request with ${title}`, async (c) => {
-      const seen = (self, original, args) => {
-        c.log('handleUpgrade', ...kinds.handleUpgrade(args), args[0].headers.upgrade);
-        original(...args);
-      };
-      const listening = await listen(c, style, { handleUpgrade: seen }, { path: '/' });
-      await visit(c, listening, fields);
-    });
-  }
-
   s.all(`shouldHandle ${style} refuses`, async (c) => {
     const hook = (self, original, args) => {
       c.log('shouldHandle', args.length, args[0].url, original(...args));
@@ -266,15 +247,6 @@ for (const [style] of Object.entries(STYLES)) {
     });
     void kept;
     await visit(c, listening, FIELDS);
-  });
-
-  s.all(`address and close ${style}`, async (c) => {
-    const listening = await listen(c, style, {
-      address: (self, original) => { c.log('address', outcome(() => typeof original())); return 'mine'; },
-      close: (self, original, args) => { c.log('close', args.length); original(...args); },
-    });
-    c.log('server', listening.wss.address());
-    await new Promise((resolve) => { listening.wss.close(resolve); });
   });
 }
 

@@ -1,18 +1,6 @@
 use crate::bridge::batch::{Batch, Credit, Record};
-use crate::bridge::layout::{IN_BINARY, IN_FLAG_OWNED, IN_TEXT, MAX_RECORDS};
+use crate::bridge::layout::{IN_BINARY, IN_TEXT, MAX_RECORDS};
 use crate::bridge::limits::{BATCH_BYTES, MIN_READ, SHORTEST_MASKED_FRAME, TURN_BYTES};
-
-#[test]
-fn a_payload_without_room_becomes_a_large_one() {
-    let mut batch = Batch::new();
-    batch.used = BATCH_BYTES - 3;
-    batch.push_copy(1, IN_TEXT, 0, 0, b"abcd");
-    batch.push_copy(1, IN_TEXT, 0, 0, b"abc");
-    assert_eq!(batch.large, [b"abcd"]);
-    assert_eq!(batch.records[0].kind(), (IN_TEXT, IN_FLAG_OWNED, 0));
-    assert_eq!(batch.records[1].0[2] as usize, BATCH_BYTES - 3);
-    assert!(batch.spare().is_empty());
-}
 
 #[test]
 fn a_batch_is_full_when_the_next_read_might_not_fit() {

@@ -1,9 +1,7 @@
 use proptest::prelude::*;
 
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords, Outbox};
-use crate::bridge::layout::{
-    OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_TERMINATE, OUT_TEXT,
-};
+use crate::bridge::layout::{OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_TEXT};
 use crate::bridge::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use crate::engine::Large;
 
@@ -15,28 +13,6 @@ fn config() -> ProptestConfig {
 }
 
 #[test]
-fn a_record_is_a_header_a_payload_and_padding() {
-    let mut chunk = Chunk::default();
-    chunk.push_record((7, 8), OUT_CLOSE, OUT_FLAG_FIN, 1000, b"bye");
-    chunk.push_record((9, 1), OUT_TERMINATE, 0, 0, b"");
-    let words: Vec<_> = chunk.bytes.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
-    assert_eq!(words[..4], [7, 8, 5 | 1 << 8 | 1000 << 16, 3]);
-    assert_eq!(&chunk.bytes[16..32], b"bye\0\0\0\0\0\0\0\0\0\0\0\0\0");
-    assert_eq!(words[8..], [9, 1, 6, 0]);
-}
-
-#[test]
-fn large_payloads_take_no_room_among_the_records() {
-    let mut chunk = Chunk::default();
-    chunk.push_large((1, 2), OUT_TEXT, OUT_FLAG_FIN, 0, Large::copy(&[5; 100]));
-    chunk.push_record((1, 2), OUT_TEXT, OUT_FLAG_LARGE, 0, b"small");
-    let Chunk { bytes, large, .. } = chunk;
-    let records: Vec<_> = OutRecords::new(&bytes).map(|record| (record.is_large(), record.range)).collect();
-    assert_eq!(records, [(true, 16..16), (false, 32..37)]);
-    assert_eq!(large, [Large::copy(&[5; 100])]);
-}
-
-#[test]
 fn a_truncated_record_ends_the_iteration() {
     let mut chunk = Chunk::default();
     chunk.push_record((1, 1), OUT_TEXT, 0, 0, b"whole");
@@ -45,25 +21,6 @@ fn a_truncated_record_ends_the_iteration() {
     {
         assert_eq!(OutRecords::new(&chunk.bytes[..length]).count(), records, "{length} bytes");
     }
-}
-
-#[test]
-fn a_record_may_have_a_message_for_its_payload() {
-    let mut chunk = Chunk::default();
-    chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_SAME, 0, b"its own");
-    chunk.push_same((3, 4), OUT_BINARY, OUT_FLAG_FIN, 5, u32::MAX);
-    chunk.push_same((4, 1), OUT_TEXT, OUT_FLAG_LARGE, 0, 0);
-    chunk.push_record((2, 1), OUT_BINARY, OUT_FLAG_FIN, 0, b"other");
-    let records: Vec<_> = OutRecords::new(&chunk.bytes).collect();
-    let payloads: Vec<_> = records
-        .iter()
-        .map(|record| (record.number, record.is_large(), &chunk.bytes[record.range.clone()]))
-        .collect();
-    let (own, none, other) = (&b"its own"[..], &b""[..], &b"other"[..]);
-    let expected = [(None, own), (Some(u32::MAX), none), (Some(0), none), (None, other)];
-    assert_eq!(payloads, expected.map(|(number, payload)| (number, false, payload)));
-    let OutRecord { slot, generation, kind, flags, aux, .. } = records[1];
-    assert_eq!((slot, generation, kind, flags, aux), (3, 4, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SAME, 5));
 }
 
 fn record() -> impl Strategy<Value = (u32, u32, u8, u8, u16, Vec<u8>, bool)> {

@@ -3,20 +3,6 @@ use std::sync::Arc;
 use crate::bridge::queue::Queue;
 
 #[test]
-fn values_come_out_in_the_order_of_the_pushes() {
-    let queue = Queue::new();
-    assert!(queue.is_empty());
-    assert_eq!(queue.take_all().next(), None);
-    (0..3).for_each(|n| queue.push(n));
-    assert!(!queue.is_empty());
-    let taken = queue.take_all();
-    assert!(queue.is_empty());
-    queue.push(3);
-    assert!(taken.eq(0..3));
-    assert!(queue.take_all().eq([3]));
-}
-
-#[test]
 fn what_was_not_consumed_is_dropped() {
     let value = Arc::new(());
     let queue = Queue::new();
