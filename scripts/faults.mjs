@@ -81,7 +81,7 @@ R05 a long queue, then close()
 R06 descriptors are used up | a port and an HTTP server of Node have tests; a stream needs no descriptor of ours
 R07 errors of accept | on the other ways Node accepts
 R08 many connections come and go | \`npm run soak\` has them for 30 minutes
-R09 60,000 idle connections | both ends need a descriptor each; the test has 2,000, the benchmark as many as the limit allows
+R09 60,000 idle connections | both ends need a descriptor each; the test has 2,000, the benchmark up to the limit
 R10 the number of threads
 R11 JavaScript is blocked
 R12 JavaScript is slow
@@ -104,7 +104,7 @@ J10 a payload that is detached behind send()
 J11 a message that is detached, kept or changed
 J12 arguments of the wrong type
 J13 lone surrogates, long and sliced strings
-J14 connections that nobody refers to
+J14 unreferenced connections
 J15 a polluted prototype
 J16 methods that are replaced
 J17 many servers, ports and ways to listen

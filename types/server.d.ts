@@ -56,8 +56,8 @@ export interface ServerOptions<
    */
   keepAliveInitialDelay?: number | null | undefined;
   /**
-   * With `port`, an HTTP server that does not listen: it gets each connection whose first request
-   * is no upgrade for this server, with all bytes that were read, and answers it. It also gets
+   * With `port`, an HTTP server that does not listen: it gets each connection with a first request
+   * that is no upgrade for this server, with all bytes that were read, and answers it. It also gets
    * anything but HTTP/1, and heads longer than `maxHeaderBytes`. From then on its own limits and
    * timeouts count. An upgrade for this server that comes later on such a connection is taken.
    * Not in ws. Default: such requests are answered with 426

@@ -360,7 +360,7 @@ pub struct Calls<'env> {
     /// As `flush`, without a thread: its argument is the payload of the last record, a large one,
     /// and is used in place without a copy.
     pub flush_with: Function<'env, Uint8Array, ()>,
-    /// Lends its argument for batches to the reactor whose batch was drained last: a whole
+    /// Lends its argument for batches to the reactor of the batch drained last: a whole
     /// ArrayBuffer of `LENT_BYTES` or more, which JavaScript does not touch until a drain hands it
     /// over under the number in `LENT_ID`.
     pub lend: Function<'env, Uint8Array, ()>,

@@ -19,7 +19,7 @@ unsafe impl Send for LentMemory {}
 
 impl LentMemory {
     /// `view` is the whole memory of an ArrayBuffer that only lib's list of lent memory refers to;
-    /// or the value is dropped before the call returns whose argument `view` is.
+    /// or the value is dropped before the call with the argument `view` returns.
     pub(super) fn new(id: u32, view: &mut Uint8ArraySlice<'_>) -> Self {
         let bytes = bytes_mut(view);
         Self { id, len: bytes.len(), start: NonNull::from(bytes).cast() }

@@ -247,7 +247,7 @@ impl JsReactor {
         Ok(socket.map_or(-1, adopt::number))
     }
 
-    /// Sets the options of a connection whose REQUEST record has arrived, in case it is accepted; of a
+    /// Sets the options of a connection after its REQUEST record, in case it is accepted; of a
     /// relayed one, that its upgrade is accepted next.
     #[napi(catch_unwind)]
     pub fn serve(

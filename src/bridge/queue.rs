@@ -16,8 +16,8 @@ use std::{ptr, vec};
 
 use super::sync::{AtomicPtr, Ordering};
 
-/// Invariant: `head` is null or the first node of a list, linked by `next` and ended by null, whose
-/// nodes came from `Box::into_raw` and which nothing else will free. The thread that swaps `head`
+/// Invariant: `head` is null or the first node of a list, linked by `next` and ended by null. The
+/// nodes came from `Box::into_raw`, and nothing else will free them. The thread that swaps `head`
 /// out owns that list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,

@@ -1,7 +1,7 @@
 //! The memory that sockets are read into: our own, or lent by the consumer, which gets it back
 //! filled. Its sends come in lent memory too ([`Arena`](super::chunk::Arena)).
 //!
-//! A small batch is copied out of its room. Of a large one in lent memory the consumer takes the
+//! A small batch is copied out of its room. From a large one in lent memory the consumer takes the
 //! room itself, and lends another.
 
 use std::ops::{Deref, DerefMut};

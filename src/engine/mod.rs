@@ -296,7 +296,7 @@ impl Engine {
     }
 
     /// Heap of unfinished messages: at most about twice the bytes received, and at most the limit
-    /// for compressed ones, whose context counts too unless it is kept between messages. A frame
+    /// for compressed ones: their context counts too, unless it is kept between messages. A frame
     /// that is cut in two takes up to 256 more.
     pub fn buffered(&self) -> usize {
         let message = self.message.as_ref().map_or(0, |message| message.buffered());

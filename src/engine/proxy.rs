@@ -1,5 +1,5 @@
-//! The header of the PROXY protocol, versions 1 and 2, in which a proxy names the client whose
-//! connection it forwards (haproxy.org/download/3.0/doc/proxy-protocol.txt).
+//! The header of the PROXY protocol, versions 1 and 2, in which a proxy names the client of
+//! the connection that it forwards (haproxy.org/download/3.0/doc/proxy-protocol.txt).
 //!
 //! ```text
 //! "PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\n"

@@ -92,8 +92,8 @@ impl Default for ListenerConfig {
     }
 }
 
-/// Connections that are the consumer's, with all bytes that were read: those whose first request is
-/// no upgrade for the listener.
+/// Connections that go to the consumer, with all bytes that were read: their first request is no
+/// upgrade for the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Http {
     /// All connections, with their first bytes.
@@ -137,8 +137,8 @@ pub struct ReactorConfig {
     /// [`crate::engine::deflate::Budget`]. `None`, the default: one budget for all reactors of the
     /// process.
     pub deflate_budget: Option<usize>,
-    /// Bytes that the histories of all topics can take. Above it, the history whose last message is
-    /// the oldest loses its oldest messages. Default: 64 MiB.
+    /// Bytes that the histories of all topics can take. Above it, the history without
+    /// a message for the longest time loses its oldest ones. Default: 64 MiB.
     pub history_budget: usize,
     /// Bytes that can wait to be sent to all connections together. Above it, the connections with
     /// the most waiting bytes are ended. Default: no limit.

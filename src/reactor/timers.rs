@@ -73,7 +73,7 @@ impl Timers {
         self.entries.push(deadline.scheduled, id);
     }
 
-    /// Deadlines that might have come are looked at from now on. False: some are left.
+    /// Deadlines that might be over are looked at from now on. False: some are left.
     pub(super) fn expire(&mut self) -> bool {
         let is_first = !self.is_behind();
         if is_first {

@@ -268,7 +268,7 @@ layout! {
     OUT_KEEP_ALIVE: u8 = 14;
 
     /// The bytes that [`IN_REQUEST`] brought after the request. After [`OUT_ACCEPT`] they are read
-    /// before the socket's. Of a relayed connection that becomes a WebSocket: the bytes after its
+    /// before the socket's. For a relayed connection that becomes a WebSocket: the bytes after its
     /// request, then those of each [`IN_DATA`] after [`OUT_ACCEPT`], up to the empty one.
     OUT_HEAD: u8 = 16;
     /// Report the peer's end once more, after [`IN_SENT`] for the bytes that the kernel takes now.

@@ -14,7 +14,7 @@ fn a_batch_is_full_when_the_next_read_might_not_fit() {
     assert!(batch.is_full());
 }
 
-/// The next read is placed behind the beginning of a frame, wherever that beginning was.
+/// The next read is placed after the beginning of a frame, wherever that beginning was.
 #[test]
 fn the_beginning_of_a_frame_is_kept_before_the_next_read() {
     let mut batch = Batch::new();

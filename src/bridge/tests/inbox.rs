@@ -9,7 +9,7 @@ use crate::bridge::room::Lent;
 
 use super::Memory;
 
-/// A batch whose only payload is `length` times `byte`, charged to slot `byte`.
+/// A batch with one payload, `length` times `byte`, charged to slot `byte`.
 fn filled(mut batch: Box<Batch>, byte: u8, length: usize) -> Box<Batch> {
     batch.push_copy(u32::from(byte), IN_TEXT, 0, 0, &vec![byte; length]);
     batch.charge(u32::from(byte), 1, length as u32, 1);

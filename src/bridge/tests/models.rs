@@ -165,7 +165,7 @@ fn bell_of_a_consumer_that_lingers_loses_no_ring() {
     });
 }
 
-/// Two producers against `turns` turns of a reactor whose queue is a counter, more relaxed.
+/// Two producers against `turns` turns of a reactor with a counter as its queue, more relaxed.
 fn sleep_model(turns: usize) {
     bounded(4, move || {
         let shared = Arc::new((Sleep::default(), AtomicUsize::new(0), AtomicUsize::new(0)));

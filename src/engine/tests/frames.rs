@@ -256,7 +256,7 @@ fn the_end_of_a_stream() {
     assert_eq!((seen, engine.buffered()), (vec![Seen::Close(None, vec![])], 0));
     assert_eq!(feed(&mut engine, &config, &hex("ffff 8880")), []);
     assert!(engine.close_received() && engine.failure().is_none() && !engine.close_sent());
-    // A position behind the end counts as the end.
+    // A position after the end counts as the end.
     let mut pos = 7;
     assert_eq!(Engine::new().poll(&config, &mut [0x81, 0x80], &mut pos), None);
     assert_eq!(pos, 2);

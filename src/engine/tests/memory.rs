@@ -35,7 +35,7 @@ fn one_buffer_of_the_right_size() {
     assert_eq!(engine.buffered(), 0);
 }
 
-/// F15: where half of a message has come, the rest needs no other memory.
+/// F15: after half of a message, the rest needs no other memory.
 #[test]
 fn the_end_is_near() {
     let mut engine = Engine::new();

@@ -53,7 +53,7 @@ fn receive<'a>(config: &Config, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     pieces.into_iter().flat_map(|piece| feed(&mut engine, config, piece)).collect()
 }
 
-/// All events of a stream that comes in pieces, each of which is read behind the present part of a
+/// All events of a stream that comes in pieces, each of which is read after the present part of a
 /// frame that lacks no more than `most` bytes.
 fn receive_whole<'a>(config: &Config, most: u64, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Seen> {
     let (mut engine, mut seen) = (Engine::new(), Vec::new());

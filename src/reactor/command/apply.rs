@@ -226,7 +226,7 @@ pub(in crate::reactor) fn send_prepared(
     submit(conn, head, Outbound::Shared(prepared.payload_frame()), true);
 }
 
-/// Marks an applied record whose sender wants a report. A send that came too late for the
+/// Marks an applied record with a sender that wants a report. A send that came too late for the
 /// connection to take has not left; it ends when the connection does.
 fn mark(conn: &mut Conn<'_>, kind: u8, flags: u8) {
     if flags & OUT_FLAG_WANT_SENT == 0 {

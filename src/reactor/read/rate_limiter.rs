@@ -56,7 +56,7 @@ impl RateLimiter {
         }
     }
 
-    /// Bytes that can be read of a connection whose frame lacks `missing`. `None`: none before
+    /// Bytes that can be read of a connection with a frame that lacks `missing`. `None`: none before
     /// `resume_limited`.
     pub(super) fn room(
         &mut self,
@@ -230,7 +230,7 @@ impl Conn<'_> {
     pub(in crate::reactor) fn limit_rate(&mut self) {
         let Some(rates) = &self.state.config.rates else { return };
         self.reader.rate_limiter.open(self.id.slot, rates, self.timers.now());
-        // The request, all messages and the end might have come at once.
+        // The request, all messages and the end can arrive at once.
         if self.state.read.peer >= PeerSide::HungUp {
             self.bound();
         }

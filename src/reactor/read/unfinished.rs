@@ -49,7 +49,7 @@ impl Unfinished {
     }
 
     /// Whether a single message takes all `bytes` of the group: giving it up would make room for
-    /// nobody.
+    /// no other.
     pub(super) fn is_alone(&self, bytes: usize) -> bool {
         self.messages.len() == 1 && self.bytes == bytes
     }

@@ -105,7 +105,7 @@ fn r17_a_ping_does_not_wait_for_all_that_was_asked_at_once() {
     let reader = std::thread::spawn(move || canary.expect("8a 02 'hi'"));
     until(&mut reactor, |reactor| reader.is_finished() || reactor.commands.is_empty());
     assert!(!reactor.commands.is_empty(), "the ping was answered before");
-    // This command comes while others are under way, and stays behind them.
+    // This command comes while others are under way, and stays after them.
     let mut chunk = Chunk::default();
     chunk.push_record(own(id), OUT_TEXT, OUT_FLAG_FIN, 0, b"c");
     submit(&reactor, Command::Chunk(chunk));

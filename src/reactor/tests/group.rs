@@ -134,7 +134,7 @@ fn a_connection_that_comes_after_its_listener_is_closed() {
     let late = Client::connect(address);
     late.0.set_nonblocking(true).unwrap();
     let begun = Instant::now();
-    // Of equals the other one is chosen.
+    // Among equals the other one is chosen.
     while !matches!(late.0.peek(&mut [0]), Ok(0)) {
         assert!(begun.elapsed() < PATIENCE, "it stays open");
         first.run_once(Some(Duration::from_millis(1))).unwrap();

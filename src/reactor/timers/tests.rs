@@ -19,7 +19,7 @@ fn timers() -> Timers {
     Timers::new(Instant::now())
 }
 
-/// How often the deadline has come by then.
+/// How often the deadline was reached by then.
 fn due(timers: &mut Timers, deadline: &mut Deadline, millis: u64) -> usize {
     assert!(timers.at(millis).expire());
     let mut count = 0;

@@ -55,7 +55,7 @@ impl Conn<'_> {
         match choice {
             Choice::Go { context, alpn } => {
                 tls.choose(context.as_deref(), alpn);
-                // The ClientHello might have come with a proxy's header: then what follows has no edge of its own.
+                // The ClientHello can come with a proxy's header: then later bytes have no edge of their own.
                 self.read_again();
             }
             Choice::Refuse(alert) => {

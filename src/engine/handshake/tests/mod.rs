@@ -10,7 +10,7 @@ use super::*;
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
-/// A valid upgrade request whose lines can be replaced.
+/// A valid upgrade request with lines that can be replaced.
 struct Head {
     line: &'static [u8],
     fields: Vec<(&'static str, Vec<u8>)>,

@@ -51,7 +51,7 @@ impl Gated {
         Client::asking(self.address)
     }
 
-    /// Nothing has come although the reactor has run: it has answered a client that came later.
+    /// Nothing arrived although the reactor has run: it has answered a client that came later.
     #[track_caller]
     fn nothing_came(&self, client: &Client) {
         let mut other = Client::connect(self.js.address);
@@ -93,7 +93,7 @@ fn an_answer_that_has_not_left_can_be_taken_back() {
         match kind {
             OUT_RESUME => client.expect_text(SWITCHED),
             OUT_TERMINATE => {
-                // The ping might have come too late for the batch.
+                // The ping can be too late for the batch.
                 while js.records(1)[0].kind != IN_CLOSED {}
                 client.expect_end();
             }

@@ -10,7 +10,7 @@ fn open() -> Seen {
     Seen::Open("/".into())
 }
 
-/// Our answer is the last frame: the connection waits for nobody (RFC 6455 section 7.1.1).
+/// Our answer is the last frame: the connection ends at once (RFC 6455 section 7.1.1).
 #[test]
 fn f19_a_peer_that_closes_and_never_ends_keeps_nothing() {
     let listener = ListenerConfig { close_timeout: Duration::from_secs(600), ..ListenerConfig::default() };

@@ -50,7 +50,7 @@ fn r16_a_thousand_deadlines_a_turn() {
 /// Read in several turns.
 const LONG: usize = 1 << 20;
 
-/// A peer whose bytes always wait to be read is judged all the same.
+/// A peer with bytes that always wait to be read is judged all the same.
 #[test]
 fn a_flood_postpones_no_deadline_of_others_nor_its_own() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

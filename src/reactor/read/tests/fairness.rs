@@ -106,7 +106,7 @@ fn r17_a_flood_has_its_share_however_many_say_little() {
         let before = received(&mut reactor, slot);
         turn(&mut reactor, std::slice::from_mut(flood));
         let share = received(&mut reactor, slot) - before;
-        // Unless that was all that had come.
+        // Unless that was the last byte.
         let is_drained = !waits_greedily(&mut reactor, slot);
         assert!(share >= MODEST as u64 || is_drained, "it had {share} bytes");
         let mut messages = 0;

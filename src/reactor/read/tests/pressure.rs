@@ -247,7 +247,7 @@ fn r11_a_peer_that_sends_messages_too_has_no_part_in_the_reserve() {
     assert!(held > SMALL_ALLOWANCE - 2 * SMALLEST_READ && held < SMALL_ALLOWANCE, "{held} bytes");
 }
 
-/// Credit that comes between the look and the wish wakes nobody: the reactor looks again.
+/// Credit between the look and the wish wakes no thread: the reactor looks again.
 #[test]
 fn r11_credit_that_came_before_the_wish_is_seen() {
     let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });

@@ -14,7 +14,7 @@ const MARK: usize = 1 << 20;
 const MESSAGE: usize = 800_000;
 /// Bytes of one read.
 const BEGINNING: usize = 60_000;
-/// Messages of which nothing has come for this long are older than new ones.
+/// Messages without new bytes for this long are older than new ones.
 const OLD: Duration = Duration::from_millis(2100);
 
 /// A reactor with a low mark, and the clients that have connected to it.
@@ -206,6 +206,6 @@ fn f13_r14_many_short_messages_are_not_given_up_in_one_turn() {
     crowd.reactor.reader.unfinished.budget = 0;
     crowd.reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
     assert!(crowd.reactor.reader.unfinished.bytes >= SERVED_AT_ONCE * 900);
-    // The last one makes room for nobody.
+    // The last one makes room for no other.
     until(&mut crowd.reactor, |reactor| (1..1000).contains(&reactor.reader.unfinished.bytes));
 }

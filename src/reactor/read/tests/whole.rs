@@ -139,7 +139,7 @@ fn a_message_whose_rest_comes_later() {
     assert_eq!(reactor.connections.get_mut(id.slot).expect("it is open").engine.buffered(), 0);
 }
 
-/// Bytes that have come before come first, and leave nothing behind.
+/// Earlier bytes come first, and leave nothing.
 #[test]
 fn kept_bytes() {
     let (_js, mut reactor) = forward(ReactorConfig::default());

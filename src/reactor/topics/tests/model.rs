@@ -41,12 +41,12 @@ struct Peer {
     id: ConnectionId,
     inflow: Inflow,
     stalled: bool,
-    /// Of each topic: the number of the last message before it became a member.
+    /// By topic: the number of the last message before it became a member.
     joined: BTreeMap<usize, u32>,
     /// Topics and numbers of messages.
     got: Vec<(usize, u32)>,
     expected: Vec<(usize, u32)>,
-    /// Of each topic: messages that were reported as dropped or missing.
+    /// By topic: messages that were reported as dropped or missing.
     missing: [u32; TOPICS.len()],
 }
 
@@ -56,7 +56,7 @@ struct Model {
     peers: Vec<Peer>,
     /// Connections that have left all topics and ended a side while messages waited for them.
     left: Vec<Peer>,
-    /// Of each topic: the numbers of its messages, in the order of their offsets.
+    /// By topic: the numbers of its messages, in the order of their offsets.
     published: [Vec<u32>; TOPICS.len()],
     next: u32,
     /// By the request of a subscription, the expected answer.
@@ -303,7 +303,7 @@ impl Peer {
         messages.iter().filter(|(of, _)| *of == topic).map(|(_, n)| *n).collect()
     }
 
-    /// Whether all messages that a member should have had have come, or were reported.
+    /// Whether all messages for a member were delivered, or were reported.
     fn is_served(&self) -> bool {
         self.got.len() as u32 + self.missing.iter().sum::<u32>() >= self.expected.len() as u32
     }

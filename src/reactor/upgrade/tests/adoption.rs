@@ -74,7 +74,7 @@ fn an_id_that_cannot_be_used_is_reported_as_closed() {
     client.expect("81 01 'x'");
 }
 
-/// One connection is older than the other two, whose sockets the poll has not reported as writable.
+/// One connection is older than the other two: the poll has not reported their sockets as writable.
 #[test]
 fn first_messages_are_reported_in_the_order_in_which_they_came() {
     let (js, mut reactor) = forward(ReactorConfig::default());

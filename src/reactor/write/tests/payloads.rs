@@ -45,7 +45,7 @@ impl World {
         (client, self.js.opened(kind))
     }
 
-    /// A record with a payload, and a message right behind it.
+    /// A record with a payload, and a message right after it.
     fn send(&mut self, id: ConnectionId, (kind, flags): (u8, u8), place: Place, payload: &[u8]) {
         let (mut chunk, to) = (Chunk::default(), (id.slot, id.generation));
         match place {

@@ -46,7 +46,7 @@ fn a_peer_that_reads_late_gets_everything() {
         Server::with(Setup { listener: listener(server()), send_buffer: Some(8 << 10), ..Setup::default() });
     let socket = Client::connect_narrow(server.address, 4 << 10);
     let mut client = Secured::over(socket, config(&BOTH, None), "localhost").upgrade();
-    // Less than both sockets' buffers hold: nobody reads what comes back meanwhile.
+    // Less than both sockets' buffers hold: the echo is not read meanwhile.
     for _ in 0..3 {
         for size in SIZES.into_iter().filter(|&size| size <= 4096) {
             client.write(&frame(0x82, Some(KEY), &payload(size)));
@@ -112,7 +112,7 @@ fn a_paused_connection_whose_peer_leaves_is_told_so() {
     server.expect(&[Seen::Closed]);
 }
 
-/// A server whose connections report why they have ended.
+/// A server with connections that report why they have ended.
 fn reporting() -> (Server, std::sync::mpsc::Receiver<Cause>) {
     let (sender, causes) = channel();
     let script = Script { closed: Box::new(move |cause| sender.send(cause).unwrap()), ..Script::default() };
