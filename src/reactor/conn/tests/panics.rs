@@ -41,15 +41,6 @@ fn check(mut script: Script, says_1011: bool, act: impl FnOnce(&mut Client)) {
 }
 
 #[test]
-fn p11_in_on_message() {
-    let script = Script::on_message(|conn, message| {
-        assert_ne!(message.payload, b"panic", "on purpose");
-        conn.send(message.kind, true, message.payload);
-    });
-    survives(script, |client| client.send("81 85 00000000 'panic'  81 81 00000000 'x'"));
-}
-
-#[test]
 fn p11_in_on_open() {
     let mut count = 0;
     let script = Script::on_open(move |_| {
@@ -63,12 +54,6 @@ fn p11_in_on_open() {
 fn p11_in_on_close() {
     let script = Script { close: Some(Box::new(|_| panic!("on purpose"))), ..Script::default() };
     survives(script, |client| client.send("88 80 00000000"));
-}
-
-#[test]
-fn p11_in_on_end() {
-    let script = Script { end: Some(Box::new(|_| panic!("on purpose"))), ..Script::default() };
-    survives(script, |client| client.end());
 }
 
 #[test]
