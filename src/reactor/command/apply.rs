@@ -12,6 +12,7 @@ use crate::bridge::layout::{
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
 
+use crate::reactor::command::messages::Messages;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest, is_plain, message};
 use crate::reactor::config::{IN_PLACE, SHORT_QUEUE};
@@ -49,7 +50,7 @@ impl<C: Consumer> Reactor<C> {
                 return Some(records.into_rest());
             }
         }
-        self.messages.forget_shared();
+        self.messages = Messages::default();
         None
     }
 
@@ -283,11 +284,11 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
         OUT_ASK_END => conn.ask_end(),
         OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => conn.state.withhold_until(HoldReason::Ends),
         OUT_WITHHOLD => drop(conn.go_on(HoldReason::Ends)),
-        OUT_NO_DELAY => conn.set_no_delay(head.aux != 0),
+        OUT_NO_DELAY => conn.state.transport.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(conn, &payload),
         OUT_KEEP_ALIVE => {
             let silence = Duration::from_secs(head.aux.into());
-            conn.set_keep_alive(head.flags & OUT_FLAG_ON != 0, silence);
+            conn.state.transport.set_keep_alive(head.flags & OUT_FLAG_ON != 0, silence);
         }
         _ => {}
     }

@@ -35,8 +35,4 @@ impl Messages {
         }
         number
     }
-
-    pub(super) fn forget_shared(&mut self) {
-        self.shared = Default::default();
-    }
 }

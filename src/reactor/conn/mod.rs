@@ -208,18 +208,6 @@ impl Conn<'_> {
         self.state.transport.as_tls().map_or_else(Vec::new, |tls| tls.describe())
     }
 
-    /// TCP_NODELAY: small writes leave at once. Default: true. A socket that refuses it stays as it
-    /// is.
-    pub fn set_no_delay(&mut self, on: bool) {
-        self.state.transport.set_no_delay(on);
-    }
-
-    /// SO_KEEPALIVE: the system probes a silent peer, after `idle` if that is not zero. Default:
-    /// false. A socket that refuses it stays as it is.
-    pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
-        self.state.transport.set_keep_alive(on, idle);
-    }
-
     pub(super) fn arm(&mut self, after: Duration) {
         self.timers.arm(self.id, &mut self.state.deadline, after);
     }

@@ -46,11 +46,6 @@ impl Teardown {
         self.draining.push_back(id);
     }
 
-    /// The oldest one, if there are too many.
-    pub(super) fn pop_draining(&mut self) -> Option<ConnectionId> {
-        if self.draining.len() > MOST_DRAINING { self.draining.pop_front() } else { None }
-    }
-
     pub(in crate::reactor) fn set_ticket(&mut self, slot: u32, ticket: Option<Ticket>) {
         // The slot of its settings can belong to another server by the time it ends.
         match ticket {
@@ -121,7 +116,9 @@ impl<C: Consumer> Reactor<C> {
 
     /// Closes the oldest refused connections if there are too many.
     pub(in crate::reactor) fn end_draining(&mut self) {
-        while let Some(id) = self.teardown.pop_draining() {
+        while self.teardown.draining.len() > MOST_DRAINING
+            && let Some(id) = self.teardown.draining.pop_front()
+        {
             self.step(id, |conn, _| {
                 if matches!(conn.state.life, Life::Draining { .. }) {
                     conn.metrics.tally.cut_refusals += 1;

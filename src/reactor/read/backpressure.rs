@@ -42,11 +42,6 @@ impl Backpressure {
         }
     }
 
-    /// Whether most connections in the queue have ended.
-    fn is_untidy(&self, connections: &Connections) -> bool {
-        self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
-    }
-
     fn take(&mut self, connection: &mut Connection) -> Option<BlockedOn> {
         let blocked = connection.read.blocked_on.take();
         self.count -= usize::from(blocked.is_some());
@@ -105,8 +100,9 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         self.reader.backpressure.credited = credited;
-        if self.reader.backpressure.is_untidy(&self.connections) {
-            let connections = &mut self.connections;
+        let connections = &mut self.connections;
+        // Most connections in the queue have ended.
+        if self.reader.backpressure.queue.len() > 2 * connections.len() + SERVED_AT_ONCE {
             self.reader.backpressure.queue.tidy(|id| connections.get(id).is_some());
         }
         if self.consumer.pressure() == Pressure::None {

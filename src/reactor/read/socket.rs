@@ -54,7 +54,13 @@ impl Conn<'_> {
                     let more = !has_all && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(consumer, begun.len, len, more);
                     self.notice_density(had, len);
-                    let work = if compressed { len.max(self.unpacked(undelivered)) } else { len };
+                    let mut work = len;
+                    if compressed {
+                        // What it has inflated, or handed over if that is more: it can have completed a message
+                        // inflated in other turns, as can a read of each other connection.
+                        let handed_over = self.state.read.undelivered.saturating_sub(undelivered);
+                        work = len.max(self.inflated()).max(handed_over);
+                    }
                     let work = work.max(spent);
                     // A system call has the cost of that many bytes, however few it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
@@ -92,13 +98,6 @@ impl Conn<'_> {
         !self.reader.keeps(self.id.slot)
             && self.state.transport.as_tcp().is_none()
             && matches!(self.state.transport.stream_mut().receive(&mut []), Received::Empty)
-    }
-
-    /// Bytes that a read has inflated, or handed over if that is more: it might have completed a
-    /// message inflated in other turns, as can a read of each other connection. `before`: bytes before the
-    /// read.
-    fn unpacked(&mut self, before: usize) -> usize {
-        self.inflated().max(self.state.read.undelivered.saturating_sub(before))
     }
 
     /// Notes whether a read of `len` bytes was mostly short messages: below some 30 bytes they are

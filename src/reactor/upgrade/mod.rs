@@ -211,19 +211,15 @@ fn read_proxied(conn: &mut Conn<'_>, head: &mut Head) -> bool {
     // Without an address the proxy speaks for itself.
     if let Some(client) = client {
         head.peer = Some(client);
-        if !readmit(conn, client) {
-            return false;
+        if let Some(admission) = conn.state.config.admission.clone() {
+            // So far the connection counted as one without an address.
+            conn.teardown.set_ticket(conn.id.slot, None);
+            if !let_in(conn, &admission, Some(client.ip())) {
+                return false;
+            }
         }
     }
     !conn.begin_tls(&mut head.bytes)
-}
-
-/// Counts a connection for the client that a proxy has named. False: it must not connect.
-fn readmit(conn: &mut Conn<'_>, client: SocketAddr) -> bool {
-    let Some(admission) = conn.state.config.admission.clone() else { return true };
-    // So far the connection counted as one without an address.
-    conn.teardown.set_ticket(conn.id.slot, None);
-    let_in(conn, &admission, Some(client.ip()))
 }
 
 /// Counts a connection, or answers one too many, even before it has asked. False: that was one.
