@@ -202,12 +202,6 @@ impl Conn<'_> {
         self.touch();
     }
 
-    /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION); empty
-    /// without TLS.
-    pub(super) fn describe_tls(&mut self) -> Vec<u8> {
-        self.state.transport.as_tls().map_or_else(Vec::new, |tls| tls.describe())
-    }
-
     pub(super) fn arm(&mut self, after: Duration) {
         self.timers.arm(self.id, &mut self.state.deadline, after);
     }

@@ -7,7 +7,7 @@ use super::{Failure, Refusal, SecureContext};
 use crate::reactor::config::{FAILURES_REPORTED, HANDSHAKE_GRACE, PENDING_OPEN_PART};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::ReadClass;
-use crate::reactor::tls::stream::HandshakeStep;
+use crate::reactor::tls::stream::{HandshakeStep, TlsStream};
 use crate::reactor::{Cause, Conn, Consumer};
 
 /// The consumer's answer to `on_hello`.
@@ -66,13 +66,16 @@ impl Conn<'_> {
     }
 
     pub(in crate::reactor) fn on_export(&mut self, export: &Export) {
-        let material = self
-            .state
-            .transport
-            .as_tls()
-            .and_then(|tls| tls.export(&export.label, export.context.as_deref(), vec![0; export.len]));
+        let tls = self.state.transport.as_tls().and_then(TlsStream::conn);
+        let material = tls.and_then(|tls| tls.export(export));
         // A caller that timed out has already returned `None`.
         let _timed_out = export.reply.send(material);
+    }
+
+    /// The TLS section of a record; empty without TLS.
+    pub(in crate::reactor) fn describe_tls(&mut self) -> Vec<u8> {
+        let tls = self.state.transport.as_tls().and_then(TlsStream::conn);
+        tls.map_or_else(Vec::new, |tls| tls.describe())
     }
 
     /// The time of a handshake is over.
@@ -85,7 +88,7 @@ impl Conn<'_> {
     }
 
     fn on_secure<C: Consumer>(&mut self, consumer: &mut C) {
-        let Some(tls) = self.state.transport.as_tls() else { return };
+        let Some(tls) = self.state.transport.as_tls().and_then(TlsStream::conn) else { return };
         if let Err(failure) = tls.authorize() {
             return self.on_failure(consumer, &failure);
         }

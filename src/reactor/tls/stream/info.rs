@@ -3,45 +3,26 @@
 use rustls::HandshakeKind;
 use rustls::pki_types::UnixTime;
 
-use super::{Stage, TlsConn, TlsStream};
+use super::TlsConn;
 use crate::bridge::layout::{TLS_AUTHORIZED, TLS_REUSED, TLS_TEXTS};
+use crate::reactor::Export;
 use crate::reactor::tls::Failure;
 
-impl TlsStream {
+impl TlsConn {
+    pub(in crate::reactor::tls) fn is_reused(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    pub(in crate::reactor::tls) fn shows_certificates(&self) -> bool {
+        self.connection.peer_certificates().is_some()
+    }
+
     /// Looks at the client's certificate once more where the handshake has not: sessions that go on,
     /// and clients that need none.
     ///
     /// # Errors
     /// It is not good, and it must be.
     pub(in crate::reactor::tls) fn authorize(&mut self) -> Result<(), Failure> {
-        let Stage::Open(session) = &mut self.stage else { return Ok(()) };
-        session.authorize()
-    }
-
-    pub(in crate::reactor::tls) fn is_reused(&self) -> bool {
-        matches!(&self.stage, Stage::Open(session) if session.is_reused())
-    }
-
-    pub(in crate::reactor::tls) fn shows_certificates(&self) -> bool {
-        matches!(&self.stage, Stage::Open(session) if session.connection.peer_certificates().is_some())
-    }
-
-    /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION). Empty
-    /// before the handshake is done.
-    pub(in crate::reactor) fn describe(&self) -> Vec<u8> {
-        match &self.stage {
-            Stage::Open(session) => session.describe(),
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl TlsConn {
-    fn is_reused(&self) -> bool {
-        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
-    }
-
-    fn authorize(&mut self) -> Result<(), Failure> {
         if !self.trust.asks() {
             return Ok(());
         }
@@ -54,7 +35,16 @@ impl TlsConn {
         }
     }
 
-    fn describe(&self) -> Vec<u8> {
+    /// Key material for the program (RFC 8446, section 7.5; RFC 5705). `None`: more than there can be.
+    pub(in crate::reactor::tls) fn export(
+        &self,
+        Export { len, label, context, .. }: &Export,
+    ) -> Option<Vec<u8>> {
+        self.connection.export_keying_material(vec![0; *len], label, context.as_deref()).ok()
+    }
+
+    /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION).
+    pub(in crate::reactor::tls) fn describe(&self) -> Vec<u8> {
         let connection = &self.connection;
         let why = self.distrust.as_ref().map_or("", |distrust| distrust.code);
         let name = connection.server_name().unwrap_or_default();

@@ -291,17 +291,9 @@ impl TlsStream {
         drop(self.socket.shutdown(Shutdown::Write));
     }
 
-    /// Key material for the program (RFC 8446, section 7.5; RFC 5705). `None`: before the handshake
-    /// is done, or more than there can be.
-    pub(super) fn export(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        mut output: Vec<u8>,
-    ) -> Option<Vec<u8>> {
-        let Stage::Open(session) = &self.stage else { return None };
-        session.connection.export_keying_material(&mut output, label, context).ok()?;
-        Some(output)
+    /// `None` unless the handshake is done.
+    pub(super) fn conn(&mut self) -> Option<&mut TlsConn> {
+        if let Stage::Open(conn) = &mut self.stage { Some(conn) } else { None }
     }
 }
 
