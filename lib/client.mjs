@@ -2,7 +2,7 @@
 
 const PROTOCOL = 'topics.reactor-ws.v1';
 /** Publishers that are remembered, to know a copy. */
-const MOST_AUTHORS = 1000;
+const MAX_AUTHORS = 1000;
 const DAY = 864e5;
 const FINAL = /^(100[0237-9]|1010|4...)$/;
 
@@ -218,7 +218,7 @@ export class TopicsClient extends EventTarget {
       if (number <= (seen.get(author) ?? 0)) return;
       seen.delete(author);
       seen.set(author, number);
-      if (seen.size > MOST_AUTHORS) seen.delete(seen.keys().next().value ?? '');
+      if (seen.size > MAX_AUTHORS) seen.delete(seen.keys().next().value ?? '');
     }
     listener(data, { topic: name, position });
   }

@@ -2,7 +2,7 @@
 
 const { maxHeaderSize } = require('node:http');
 
-const { LONGEST_DELAY, checkNumbers, checkValue, limit, readOptions, wrongType } = require('./base/checks');
+const { MAX_DELAY, checkNumbers, checkValue, limit, readOptions, wrongType } = require('./base/checks');
 const connection = require('./connection/options');
 const { checkDeflate, deflateOptions, negotiatedDeflate } = require('./deflate/options');
 const { Admission, originsOf } = require('./limits/admission');
@@ -27,12 +27,12 @@ const { addon } = require('./reactor/addon');
 const { pong } = WebSocket.prototype;
 
 /** For one environment. */
-const MOST_REACTORS = 64;
+const MAX_REACTORS = 64;
 
-const MOST_COUNT = 2 ** 31 - 1;
+const MAX_COUNT = 2 ** 31 - 1;
 
 /** Milliseconds: the maximum of Linux is 32,767 s. */
-const LONGEST_PROBE_DELAY = 32_767_000;
+const MAX_PROBE_DELAY = 32_767_000;
 
 /**
  * Connections that can wait to be accepted, up to the system's limit (Linux: `somaxconn`, 4096). After a restart, a
@@ -63,36 +63,36 @@ const DEFAULTS = {
  */
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
-  handshakeTimeout: { type: 'number', initial: 10_000, least: 1, most: LONGEST_DELAY },
+  handshakeTimeout: { type: 'number', initial: 10_000, min: 1, max: MAX_DELAY },
   healthCheck: { type: 'string', initial: null },
-  maxConnections: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
-  maxConnectionsPerAddress: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
-  handshakesPerSecond: { type: 'number', initial: 0, least: 0, most: 1_000_000 },
+  maxConnections: { type: 'number', initial: 0, min: 0, max: MAX_COUNT },
+  maxConnectionsPerAddress: { type: 'number', initial: 0, min: 0, max: MAX_COUNT },
+  handshakesPerSecond: { type: 'number', initial: 0, min: 0, max: 1_000_000 },
   // As in servers of Node, the process decides: --max-http-header-size.
-  maxHeaderBytes: { type: 'number', initial: Math.min(Math.max(maxHeaderSize ?? 16 * 1024, 256), 2 ** 20), least: 256, most: 2 ** 20 },
-  maxHeaders: { type: 'number', initial: 256, least: 8, most: 256 },
-  messagesPerSecond: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
-  bytesPerSecond: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
+  maxHeaderBytes: { type: 'number', initial: Math.min(Math.max(maxHeaderSize ?? 16 * 1024, 256), 2 ** 20), min: 256, max: 2 ** 20 },
+  maxHeaders: { type: 'number', initial: 256, min: 8, max: 256 },
+  messagesPerSecond: { type: 'number', initial: 0, min: 0, max: MAX_COUNT },
+  bytesPerSecond: { type: 'number', initial: 0, min: 0, max: Number.MAX_SAFE_INTEGER },
   limit: { type: 'string', initial: 'pause', values: ['pause', 'close'] },
-  pingInterval: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
-  idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
+  pingInterval: { type: 'number', initial: 0, min: 0, max: MAX_DELAY },
+  idleTimeout: { type: 'number', initial: 0, min: 0, max: MAX_DELAY },
   ipv6Only: { type: 'boolean', initial: false },
   reusePort: { type: 'boolean', initial: false },
   noDelay: { type: 'boolean', initial: true },
   keepAlive: { type: 'boolean', initial: false },
-  keepAliveInitialDelay: { type: 'number', initial: 0, least: 0, most: LONGEST_PROBE_DELAY },
-  spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
-  unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
-  sendBudget: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
-  historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
+  keepAliveInitialDelay: { type: 'number', initial: 0, min: 0, max: MAX_PROBE_DELAY },
+  spin: { type: 'number', initial: -1, min: -1, max: MAX_DELAY },
+  unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, min: 0, max: Number.MAX_SAFE_INTEGER },
+  sendBudget: { type: 'number', initial: 0, min: 0, max: Number.MAX_SAFE_INTEGER },
+  historyBudget: { type: 'number', initial: null, min: 0, max: Number.MAX_SAFE_INTEGER },
   topicOptions: { type: 'function', initial: null },
-  adapterLimit: { type: 'number', initial: 64 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
-  presenceGrace: { type: 'number', initial: 15_000, least: 0, most: LONGEST_DELAY },
-  presenceInterval: { type: 'number', initial: 1000, least: 0, most: LONGEST_DELAY },
-  presenceLimit: { type: 'number', initial: 1000, least: 0, most: MOST_COUNT },
+  adapterLimit: { type: 'number', initial: 64 * 2 ** 20, min: 0, max: Number.MAX_SAFE_INTEGER },
+  presenceGrace: { type: 'number', initial: 15_000, min: 0, max: MAX_DELAY },
+  presenceInterval: { type: 'number', initial: 1000, min: 0, max: MAX_DELAY },
+  presenceLimit: { type: 'number', initial: 1000, min: 0, max: MAX_COUNT },
   adapterOverflow: { type: 'string', initial: 'drop', values: ['drop', 'reject'] },
   // Default: the environment variable; see `reactorsOf`.
-  reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
+  reactors: { type: 'number', initial: null, min: 0, max: MAX_REACTORS },
 };
 
 const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'adapter', 'allowedOrigins', 'http', 'proxyProtocol', 'tls'];
@@ -253,7 +253,7 @@ function checkPlace(options, { proxies, reusePort }) {
   if (reusePort && !(isTcp && target.fd === undefined)) throw wrongType('options.reusePort', 'false without a TCP port', true);
   const { mode } = Object(options.port);
   if (mode === undefined || mode === null) return;
-  checkValue({ type: 'number', least: 0, most: 0o777 }, mode, 'options.port.mode');
+  checkValue({ type: 'number', min: 0, max: 0o777 }, mode, 'options.port.mode');
   if (target?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
 }
 

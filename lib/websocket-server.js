@@ -49,7 +49,7 @@ const CLOSING = 1;
 const CLOSED = 2;
 
 /** @type {import('./base/checks').Range} */
-const COUNT = { type: 'number', least: 0, most: 2 ** 31 - 1 };
+const COUNT = { type: 'number', min: 0, max: 2 ** 31 - 1 };
 
 /** On a port of its own, on an HTTP server, or for upgrades that the program passes in. */
 class WebSocketServer extends EventEmitter {

@@ -10,7 +10,7 @@ import { SubscriptionSync } from '../../lib/nodes/subscription-sync.js';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { CLIENTS, RedisServer, hasRedis } from '../helpers/redis.mjs';
 
-/** `LONGEST_RETRY` of lib/nodes/subscription-sync.js. */
+/** `MAX_RETRY` of lib/nodes/subscription-sync.js. */
 const LONGEST = 10_000;
 
 const when = hasRedis ? test : test.skip;

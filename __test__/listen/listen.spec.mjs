@@ -88,7 +88,7 @@ test('listen(): bad input', (t) => {
   const listening = http.createServer().listen(0);
   t.teardown(() => listening.close());
   for (const [args, expected] of [
-    [[https.createServer(), { port: 0 }], /^server must not be an https\.Server, whose TLS would not be used: give 'tls'/],
+    [[https.createServer(), { port: 0 }], /^server must not be an https\.Server: its TLS would not be used\. Give 'tls'/],
     [[undefined, { port: 0 }], /^server must be an http\.Server\. Received undefined$/],
     [[net.createServer(), { port: 0 }], /^server must be an http\.Server\. Received /],
     [[new WebSocketServer({ noServer: true }), { port: 0 }], /^server must be an http\.Server\. Received /],
@@ -134,7 +134,7 @@ test.serial('in Bun, option http and listen() throw', (t) => {
   const { versions } = process;
   t.teardown(() => Object.defineProperty(process, 'versions', { value: versions }));
   Object.defineProperty(process, 'versions', { configurable: true, value: { ...versions, bun: '1.4.5' } });
-  const message = /^(server|options\.http) does not work in Bun, /;
+  const message = /^(server|options\.http) does not work in Bun: /;
   t.throws(() => listen(http.createServer(), { port: 0 }), { instanceOf: TypeError, message });
   t.throws(() => new WebSocketServer({ port: 0, http: http.createServer() }), { instanceOf: TypeError, message });
 });

@@ -177,19 +177,19 @@ ownOnly('a node that ends without a word leaves at once when its silence is noti
   adapter.publish = () => {};
   const { id } = adapter.node;
   t.true(presence.seen.has(id));
-  t.is(presence.beating._repeat, 5000);
-  presence.beat();
+  t.is(presence.heartbeatTimer._repeat, 5000);
+  presence.heartbeat();
   t.is(room.count, 2);
   const gone = once(server, 'presence');
   presence.seen.set(id, performance.now() - 22_001);
-  presence.beat();
+  presence.heartbeat();
   t.deepEqual((await gone)[1], { joins: {}, leaves: ['bob'], count: 1 });
   // It goes on.
   adapter.publish = publish;
   broker.adapters.add(adapter);
   const back = once(server, 'presence');
-  other.server._topics.presence.beats = 1;
-  other.server._topics.presence.beat();
+  other.server._topics.presence.heartbeats = 1;
+  other.server._topics.presence.heartbeat();
   t.deepEqual((await back)[1], { joins: { bob: [null] }, leaves: [], count: 2 });
   t.is(clusterNode.counts.ignored, 0);
 });
@@ -201,13 +201,13 @@ ownOnly('nobody is taken for dead by a node that was away itself', async (t) => 
   const age = () => presence.seen.set(id, performance.now() - 100_000);
   age();
   clusterNode.state = 'away';
-  presence.beat();
+  presence.heartbeat();
   clusterNode.state = 'connected';
-  presence.beat();
+  presence.heartbeat();
   t.is(room.count, 2);
   age();
-  presence.beatAt -= 11_000;
-  presence.beat();
+  presence.heartbeatAt -= 11_000;
+  presence.heartbeat();
   t.is(room.count, 2);
 });
 
@@ -254,10 +254,10 @@ ownOnly('only nodes that want it hear of a topic, and for a minute', async (t) =
   while (room.count !== 2) await turn();
   t.deepEqual([...adapter.wanted].sort(), ['\0presence', '\0presence\0room']);
   const { presence } = third.server._topics;
-  presence.beat();
+  presence.heartbeat();
   t.is(presence.rooms.size, 1);
   presence.rooms.get('room').usedAt -= 60_001;
-  for (; presence.rooms.size !== 0; await turn()) presence.beat();
+  for (; presence.rooms.size !== 0; await turn()) presence.heartbeat();
   while (adapter.wanted.size !== 0) await sleep(10);
   one.member.ws.leave('room');
   while (one.room.count !== 1) await turn();
@@ -284,7 +284,7 @@ ownOnly('a topic that a node has forgotten, and enters again, is no news of long
   while (room.count !== 2) await turn();
   const { presence } = third.server._topics;
   presence.rooms.get('room').usedAt -= 60_001;
-  for (; presence.rooms.has('room'); await turn()) presence.beat();
+  for (; presence.rooms.has('room'); await turn()) presence.heartbeat();
   third.members[0].ws.enter('room', { key: 'cy', meta: 'again' });
   while (room.count !== 3 || other.room.count !== 3) await sleep(1);
   t.deepEqual(room.get('cy'), ['again']);
@@ -327,7 +327,7 @@ ownOnly('the grace time runs out although nobody asks any more', async (t) => {
   const { presence } = server._topics;
   while (presence.rooms.get('room').own.size !== 0) await turn();
   presence.rooms.get('room').usedAt -= 60_001;
-  presence.beat();
+  presence.heartbeat();
   t.deepEqual((await gone)[1].leaves, ['ann']);
 });
 

@@ -185,7 +185,7 @@ test('plain HTTP on this port reaches no HTTP server', async (t) => {
 const isSafe = Number.parseInt(process.versions.node, 10) >= 22;
 
 test('an HTTP/2 server is refused where Node is not safe', (t) => {
-  const message = /^options.http must not be an HTTP\/2 server with Node 20,/;
+  const message = /^options.http must not be an HTTP\/2 server with Node 20:/;
   const make = () => new WebSocketServer({ port: 0, host: '127.0.0.1', http: http2.createServer() });
   if (!isSafe) t.throws(make, { instanceOf: TypeError, message });
   else t.notThrows(() => make().close());

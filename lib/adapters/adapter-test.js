@@ -10,7 +10,7 @@ const { randomBytes } = require('node:crypto');
 /** @import { Position } from '../../types/topics' */
 
 /** Milliseconds within which a message must arrive. */
-const PATIENCE = 10_000;
+const TIMEOUT = 10_000;
 
 /** Every adapter must keep all of these distinct. */
 const NAMES = ['', ' ', 'a b', 'a\nb', 'a\r\nb', '\0', '*', '>', 'a.>', 'a.b', '.', '{a}', '}{', '{}', '}', '\ud800', '\udc00', '\udc00\ud800', '\ufffd', '\ufffdd800', '\ufffd\ufffd', '\u{1f600}', '~', '%', 'a/b', '..', 'x'.repeat(65_536), `${'x'.repeat(65_535)}y`, 'Ä', 'A\u0308', 'ä'];
@@ -42,10 +42,10 @@ class Probe {
 
   /** Waits for a message with this text. @param {string} text */
   async until(text) {
-    let end = Date.now() + PATIENCE;
+    let end = Date.now() + TIMEOUT;
     for (let seen = 0; ; ) {
       // A slow machine has until none comes any more.
-      if (seen < this.received.length) end = Date.now() + PATIENCE;
+      if (seen < this.received.length) end = Date.now() + TIMEOUT;
       while (seen < this.received.length) if (this.received[seen++].bytes.toString() === text) return;
       if (Date.now() > end) assert.fail(`${JSON.stringify(text)} has not come; ${this.received.length} messages have`);
       await new Promise((resolve) => setTimeout(resolve, 1));
@@ -264,7 +264,7 @@ function adapterTests(make, { history } = {}) {
       /** @type {Adapter[]} */
       const opened = [];
       // An adapter need not keep the process alive.
-      const alive = setInterval(() => {}, PATIENCE);
+      const alive = setInterval(() => {}, TIMEOUT);
       try {
         await run(async () => {
           const probe = new Probe(await make());

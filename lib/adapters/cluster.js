@@ -19,7 +19,7 @@ const { ACK, BYE, HELLO, LOST, MESSAGE, READY, SUBSCRIBE, UNSUBSCRIBE, Frames, f
 /** @import { Adapter, AdapterNode } from '../../types/adapter' */
 
 /** Bytes that can wait for another node. */
-const LIMIT = { type: /** @type {const} */ ('number'), least: 0, most: Number.MAX_SAFE_INTEGER };
+const LIMIT = { type: /** @type {const} */ ('number'), min: 0, max: Number.MAX_SAFE_INTEGER };
 const DEFAULT_LIMIT = 16 * 2 ** 20;
 
 /** Only the user can enter the folder. */
@@ -30,18 +30,18 @@ const OTHERS = 0o077;
 const ID = /^[0-9a-f]{12}$/;
 
 /** Milliseconds between looks at the folder, and for which a start and a subscription wait for other nodes. */
-const LOOK = 5000;
-const PATIENCE = 1000;
+const DISCOVER_INTERVAL = 5000;
+const TIMEOUT = 1000;
 const TICK = 100;
 
 /** Age in milliseconds from which a socket file without a listener is stale: it exists before its node listens. */
 const GRACE = 10_000;
 
 /** Bytes of names that can wait for a node that stands still: peers choose topics, and leave them. */
-const MOST_NAMES = 64 * 2 ** 20;
+const MAX_NAMES = 64 * 2 ** 20;
 
 /** Topics that a connection names one by one when it has lost messages of them. */
-const MOST_LOST = 1024;
+const MAX_LOST = 1024;
 
 class ClusterAdapter {
   /** @param {string} name @param {number} limit */
@@ -68,7 +68,7 @@ class ClusterAdapter {
     this.hasPublished = false;
     /** Connections that want a topic, and its number there. @type {Map<string, Map<Inward, number>>} */
     this.wanted = new Map();
-    this.looking = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.discoverTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
   /** @param {AdapterNode} node */
@@ -78,12 +78,12 @@ class ClusterAdapter {
     this.node = node;
     try {
       const links = await this.discover();
-      await within(PATIENCE, Promise.all(links.map((link) => link.mutual)));
+      await within(TIMEOUT, Promise.all(links.map((link) => link.mutual)));
     } catch (error) {
       await this.close();
       throw error;
     }
-    this.looking = setInterval(() => void this.discover().catch(() => {}), LOOK).unref();
+    this.discoverTimer = setInterval(() => void this.discover().catch(() => {}), DISCOVER_INTERVAL).unref();
   }
 
   /** @type {Adapter['publish']} */
@@ -115,7 +115,7 @@ class ClusterAdapter {
   }
 
   async close() {
-    clearInterval(this.looking);
+    clearInterval(this.discoverTimer);
     const { node, server } = this;
     this.node = null;
     this.server = null;
@@ -233,7 +233,7 @@ class Outward {
       this.pending.set(request, one);
       if (this.isLate) return resolve();
       // Not one timeout: it would be over when this process has stood still itself.
-      let left = PATIENCE / TICK;
+      let left = TIMEOUT / TICK;
       const waiting = setInterval(() => {
         if (this.pending.has(request) && --left > 0) return;
         clearInterval(waiting);
@@ -267,7 +267,7 @@ class Outward {
 
   hasRoom() {
     const { socket } = this;
-    if (!this.isFull && socket.writableLength > MOST_NAMES) {
+    if (!this.isFull && socket.writableLength > MAX_NAMES) {
       this.isFull = true;
       socket.write('', () => socket.destroy());
     }
@@ -300,7 +300,7 @@ class Outward {
       this.pending.delete(number);
       resolve();
       // The other node can have published in them before it knew.
-      if (isLate && topics.length > MOST_LOST) node.lost();
+      if (isLate && topics.length > MAX_LOST) node.lost();
       else if (isLate) for (const topic of topics) node.lost(topic);
     }
     if (this.pending.size === 0) this.isLate = false;
@@ -344,7 +344,7 @@ class Inward {
       // 'drain' comes only above a limit of the socket's own.
       if (this.lost === null) this.socket.write('', () => this.reportLoss());
       this.lost ??= new Set();
-      if (this.lost.size <= MOST_LOST) this.lost.add(number);
+      if (this.lost.size <= MAX_LOST) this.lost.add(number);
       return;
     }
     if (!this.isCorked) {
@@ -366,7 +366,7 @@ class Inward {
   /** After the backlog drains, reports the topics that lost messages. */
   reportLoss() {
     if (this.lost === null) return;
-    const numbers = this.lost.size > MOST_LOST ? [] : [...this.lost];
+    const numbers = this.lost.size > MAX_LOST ? [] : [...this.lost];
     this.lost = null;
     this.socket.write(frame(LOST, numbersOf(numbers)));
   }
@@ -426,7 +426,7 @@ class Inward {
 /** Another node that does not read must not keep it open. @param {Socket} socket */
 function leave(socket) {
   socket.end(frame(BYE));
-  setTimeout(() => socket.destroy(), PATIENCE).unref();
+  setTimeout(() => socket.destroy(), TIMEOUT).unref();
 }
 
 /** Makes a folder into which only this user can write. @param {string} folder */

@@ -16,7 +16,7 @@ const PREFIX = 'reactor-ws';
 const PLAIN = /^[\w-]{1,100}$/;
 
 /** Subjects of which an error is kept. */
-const MOST_DENIED = 4096;
+const MAX_DENIED = 4096;
 
 /** Methods of a connection. */
 const METHODS = ['publish', 'subscribe', 'flush', 'status'];
@@ -102,7 +102,7 @@ class NatsAdapter {
       if (this.isClosed) return;
       if (type === 'disconnect') this.node?.report('away', error);
       else if (type === 'reconnect') void this.cameBack();
-      else if (type === 'error' && error?.operation === 'publish' && this.denied.size < MOST_DENIED) this.denied.set(error.subject, error);
+      else if (type === 'error' && error?.operation === 'publish' && this.denied.size < MAX_DENIED) this.denied.set(error.subject, error);
     }
     this.node?.report('away');
   }

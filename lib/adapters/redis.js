@@ -6,7 +6,7 @@ const { Backoff } = require('../base/backoff');
 const { checkOptions, checkValue, wrongType } = require('../base/checks');
 const { newEpoch } = require('../base/epoch');
 const { encodeName } = require('./names');
-const { Scripts, withinPatience } = require('./redis/calls');
+const { Scripts, withTimeout } = require('./redis/calls');
 const { clientOf } = require('./redis/clients');
 const { Publishing } = require('./redis/publishing');
 const { HISTORY, PLAIN, WITH_POSITION, checkOf } = require('./redis/scripts');
@@ -32,14 +32,14 @@ const RETRY = 1000;
 
 /** Milliseconds after a connection in which other nodes come back, too (clients try every 2 s), and between checks for one, the first time and at most. */
 const SETTLE = 3000;
-const AGAIN = 50;
-const LONGEST_AGAIN = 400;
+const RETRY_DELAY = 50;
+const MAX_RETRY_DELAY = 400;
 
 /** Milliseconds for which topics of other shards wait for one that does not answer. */
-const SHARD_PATIENCE = 1000;
+const SHARD_TIMEOUT = 1000;
 
 /** Topics that this node does not follow, and of which it remembers its last message. */
-const MOST_SEEN = 4096;
+const MAX_SEEN = 4096;
 
 class RedisAdapter {
   /** @param {Client} client @param {string} prefix @param {boolean} isSharded */
@@ -159,7 +159,7 @@ class RedisAdapter {
     const { late } = this;
     const asked = late.get(channel) ?? subscriber.change('subscribe', [channel]).finally(() => late.get(channel) === asked && late.delete(channel));
     late.set(channel, asked);
-    return withinPatience(asked, SHARD_PATIENCE);
+    return withTimeout(asked, SHARD_TIMEOUT);
   }
 
   /** @param {string[]} topics */
@@ -207,7 +207,7 @@ class RedisAdapter {
 
   /** A call of a script about a history. In a new life of Redis it waits for a node that follows the topic, unless this one does. @type {(script: Script, topic: string, seen: Seen, words: Array<string | Buffer>) => Promise<any>} */
   async call(script, topic, { check, epoch, life, offset }, words) {
-    const again = new Backoff(AGAIN, LONGEST_AGAIN);
+    const again = new Backoff(RETRY_DELAY, MAX_RETRY_DELAY);
     for (const end = performance.now() + SETTLE; ; ) {
       const isToWait = !this.isClosed && performance.now() < Math.min(end, this.connectedAt + SETTLE);
       const right = this.tops.has(topic) ? '0' : isToWait ? '1' : '2';
@@ -268,7 +268,7 @@ class RedisAdapter {
     others.delete(topic);
     if (this.topics.has(this.channelOf(topic))) return void this.tops.set(topic, seen);
     others.set(topic, seen);
-    if (others.size > MOST_SEEN) others.delete(others.keys().next().value ?? '');
+    if (others.size > MAX_SEEN) others.delete(others.keys().next().value ?? '');
   }
 
   /** @type {(channel: string, bytes: Buffer) => void} */

@@ -3,26 +3,26 @@
 const { inspect } = require('node:util');
 
 /** The longest delay of a timer in milliseconds; also the longest `spin` in microseconds. */
-const LONGEST_DELAY = 2 ** 31 - 1;
+const MAX_DELAY = 2 ** 31 - 1;
 
 /** The largest limit of ws. */
-const MOST = 2 ** 31 - 1;
+const MAX = 2 ** 31 - 1;
 
 /**
- * Allowed values: a number from `least` to `most`, or one of `values`. No message shows one that is secret.
+ * Allowed values: a number from `min` to `max`, or one of `values`. No message shows one that is secret.
  *
- * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number, values?: string[], isSecret?: boolean }} Range
+ * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', min?: number, max?: number, values?: string[], isSecret?: boolean }} Range
  */
 
 /** @type {(range: Range, value: any, label: string) => any} @throws {TypeError | RangeError} */
-function checkValue({ type, isSecret = false, least = 0, most = 0, values }, value, label) {
+function checkValue({ type, isSecret = false, min = 0, max = 0, values }, value, label) {
   if (values !== undefined) {
     if (values.includes(value)) return value;
     throw wrongType(label, values.map((one) => `'${one}'`).join(' or '), value);
   }
   if (typeof value !== type) throw (isSecret ? wrongSecret : wrongType)(label, `a ${type}`, value);
-  if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
-    throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value, { depth: 0 })}`);
+  if (type === 'number' && !(Number.isInteger(value) && value >= min && value <= max)) {
+    throw new RangeError(`${label} must be an integer from ${min} to ${max}. Received ${inspect(value, { depth: 0 })}`);
   }
   return value;
 }
@@ -75,18 +75,18 @@ function checkNumbers(options, names, label = 'options') {
 }
 
 /**
- * A limit as ws reads it: 32 bits; 0 and less is none, a fraction counts as 1. More than MOST is none either: ws reads
+ * A limit as ws reads it: 32 bits; 0 and less is none, a fraction counts as 1. More than MAX is none either: ws reads
  * 1e10, meant as "no limit", as 1410065408.
  *
  * @type {(value?: any) => number}
  */
 function limit(value = 0) {
-  return value > MOST ? 0 : Math.max(value | 0, value > 0 ? 1 : 0);
+  return value > MAX ? 0 : Math.max(value | 0, value > 0 ? 1 : 0);
 }
 
 /** A delay for `setTimeout`: from 1 ms to the longest. @type {(value: any) => number} */
 function delay(value) {
-  return value >= 1 ? Math.trunc(Math.min(value, LONGEST_DELAY)) : 1;
+  return value >= 1 ? Math.trunc(Math.min(value, MAX_DELAY)) : 1;
 }
 
-module.exports = { LONGEST_DELAY, checkNumbers, checkOptions, checkValue, delay, limit, readOptions, wrongSecret, wrongType };
+module.exports = { MAX_DELAY, checkNumbers, checkOptions, checkValue, delay, limit, readOptions, wrongSecret, wrongType };

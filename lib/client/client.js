@@ -10,7 +10,7 @@ const { complaint, credentialsOf, parseAddress, whereOf } = require('./address')
 const { CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
 const { DEFAULTS: SHARED, NUMBERS } = require('../connection/options');
-const { endsBy, startClosing } = require('../connection/state');
+const { setCause, startClosing } = require('../connection/state');
 const { CAUSE } = require('../base/layout');
 const { checkDeflate } = require('../deflate/options');
 const extension = require('../deflate/extension');
@@ -289,7 +289,7 @@ function abort(ws) {
 function abortHandshake(client, stream, message) {
   const { ws } = client;
   startClosing(ws);
-  endsBy(ws, CAUSE.HANDSHAKE);
+  setCause(ws, CAUSE.HANDSHAKE);
   const error = new Error(message);
   Error.captureStackTrace(error, abortHandshake);
   if (stream.setHeader) {
@@ -308,7 +308,7 @@ function abortHandshake(client, stream, message) {
 /** @type {(ws: WebSocket, error: Error) => void} */
 function fail(ws, error) {
   startClosing(ws);
-  endsBy(ws, CAUSE.HANDSHAKE);
+  setCause(ws, CAUSE.HANDSHAKE);
   ws._bits |= ERROR_EMITTED;
   ws.emit('error', error);
   ws.emitClose();

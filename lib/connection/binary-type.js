@@ -18,7 +18,7 @@ function setBinaryType(ws, type) {
 }
 
 /** As in ws, the `binaryType` of a subclass counts as it is when the connection opens. @param {WebSocket} ws */
-function heedBinaryType(ws) {
+function applyBinaryType(ws) {
   setBinaryType(ws, ws.binaryType || BINARY_TYPES[0]);
 }
 
@@ -43,4 +43,4 @@ function convert(binaryType, data) {
   }
 }
 
-module.exports = { binaryTypeOf, convert, heedBinaryType, setBinaryType };
+module.exports = { binaryTypeOf, convert, applyBinaryType, setBinaryType };

@@ -7,7 +7,7 @@ const { connections } = require('../reactor/table');
 let opened = 0;
 
 /** The server while this package, not the program, reads its `clients`. @type {Server | null} */
-let looked = null;
+let ownReader = null;
 
 /** @type {(server: Server, ws: WebSocket) => void} */
 function track(server, ws) {
@@ -28,9 +28,9 @@ function joinBroadcast(ws) {
  * @type {(server: Server) => Set<WebSocket> | null | undefined}
  */
 function clientsOf(server) {
-  looked = server;
+  ownReader = server;
   const clients = Reflect.get(server, 'clients');
-  looked = null;
+  ownReader = null;
   return clients;
 }
 
@@ -42,22 +42,22 @@ function clientsOf(server) {
  */
 function list(server) {
   if (server._clients === null) {
-    server._clients = new Set(tabled(server).sort((one, other) => one._order - other._order));
+    server._clients = new Set(connectionsInTable(server).sort((one, other) => one._order - other._order));
   }
   return server._clients;
 }
 
 /** WebSockets with a slot. @param {Server} server */
-function tabled(server) {
+function connectionsInTable(server) {
   /** @type {any[]} */
   const all = connections();
   return all.filter((one) => one._order > 0 && one._owner === server);
 }
 
-/** Connections until 'close', also without `clientTracking`. @type {typeof tabled} */
+/** Connections until 'close', also without `clientTracking`. @type {typeof connectionsInTable} */
 function connectionsOf(server) {
   const tracked = clientsOf(server);
-  return tracked ? [...tracked] : tabled(server);
+  return tracked ? [...tracked] : connectionsInTable(server);
 }
 
 /** A list takes 70 bytes per connection, and few programs look at it. @type {any} */
@@ -68,7 +68,7 @@ const property = {
 
   /** @this {Server} */
   get() {
-    return looked === this ? this._clients : list(this);
+    return ownReader === this ? this._clients : list(this);
   },
 
   /** @type {(this: Server, clients: Set<WebSocket>) => void} */

@@ -1,7 +1,7 @@
 'use strict';
 
 /** Subprotocols and our addresses are few, unless a peer invents some. */
-const MOST_VARIANTS = 16;
+const MAX_VARIANTS = 16;
 
 /** @import { Server } from './state' */
 
@@ -38,7 +38,7 @@ class ConnectionProfile {
     const known = variants.findLast((one) => fields.every((field) => one.#shared[field] === changes[field]));
     if (known !== undefined) return known;
     const made = this.with(changes);
-    if (variants.length === MOST_VARIANTS) variants.shift();
+    if (variants.length === MAX_VARIANTS) variants.shift();
     variants.push(made);
     return made;
   }

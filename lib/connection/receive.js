@@ -55,7 +55,7 @@ const { log } = require('../base/log');
 const { abandonSends, command, sent } = require('./enqueue');
 const { onDrainRecord } = require('./backpressure');
 const { Endpoint } = require('./endpoint');
-const { RecordBuffer, causeOf, endsBy, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
+const { RecordBuffer, causeOf, setCause, isCloseReceived, leaveTopics, startClosing, streamOf } = require('./state');
 const { unref } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 const { ended: endLeaves } = require('../reactor/defer-replies');
@@ -67,7 +67,7 @@ const { ended: endLeaves } = require('../reactor/defer-replies');
 /** @typedef {(ws: WebSocket, tag: number, data: Buffer) => void} TakeData */
 
 /** Buffered records before the socket is no longer read. */
-const MOST_BUFFERED = 1024;
+const MAX_BUFFERED = 1024;
 
 /** Anything but a plain message. @type {TakeRecord} */
 function onRecord(ws, tag, offset, length) {
@@ -109,7 +109,7 @@ function mustBuffer(ws) {
 function buffer(ws, tag, data) {
   const buffered = (ws._ensureExtra().buffered ??= new RecordBuffer());
   const count = buffered.records.push({ tag, data });
-  if (count > MOST_BUFFERED && !buffered.isFull && (ws._bits & GONE) === 0) {
+  if (count > MAX_BUFFERED && !buffered.isFull && (ws._bits & GONE) === 0) {
     buffered.isFull = true;
     if (log.enabled) log('connection %d: paused, %d messages wait', ws._order, count);
     command(ws, OUT_PAUSE);
@@ -206,7 +206,7 @@ function answerPing(ws, data) {
   const extra = ws._ensureExtra();
   const most = limit(ws._options.maxPendingAutoPongs);
   if (most > 0 && extra.pendingPongs >= most) {
-    endsBy(ws, CAUSE.TOO_MANY_PONGS);
+    setCause(ws, CAUSE.TOO_MANY_PONGS);
     ws.terminate();
     return;
   }
@@ -230,7 +230,7 @@ function peerDone(ws) {
  */
 function peerEnded(ws, cause) {
   // Any other cause is known at the end of our side.
-  if (cause === CAUSE.RESET) endsBy(ws, cause);
+  if (cause === CAUSE.RESET) setCause(ws, cause);
   // This is the second report, which the reactor was untilQuery for.
   const isSecondReport = (ws._bits & END_WAITS) !== 0;
   ws._bits |= END_WAITS;
@@ -279,7 +279,7 @@ function failed(ws, kind, detail) {
   if ((ws._bits & TERMINATED) === 0) ws.close(...closeArguments(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
-  endsBy(ws, PROTOCOL_ERRORS[kind]?.cause ?? CAUSE.PROTOCOL_ERROR);
+  setCause(ws, PROTOCOL_ERRORS[kind]?.cause ?? CAUSE.PROTOCOL_ERROR);
   ws._owner?._counts.broke(kind);
   const error = protocolError(kind, detail);
   ws.emit('error', reportFailed(ws, error));
@@ -328,7 +328,7 @@ function closed(ws, tag) {
 /** @type {(ws: WebSocket, cause: number) => void} */
 function finish(ws, cause) {
   // The peer's close frame might have arrived too late, after terminate().
-  endsBy(ws, cause === CAUSE.CLOSED && !isCloseReceived(ws) ? CAUSE.TERMINATE : cause);
+  setCause(ws, cause === CAUSE.CLOSED && !isCloseReceived(ws) ? CAUSE.TERMINATE : cause);
   ws._owner?._drain?.explain(ws);
   ended(ws);
   startClosing(ws);

@@ -12,7 +12,7 @@ const outbox = require('../reactor/outbox');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
 const { isOther, keyed, enqueue, push } = require('./enqueue');
 const { hasRoom } = require('./backpressure');
-const { endsBy, streamOf } = require('./state');
+const { setCause, streamOf } = require('./state');
 const { sendInOrder, sendBlob } = require('./blob-sends');
 
 /** @import { Data, SentCallback, WebSocket } from './state' */
@@ -88,7 +88,7 @@ function enqueueClose(ws, code, reason) {
   // The reactor's timer begins with the close frame, which a Blob can delay for ever.
   const cut = () => {
     if ((ws._bits & (GONE | TERMINATED)) !== 0) return;
-    endsBy(ws, CAUSE.CLOSE_TIMEOUT);
+    setCause(ws, CAUSE.CLOSE_TIMEOUT);
     ws.terminate();
   };
   const timer = setTimeout(cut, delay(ws._closeTimeout)).unref();

@@ -7,7 +7,7 @@
 const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { BINARY_TYPES, CLOSING, EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { ABNORMAL, HIGH_WATER_MARK } = require('../base/layout');
-const { heedBinaryType } = require('./binary-type');
+const { applyBinaryType } = require('./binary-type');
 
 /** @import EventEmitter from 'node:events' */
 /** @import { FifoOf } from '../base/fifo' */
@@ -124,7 +124,7 @@ function isCloseReceived(ws) {
 }
 
 /** The first cause counts. @type {(ws: { _bits: number }, cause: number) => void} */
-function endsBy(ws, cause) {
+function setCause(ws, cause) {
   if ((ws._bits & CAUSE_BITS) === 0) ws._bits |= cause << CAUSE_SHIFT;
 }
 
@@ -135,7 +135,7 @@ function causeOf(ws) {
 
 /** It leaves CONNECTING. @param {WebSocket} ws */
 function open(ws) {
-  heedBinaryType(ws);
+  applyBinaryType(ws);
   ws._readyState = OPEN;
 }
 
@@ -150,4 +150,4 @@ function leaveTopics(ws) {
   if (ws._extra !== null && ws._extra.topics !== null) ws._extra.topics.leave();
 }
 
-module.exports = { ColdState, RecordBuffer, causeOf, endsBy, isCloseReceived, leaveTopics, open, startClosing, streamOf };
+module.exports = { ColdState, RecordBuffer, causeOf, setCause, isCloseReceived, leaveTopics, open, startClosing, streamOf };

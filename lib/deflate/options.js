@@ -2,15 +2,15 @@
 
 const zlib = require('node:zlib');
 
-const { LONGEST_DELAY, checkNumbers, readOptions } = require('../base/checks');
+const { MAX_DELAY, checkNumbers, readOptions } = require('../base/checks');
 const { reportUnknown } = require('../base/log');
 const { addon } = require('../reactor/addon');
 
 /** @type {Record<string, import('../base/checks').Range & { initial: unknown }>} */
 const OWN = {
   compressor: { type: 'string', initial: 'dedicated', values: ['dedicated', 'shared'] },
-  budget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
-  releaseAfter: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
+  budget: { type: 'number', initial: null, min: 0, max: Number.MAX_SAFE_INTEGER },
+  releaseAfter: { type: 'number', initial: 0, min: 0, max: MAX_DELAY },
 };
 
 const KNOWN = [

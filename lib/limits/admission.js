@@ -10,10 +10,10 @@ const { DENIALS } = require('../base/layout');
 /** @import { AnySocket } from '../connection/state' */
 
 /** Warnings about refused origins. */
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 
 /** Characters of an origin in a warning. */
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 
 const [HEAD, ORIGIN] = ['head', 'origin'].map((name) => DENIALS.findIndex((denial) => denial.name === name) + 1);
 
@@ -63,7 +63,7 @@ class Admission {
     const origin = headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
     const text = /** @type {string | undefined} */ (origin);
     if (this.allows(text, request)) return null;
-    if (text !== undefined && this.shown.size < MOST_SHOWN && !this.shown.has(text)) warn(this.shown, text);
+    if (text !== undefined && this.shown.size < MAX_SHOWN && !this.shown.has(text)) warn(this.shown, text);
     return this.deny(ORIGIN);
   }
 
@@ -93,7 +93,7 @@ function isFunction(judge) {
 /** @type {(shown: Set<string>, origin: string) => void} */
 function warn(shown, origin) {
   shown.add(origin);
-  if (origin.length > MOST_CHARACTERS) origin = `${origin.slice(0, MOST_CHARACTERS)}...`;
+  if (origin.length > MAX_CHARACTERS) origin = `${origin.slice(0, MAX_CHARACTERS)}...`;
   // Any site can make a page with this origin: programs should not allow it.
   const text =
     origin === 'null'

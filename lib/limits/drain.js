@@ -2,7 +2,7 @@
 
 const { isUint8Array } = require('node:util').types;
 
-const { LONGEST_DELAY, checkOptions, checkValue, delay, wrongType } = require('../base/checks');
+const { MAX_DELAY, checkOptions, checkValue, delay, wrongType } = require('../base/checks');
 const { CAUSE_BITS, CAUSE_SHIFT } = require('../base/bits');
 const { closeReason } = require('../connection/arguments');
 const { causeOf } = require('../connection/state');
@@ -15,7 +15,7 @@ const { Spread } = require('./spread');
 /** @import { Counted } from '../metrics/counts' */
 
 /** Milliseconds. */
-const DURATION = { type: /** @type {const} */ ('number'), least: 0, most: LONGEST_DELAY };
+const DURATION = { type: /** @type {const} */ ('number'), min: 0, max: MAX_DELAY };
 
 /** Least milliseconds between checks for due clients. */
 const STEP = 5;

@@ -1,7 +1,7 @@
 'use strict';
 
 /** Factor by which steps can be faster, to make up for a busy thread. */
-const HASTE = 1.15;
+const MAX_SPEEDUP = 1.15;
 
 /** Lost milliseconds that are made up for at once. */
 const GRACE = 50;
@@ -35,7 +35,7 @@ class Spread {
       this.left--;
       this.taken++;
       const planned = this.start + this.slot * (this.taken + this.random());
-      this.next = Math.max(planned, Math.max(this.next, now - GRACE) + this.slot / HASTE);
+      this.next = Math.max(planned, Math.max(this.next, now - GRACE) + this.slot / MAX_SPEEDUP);
     }
     return due;
   }

@@ -40,17 +40,17 @@ const kinds = new WeakMap();
 /** @type {(server: any, label: string) => void} @throws {TypeError} */
 function checkHttp(server, label) {
   if (process.versions.bun) {
-    throw new TypeError(`${label} does not work in Bun, whose HTTP servers take connections of their own only: let the server listen, and give it as options.server`);
+    throw new TypeError(`${label} does not work in Bun: its HTTP servers take only connections of their own. Let the server listen, and give it as options.server`);
   }
   if (server instanceof require('node:https').Server) {
     throw new TypeError(
-      `${label} must not be an https.Server, whose TLS would not be used: give 'tls' to the WebSocketServer and here an http.Server`,
+      `${label} must not be an https.Server: its TLS would not be used. Give 'tls' to the WebSocketServer and here an http.Server`,
     );
   }
   const kind = kindOf(server);
   if (kind === null) throw wrongType(label, 'an http.Server', server);
   if (!(server instanceof Server) && MAJOR < HTTP2_SINCE) {
-    throw new TypeError(`${label} must not be an HTTP/2 server with Node ${MAJOR}, whose HTTP/2 is safe on sockets of its own only: give it as 'server', or take Node ${HTTP2_SINCE}`);
+    throw new TypeError(`${label} must not be an HTTP/2 server with Node ${MAJOR}: its HTTP/2 is safe only on sockets of its own. Give it as 'server', or take Node ${HTTP2_SINCE}`);
   }
   kinds.set(server, kind);
   if (server.listening) {

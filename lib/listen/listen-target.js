@@ -23,7 +23,7 @@ const FIELDS = new Set(['port', 'host', 'path', 'mode', 'fd', 'backlog', 'ipv6On
 const ABSTRACT = '\0';
 
 /** Bytes of the longest path that every version of Node accepts unchanged. */
-const LONGEST_PATH = process.platform === 'linux' ? 107 : 103;
+const MAX_PATH = process.platform === 'linux' ? 107 : 103;
 
 const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 
@@ -84,7 +84,7 @@ function targetOf({ backlog, host, port }) {
 /** Null if only Node can listen there. @type {(target: Omit<ListenTarget, 'port'>) => ListenTarget | null} */
 function localTarget(target) {
   const { fd = 0, path = '' } = target;
-  const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= LONGEST_PATH;
+  const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= MAX_PATH;
   const isKnown = HAS_LOCAL_SOCKETS && (fd | 0) === fd && isPlain;
   return isKnown ? { ...target, __proto__: null, port: 0 } : null;
 }

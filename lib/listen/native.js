@@ -7,7 +7,7 @@ const { addressOf, closeGiven, listenError } = require('./listen-target');
 const { listenOptions } = require('../options');
 const { start } = require('../reactor/start');
 const { state } = require('../reactor/link');
-const { enlist } = require('../reactor/table');
+const { addServer } = require('../reactor/table');
 
 /** @import { Server } from '../connection/state' */
 /** @import { ListenTarget } from './listen-target' */
@@ -47,7 +47,7 @@ function listen(server, target, address) {
     process.nextTick(() => server._emit('error', failed));
     return;
   }
-  enlist(server._listenerId, server);
+  addServer(server._listenerId, server);
   server._listener?._onBound();
   // Accepts after this turn, in which listeners are attached.
   process.nextTick(() => {

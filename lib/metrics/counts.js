@@ -24,10 +24,10 @@ const WITHOUT_CODE = [NO_STATUS, ABNORMAL];
 const STATUSES = [400, 401, 403, 404, 405, 426, 429, 431, 503];
 
 /** Topics counted by name: peers can choose the names. */
-const MOST_TOPICS = 20;
+const MAX_TOPICS = 20;
 
 /** Characters of such a name. */
-const LONGEST_NAME = 200;
+const MAX_NAME = 200;
 
 const CODES = Array.from({ length: PRIVATE }, (_, code) => code).filter((code) => isValidStatusCode(code) || WITHOUT_CODE.includes(code));
 
@@ -76,8 +76,8 @@ class Counts {
   /** @type {(topic: string, count: number) => void} */
   lost(topic, count) {
     // Lone surrogates are the same in a text: two series of one name would make it invalid.
-    let key = topic.length > LONGEST_NAME ? 'other' : Buffer.from(topic).toString();
-    if (!(key in this.dropped) && Object.keys(this.dropped).length >= MOST_TOPICS) key = 'other';
+    let key = topic.length > MAX_NAME ? 'other' : Buffer.from(topic).toString();
+    if (!(key in this.dropped) && Object.keys(this.dropped).length >= MAX_TOPICS) key = 'other';
     this.dropped[key] = (this.dropped[key] ?? 0) + count;
   }
 

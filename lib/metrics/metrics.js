@@ -17,10 +17,10 @@ const { openedBeforeEnds } = require('../reactor/loop-turns');
 const TLS = 'tls';
 
 /** The first bound of compression ratios. */
-const LEAST_RATIO = 1 / 1024;
+const MIN_RATIO = 1 / 1024;
 
 /** A power of two: no batch has more records. */
-const LARGEST_BATCH = 2 ** Math.ceil(Math.log2(MAX_RECORDS));
+const MAX_BATCH = 2 ** Math.ceil(Math.log2(MAX_RECORDS));
 
 /** @type {(server: Server) => Metrics} */
 function metricsOf(server) {
@@ -84,8 +84,8 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
     pause: { program, rate, behind },
     delay: times(delay),
     turn: times(turn),
-    batch: histogram(batch, 'records', 1, LARGEST_BATCH),
-    ratio: histogram(ratio, 'ratio', LEAST_RATIO, 2),
+    batch: histogram(batch, 'records', 1, MAX_BATCH),
+    ratio: histogram(ratio, 'ratio', MIN_RATIO, 2),
   };
 }
 

@@ -65,7 +65,7 @@ function checkNew(labels, others) {
     const names = Object.keys(labels);
     return names.length === Object.keys(other).length && names.every((name) => String(labels[name]) === String(other[name]));
   };
-  if (others.some(isSame)) throw new RangeError(`Two servers have the labels ${inspect(labels)}: nobody could tell them apart`);
+  if (others.some(isSame)) throw new RangeError(`Two servers have the labels ${inspect(labels)}, so their figures could not be told apart`);
   return labels;
 }
 

@@ -25,28 +25,28 @@ const { topicsOf } = require('../topics/registry');
 
 /** Seconds in which the positions of all topics are compared with the broker's, and most topics of a second. */
 const CHECK = 40;
-const MOST_CHECKED = 200;
+const MAX_CHECKED = 200;
 const SECOND = 1000;
 
 /** Readings of histories that are under way at a time. */
-const MOST_READINGS = 32;
+const MAX_READINGS = 32;
 
 /** Milliseconds between reports of the same kind. */
 const REPORT = 1000;
 
 /** Milliseconds until a start that has failed is tried again, the first time and at most. */
 const RETRY = 500;
-const LONGEST_RETRY = 30_000;
+const MAX_RETRY = 30_000;
 
 /** The number of a message that stands for others, which could not be published; and most topics that wait for one. */
 const LOSS = 0;
-const MOST_LOSSES = 4096;
+const MAX_LOSSES = 4096;
 
 /** Milliseconds for which a callback of `subscribe()` waits for a broker that does not answer. */
-const PATIENCE = 10_000;
+const TIMEOUT = 10_000;
 
 /** Other nodes of which a topic remembers the last message. */
-const MOST_NODES = 1024;
+const MAX_NODES = 1024;
 
 class ClusterNode {
   /**
@@ -72,7 +72,7 @@ class ClusterNode {
       failed: (error) => this.failed(error),
       dropped: () => this.reportLater('dropped', { type: 'dropped', count: 1 }),
     });
-    this.readings = new Semaphore(MOST_READINGS);
+    this.readings = new Semaphore(MAX_READINGS);
     /** Bytes of messages that arrived while the histories of their topics are read. */
     this.arrivedBytes = 0;
     this.subscriptionSync = new SubscriptionSync(adapter, {
@@ -86,7 +86,7 @@ class ClusterNode {
     this.toCheck = this.topics.all.values();
     /** Topics without a shared history in which messages were not published. @type {Set<string>} */
     this.losses = new Set();
-    this.backoff = new Backoff(RETRY, LONGEST_RETRY);
+    this.backoff = new Backoff(RETRY, MAX_RETRY);
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.topics.clusterNode = this;
     void this.start();
@@ -156,7 +156,7 @@ class ClusterNode {
       this.subscriptionSync.cancelWait(name, call);
       process.nextTick(bound);
     };
-    const patience = setTimeout(call, PATIENCE).unref();
+    const patience = setTimeout(call, TIMEOUT).unref();
     this.subscriptionSync.whenActive(name, call);
     return call;
   }
@@ -184,7 +184,7 @@ class ClusterNode {
 
   /** Other nodes lack messages of the topic. @param {string} name */
   unsent(name) {
-    if (this.losses.size < MOST_LOSSES) this.losses.add(name);
+    if (this.losses.size < MAX_LOSSES) this.losses.add(name);
   }
 
   reportLosses() {
@@ -251,7 +251,7 @@ class ClusterNode {
     // An iterator that stands still keeps removed topics.
     if (!this.isConnected || all.size === 0) this.toCheck = all.values();
     let compared = 0;
-    for (let left = Math.ceil(all.size / CHECK); left > 0 && compared < MOST_CHECKED && this.isConnected; left--) {
+    for (let left = Math.ceil(all.size / CHECK); left > 0 && compared < MAX_CHECKED && this.isConnected; left--) {
       const { done, value } = this.toCheck.next();
       if (done) return void (this.toCheck = all.values());
       const { shared } = value;
@@ -349,7 +349,7 @@ function isRepeated(topic, node, number) {
   const latest = (topic.latest ??= new Map());
   const known = latest.get(node) ?? 0;
   if (number <= known) return true;
-  if (known === 0 && latest.size >= MOST_NODES) latest.delete(latest.keys().next().value ?? 0);
+  if (known === 0 && latest.size >= MAX_NODES) latest.delete(latest.keys().next().value ?? 0);
   latest.set(node, number);
   return false;
 }

@@ -3,7 +3,7 @@
 const { Fifo } = require('../base/fifo');
 
 /** Milliseconds for which others wait for a job: it can hang while others would not. */
-const PATIENCE = 2000;
+const TIMEOUT = 2000;
 
 /** Runs at most so many works at a time, urgent ones first. */
 class Semaphore {
@@ -21,7 +21,7 @@ class Semaphore {
     let late = /** @type {NodeJS.Timeout | null} */ (setTimeout(() => {
       late = null;
       this.next();
-    }, PATIENCE).unref());
+    }, TIMEOUT).unref());
     try {
       await work();
     } finally {

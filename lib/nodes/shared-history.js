@@ -13,26 +13,26 @@ const records = require('../topics/records');
 /** @import { AnyTopic } from '../topics/topic' */
 
 /** Messages and bytes that a page of a reading should have at most. */
-const MOST_PAGE = 256;
+const MAX_PAGE = 256;
 const PAGE_BYTES = 2 ** 20;
 
 /** Readings that begin again, because the history had lost messages meanwhile, before its end is taken. */
-const MOST_RESTARTS = 8;
+const MAX_RESTARTS = 8;
 
 /** Bytes of messages that are kept while the history is read, of this topic and of all; more are read again afterwards. */
-const MOST_BYTES = 4 * 2 ** 20;
-const MOST_BYTES_OF_ALL = 64 * 2 ** 20;
+const MAX_BYTES = 4 * 2 ** 20;
+const MAX_BYTES_OF_ALL = 64 * 2 ** 20;
 
 /** Milliseconds for which callbacks wait for a broker that does not answer. */
 const ANSWER_TIMEOUT = 10_000;
 
 /** Milliseconds until a reading that has failed is tried again, the first time and at most. */
 const RETRY = 250;
-const LONGEST_RETRY = 10_000;
+const MAX_RETRY = 10_000;
 
 /** Milliseconds between requests about unknown positions, and most epochs that are remembered as unknown. */
 const REQUEST_INTERVAL = 1000;
-const MOST_DENIED = 64;
+const MAX_DENIED = 64;
 
 /**
  * A subscriber that waits for the history. `isAnswered`: its callback was called without it. `request`: the number of requests to the
@@ -88,7 +88,7 @@ class SharedHistory {
     this.sent = new Map();
     /** Messages of this node that the broker has not confirmed. */
     this.unconfirmed = 0;
-    this.backoff = new Backoff(RETRY, LONGEST_RETRY);
+    this.backoff = new Backoff(RETRY, MAX_RETRY);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.answerTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
@@ -261,7 +261,7 @@ class SharedHistory {
       if (recovered) topic.epoch = position.epoch;
       topic.earlier = earlier;
       if (!isEnd && !recovered) {
-        since = ++restarts > MOST_RESTARTS ? 'latest' : 'oldest';
+        since = ++restarts > MAX_RESTARTS ? 'latest' : 'oldest';
         continue;
       }
       if (isEnd) return;
@@ -319,7 +319,7 @@ class SharedHistory {
   /** @type {(bytes: Buffer, position: Position) => void} */
   keep(bytes, position) {
     const { clusterNode } = this;
-    if (this.arrivedBytes + bytes.length > MOST_BYTES || clusterNode.arrivedBytes + bytes.length > MOST_BYTES_OF_ALL) this.isWhole = false;
+    if (this.arrivedBytes + bytes.length > MAX_BYTES || clusterNode.arrivedBytes + bytes.length > MAX_BYTES_OF_ALL) this.isWhole = false;
     // A later one would be read again with those that are missing.
     if (!this.isWhole) return;
     this.arrivedBytes += bytes.length;
@@ -339,7 +339,7 @@ class SharedHistory {
       const isAhead = this.isAhead(since);
       if (isAhead && request >= answered) continue;
       if (isAhead && typeof since === 'object' && since.epoch !== topic.epoch) denied.add(since.epoch);
-      if (denied.size > MOST_DENIED) denied.delete([...denied][0]);
+      if (denied.size > MAX_DENIED) denied.delete([...denied][0]);
       this.remove(one);
       const own = subscriptions.pendingHistories?.get(this);
       if (own?.delete(one) && own.size === 0) subscriptions.pendingHistories?.delete(this);
@@ -456,7 +456,7 @@ class PageSize {
   /** @param {AdapterPage['messages']} messages */
   had(messages) {
     const length = messages.reduce((sum, { bytes }) => sum + bytes.length, 1);
-    this.limit = Math.min(Math.max(Math.floor((PAGE_BYTES * messages.length) / length), 1), 2 * this.limit, MOST_PAGE);
+    this.limit = Math.min(Math.max(Math.floor((PAGE_BYTES * messages.length) / length), 1), 2 * this.limit, MAX_PAGE);
   }
 }
 

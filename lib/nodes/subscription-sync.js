@@ -11,11 +11,11 @@ const UNSUBSCRIBE_DELAY = 5000;
 
 /** Most topics of one call, and calls that are under way: peers choose topics while the broker is away, and leave them. */
 const BATCH = 512;
-const MOST_CALLS = 64;
+const MAX_CALLS = 64;
 
 /** Milliseconds after which a refused call is made again, the first time and at most; until then there is one call in the first of them for new topics. */
 const RETRY = 250;
-const LONGEST_RETRY = 10_000;
+const MAX_RETRY = 10_000;
 
 /** `NEW`: no call has been made, or it was refused; `SUBSCRIBING`: one is under way; `SUBSCRIBED`: messages come. */
 const NEW = 0;
@@ -45,7 +45,7 @@ class SubscriptionSync {
     this.toUnsubscribe = [];
     this.isOpen = false;
     this.isScheduled = false;
-    this.backoff = new Backoff(RETRY, LONGEST_RETRY);
+    this.backoff = new Backoff(RETRY, MAX_RETRY);
     /** Topics of refused calls. @type {Set<Entry>} */
     this.refused = new Set();
     /** The last refused call had topics that were not refused: others need not wait. */
@@ -140,7 +140,7 @@ class SubscriptionSync {
     for (let start = 0; start < toUnsubscribe.length; start += BATCH) {
       attempt(() => this.adapter.unsubscribe(toUnsubscribe.slice(start, start + BATCH))).catch(this.events.failed);
     }
-    while (toSubscribe.size !== 0 && this.calls < MOST_CALLS) {
+    while (toSubscribe.size !== 0 && this.calls < MAX_CALLS) {
       const entries = /** @type {Entry[]} */ ([]);
       for (const entry of toSubscribe) {
         toSubscribe.delete(entry);

@@ -11,16 +11,16 @@ const { topicsOf } = require('../topics/registry');
 /** @import { OneRoom } from './room' */
 
 /** Milliseconds between looks at other nodes; every second time a node announces that it is alive. */
-const BEAT = 5000;
+const HEARTBEAT = 5000;
 
-/** Milliseconds of silence after which another node is gone. Its entries stay for at most a beat more. */
-const SILENCE = 22_000;
+/** Milliseconds of silence after which another node is gone. Its entries stay for at most a heartbeat more. */
+const NODE_TIMEOUT = 22_000;
 
 /** Milliseconds for which a node follows a topic without own members, after the last question. */
 const KEPT = 60_000;
 
 /** Silent nodes to remember: they can come back. */
-const MOST_SILENT = 1024;
+const MAX_SILENT = 1024;
 
 class Presences {
   /** @param {import('../topics/registry').Topics} topics */
@@ -35,9 +35,9 @@ class Presences {
     this.silent = new Set();
     /** The highest version of rooms that were forgotten: other nodes ignore versions up to it. */
     this.lastVersion = 0;
-    this.beats = 0;
-    this.beatAt = 0;
-    this.beating = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.heartbeats = 0;
+    this.heartbeatAt = 0;
+    this.heartbeatTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
   /** With an adapter, it is followed from now on. @param {string} name */
@@ -62,9 +62,9 @@ class Presences {
   follow({ channel }) {
     const { clusterNode } = this.topics;
     if (clusterNode === null) return;
-    if (this.beating === undefined) {
-      this.beatAt = performance.now();
-      this.beating = setInterval(() => this.beat(), BEAT).unref();
+    if (this.heartbeatTimer === undefined) {
+      this.heartbeatAt = performance.now();
+      this.heartbeatTimer = setInterval(() => this.heartbeat(), HEARTBEAT).unref();
       clusterNode.subscriptionSync.subscribe(CHANNEL);
     }
     clusterNode.subscriptionSync.subscribe(channel);
@@ -80,32 +80,32 @@ class Presences {
     this.rooms.delete(room.name);
     const { clusterNode } = this.topics;
     clusterNode?.subscriptionSync.unsubscribe(room.channel);
-    if (this.rooms.size !== 0 || this.beating === undefined) return;
-    clearInterval(this.beating);
-    this.beating = undefined;
+    if (this.rooms.size !== 0 || this.heartbeatTimer === undefined) return;
+    clearInterval(this.heartbeatTimer);
+    this.heartbeatTimer = undefined;
     this.seen.clear();
     clusterNode?.subscriptionSync.unsubscribe(CHANNEL);
   }
 
   /** Announces that this node is alive, and forgets silent nodes. */
-  beat() {
+  heartbeat() {
     const { clusterNode } = this.topics;
     const now = performance.now();
     // This process stood still, or receives nothing.
-    const isDeaf = now - this.beatAt > 2 * BEAT || !clusterNode?.isConnected;
-    this.beatAt = now;
+    const isDeaf = now - this.heartbeatAt > 2 * HEARTBEAT || !clusterNode?.isConnected;
+    this.heartbeatAt = now;
     for (const [node, at] of this.seen) {
       if (isDeaf) this.seen.set(node, now);
-      else if (now - at > SILENCE) this.lose(node);
+      else if (now - at > NODE_TIMEOUT) this.lose(node);
     }
-    if (++this.beats % 2 === 0) this.announce({ alive: 1 });
+    if (++this.heartbeats % 2 === 0) this.announce({ alive: 1 });
     for (const room of this.rooms.values()) this.forgetIdle(room);
   }
 
   /** @param {string} node */
   lose(node) {
     this.seen.delete(node);
-    if (this.silent.size >= MOST_SILENT) this.silent.delete(this.silent.values().next().value ?? '');
+    if (this.silent.size >= MAX_SILENT) this.silent.delete(this.silent.values().next().value ?? '');
     this.silent.add(node);
     for (const { peers } of this.rooms.values()) peers?.gone(node, false);
   }
@@ -148,7 +148,7 @@ class Presences {
 
   end() {
     this.announce({ bye: 1 });
-    clearInterval(this.beating);
+    clearInterval(this.heartbeatTimer);
     for (const room of this.rooms.values()) room.end();
   }
 }

@@ -11,8 +11,8 @@ const { isOpen, subscriptionsOf } = require('../topics/subscriptions');
 /** @import { EnterOptions } from '../../types/presence' */
 
 /** Characters of a key, and of the JSON of a meta. */
-const MOST_KEY = 256;
-const MOST_META = 1024;
+const MAX_KEY = 256;
+const MAX_META = 1024;
 
 /** The public object for a topic's presence. */
 class Presence {
@@ -92,9 +92,9 @@ function entryOf(options) {
   checkOptions(options, ['key', 'meta']);
   const { key, meta } = options;
   checkValue({ type: 'string' }, key, 'options.key');
-  if (key === '' || key.length > MOST_KEY) throw new RangeError(`options.key must have 1 to ${MOST_KEY} characters. Received ${key.length}`);
+  if (key === '' || key.length > MAX_KEY) throw new RangeError(`options.key must have 1 to ${MAX_KEY} characters. Received ${key.length}`);
   const text = JSON.stringify(meta) ?? 'null';
-  if (text.length > MOST_META) throw new RangeError(`options.meta must have at most ${MOST_META} characters in JSON. Received ${text.length}`);
+  if (text.length > MAX_META) throw new RangeError(`options.meta must have at most ${MAX_META} characters in JSON. Received ${text.length}`);
   return { key, meta: JSON.parse(text) };
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 
 /** Metas of a key that are told: its user can have any number of connections. */
-const MOST_METAS = 100;
+const MAX_METAS = 100;
 
 /** A key with its metas by entry. `last`: the metas that it had, while it has no entries. @typedef {{ entries: Map<string, unknown>, last: unknown[] }} Present */
 
@@ -64,7 +64,7 @@ class Roster {
     if (present === undefined) return undefined;
     if (present.entries.size === 0) return present.last;
     const metas = [];
-    for (const meta of present.entries.values()) if (metas.push(meta) === MOST_METAS) break;
+    for (const meta of present.entries.values()) if (metas.push(meta) === MAX_METAS) break;
     return metas;
   }
 }

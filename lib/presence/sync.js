@@ -9,16 +9,16 @@ const { PRESENCE } = require('../nodes/envelope');
 /** @import { ThisNode } from '../nodes/node' */
 
 /** UTF-16 code units of entries in a message, above which another one begins: NATS allows 1 MB. */
-const MOST_TEXT = 64 * 1024;
+const MAX_TEXT = 64 * 1024;
 
 /** Milliseconds for which requests are collected before they are answered. */
 const ANSWER = 20;
 
 /** Milliseconds between requests to a node, and until a message is sent again that the adapter refused. */
-const AGAIN = 1000;
+const RETRY_DELAY = 1000;
 
 /** A node that does not answer this many requests has no entries any more. */
-const MOST_REQUESTS = 30;
+const MAX_REQUESTS = 30;
 
 /** @typedef {[number: number, key: string, meta: unknown]} Entry */
 
@@ -124,7 +124,7 @@ class Peers {
     this.retryTimer ??= setTimeout(() => {
       this.retryTimer = undefined;
       this.resync();
-    }, AGAIN).unref();
+    }, RETRY_DELAY).unref();
   }
 
   /** @param {Announcement} message */
@@ -171,7 +171,7 @@ class Peers {
   /** Requests a snapshot until it comes; a node without entries never answers. @type {(node: string, peer: Peer) => void} */
   request(node, peer) {
     if (peer.requestTimer === undefined) {
-      if (this.clusterNode.isConnected && ++peer.requests > MOST_REQUESTS) return this.gone(node, true);
+      if (this.clusterNode.isConnected && ++peer.requests > MAX_REQUESTS) return this.gone(node, true);
       this.send({ request: 1, to: node });
     }
     this.expect(node, peer);
@@ -183,7 +183,7 @@ class Peers {
     peer.requestTimer ??= setTimeout(() => {
       peer.requestTimer = undefined;
       if (peer.isBehind) this.request(node, peer);
-    }, AGAIN).unref();
+    }, RETRY_DELAY).unref();
   }
 
   /** @type {(node: string, peer: Peer, number: number, key: string, meta: unknown) => void} */
@@ -225,7 +225,7 @@ function partsOf(entries) {
   let length = 0;
   for (const entry of entries) {
     length += JSON.stringify(entry).length;
-    if (length > MOST_TEXT) {
+    if (length > MAX_TEXT) {
       parts.push([]);
       length = 0;
     }

@@ -24,10 +24,10 @@ const NAME = 'topics.reactor-ws.v1';
 
 const DEFAULTS = { maxTopics: 100, maxTopicLength: 256, maxBytes: 64 * 1024 };
 
-const COUNT = { type: /** @type {const} */ ('number'), least: 1, most: 2 ** 31 - 1 };
+const COUNT = { type: /** @type {const} */ ('number'), min: 1, max: 2 ** 31 - 1 };
 
 /** Publishes and subscriptions of a connection that are not answered, above which it is not read. */
-const MOST_UNANSWERED = 64;
+const MAX_UNANSWERED = 64;
 
 /** Milliseconds between answers to the pings of a connection that is not read. */
 const ALIVE = 1000;
@@ -209,13 +209,13 @@ class Session {
 
   /** Something that will be answered. */
   begun() {
-    if (++this.unanswered >= MOST_UNANSWERED) this.wait('unanswered');
+    if (++this.unanswered >= MAX_UNANSWERED) this.wait('unanswered');
   }
 
   /** @param {string | null} replayed The topic of replayed messages */
   answered(replayed) {
     if (replayed !== null && this.replaying.delete(replayed)) this.goOn('replay');
-    if (--this.unanswered < MOST_UNANSWERED) this.goOn('unanswered');
+    if (--this.unanswered < MAX_UNANSWERED) this.goOn('unanswered');
   }
 
   /** Whether messages of the topic have positions. @param {string} topic */

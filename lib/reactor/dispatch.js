@@ -294,7 +294,7 @@ function deliverOther(slot, tag, offset, length) {
     const server = table.serverOf(slot);
     // Each reactor reports this, when nothing opens there any more.
     if (server === undefined || --server._reactors !== 0) return;
-    table.strike(slot);
+    table.removeServer(slot);
     server._onReleased();
   } else if (kind === IN_REFUSED) {
     table.serverOf(slot)?._listener._onRefused(length);

@@ -3,7 +3,7 @@
 // Not the global ones, which a test can replace.
 const { clearInterval, setInterval } = require('node:timers');
 
-const { LONGEST_DELAY } = require('../base/checks');
+const { MAX_DELAY } = require('../base/checks');
 const { state } = require('./link');
 
 /** Sends all that waits. */
@@ -40,7 +40,7 @@ function unuse() {
 
 /** Keeps the process alive until the matching `unref`; the reactors do not. */
 function ref() {
-  if (refs++ === 0) keepAlive = setInterval(() => {}, LONGEST_DELAY);
+  if (refs++ === 0) keepAlive = setInterval(() => {}, MAX_DELAY);
 }
 
 function unref() {

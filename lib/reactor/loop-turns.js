@@ -41,10 +41,10 @@ let called = 0;
  * Then it opens before them: reporting early would lose work that handlers have deferred.
  */
 const WAITING_SHARE = 8;
-const MOST_WAITING = 16;
+const MAX_WAITING = 16;
 
 /** Milliseconds that it can wait, and since when. */
-const allowance = { left: MOST_WAITING, since: 0, isWaiting: false };
+const allowance = { left: MAX_WAITING, since: 0, isWaiting: false };
 
 /** Connections that opened before an earlier end. */
 let unsettled = 0;
@@ -112,7 +112,7 @@ function waitsForEnds() {
   if (unreported === 0) return false;
   const now = performance.now();
   const { left, since } = allowance;
-  allowance.left = Math.min(MOST_WAITING, left + (now - since) / WAITING_SHARE);
+  allowance.left = Math.min(MAX_WAITING, left + (now - since) / WAITING_SHARE);
   allowance.since = now;
   allowance.isWaiting = allowance.left > 0;
   if (!allowance.isWaiting) unsettled++;

@@ -25,13 +25,13 @@ const isCounted = Number.parseInt(process.versions.v8, 10) < 13;
 const MIB = 1024 * 1024;
 const BYTES_PER_COLLECTION = 32 * MIB;
 /** Garbage per byte: more would cost more than it saves. */
-const MOST_GARBAGE = 1 / 4;
-const LEAST_BYTES = 4096;
-const MOST_BYTES = 8 * MIB;
+const MAX_GARBAGE = 1 / 4;
+const MIN_BYTES = 4096;
+const MAX_BYTES = 8 * MIB;
 /** Bytes between two looks at the young generation, which V8 resizes. */
 const BYTES_PER_LOOK = 8 * MIB;
 /** A longer array has its own pages. */
-const MOST_WORDS = 8192;
+const MAX_WORDS = 8192;
 
 /** Garbage per byte of memory. */
 let share = 0;
@@ -73,14 +73,14 @@ function allocateOwn(bytes) {
 
 /** This much memory will probably be garbage soon. @param {number} bytes */
 function shortLived(bytes) {
-  if (isCounted || bytes < LEAST_BYTES) return;
+  if (isCounted || bytes < MIN_BYTES) return;
   untilLook -= bytes;
   if (untilLook <= 0) {
     untilLook = BYTES_PER_LOOK;
-    share = Math.min(MOST_GARBAGE, youngBytes() / BYTES_PER_COLLECTION);
+    share = Math.min(MAX_GARBAGE, youngBytes() / BYTES_PER_COLLECTION);
   }
-  let words = Math.ceil((Math.min(bytes, MOST_BYTES) * share) / 8);
-  for (; words > 0; words -= MOST_WORDS) last.garbage = new Array(Math.min(words, MOST_WORDS));
+  let words = Math.ceil((Math.min(bytes, MAX_BYTES) * share) / 8);
+  for (; words > 0; words -= MAX_WORDS) last.garbage = new Array(Math.min(words, MAX_WORDS));
 }
 
 /** Bytes in the young generation, used or not. */

@@ -29,7 +29,7 @@ const BLOCK_BYTES = 64 * 1024;
 const LOOP_BYTES = 96;
 
 /** With this many in use, bytes are copied. */
-const MOST_BLOCKS = 32;
+const MAX_BLOCKS = 32;
 
 const MASK_OF_COUNT = FLOWS_WANT_MEMORY - 1;
 const MASK_OF_KIND = (1 << FLOW_SENT_SHIFT) - 1;
@@ -78,7 +78,7 @@ function newBlock() {
 
 /** Whether to copy bytes, so that their block is free at once. */
 function isScarce() {
-  return blocks.length >= MOST_BLOCKS && !blocks.some((block) => block !== current && block.writes === 0);
+  return blocks.length >= MAX_BLOCKS && !blocks.some((block) => block !== current && block.writes === 0);
 }
 
 /** @param {Block} block */

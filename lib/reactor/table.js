@@ -49,11 +49,11 @@ function servers() {
   return [...listeners.values()];
 }
 
-/** @type {(slot: number, holder: Connection | undefined) => void} */
-function set(slot, holder) {
-  if (slot < ADOPTED_SLOTS) accepted[slot] = holder;
-  else if (slot < PIPE_SLOTS) adopted[slot - ADOPTED_SLOTS] = holder;
-  else streams[slot - PIPE_SLOTS] = holder;
+/** @type {(slot: number, owner: Connection | undefined) => void} */
+function set(slot, owner) {
+  if (slot < ADOPTED_SLOTS) accepted[slot] = owner;
+  else if (slot < PIPE_SLOTS) adopted[slot - ADOPTED_SLOTS] = owner;
+  else streams[slot - PIPE_SLOTS] = owner;
 }
 
 /** For a connection about to be adopted. @type {(connection: Connection) => { generation: number, slot: number }} */
@@ -101,13 +101,13 @@ function forget(slot) {
 }
 
 /** Records of the listener go to this server from now on. @type {(id: number, server: Server) => void} */
-function enlist(id, server) {
+function addServer(id, server) {
   lifetime.use();
   listeners.set(id, server);
 }
 
 /** @param {number} id */
-function strike(id) {
+function removeServer(id) {
   listeners.delete(id);
   lifetime.unuse();
 }
@@ -133,12 +133,12 @@ module.exports = {
   claimStream,
   connectionOf,
   connections,
-  enlist,
+  addServer,
   forget,
   fail,
   hasStreams,
   place,
   serverOf,
   servers,
-  strike,
+  removeServer,
 };

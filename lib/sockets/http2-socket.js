@@ -19,7 +19,7 @@ const OK = 200;
 const REFUSAL_TIMEOUT = 10_000;
 
 /** Milliseconds between checks of whether the peer of a session has ended its connection. */
-const LOOK_MILLISECONDS = 1000;
+const POLL_MILLISECONDS = 1000;
 
 /** Read when the stream begins, as they are shown after its end. */
 const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 'remoteFamily', 'remotePort', ...TLS_FIELDS];
@@ -180,14 +180,14 @@ function watch(session) {
   watched.add(session);
   // A session that closes hides its socket. `destroy()` is the session's, and waits for the write.
   const { _handle: handle, destroySoon, once } = session.socket;
-  const look = () => {
+  const poll = () => {
     // A reset socket has no peer's address. Bytes that came before the reset are read first.
     if (handle.getpeername?.({})) setImmediate(destroySoon);
     // Refused frames are dropped. While a write waits, all others would be kept.
     else if (handle.writeQueueSize === 0 && !session.destroyed) handle.readStart();
   };
-  const looks = setInterval(look, LOOK_MILLISECONDS).unref();
-  once('close', () => clearInterval(looks));
+  const pollTimer = setInterval(poll, POLL_MILLISECONDS).unref();
+  once('close', () => clearInterval(pollTimer));
 }
 
 /**

@@ -29,7 +29,7 @@ class IdleTimer {
     this.limit = milliseconds;
     if (milliseconds === 0) return;
     this.moved();
-    this.timer = setInterval(() => this.look(), Math.max(milliseconds * GRAIN, 1));
+    this.timer = setInterval(() => this.poll(), Math.max(milliseconds * GRAIN, 1));
     this.timer.unref();
   }
 
@@ -38,7 +38,7 @@ class IdleTimer {
     this.since = performance.now();
   }
 
-  look() {
+  poll() {
     if (this.bytes !== this.socket.bytesRead + this.socket.bytesWritten) {
       this.moved();
     } else if (performance.now() - this.since >= this.limit) {

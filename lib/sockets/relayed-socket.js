@@ -43,7 +43,7 @@ const SHARE = 64 * 1024;
 const PIECE = 16 * 1024;
 
 /** Milliseconds between checks of whether a session of HTTP/2 has stopped to read. */
-const LOOK_MILLISECONDS = 1000;
+const POLL_MILLISECONDS = 1000;
 
 /** Fields that hold the listeners of a stream. */
 const OF_EMITTER = ['_events', '_eventsCount', '_maxListeners'];
@@ -197,12 +197,12 @@ class Relay extends Endpoint {
   serveSession() {
     const { _socket: socket } = this;
     this.isSession = true;
-    const look = () => {
+    const poll = () => {
       // While a write waits, the session would keep what it reads.
       if (socket.isPaused() && socket.writable && socket.writableLength === 0) socket.resume();
     };
-    const looks = setInterval(look, LOOK_MILLISECONDS).unref();
-    socket.once('close', () => clearInterval(looks));
+    const pollTimer = setInterval(poll, POLL_MILLISECONDS).unref();
+    socket.once('close', () => clearInterval(pollTimer));
   }
 
   /** An end would have Node shut down a stream to which its session still writes, which ends the process. */

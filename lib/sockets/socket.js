@@ -19,7 +19,7 @@ const { IdleTimer } = require('./idle-timer');
 /** @import { Connection, SentCallback, WebSocket } from '../connection/state' */
 
 /** Seconds that a record can carry. */
-const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
+const MAX_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
 
 /** Without a subprotocol and extensions. */
 const ANSWER_LENGTH = 129;
@@ -385,7 +385,7 @@ function noDelayTag(on) {
 /** The command of `setKeepAlive()`. @type {(on: unknown, milliseconds: unknown) => number} */
 function keepAliveTag(on, milliseconds) {
   // 0: the default of the system.
-  const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
+  const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), MAX_KEEP_ALIVE);
   return OUT_KEEP_ALIVE | (on ? OUT_FLAG_ON : 0) | (seconds << AUX_SHIFT);
 }
 

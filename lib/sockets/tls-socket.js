@@ -99,9 +99,9 @@ class Secure extends Base {
 
   /** @type {(length: number, label: string, context?: Uint8Array) => Buffer} */
   exportKeyingMaterial(length, label, context) {
-    checkValue({ type: 'number', least: 1, most: MOST_MATERIAL }, length, 'length');
+    checkValue({ type: 'number', min: 1, max: MAX_MATERIAL }, length, 'length');
     checkValue({ type: 'string' }, label, 'label');
-    if (this._session.version === VERSIONS.get('TLSv1.3') && Buffer.byteLength(label) > LONGEST_LABEL) throw wrongType('label', `at most ${LONGEST_LABEL} bytes`, label);
+    if (this._session.version === VERSIONS.get('TLSv1.3') && Buffer.byteLength(label) > MAX_LABEL) throw wrongType('label', `at most ${MAX_LABEL} bytes`, label);
     if (context !== undefined && !ArrayBuffer.isView(context)) throw wrongType('context', 'a Buffer, a TypedArray or undefined', context);
     const { _generation: generation, _slot: slot } = this._owner;
     const material = this.destroyed ? null : state.native.exportKeyingMaterial(slot, generation, length, label, context ?? null);
@@ -151,10 +151,10 @@ const TLS_FIELDS = MEMBERS.flatMap(([name, { get }]) => (get === undefined || na
 const TLS_METHODS = MEMBERS.flatMap(([name]) => (/^(?:export|get|is)[A-Z]/.test(name) ? [name] : []));
 
 /** Longest result of `exportKeyingMaterial()`, in bytes: 255 times a hash (RFC 5869, 2.3). */
-const MOST_MATERIAL = 255 * 32;
+const MAX_MATERIAL = 255 * 32;
 
 /** The longest label of TLS 1.3, after "tls13 ", in bytes (RFC 8446, 7.1). */
-const LONGEST_LABEL = 249;
+const MAX_LABEL = 249;
 
 /** The prototype of a kind of socket, over TLS. @param {object[]} prototypes With its members */
 function asTls(...prototypes) {

@@ -14,7 +14,7 @@ const CERTIFICATE = section('(?:X509 |TRUSTED )?CERTIFICATE');
 const LIST = section('X509 CRL');
 
 /** Characters of a name in a message. */
-const LONGEST_NAME = 100;
+const MAX_NAME = 100;
 
 /**
  * Certificates in PEM, any number of them, or one in DER.
@@ -91,7 +91,7 @@ function pairsOf(chains, keys, label) {
 /** The hosts of a certificate. @param {X509Certificate} certificate */
 function namesOf({ subject, subjectAltName }) {
   const names = subjectAltName?.replaceAll(/(?:DNS|IP Address):/g, '') ?? /^CN=(.*)$/m.exec(subject)?.[1] ?? 'an unnamed host';
-  return names.length > LONGEST_NAME ? `${names.slice(0, LONGEST_NAME)}...` : names;
+  return names.length > MAX_NAME ? `${names.slice(0, MAX_NAME)}...` : names;
 }
 
 /** @param {string} label */

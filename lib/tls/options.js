@@ -5,7 +5,7 @@
 const tls = require('node:tls');
 const { isAnyArrayBuffer } = require('node:util').types;
 
-const { LONGEST_DELAY, checkOptions, checkValue, readOptions, wrongSecret } = require('../base/checks');
+const { MAX_DELAY, checkOptions, checkValue, readOptions, wrongSecret } = require('../base/checks');
 const { certificatesIn, listsIn, pairsOf, privateKey } = require('./credentials');
 const { MODERN_SUITES, TLS_1_2, VERSIONS, suiteOf } = require('./parameters');
 
@@ -39,11 +39,11 @@ const OWN = {
   ALPNCallback: { type: 'function', initial: null },
   SNICallback: { type: 'function', initial: null },
   // That of the server.
-  handshakeTimeout: { type: 'number', initial: null, least: 1, most: LONGEST_DELAY },
+  handshakeTimeout: { type: 'number', initial: null, min: 1, max: MAX_DELAY },
   rejectUnauthorized: { type: 'boolean', initial: true },
   requestCert: { type: 'boolean', initial: false },
   // Seconds.
-  sessionTimeout: { type: 'number', initial: 300, most: LONGEST_DELAY },
+  sessionTimeout: { type: 'number', initial: 300, max: MAX_DELAY },
 };
 
 const OF_CONTEXT = ['allowPartialTrustChain', 'ca', 'cert', 'ciphers', 'crl', 'ecdhCurve', 'honorCipherOrder', 'key', 'maxVersion', 'minVersion', 'passphrase'];
@@ -78,7 +78,7 @@ const OLD_VERSIONS = ['TLSv1', 'TLSv1.1'];
 const TICKET_KEYS_LENGTH = 48;
 
 /** Bytes of a protocol's name (RFC 7301, 3.1). */
-const LONGEST_PROTOCOL = 255;
+const MAX_PROTOCOL = 255;
 
 /** @type {(given: any, label: string) => Given} */
 function checkGiven(given, label) {
@@ -192,7 +192,7 @@ function protocolsOf(protocols, label) {
   if (!Array.isArray(names)) throw wrongSecret(`${label}.ALPNProtocols`, wanted, protocols);
   return names.map((name) => {
     const text = (typeof name === 'string' ? Buffer.from(name) : bytesOf(name, `${label}.ALPNProtocols`)).toString('latin1');
-    if (text.length === 0 || text.length > LONGEST_PROTOCOL) throw wrongSecret(`${label}.ALPNProtocols`, wanted, name);
+    if (text.length === 0 || text.length > MAX_PROTOCOL) throw wrongSecret(`${label}.ALPNProtocols`, wanted, name);
     return text;
   });
 }

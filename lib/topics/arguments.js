@@ -10,7 +10,7 @@ const OLDEST = 'oldest';
 /** @typedef {import('../base/checks').Range} Range */
 
 const STRING = /** @type {Range} */ ({ type: 'string' });
-const OFFSET = /** @type {Range} */ ({ type: 'number', least: 0, most: Number.MAX_SAFE_INTEGER });
+const OFFSET = /** @type {Range} */ ({ type: 'number', min: 0, max: Number.MAX_SAFE_INTEGER });
 
 const ADAPTER_METHODS = ['start', 'publish', 'subscribe', 'unsubscribe', 'close'];
 

@@ -18,7 +18,7 @@ const { WORD_BYTES, longOf, wordOf } = records;
 /** @import { AnyTopic } from './topic' */
 
 /** Entries of an answer. */
-const LIMIT = { type: /** @type {const} */ ('number'), least: 1, most: 2 ** 32 - 1 };
+const LIMIT = { type: /** @type {const} */ ('number'), min: 1, max: 2 ** 32 - 1 };
 
 /** Bytes; entries are padded to a multiple. */
 const ENTRY_ALIGN = 4;
@@ -32,7 +32,7 @@ function history(server, name, options) {
   checkTopic(name);
   checkOptions(options, ['since', 'limit']);
   const since = sinceOf(options) ?? 'oldest';
-  const limit = /** @type {number} */ (checkValue(LIMIT, options?.limit ?? LIMIT.most, 'options.limit'));
+  const limit = /** @type {number} */ (checkValue(LIMIT, options?.limit ?? LIMIT.max, 'options.limit'));
   const topic = server._topics?.all.get(name);
   const clusterNode = server._topics?.clusterNode;
   if (!clusterNode?.hasHistory || topic?.shared?.has(since)) return collect(topic, since, limit);

@@ -18,7 +18,7 @@ const BUSY_MILLISECONDS = 50;
 const BUSY_TOPICS = SWEEP_TOPICS / 4;
 
 /** Topics without subscribers in which no message was published, but which are kept for their positions. Peers can choose the names. */
-const MOST_UNUSED = 10_000;
+const MAX_UNUSED = 10_000;
 const FORGOTTEN_AT_ONCE = 100;
 
 /** Whether the reactors have the history budget: the first history decides. */
@@ -113,12 +113,12 @@ class ServerTopics {
   rest(topic) {
     this.idle.add(topic);
     if (isUnused(topic)) this.unused.add(topic);
-    if (this.unused.size > MOST_UNUSED) {
+    if (this.unused.size > MAX_UNUSED) {
       for (const first of this.unused) {
         this.unused.delete(first);
         if (isUnused(first)) this.forget(first);
         // A new iterator passes over all that are gone.
-        if (this.unused.size <= MOST_UNUSED - FORGOTTEN_AT_ONCE) break;
+        if (this.unused.size <= MAX_UNUSED - FORGOTTEN_AT_ONCE) break;
       }
     }
     if (this.sweeping === undefined) this.sweepLater(SWEEP_MILLISECONDS);

@@ -3,7 +3,7 @@
 // What `topicOptions` returns for a topic.
 
 const { HIGH_WATER_MARK, SLOW } = require('../base/layout');
-const { LONGEST_DELAY, checkOptions, checkValue, wrongType } = require('../base/checks');
+const { MAX_DELAY, checkOptions, checkValue, wrongType } = require('../base/checks');
 
 /** @import { TopicOptions } from '../../types/topics' */
 
@@ -15,11 +15,11 @@ const DAY = 24 * 60 * 60 * 1000;
 /** @type {Array<[keyof TopicOptions, import('../base/checks').Range]>} */
 const RANGES = [
   ['slow', { type: 'string', values: Object.keys(SLOW) }],
-  ['history', { type: 'number', least: 0, most: U32 }],
-  ['limit', { type: 'number', least: 0, most: U32 }],
-  ['maxBytes', { type: 'number', least: 1, most: U32 }],
-  ['positionTtl', { type: 'number', least: 1, most: Number.MAX_SAFE_INTEGER }],
-  ['ttl', { type: 'number', least: 1, most: LONGEST_DELAY }],
+  ['history', { type: 'number', min: 0, max: U32 }],
+  ['limit', { type: 'number', min: 0, max: U32 }],
+  ['maxBytes', { type: 'number', min: 1, max: U32 }],
+  ['positionTtl', { type: 'number', min: 1, max: Number.MAX_SAFE_INTEGER }],
+  ['ttl', { type: 'number', min: 1, max: MAX_DELAY }],
 ];
 
 /**

@@ -13,7 +13,7 @@ const { topicsOf } = require('./registry');
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
 
 /** Topics that an ended connection leaves per turn. */
-const MOST_PARTED = 4096;
+const MAX_PARTED = 4096;
 
 class Subscriptions {
   /** @param {WebSocket} ws */
@@ -105,7 +105,7 @@ class Subscriptions {
 
   /** A connection can be in 100,000 topics: it leaves some per turn of the event loop. @param {IterableIterator<AnyTopic>} joined */
   partAll(joined) {
-    let left = MOST_PARTED;
+    let left = MAX_PARTED;
     for (let next = joined.next(); !next.done; next = joined.next()) {
       const topic = next.value;
       if (--topic.size === 0) this.topics.emptied(topic);

@@ -7,7 +7,7 @@ const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:t
 
 const { PAUSED, PEER_DONE, TERMINATED } = require('../base/bits');
 const { inContext } = require('../base/async-context');
-const { LONGEST_DELAY, delay } = require('../base/checks');
+const { MAX_DELAY, delay } = require('../base/checks');
 const { callAll } = require('../connection/enqueue');
 const { onDrainRecord } = require('../connection/backpressure');
 const receive = require('../connection/receive');
@@ -35,7 +35,7 @@ const { unshared } = require('../base/views');
 /** @import { Block } from '../reactor/stream-ops' */
 
 /** Bytes: copying fewer costs less than a callback. */
-const LEAST_LENT = 512;
+const MIN_LENT = 512;
 
 // A stream is open, then closed, then nothing more comes of it.
 const LIVE = 0;
@@ -43,7 +43,7 @@ const CLOSED = 1;
 const OVER = 2;
 
 /** Milliseconds between checks of whether the peer of an unread stream has ended its side. */
-const LOOK_MILLISECONDS = 100;
+const POLL_MILLISECONDS = 100;
 
 /** Methods that `write()` of a stream can pass through. @type {['write', '_write', '_writev', 'cork', 'uncork']} */
 const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
@@ -92,7 +92,7 @@ class Pump {
     /** @type {NodeJS.Timeout | undefined} */
     this.timer = undefined;
     /** While throttled. @type {NodeJS.Timeout | undefined} */
-    this.looks = undefined;
+    this.pollTimer = undefined;
     /** While closing: keeps the process alive. @type {NodeJS.Timeout | undefined} */
     this.stays = undefined;
   }
@@ -129,19 +129,19 @@ class Pump {
     this.socket.pause();
     // An unread stream does not report its peer's end. The reactor reads the rest in a later turn, for which
     // nothing else might keep the process alive.
-    this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
+    this.pollTimer ??= setInterval(() => this.poll(), POLL_MILLISECONDS);
   }
 
   /** The stream can have more before its end: then that is reported when it is read. */
-  look() {
+  poll() {
     if (this.life !== LIVE || this.hasEnded || !this.socket._readableState.ended) return;
     this.hasEnded = true;
     this.report(STREAM_HUNG_UP);
   }
 
   stopLooking() {
-    clearInterval(this.looks);
-    this.looks = undefined;
+    clearInterval(this.pollTimer);
+    this.pollTimer = undefined;
   }
 
   /** @param {number} event One of `STREAM_` */
@@ -155,7 +155,7 @@ class Pump {
   write(block, start, length, count) {
     const { socket } = this;
     // A program can replace a method at any time.
-    const lends = this.lendsMemory && length >= LEAST_LENT && !isScarce() && isNodes(socket);
+    const lends = this.lendsMemory && length >= MIN_LENT && !isScarce() && isNodes(socket);
     const bytes = lends ? viewOf(block, start, length) : copyOf(block, start, length);
     const report = lends || count !== 0 ? this.reporter(lends ? block : null, count) : undefined;
     let isRoom;
@@ -247,7 +247,7 @@ class Pump {
 
   /** A close frame is sent. As in ws, the process waits for the peer; the reactor's deadline does not keep it alive. */
   closes() {
-    if (this.life === LIVE && this.closed === 0) this.stays ??= setInterval(() => {}, LONGEST_DELAY);
+    if (this.life === LIVE && this.closed === 0) this.stays ??= setInterval(() => {}, MAX_DELAY);
   }
 
   /** The reactor has ended the connection. @param {number} tag */
@@ -287,7 +287,7 @@ class Pump {
     if (this.closed !== 0) return inContext(this.ws, receive.closed, this.closed);
     this.report(STREAM_CLOSED);
     // As for an unread stream.
-    if (this.closed === 0) this.looks ??= setInterval(() => this.look(), LOOK_MILLISECONDS);
+    if (this.closed === 0) this.pollTimer ??= setInterval(() => this.poll(), POLL_MILLISECONDS);
   }
 
   /** The same, with a cause that the reactor cannot know. @param {number} tag */

@@ -26,7 +26,7 @@ const { setSocket } = WebSocket.prototype;
 const METHODS = ['_destroy', '_final', '_read', '_write', '_writev', 'destroy', 'emit', 'end', 'push', 'read', 'write'];
 
 /** Bytes that the reactor can inflate in one piece: each can become a thousand. */
-const MOST_COMPRESSED = 8 * 1024;
+const MAX_COMPRESSED = 8 * 1024;
 
 /** Milliseconds until a failed start is repeated. */
 const RETRY_MILLISECONDS = 1000;
@@ -48,7 +48,7 @@ function attach(ws, socket, head, response, server) {
   }
   // A reactor relays its bytes, and nothing else needs them.
   if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return handBack(ws, socket, head, response, server);
-  const isBomb = head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
+  const isBomb = head.length + socket.readableLength > MAX_COMPRESSED && 'permessage-deflate' in ws._extensions;
   if (isAdoptable(socket) && !isBomb && adopt(ws, socket, head, Buffer.from(response), server)) return;
   socket.write(response);
   want(server._settings.reactor);

@@ -4,10 +4,10 @@
 /** @import { Script } from './scripts' */
 
 /** Milliseconds to wait for an answer: a client can wait for ever. */
-const PATIENCE = 15_000;
+const TIMEOUT = 15_000;
 
 /** Abandoned calls about a topic that the client can still make. With this many, further calls fail at once. */
-const MOST_LATE = 2;
+const MAX_LATE = 2;
 
 /** Replies that Redis gives until it, or its cluster, is well again. Before Redis 7, a script wraps the reply of its command. */
 const PASSING = /^(?:ERR Error running script .*?: -?)?(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|UNBLOCKED|NOREPLICAS|BUSY|UNKILLABLE|FAILOVER)\b/;
@@ -27,7 +27,7 @@ class Scripts {
   /** @type {(script: Script, keys: string[], words: Array<string | Buffer>) => Promise<any>} */
   async run({ hash, text }, keys, words) {
     const [key] = keys;
-    if ((this.late.get(key) ?? 0) >= MOST_LATE) throw new Late();
+    if ((this.late.get(key) ?? 0) >= MAX_LATE) throw new Late();
     const rest = [String(keys.length), ...keys, ...words];
     try {
       return await this.call(key, ['EVALSHA', hash, ...rest]);
@@ -41,7 +41,7 @@ class Scripts {
   async call(key, words) {
     const answer = this.client.command(key, words);
     try {
-      return await withinPatience(answer);
+      return await withTimeout(answer);
     } catch (error) {
       if (error instanceof Late) {
         this.count(key, 1);
@@ -60,8 +60,8 @@ class Scripts {
 }
 
 class Late extends Error {
-  constructor(patience = PATIENCE) {
-    super(`Redis has not answered for ${patience} ms`);
+  constructor(timeout = TIMEOUT) {
+    super(`Redis has not answered for ${timeout} ms`);
   }
 }
 
@@ -72,10 +72,10 @@ function mayPass(error) {
 }
 
 /** @template T @param {Promise<T>} answer @returns {Promise<T>} */
-async function withinPatience(answer, patience = PATIENCE) {
+async function withTimeout(answer, timeout = TIMEOUT) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Late(patience)), patience);
+    timer = setTimeout(() => reject(new Late(timeout)), timeout);
     timer.unref();
   });
   try {
@@ -85,4 +85,4 @@ async function withinPatience(answer, patience = PATIENCE) {
   }
 }
 
-module.exports = { Scripts, mayPass, withinPatience };
+module.exports = { Scripts, mayPass, withTimeout };

@@ -12,15 +12,15 @@ const { PUBLISH, PUBLISH_PLAIN, checkOf } = require('./scripts');
 /** @import { Position } from '../../../types/topics' */
 
 /** Most messages and bytes of one call: Redis does nothing else meanwhile. */
-const MOST = 1024;
-const MOST_BYTES = 2 ** 20;
+const MAX = 1024;
+const MAX_BYTES = 2 ** 20;
 
 /** Milliseconds until a call is made again, the first time and at most. */
 const RETRY = 50;
-const LONGEST_RETRY = 2000;
+const MAX_RETRY = 2000;
 
 /** Milliseconds for which the end waits for Redis. */
-const PATIENCE = 2000;
+const TIMEOUT = 2000;
 
 /** Channels and their messages. @typedef {{ words: Array<string | Buffer>, bytes: number, sent: Promise<void> }} Plain */
 
@@ -57,7 +57,7 @@ class Publishing {
   /** Publishes in a topic without a history. @type {(channel: string, message: Buffer) => Promise<void>} */
   addPlain(channel, message) {
     let batch = this.plain;
-    if (batch === null || batch.words.length >= 2 * MOST || batch.bytes + message.length > MOST_BYTES) {
+    if (batch === null || batch.words.length >= 2 * MAX || batch.bytes + message.length > MAX_BYTES) {
       const made = { words: [], bytes: 0, sent: Promise.resolve() };
       made.sent = new Promise((resolve) => process.nextTick(resolve)).then(() => this.send(made));
       batch = this.plain = made;
@@ -103,7 +103,7 @@ class Publishing {
     this.last += batch.length;
     const words = [String(size), String(ttl === 0 ? positionTtl : ttl), String(positionTtl), adapter.publishCommand, channel, String(first)];
     const messages = batch.map(({ bytes }) => bytes);
-    for (const backoff = new Backoff(RETRY, LONGEST_RETRY); ; ) {
+    for (const backoff = new Backoff(RETRY, MAX_RETRY); ; ) {
       const { era } = adapter;
       try {
         const [epoch, offset, life] = await adapter.call(PUBLISH, topic, adapter.seen(topic), [...words, ...messages]);
@@ -126,7 +126,7 @@ class Publishing {
       let timer;
       await new Promise((resolve) => {
         this.onEmpty = () => resolve(undefined);
-        timer = setTimeout(resolve, PATIENCE);
+        timer = setTimeout(resolve, TIMEOUT);
       });
       clearTimeout(timer);
     }
@@ -140,7 +140,7 @@ function countOf(queue) {
   let count = 0;
   for (const one of queue) {
     bytes += one.bytes.length;
-    if (count === MOST || (count !== 0 && bytes > MOST_BYTES)) break;
+    if (count === MAX || (count !== 0 && bytes > MAX_BYTES)) break;
     count++;
   }
   return count;

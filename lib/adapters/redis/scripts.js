@@ -25,7 +25,7 @@ const PLAIN = '0';
 const CHECK_BYTES = 14;
 
 /** Characters of earlier epochs. */
-const MOST_EARLIER = 2048;
+const MAX_EARLIER = 2048;
 
 /**
  * Sets `epoch`, `top`, `last`, and `earlier`. KEYS: stream, hash; ARGV: a new epoch; the last position that the node has seen, and
@@ -56,7 +56,7 @@ if not epoch or isLost then
 elseif life ~= now then
   if not isKnown or ARGV[5] ~= '0' then
     if ARGV[5] == '1' then return {} end
-    earlier = string.sub(earlier .. ' ' .. epoch .. ':' .. string.format('%.0f', top), -${MOST_EARLIER})
+    earlier = string.sub(earlier .. ' ' .. epoch .. ':' .. string.format('%.0f', top), -${MAX_EARLIER})
     epoch = ARGV[1]
   end
   redis.call('HSET', KEYS[2], 'e', epoch, 'r', now, 'l', earlier, 'b', top)
