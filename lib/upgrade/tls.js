@@ -24,14 +24,14 @@ function onTls(server, kind, slot, bytes) {
     if (pending.isReadable()) return emit(server, 'secureConnection', pending._socket);
     const failed = failedSocket(server, bytes);
     pending._socket.destroy();
-    emitClientError('ERR_SSL_CERTIFICATE_VERIFY_FAILED', 'certificate verify failed (CERT_REJECTED)', server, failed);
+    emitFailure('ERR_SSL_CERTIFICATE_VERIFY_FAILED', 'certificate verify failed (CERT_REJECTED)', server, failed);
   } else {
-    emitClientError(protocolText(bytes, 0), tailText(bytes, 0), server, failedSocket(server, bytes));
+    emitFailure(protocolText(bytes, 0), tailText(bytes, 0), server, failedSocket(server, bytes));
   }
 }
 
 /** @type {(code: string, reason: string, server: Server, socket: AnySocket) => void} */
-function emitClientError(code, reason, server, socket) {
+function emitFailure(code, reason, server, socket) {
   emit(server, 'tlsClientError', Object.assign(new Error(reason), { code, reason }), socket);
 }
 

@@ -171,7 +171,7 @@ pub(super) struct ReadHalf {
     /// There can be something to read: an edge came and the socket was not read to its end, or
     /// bytes came after the request.
     pub(super) unread: bool,
-    /// In one of the queues of [`Ready`](ready::Ready).
+    /// In one of the queues of [`Ready`].
     queued: Mark,
     pub(super) peer: PeerSide,
     pub(super) class: ReadClass,
