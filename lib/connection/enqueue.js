@@ -10,7 +10,7 @@ const { OUT_FLAG_KEY, OUT_FLAG_WANT_SENT, OUT_TERMINATE, frameBytes } = require(
 const outbox = require('../reactor/outbox');
 const { streamOf } = require('./state');
 
-/** @import { Connection, SentCallback, WebSocket } from './state' */
+/** @import { Connection, SentCallback, StreamConnection, WebSocket } from './state' */
 
 /** Queues a frame with checked data. @type {(ws: WebSocket, tag: number, data: string | Uint8Array, callback?: SentCallback) => void} */
 function enqueue(ws, tag, data, callback) {
@@ -48,17 +48,14 @@ const KEY_BYTES = 4;
 function masked(ws, tag, data) {
   const isMasked = ((ws._bits & CLIENT) !== 0) !== ((tag & MASK_FLIPPED) !== 0);
   if (!isMasked) return [tag, data, 0];
-  const generateMask = streamOf(ws)?.generateMask;
-  return generateMask === undefined ? [tag, data, KEY_BYTES] : [tag | OUT_FLAG_KEY, keyed(generateMask, data), 0];
+  const stream = streamOf(ws);
+  return stream?.generateMask === undefined ? [tag, data, KEY_BYTES] : [tag | OUT_FLAG_KEY, keyed(stream, data), 0];
 }
 
-/** The key of the frame, then the data. @type {(generateMask: (key: Buffer) => void, data: string | Uint8Array) => Buffer} */
-function keyed(generateMask, data) {
-  const bytes = Buffer.from(data);
-  const both = Buffer.allocUnsafe(KEY_BYTES + bytes.length);
-  generateMask(both.subarray(0, KEY_BYTES));
-  both.set(bytes, KEY_BYTES);
-  return both;
+/** The key of the frame, then the data. @type {(stream: StreamConnection, data: string | Uint8Array) => Buffer} */
+function keyed(stream, data) {
+  stream.generateMask?.(stream.maskKey);
+  return Buffer.concat([stream.maskKey, Buffer.from(data)]);
 }
 
 /**

@@ -106,10 +106,9 @@ function closeNow(ws, code, reason) {
   if (stream === null) ws._bits |= CLOSE_SENT;
   else stream.closes();
   let tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
-  const generateMask = stream?.generateMask;
-  if (generateMask !== undefined) {
+  if (stream?.generateMask !== undefined) {
     tag |= OUT_FLAG_KEY;
-    reason = keyed(generateMask, reason);
+    reason = keyed(stream, reason);
   }
   // Not counted, here or in the reactor: ws has handed it to the kernel by now.
   push(ws, tag, reason, stream === null ? undefined : (error) => (ws._bits |= error ? 0 : CLOSE_SENT));

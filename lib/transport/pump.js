@@ -8,7 +8,7 @@ const { clearInterval, clearTimeout, setInterval, setTimeout } = require('node:t
 const { PAUSED, PEER_DONE, TERMINATED } = require('../base/bits');
 const { inContext } = require('../base/async-context');
 const { MAX_DELAY, delay } = require('../base/checks');
-const { callAll } = require('../connection/enqueue');
+const { KEY_BYTES, callAll } = require('../connection/enqueue');
 const { onDrainRecord } = require('../connection/backpressure');
 const receive = require('../connection/receive');
 const { streamEvent } = require('../reactor/exchange');
@@ -77,6 +77,8 @@ class Pump {
     this.ws = ws;
     this.socket = socket;
     this.generateMask = generateMask;
+    /** As in ws, `generateMask` finds the key before, or zeros. */
+    this.maskKey = Buffer.alloc(generateMask === undefined ? 0 : KEY_BYTES);
     this.lendsMemory = isNodes(socket);
     /** Blocks of failed writes, until the stream has closed: it can use their memory. @type {Block[]} */
     this.failed = [];

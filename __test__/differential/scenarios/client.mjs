@@ -160,7 +160,10 @@ s.once('the masks: generateMask, mask false, and data that stays as it is', asyn
     await peer.send(BYE);
   });
   let calls = 0;
-  const generateMask = (key) => { key.fill(++calls); };
+  const generateMask = (key) => {
+    calls++;
+    key[calls % 2]++;
+  };
   const data = Buffer.from('data of the user');
   await visit(c, [{ ...NO_DEFLATE, generateMask }], origin, (ws) => ws.on('open', () => {
     ws.send(data);
