@@ -19,6 +19,17 @@ test('what a paused stream holds when it is destroyed is emitted before `close`'
   t.deepEqual(seen, [['text', 'a'], ['close', 1001, '']]);
 });
 
+test('`terminate()` destroys a stream whose peer stays after the closing handshake', async (t) => {
+  const { ws, near, far } = rawPair();
+  far.write(frame(8, ''));
+  while (ws.readyState === ws.OPEN) await turn();
+  await turn();
+  t.false(near.destroyed);
+  ws.terminate();
+  t.true(near.destroyed);
+  t.is((await closeOf(ws))[0], 1005);
+});
+
 ownSerial('TLS: `send()` says that there is no room, and `drain` that there is', async (t) => {
   const { ws } = await tlsPair(t);
   while (ws.send(Buffer.alloc(10_000)));

@@ -106,6 +106,7 @@ function command(ws, kind) {
   if (stream !== null && kind === OUT_TERMINATE) {
     // As in ws, visible at once.
     outbox.sendNow(() => outbox.pushEmpty(ws._slot, ws._generation, kind));
+    stream.command(kind);
     return;
   }
   outbox.pushEmpty(ws._slot, ws._generation, kind);

@@ -23,6 +23,7 @@ const {
   KIND_MASK,
   OUT_PAUSE,
   OUT_RESUME,
+  OUT_TERMINATE,
   STREAM_CLOSED,
   STREAM_DRAINED,
   STREAM_ENDED,
@@ -217,10 +218,11 @@ class Pump {
     if (!this.isThrottled && this.life === LIVE && (this.ws._bits & PAUSED) === 0 && !this.ws._extra?.buffered?.isFull) this.socket.resume();
   }
 
-  /** The program, or its queue of messages, stops or continues. @param {number} kind */
+  /** The program, or its queue of messages, stops or continues; or it ends what the reactor has ended. @param {number} kind */
   command(kind) {
     if (kind === OUT_PAUSE) this.socket.pause();
     else if (kind === OUT_RESUME) this.goOn();
+    else if (kind === OUT_TERMINATE && this.closed !== 0) this.socket.destroy();
   }
 
   /** The peer's last frame has arrived. Later bytes are dropped, so that its end is seen. */
