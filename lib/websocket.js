@@ -244,7 +244,7 @@ class WebSocket extends Base {
     this.emit('open');
   }
 
-  /** @type {import('./reactor/link').OnRecord} */
+  /** @type {import('./reactor/reactors').OnRecord} */
   _onRecord(tag, offset, length) {
     inContext(this, isTopic(tag & KIND_MASK) ? topics.onRecord : receive.onRecord, tag, offset, length);
   }

@@ -45,7 +45,7 @@ ownOnly('a turn in which connections end is over after one of them, however long
 });
 
 (isReference ? test.skip : test.serial)('when a turn ends within a batch, the reactor hears which of its records were handled', async (t) => {
-  const { state } = createRequire(import.meta.url)('../../lib/reactor/link.js');
+  const { state } = createRequire(import.meta.url)('../../lib/reactor/reactors.js');
   const { DELIVERED_RECORDS } = createRequire(import.meta.url)('../../lib/base/layout.js');
   const { ws, raw } = await openRaw(t);
   const { deliver } = state.calls;

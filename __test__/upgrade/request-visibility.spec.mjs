@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 
 import { WebSocketServer, openVisitor, startServer, test, urlOf } from '../helpers/index.mjs';
 
-const { isRequestSeen, seesSecond } = createRequire(import.meta.url)('../../lib/upgrade/request-visibility.js');
+const { isRequestSeen, usesSecondArgument } = createRequire(import.meta.url)('../../lib/upgrade/request-visibility.js');
 
 const BLIND = [
   (ws) => ws,
@@ -62,11 +62,11 @@ const SEEING = [
 ];
 
 test('listeners that cannot see a second argument', (t) => {
-  for (const listener of BLIND) t.false(seesSecond(listener), String(listener));
+  for (const listener of BLIND) t.false(usesSecondArgument(listener), String(listener));
 });
 
 test('listeners that can, or of which it is not known', (t) => {
-  for (const listener of SEEING) t.true(seesSecond(listener), String(listener));
+  for (const listener of SEEING) t.true(usesSecondArgument(listener), String(listener));
 });
 
 test('one listener that can see is enough, none sees nothing', (t) => {

@@ -8,7 +8,7 @@ const tls = require('node:tls');
 
 const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:", "https:", or "ws+unix:"';
 
-/** `http:` and `https:` stand for `ws:` and `wss:`. `complaint` checks the rest. @type {(address: string | URL, base?: URL) => URL} */
+/** `http:` and `https:` stand for `ws:` and `wss:`. `urlFault` checks the rest. @type {(address: string | URL, base?: URL) => URL} */
 function parseAddress(address, base) {
   let url;
   try {
@@ -24,14 +24,14 @@ function parseAddress(address, base) {
 }
 
 /** Why a client cannot connect. @type {(url: URL) => string | undefined} */
-function complaint(url) {
+function urlFault(url) {
   if (!['ws:', 'wss:', 'ws+unix:'].includes(url.protocol)) return WRONG_PROTOCOL;
   if (url.protocol === 'ws+unix:' && !url.pathname) return "The URL's pathname is empty";
   return url.hash ? 'The URL contains a fragment identifier' : undefined;
 }
 
 /** Options of `http.request` from the address. @type {(url: URL) => RequestOptions} */
-function whereOf(url) {
+function requestOptionsOf(url) {
   const isSecure = url.protocol === 'wss:';
   const { hostname } = url;
   const path = url.pathname + url.search;
@@ -72,4 +72,4 @@ function connectTls(options) {
   return tls.connect(options);
 }
 
-module.exports = { complaint, credentialsOf, parseAddress, whereOf };
+module.exports = { urlFault, credentialsOf, parseAddress, requestOptionsOf };

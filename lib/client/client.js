@@ -6,7 +6,7 @@ const https = require('node:https');
 
 const { CLIENT, ERROR_EMITTED } = require('../base/bits');
 const { addon } = require('../reactor/addon');
-const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
+const { urlFault, credentialsOf, parseAddress, requestOptionsOf } = require('./address');
 const { CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
 const { DEFAULTS: SHARED, NUMBERS } = require('../connection/options');
@@ -83,7 +83,7 @@ class Client {
   start(url) {
     const { settings, ws } = this;
     this.url = url.href;
-    const wrong = complaint(url);
+    const wrong = urlFault(url);
     if (wrong !== undefined) {
       if (this.redirects === 0) throw new SyntaxError(wrong);
       fail(ws, new SyntaxError(wrong));
@@ -95,7 +95,7 @@ class Client {
     this.key = randomBytes(KEY_BYTES).toString('base64');
     this.offered = offeredProtocols(this.protocols);
     const requested = this.requestOptions(url);
-    if (settings.followRedirects) this.guardSecrets(url, requested);
+    if (settings.followRedirects) this.stripCredentials(url, requested);
 
     const request = (url.protocol === 'wss:' ? https : http).request(requested);
     this.request = request;
@@ -107,7 +107,7 @@ class Client {
 
   /** @param {URL} url */
   requestOptions(url) {
-    const { createConnection, defaultPort, ...where } = whereOf(url);
+    const { createConnection, defaultPort, ...where } = requestOptionsOf(url);
     const { deflate, key, settings } = this;
     const { origin, protocolVersion } = settings;
     /** @type {OutgoingHttpHeaders} */
@@ -133,7 +133,7 @@ class Client {
   }
 
   /** Keeps credentials from the host of a redirect. A 'redirect' listener must do so itself. @type {(url: URL, requested: Requested) => void} */
-  guardSecrets(url, requested) {
+  stripCredentials(url, requested) {
     const isSecure = url.protocol === 'wss:';
     const isIpc = url.protocol === 'ws+unix:';
     const host = isIpc ? String(requested.socketPath) : url.host;

@@ -60,7 +60,7 @@ class ListenerServer extends EventEmitter {
   }
 
   /** Whether upgrades have another listener than ours, or none. */
-  get isHandedOn() {
+  get hasOtherListener() {
     return /** @type {any} */ (this)._events.upgrade !== this._upgrade || this.emit !== emit;
   }
 

@@ -143,7 +143,7 @@ class Endpoint extends Base {
     socket._awaitFrames?.();
   }
 
-  /** For anything but a plain message. @type {import('../reactor/link').OnRecord} */
+  /** For anything but a plain message. @type {import('../reactor/reactors').OnRecord} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_SENT) return sent(this, length);

@@ -8,7 +8,7 @@ const net = require('node:net');
 
 const { throwLater } = require('../base/errors');
 const { formatAddress } = require('../connection/address');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
 const { Endpoint } = require('../connection/endpoint');

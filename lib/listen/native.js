@@ -6,7 +6,7 @@ const { isIP } = require('node:net');
 const { addressOf, closeGiven, listenError } = require('./listen-target');
 const { listenOptions } = require('../options');
 const { start } = require('../reactor/start');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 const { addServer } = require('../reactor/table');
 
 /** @import { Server } from '../connection/state' */

@@ -5,7 +5,7 @@ const { peerOf } = require('../connection/address');
 const { connectionsOf } = require('../connection/clients');
 const { eventLoop } = require('./event-loop');
 const { DENIALS, MAX_RECORDS, TALLY, VERSION } = require('../base/layout');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 const { openedBeforeEnds } = require('../reactor/loop-turns');
 
 /** @import { Histogram, Metrics, ReactorMetrics, Waiting } from '../../types/running' */

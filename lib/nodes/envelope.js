@@ -1,6 +1,6 @@
 'use strict';
 
-// A published message as it goes to other nodes: the same bytes, whatever carries them. Messages about presence are JSON.
+// The format of published messages between nodes, the same for all adapters. Messages about presence are JSON.
 
 const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_TEXT } = require('../base/layout');
 const { BINARY, TEXT } = require('../connection/arguments');

@@ -1,6 +1,6 @@
 'use strict';
 
-// This server among others that have the same adapter: a node.
+// A server with an adapter is a node: it exchanges messages with the other servers of the adapter.
 
 const { AsyncResource } = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
@@ -23,12 +23,12 @@ const { topicsOf } = require('../topics/registry');
 /** @import { History } from './shared-history' */
 /** @import { AnyTopic } from '../topics/topic' */
 
-/** Seconds in which the positions of all topics are compared with the broker's, and most topics of a second. */
+/** The positions of all topics are compared with the broker's within this many seconds, for at most this many topics a second. */
 const CHECK = 40;
 const MAX_CHECKED = 200;
 const SECOND = 1000;
 
-/** Readings of histories that are under way at a time. */
+/** Concurrent readings of histories. */
 const MAX_READINGS = 32;
 
 /** Milliseconds between reports of the same kind. */
@@ -38,7 +38,7 @@ const REPORT = 1000;
 const RETRY = 500;
 const MAX_RETRY = 30_000;
 
-/** The number of a message that stands for others, which could not be published; and most topics that wait for one. */
+/** The number of a message in place of others that could not be published, and most topics that wait for one. */
 const LOSS = 0;
 const MAX_LOSSES = 4096;
 
@@ -80,7 +80,7 @@ class ClusterNode {
       off: (name) => this.onUnsubscribed(name),
       failed: (error) => this.failed(error),
     });
-    /** By kind: events that are to be emitted once for all of some time. @type {Map<string, AdapterEvent>} */
+    /** By kind: events that are collected for REPORT_INTERVAL. @type {Map<string, AdapterEvent>} */
     this.reports = new Map();
     this.checking = setInterval(() => this.check(), SECOND).unref();
     this.toCheck = this.topics.all.values();
@@ -114,7 +114,7 @@ class ClusterNode {
     this.outbound.open();
   }
 
-  /** An adapter calls it from a callback of a client, which is no place to throw. @template {unknown[]} T @param {(...args: T) => void} act */
+  /** Reports exceptions: adapters call this from callbacks of clients, which must not throw. @template {unknown[]} T @param {(...args: T) => void} act */
   guarded(act) {
     return (/** @type {T} */ ...args) => {
       try {
@@ -136,16 +136,16 @@ class ClusterNode {
 
   /** The topic is about to have its first subscriber. @param {AnyTopic} topic */
   wakes(topic) {
-    // What other nodes have published until now is not in its own history.
+    // Its own history lacks earlier messages of other nodes.
     if (topic.shared === null && topic.offset !== 0 && !this.subscriptionSync.has(topic.name)) renew(topic);
   }
 
-  /** Whether messages of other nodes come. @param {AnyTopic} topic */
+  /** Whether this node receives the topic's messages of other nodes. @param {AnyTopic} topic */
   isActive(topic) {
     return topic.shared !== null || this.isClosed || this.subscriptionSync.isActive(topic.name);
   }
 
-  /** Calls back when they come, or the broker does not answer; or when the result is called. @type {(topic: AnyTopic, callback: () => void) => () => void} */
+  /** Calls back when it receives them, or the broker does not answer in time; or when the result is called. @type {(topic: AnyTopic, callback: () => void) => () => void} */
   whenActive({ name }, callback) {
     const bound = AsyncResource.bind(callback);
     let isCalled = false;
@@ -182,7 +182,7 @@ class ClusterNode {
     return undefined;
   }
 
-  /** Other nodes lack messages of the topic. @param {string} name */
+  /** Other nodes have missed messages of the topic. @param {string} name */
   unsent(name) {
     if (this.losses.size < MAX_LOSSES) this.losses.add(name);
   }

@@ -1,13 +1,13 @@
 'use strict';
 
-// Messages of a node on their way to its broker: what waits has a bound.
+// Messages of a node that its broker has not confirmed. Their bytes are bounded.
 
 const { attempt } = require('./subscription-sync');
 
 /** @import { Adapter, PublishSettings } from '../../types/adapter' */
 /** @import { Position } from '../../types/topics' */
 
-/** Bytes that a message takes beside its own until the broker has confirmed it, about, and that a call about a topic with a history takes. */
+/** Approximate bytes of a message beside its own until the broker has confirmed it, and of a call about a topic with a history. */
 const OVERHEAD = 2048;
 const CALL = 8192;
 
@@ -29,7 +29,7 @@ class Outbound {
     /** Messages that the broker has not confirmed, oldest first. @type {Set<{ at: number }>} */
     this.unconfirmed = new Set();
     this.bytesWaiting = 0;
-    /** Before the start. @type {Array<() => void> | null} */
+    /** Sends before the start. @type {Array<() => void> | null} */
     this.deferred = [];
     this.isClosed = false;
   }

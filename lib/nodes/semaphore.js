@@ -5,12 +5,12 @@ const { Fifo } = require('../base/fifo');
 /** Milliseconds for which others wait for a job: it can hang while others would not. */
 const TIMEOUT = 2000;
 
-/** Runs at most so many works at a time, urgent ones first. */
+/** Limits the number of concurrent jobs. Urgent ones come first. */
 class Semaphore {
   /** @param {number} most */
   constructor(most) {
     this.left = most;
-    /** Those that come first, and others. */
+    /** Urgent jobs, and others. */
     this.queues = /** @type {Array<import('../base/fifo').FifoOf<() => void>>} */ ([new Fifo(), new Fifo()]);
   }
 

@@ -12,11 +12,11 @@ const records = require('../topics/records');
 /** @import { Target } from '../topics/publish' */
 /** @import { AnyTopic } from '../topics/topic' */
 
-/** Messages and bytes that a page of a reading should have at most. */
+/** Limits of a page in messages and, roughly, in bytes. */
 const MAX_PAGE = 256;
 const PAGE_BYTES = 2 ** 20;
 
-/** Readings that begin again, because the history had lost messages meanwhile, before its end is taken. */
+/** Readings that start again because the history lost messages meanwhile; after that, only its end is taken. */
 const MAX_RESTARTS = 8;
 
 /** Bytes of messages that are kept while the history is read, of this topic and of all; more are read again afterwards. */
@@ -26,7 +26,7 @@ const MAX_BYTES_OF_ALL = 64 * 2 ** 20;
 /** Milliseconds for which callbacks wait for a broker that does not answer. */
 const ANSWER_TIMEOUT = 10_000;
 
-/** Milliseconds until a reading that has failed is tried again, the first time and at most. */
+/** Milliseconds until a failed reading is repeated, the first time and at most. */
 const RETRY = 250;
 const MAX_RETRY = 10_000;
 
@@ -59,7 +59,7 @@ class SharedHistory {
     this.topic = topic;
     this.clusterNode = clusterNode;
     this.state = INACTIVE;
-    /** Readings that have begun: an earlier one stops. */
+    /** Number of the last reading: an earlier one stops. */
     this.reading = 0;
     /** Requests to the broker. */
     this.request = 0;
@@ -72,7 +72,7 @@ class SharedHistory {
     this.denied = new Set();
     /** @type {Set<PendingSubscriber>} */
     this.waiting = new Set();
-    /** Those with a position, by its offset. A peer can make up thousands. @type {Map<number, Set<PendingSubscriber>>} */
+    /** Subscribers with a position, by its offset. A peer can make up thousands. @type {Map<number, Set<PendingSubscriber>>} */
     this.byOffset = new Map();
     /** Messages of this node for subscribers that wait without a position. @type {Array<() => void>} */
     this.deferredSends = [];
@@ -80,11 +80,11 @@ class SharedHistory {
     /** Messages that came while the history was read. @type {Array<{ bytes: Buffer, position: Position }>} */
     this.arrived = [];
     this.arrivedBytes = 0;
-    /** Whether there was room for all of them. */
+    /** Whether all of them were kept. */
     this.isWhole = true;
-    /** Messages up to here can come once more: they were read while they were on their way. */
+    /** The broker can repeat messages up to here: they were read while they were under way. */
     this.overlap = 0;
-    /** By their number. @type {Map<number, Sent>} */
+    /** Sends that wait for their message to come back, by its number. @type {Map<number, Sent>} */
     this.sent = new Map();
     /** Messages of this node that the broker has not confirmed. */
     this.unconfirmed = 0;
@@ -184,7 +184,7 @@ class SharedHistory {
     const reading = ++this.reading;
     const read = async () => {
       if (reading !== this.reading) return;
-      // Peers can come to topics and leave them: others wait for no reading without a subscriber.
+      // Peers can join and leave topics: a reading without a subscriber must not delay others.
       if (this.topic.size === 0) return this.deactivate();
       const request = ++this.request;
       await this.readAll(reading);
@@ -193,7 +193,7 @@ class SharedHistory {
     this.clusterNode.readings.run(read, true).catch((error) => this.retry(reading, error, () => this.read()));
   }
 
-  /** Reads the history only if the broker is somewhere else. Messages go on meanwhile, and one that is missing is noticed with the next. */
+  /** Reads the history only if the broker's position differs. Delivery continues meanwhile; the next message reveals a missing one. */
   compare() {
     if (this.isToCompare) return;
     this.isToCompare = true;
@@ -228,7 +228,7 @@ class SharedHistory {
     this.timer = setTimeout(() => reading === this.reading && act(), this.backoff.next()).unref();
   }
 
-  /** Messages of the topic do not come any more. */
+  /** This node no longer receives the topic. */
   deactivate() {
     clearTimeout(this.timer);
     clearTimeout(this.requestTimer);
@@ -257,7 +257,7 @@ class SharedHistory {
       if (typeof since === 'string') {
         this.restart(isEnd || first === undefined ? position : { epoch: position.epoch, offset: first.position.offset - 1 });
       }
-      // In another epoch they have the same offsets.
+      // The offsets are the same in the new epoch.
       if (recovered) topic.epoch = position.epoch;
       topic.earlier = earlier;
       if (!isEnd && !recovered) {
@@ -320,7 +320,7 @@ class SharedHistory {
   keep(bytes, position) {
     const { clusterNode } = this;
     if (this.arrivedBytes + bytes.length > MAX_BYTES || clusterNode.arrivedBytes + bytes.length > MAX_BYTES_OF_ALL) this.isWhole = false;
-    // A later one would be read again with those that are missing.
+    // A later one is read again, with the missing ones.
     if (!this.isWhole) return;
     this.arrivedBytes += bytes.length;
     clusterNode.arrivedBytes += bytes.length;
@@ -328,7 +328,7 @@ class SharedHistory {
   }
 
   /**
-   * Makes members of `some` that have waited: their positions are known, or the broker has answered a request since they came.
+   * Admits waiting subscribers among `some`, if their positions are known, or the broker has answered a request since they came.
    *
    * @type {(answered: number, some?: Set<PendingSubscriber>) => void}
    */
@@ -379,7 +379,7 @@ class SharedHistory {
     const envelope = decode(bytes);
     if (position.epoch !== topic.epoch || position.offset !== topic.offset + 1) return;
     if (envelope === null) {
-      // Its position must not be missing.
+      // The position counts, without a message.
       this.clusterNode.ignored();
       return this.skip();
     }
@@ -427,7 +427,7 @@ class SharedHistory {
     return result;
   }
 
-  /** Messages of this node that were passed over will not come back. */
+  /** Settles sends at positions that were passed over: they will not come back. */
   sweep() {
     for (const [number, one] of this.sent) if (one.position !== null && this.isOver(one.position)) this.settle(number, one);
   }
@@ -449,7 +449,7 @@ function keptOf({ history, positionTtl, ttl }) {
   return { size: history, ttl, positionTtl };
 }
 
-/** How many messages the next page of a history should have: the first ones say how long they are. */
+/** Chooses the number of messages of the next page, by the lengths in earlier pages. */
 class PageSize {
   limit = 16;
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// The topics of which this node wants messages: those with local subscribers.
+// Keeps the node subscribed at the broker to the topics with local subscribers.
 
 const { Backoff } = require('../base/backoff');
 
@@ -9,7 +9,7 @@ const { Backoff } = require('../base/backoff');
 /** Delay in milliseconds before a topic without subscribers is unsubscribed: they can come back. */
 const UNSUBSCRIBE_DELAY = 5000;
 
-/** Most topics of one call, and calls that are under way: peers choose topics while the broker is away, and leave them. */
+/** Most topics of one call, and most concurrent calls: peers can join and leave any number of topics while the broker is away. */
 const BATCH = 512;
 const MAX_CALLS = 64;
 
@@ -17,7 +17,7 @@ const MAX_CALLS = 64;
 const RETRY = 250;
 const MAX_RETRY = 10_000;
 
-/** `NEW`: no call has been made, or it was refused; `SUBSCRIBING`: one is under way; `SUBSCRIBED`: messages come. */
+/** `NEW`: no call was made, or it was refused; `SUBSCRIBING`: a call is under way. */
 const NEW = 0;
 const SUBSCRIBING = 1;
 const SUBSCRIBED = 2;
@@ -26,7 +26,7 @@ const SUBSCRIBED = 2;
 
 class SubscriptionSync {
   /**
-   * `on`: messages of the topic come; `off`: they will not any more; `failed`: the adapter has refused.
+   * `on`: subscribed; `off`: unsubscribed; `failed`: the adapter has refused.
    *
    * @param {Adapter} adapter
    * @param {{ on(name: string): void, off(name: string): void, failed(error: unknown): void }} events
@@ -36,9 +36,9 @@ class SubscriptionSync {
     this.events = events;
     /** @type {Map<string, Entry>} */
     this.all = new Map();
-    /** Without subscribers, the one that lost them first comes first. @type {Set<Entry>} */
+    /** Topics without subscribers, longest first. @type {Set<Entry>} */
     this.idle = new Set();
-    /** For the next calls. @type {Set<Entry>} */
+    /** Topics of the next calls. @type {Set<Entry>} */
     this.toSubscribe = new Set();
     this.calls = 0;
     /** @type {string[]} */
@@ -48,7 +48,7 @@ class SubscriptionSync {
     this.backoff = new Backoff(RETRY, MAX_RETRY);
     /** Topics of refused calls. @type {Set<Entry>} */
     this.refused = new Set();
-    /** The last refused call had topics that were not refused: others need not wait. */
+    /** The last refused call accepted some topics: others need not wait. */
     this.isPartial = false;
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -105,12 +105,12 @@ class SubscriptionSync {
     return this.all.has(name);
   }
 
-  /** Whether its messages come. @param {string} name */
+  /** Whether the topic is subscribed at the broker. @param {string} name */
   isActive(name) {
     return this.all.get(name)?.state === SUBSCRIBED;
   }
 
-  /** Calls back when its messages come, or never will, until `cancelWait`. @type {(name: string, callback: () => void) => void} */
+  /** Calls back when it is subscribed, or dropped, until `cancelWait`. @type {(name: string, callback: () => void) => void} */
   whenActive(name, callback) {
     const entry = this.all.get(name);
     if (entry === undefined || entry.state === SUBSCRIBED) callback();

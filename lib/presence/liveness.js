@@ -10,13 +10,13 @@ const { topicsOf } = require('../topics/registry');
 /** @import { Server } from '../connection/state' */
 /** @import { OneRoom } from './room' */
 
-/** Milliseconds between looks at other nodes; every second time a node announces that it is alive. */
+/** Milliseconds between checks of other nodes; every second time this node announces itself. */
 const HEARTBEAT = 5000;
 
 /** Milliseconds of silence after which another node is gone. Its entries stay for at most a heartbeat more. */
 const NODE_TIMEOUT = 22_000;
 
-/** Milliseconds for which a node follows a topic without own members, after the last question. */
+/** Milliseconds for which a node follows a topic without own members, after its last use. */
 const KEPT = 60_000;
 
 /** Silent nodes to remember: they can come back. */
@@ -31,7 +31,7 @@ class Presences {
     this.rooms = new Map();
     /** When the last message of each other node arrived. @type {Map<string, number>} */
     this.seen = new Map();
-    /** Those that were silent for too long. @type {Set<string>} */
+    /** Nodes that were removed after NODE_TIMEOUT. @type {Set<string>} */
     this.silent = new Set();
     /** The highest version of rooms that were forgotten: other nodes ignore versions up to it. */
     this.lastVersion = 0;
@@ -53,7 +53,7 @@ class Presences {
     if (this.topics.isOver) return room;
     this.rooms.set(name, room);
     this.follow(room);
-    // A program can have looked only once. With an adapter, members of other nodes can follow.
+    // The program might have used it only once. With an adapter, entries of other nodes can follow.
     process.nextTick(() => this.forgetIdle(room));
     return room;
   }
@@ -107,7 +107,7 @@ class Presences {
     this.seen.delete(node);
     if (this.silent.size >= MAX_SILENT) this.silent.delete(this.silent.values().next().value ?? '');
     this.silent.add(node);
-    for (const { peers } of this.rooms.values()) peers?.gone(node, false);
+    for (const { peers } of this.rooms.values()) peers?.removeNode(node, false);
   }
 
   /** @param {{ alive?: number, bye?: number }} message */
@@ -126,7 +126,7 @@ class Presences {
     if (node === clusterNode?.id) return;
     if (bye) {
       this.seen.delete(node);
-      for (const { peers } of this.rooms.values()) peers?.gone(node, true);
+      for (const { peers } of this.rooms.values()) peers?.removeNode(node, true);
       return;
     }
     this.seen.set(node, performance.now());

@@ -14,13 +14,13 @@ const { Topic } = require('../topics/topic');
 /** @import { AllPresence } from './liveness' */
 /** @import { AnyTopic } from '../topics/topic' */
 
-/** Share of `presenceLimit` below which keys are told again, not only their number. */
+/** Share of `presenceLimit` below which keys are sent again, not only their number. */
 const BACK = 0.9;
 
 /** A watcher for which more bytes wait is closed: it cannot miss a change. */
 const WATCHER_TOPIC = { ...DEFAULTS, slow: SLOW.close, limit: 16 * 2 ** 20 };
 
-/** Who is present in a topic, and who hears of it here. */
+/** Presence in a topic, and its local watchers. */
 class Room {
   /** `channel`: of announcements between nodes. @param {AllPresence} all @param {string} name @param {string} channel */
   constructor(all, name, channel) {
@@ -32,7 +32,7 @@ class Room {
     /** Entries of connections of this server, by number. @type {Map<number, { key: string, meta: unknown }>} */
     this.own = new Map();
     this.last = 0;
-    /** Connections that hear of it. @type {AnyTopic | null} */
+    /** Subscribed by the connections that watch. @type {AnyTopic | null} */
     this.watcherTopic = null;
     /** Metas in JSON, by key, as watchers know them. Empty when they only know a number. @type {Map<string, string>} */
     this.told = new Map();
@@ -108,7 +108,7 @@ class Room {
     this.text = null;
     const { all, name, watcherTopic } = this;
     if (watcherTopic !== null) publishTo(watcherTopic, { tag: TEXT, data: JSON.stringify({ presence: name, ...change }) }, TO_ALL);
-    // No listener runs inside a call that watches.
+    // No listener runs inside `watch()`.
     process.nextTick(() => all.topics.server.emit('presence', name, change));
   }
 

@@ -1,11 +1,11 @@
 'use strict';
 
-/** Metas of a key that are told: its user can have any number of connections. */
+/** Most announced metas of a key: its user can have any number of connections. */
 const MAX_METAS = 100;
 
 /** A key with its metas by entry. `last`: the metas that it had, while it has no entries. @typedef {{ entries: Map<string, unknown>, last: unknown[] }} Present */
 
-/** Who is present in a topic. A key is present while it has entries, and for a grace time after its last connection has ended. */
+/** The keys that are present in a topic. A key is present while it has entries, and for a grace time after its last connection has ended. */
 class Roster {
   /** @param {number} grace Milliseconds */
   constructor(grace) {
@@ -14,11 +14,11 @@ class Roster {
     this.keys = new Map();
     /** Keys with changes that were not announced yet. @type {Set<string>} */
     this.changed = new Set();
-    /** When keys without entries go, the next one first. @type {Map<string, number>} */
+    /** End of the grace time of keys without entries, the next one first. @type {Map<string, number>} */
     this.leaving = new Map();
   }
 
-  /** Adds an entry, or changes its meta. `id`: another one for each entry of all nodes. @type {(key: string, id: string, meta: unknown) => void} */
+  /** Adds an entry, or changes its meta. `id`: unique among the entries of all nodes. @type {(key: string, id: string, meta: unknown) => void} */
   put(key, id, meta) {
     let present = this.keys.get(key);
     if (present === undefined) this.keys.set(key, (present = { entries: new Map(), last: [] }));

@@ -51,7 +51,7 @@ class Peers {
     this.joins = /** @type {Entry[]} */ ([]);
     this.left = /** @type {number[]} */ ([]);
     this.cut = /** @type {number[]} */ ([]);
-    /** Whether other nodes can lack messages, because the broker was away. */
+    /** Whether other nodes can have missed messages, because the broker was away. */
     this.isStale = false;
     this.retryTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.answerTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -89,7 +89,7 @@ class Peers {
     this.isStale = false;
     this.sendSnapshot();
     this.send({ request: 1 });
-    // One without entries answers if it has some now.
+    // A node without known entries answers if it has some now.
     for (const [node, peer] of this.nodes) if (peer.entries.size !== 0) this.expect(node, peer);
   }
 
@@ -101,7 +101,7 @@ class Peers {
     parts.forEach((part, index) => this.send({ version: this.version, snapshot: part, part: index, parts: parts.length }));
   }
 
-  /** Whether there is something that other nodes have yet to hear. */
+  /** Whether announcements are pending. */
   get isBusy() {
     return this.isStale || this.retryTimer !== undefined || this.joins.length + this.left.length + this.cut.length !== 0;
   }
@@ -171,7 +171,7 @@ class Peers {
   /** Requests a snapshot until it comes; a node without entries never answers. @type {(node: string, peer: Peer) => void} */
   request(node, peer) {
     if (peer.requestTimer === undefined) {
-      if (this.clusterNode.isConnected && ++peer.requests > MAX_REQUESTS) return this.gone(node, true);
+      if (this.clusterNode.isConnected && ++peer.requests > MAX_REQUESTS) return this.removeNode(node, true);
       this.send({ request: 1, to: node });
     }
     this.expect(node, peer);
@@ -202,8 +202,8 @@ class Peers {
     this.room.remove(entry.key, `${node} ${number}`, isCut);
   }
 
-  /** Nothing more comes of a node. @type {(node: string, isCut: boolean) => void} */
-  gone(node, isCut) {
+  /** Removes a node with its entries. @type {(node: string, isCut: boolean) => void} */
+  removeNode(node, isCut) {
     const peer = this.nodes.get(node);
     if (peer === undefined) return;
     this.nodes.delete(node);
@@ -218,7 +218,7 @@ class Peers {
   }
 }
 
-/** At least one part, of so many entries that a broker takes. @param {Entry[]} entries */
+/** Splits entries into parts that a broker accepts; at least one. @param {Entry[]} entries */
 function partsOf(entries) {
   /** @type {Entry[][]} */
   const parts = [[]];

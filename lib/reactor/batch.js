@@ -11,7 +11,7 @@ const {
   LENT_BYTES,
   LENT_ID,
 } = require('../base/layout');
-const { state } = require('./link');
+const { state } = require('./reactors');
 const { exchange } = require('./outbox');
 const { allocate, allocateOwn, isDetachable, shortLived } = require('./message-memory');
 

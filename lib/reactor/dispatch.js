@@ -40,7 +40,7 @@ const {
   isPayload,
 } = require('../base/layout');
 const streamOps = require('./stream-ops');
-const { state } = require('./link');
+const { state } = require('./reactors');
 const { nodeEmit } = require('../base/node-emit');
 const outbox = require('./outbox');
 const table = require('./table');

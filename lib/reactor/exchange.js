@@ -11,7 +11,7 @@ const {
   STREAMS_WAIT,
 } = require('../base/layout');
 const { runOps } = require('./stream-ops');
-const { state } = require('./link');
+const { state } = require('./reactors');
 
 /** A connection or its handshake. @typedef {{ _slot: number, _generation: number }} ConnectionId */
 

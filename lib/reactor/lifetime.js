@@ -4,7 +4,7 @@
 const { clearInterval, setInterval } = require('node:timers');
 
 const { MAX_DELAY } = require('../base/checks');
-const { state } = require('./link');
+const { state } = require('./reactors');
 
 /** Sends all that waits. */
 let beforeExit = () => {};
@@ -21,17 +21,17 @@ function attach(exits) {
 }
 
 /**
- * Lets the reactors call until the matching `unuse`. Without users they refer to nothing here, so an unused copy of the
+ * Lets the reactors call until the matching `release`. Without users they refer to nothing here, so an unused copy of the
  * package is collected, and its reactors end.
  */
-function use() {
+function acquire() {
   if (users++ !== 0) return;
   state.native.setRef(true);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
 }
 
-function unuse() {
+function release() {
   if (--users !== 0) return;
   process.removeListener('newListener', onNewListener);
   process.removeListener('exit', stop);
@@ -83,4 +83,4 @@ function stop() {
 const kStop = Symbol.for('reactor-ws.stop');
 Object.assign(stop, { [kStop]: true });
 
-module.exports = { attach, ref, refer, unref, unuse, use };
+module.exports = { attach, ref, refer, unref, acquire, release };

@@ -5,7 +5,7 @@ const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
 const { DRAINED_TURN } = require('../base/layout');
-const { state } = require('./link');
+const { state } = require('./reactors');
 
 /** @type {any} */
 const { _tickCallback: ticks = () => {} } = process;

@@ -5,7 +5,7 @@
 const { FastBuffer } = require('../base/constants');
 const { isSameMemory, lengthOf, unshared } = require('../base/views');
 const streamOps = require('./stream-ops');
-const { state } = require('./link');
+const { state } = require('./reactors');
 const {
   AUX_SHIFT,
   FLUSHED_BYTES,

@@ -5,7 +5,7 @@
 
 const { FastBuffer } = require('../base/constants');
 const { throwLater } = require('../base/errors');
-const { state } = require('./link');
+const { state } = require('./reactors');
 const { connectionOf, connections } = require('./table');
 const {
   FLOWS,

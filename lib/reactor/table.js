@@ -3,7 +3,7 @@
 const { NO_GENERATION } = require('../base/constants');
 const { ADOPTED_SLOTS, PIPE_SLOTS, TOPIC_SLOT } = require('../base/layout');
 const lifetime = require('./lifetime');
-const { set: setState, state } = require('./link');
+const { set: setState, state } = require('./reactors');
 
 /** @import { Connection, Server } from '../connection/state' */
 
@@ -74,7 +74,7 @@ function claimStream(connection) {
 
 /** @type {(connection: Connection, slot: number) => { generation: number, slot: number }} */
 function claimed(connection, slot) {
-  lifetime.use();
+  lifetime.acquire();
   generation = (generation + 1) >>> 0 || NO_GENERATION + 1;
   connection._turn = state.calls.loopTurn();
   connection._slot = slot;
@@ -85,7 +85,7 @@ function claimed(connection, slot) {
 /** Records of the slot go to this connection from now on. The first one keeps the process alive, the last one lets it end. @type {(slot: number, connection: Connection) => void} */
 function place(slot, connection) {
   if (connectionOf(slot) === undefined) {
-    lifetime.use();
+    lifetime.acquire();
     lifetime.ref();
   }
   set(slot, connection);
@@ -97,19 +97,19 @@ function forget(slot) {
   set(slot, undefined);
   if (slot >= PIPE_SLOTS) freeStreams.push(slot - PIPE_SLOTS);
   else if (slot >= ADOPTED_SLOTS) freeAdopted.push(slot - ADOPTED_SLOTS);
-  lifetime.unuse();
+  lifetime.release();
 }
 
 /** Records of the listener go to this server from now on. @type {(id: number, server: Server) => void} */
 function addServer(id, server) {
-  lifetime.use();
+  lifetime.acquire();
   listeners.set(id, server);
 }
 
 /** @param {number} id */
 function removeServer(id) {
   listeners.delete(id);
-  lifetime.unuse();
+  lifetime.release();
 }
 
 /**
@@ -124,7 +124,7 @@ function fail(error, isOfStreams) {
   const lost = [...accepted.splice(0), ...adopted.splice(0), ...(isOfStreams ? streams.splice(0) : [])];
   const gone = { connections: /** @type {Connection[]} */ (lost.filter(Boolean)), servers: servers() };
   listeners.clear();
-  for (let left = gone.connections.length + gone.servers.length; left > 0; left--) lifetime.unuse();
+  for (let left = gone.connections.length + gone.servers.length; left > 0; left--) lifetime.release();
   return gone;
 }
 

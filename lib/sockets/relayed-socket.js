@@ -109,7 +109,7 @@ class Relay extends Endpoint {
     return Math.max(this._accepted - bytesSettled(this), 0);
   }
 
-  /** @type {import('../reactor/link').OnRecord} */
+  /** @type {import('../reactor/reactors').OnRecord} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_DATA) this.take(payload(tag, offset, length));

@@ -13,7 +13,7 @@ const { formatAddress } = require('../connection/address');
 const { callAll, push } = require('../connection/enqueue');
 const { refer } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 const { IdleTimer } = require('./idle-timer');
 
 /** @import { Connection, SentCallback, WebSocket } from '../connection/state' */

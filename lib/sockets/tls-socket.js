@@ -4,7 +4,7 @@ const tls = require('node:tls');
 
 const { checkValue, wrongType } = require('../base/checks');
 const { Socket } = require('./socket');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 const { GROUPS, SUITES, VERSIONS, versionName } = require('../tls/parameters');
 const { detailed, legacy, parsed } = require('../tls/peer-certificate');
 const { sessionOf } = require('../tls/session');

@@ -3,7 +3,7 @@
 // Handshakes that wait for the callbacks of option `tls`.
 
 const { contextOf, nativeOf } = require('./context');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 
 /** @import { Settings } from './options' */
 

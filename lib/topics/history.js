@@ -10,7 +10,7 @@ const records = require('./records');
 const { expect } = require('./requests');
 const { topicsOf } = require('./registry');
 const { PageSize, keptOf } = require('../nodes/shared-history');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 
 const { WORD_BYTES, longOf, wordOf } = records;
 

@@ -17,7 +17,7 @@ const { Topic } = require('./topic');
 /** @import { BroadcastOptions, Published, PublishOptions, Receipt } from '../../types/topics' */
 /** @import { AnyTopic } from './topic' */
 
-/** A message as all get it. `tag`: kind | flags of a send. @typedef {{ tag: number, data: string | Uint8Array }} Message */
+/** A message for all subscribers. `tag`: kind | flags of a send. @typedef {{ tag: number, data: string | Uint8Array }} Message */
 
 /** The options of `broadcast()` and of `publish()`. Both take the options of `send()`, too. */
 const BROADCAST = ['binary', 'compress', 'fin', 'mask', 'except'];

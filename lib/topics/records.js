@@ -45,7 +45,7 @@ const free = [];
 /** By number: topics that the reactors report on. @type {Map<number, AnyTopic>} */
 const reporting = new Map();
 
-/** The reactors know it from now on. @param {AnyTopic} topic */
+/** Announces a topic to the reactors. @param {AnyTopic} topic */
 function begin(topic) {
   if (free.length === 0 && last === WORD - 1) throw new RangeError('There are no more numbers for topics');
   topic.number = free.pop() ?? ++last;
@@ -53,7 +53,7 @@ function begin(topic) {
   introduce(topic);
 }
 
-/** Reactors that know it ignore this. @param {AnyTopic} topic */
+/** Announces it to reactors that do not know it; others ignore this. @param {AnyTopic} topic */
 function introduce(topic) {
   const { history, limit, maxBytes, slow, ttl } = topic.settings;
   outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_TOPIC), [slow, limit, history, ttl, maxBytes]);

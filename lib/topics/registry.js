@@ -1,6 +1,6 @@
 'use strict';
 
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 const records = require('./records');
 const { endTopic } = require('./requests');
 const { settingsOf } = require('./settings');
@@ -39,7 +39,7 @@ class ServerTopics {
     this.presence = null;
     /** Kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
-    /** Those without a message, perhaps until now. @type {Set<AnyTopic>} */
+    /** Topics that had no message when they were added. @type {Set<AnyTopic>} */
     this.unused = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Null without an adapter. @type {import('../nodes/node').ThisNode | null} */
@@ -82,7 +82,7 @@ class ServerTopics {
     return topic;
   }
 
-  /** The reactors must know it from now on. @param {AnyTopic} topic */
+  /** Announces it to the reactors, once. @param {AnyTopic} topic */
   register(topic) {
     if (topic.number !== 0) return;
     // Reactors that start later would not know it.
@@ -168,7 +168,7 @@ class ServerTopics {
   }
 }
 
-/** Whether nothing is known of it. @param {AnyTopic} topic */
+/** Whether it has no state to keep. @param {AnyTopic} topic */
 function isUnused({ offset, shared }) {
   return offset === 0 && (shared === null || shared.isInactive);
 }

@@ -5,7 +5,7 @@
 const { HISTORY_REQUEST, IN_HISTORY, KIND_MASK } = require('../base/layout');
 const { payload, peek } = require('../reactor/batch');
 const lifetime = require('../reactor/lifetime');
-const { set, state } = require('../reactor/link');
+const { set, state } = require('../reactor/reactors');
 const records = require('./records');
 
 const { WORD, wordOf } = records;
@@ -41,7 +41,7 @@ function expect(left, take) {
   const request = nextRequest();
   // Answers have a receiver from now on, until all have arrived.
   set({ topics: answers });
-  lifetime.use();
+  lifetime.acquire();
   // A program can await the result with nothing else open.
   lifetime.ref();
   const result = new Promise((resolve, reject) => requests.set(request, { left, take, resolve, reject }));
@@ -52,12 +52,12 @@ function expect(left, take) {
 function settle(request) {
   requests.delete(request);
   lifetime.unref();
-  lifetime.unuse();
+  lifetime.release();
 }
 
 /** Receives records for no connection. */
 const answers = {
-  /** @type {import('../reactor/link').OnRecord} */
+  /** @type {import('../reactor/reactors').OnRecord} */
   _onRecord(tag, offset, length) {
     const bytes = (tag & KIND_MASK) === IN_HISTORY ? payload(tag, offset, length) : peek(tag, offset, length);
     // The first word of every answer.

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `topicOptions` returns for a topic.
+// Checks the result of `topicOptions` for a topic.
 
 const { HIGH_WATER_MARK, SLOW } = require('../base/layout');
 const { MAX_DELAY, checkOptions, checkValue, wrongType } = require('../base/checks');

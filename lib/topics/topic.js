@@ -1,6 +1,6 @@
 'use strict';
 
-// The reactors have the messages. Counting is done here, as the order of `publish()` calls is the order of a topic.
+// The reactors have the messages. Offsets are counted here, as the order of `publish()` calls is the order of a topic.
 
 const { newEpoch } = require('../base/epoch');
 const { SLOW } = require('../base/layout');

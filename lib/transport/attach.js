@@ -92,7 +92,7 @@ const TICK = 16;
 /** Where no event loop calls the reactor, while there are streams. @type {NodeJS.Timeout | undefined} */
 let clock;
 
-/** @param {import('../reactor/link').Native} native */
+/** @param {import('../reactor/reactors').Native} native */
 function turnOften(native) {
   clock ??= setInterval(() => {
     native.turn();

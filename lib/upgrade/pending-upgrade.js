@@ -16,7 +16,7 @@ const { Handshake, destroyOnError } = require('./handshake');
 const receive = require('../connection/receive');
 const { hasOwnPong, servedOptions, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
-const { state } = require('../reactor/link');
+const { state } = require('../reactor/reactors');
 const table = require('../reactor/table');
 const { UpgradeRequest } = require('./request');
 const { socketOf } = require('../sockets/tls-socket');
@@ -66,7 +66,7 @@ class Upgrade extends Endpoint {
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
   }
 
-  /** @type {import('../reactor/link').OnRecord} */
+  /** @type {import('../reactor/reactors').OnRecord} */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_CLOSED || kind === IN_SENT) return super._onRecord(tag, offset, length);

@@ -20,17 +20,17 @@ const ONE_PARAMETER =
   /^(?:async\s+)?(?:(?:[A-Za-z_$][\w$]*|\(\s*[A-Za-z_$][\w$]*\s*,?\s*\))\s*=>|function(?:\s+[A-Za-z_$][\w$]*)?\s*\(\s*[A-Za-z_$][\w$]*\s*,?\s*\)\s*\{)/;
 
 /** Names that lead to other arguments, and escapes that could write them. */
-const BACK_DOOR = /\b(?:arguments|eval)\b|\\u/;
+const OTHER_ACCESS = /\b(?:arguments|eval)\b|\\u/;
 
 /** Results by listener. @type {WeakMap<Function, boolean>} */
 const judged = new WeakMap();
 
 /** False only if the source of a listener proves that it cannot see its second argument. @param {Function} listener */
-function seesSecond(listener) {
+function usesSecondArgument(listener) {
   let sees = judged.get(listener);
   if (sees === undefined) {
     const source = isProxy(listener) ? '' : toString.call(listener);
-    sees = !ONE_PARAMETER.test(source) || BACK_DOOR.test(source);
+    sees = !ONE_PARAMETER.test(source) || OTHER_ACCESS.test(source);
     judged.set(listener, sees);
   }
   return sees;
@@ -47,7 +47,7 @@ function isRequestSeen(server) {
   // Not `rawListeners()`, which makes an array.
   const { connection: listeners } = /** @type {Emitting} */ (server)._events;
   if (listeners === undefined) return false;
-  return typeof listeners === 'function' ? seesSecond(listeners) : listeners.some(seesSecond);
+  return typeof listeners === 'function' ? usesSecondArgument(listeners) : listeners.some(usesSecondArgument);
 }
 
 /**
@@ -64,4 +64,4 @@ function emitConnection(server, ws, bytes, start) {
   else server.emit('connection', ws, request);
 }
 
-module.exports = { emitConnection, isRequestSeen, seesSecond };
+module.exports = { emitConnection, isRequestSeen, usesSecondArgument };
