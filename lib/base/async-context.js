@@ -35,7 +35,7 @@ function capture() {
   return hasStore ? resource : null;
 }
 
-/** In the current context, whoever calls it. @type {<F extends (...args: any[]) => void>(callback: F) => F} */
+/** The callback, for a call from another context. @type {<F extends (...args: any[]) => void>(callback: F) => F} */
 function bind(callback) {
   const context = capture();
   return context === null ? callback : /** @type {any} */ (context.runInAsyncScope.bind(context, callback, null));

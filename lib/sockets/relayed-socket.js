@@ -334,8 +334,7 @@ class RelayedSocket extends Base {
 
   /** @type {(chunk: Buffer | string, encoding: BufferEncoding, done: Done) => void} */
   _write(chunk, encoding, done) {
-    this._unrefTimer();
-    this._owner.write([{ chunk, encoding }], done);
+    this._writev([{ chunk, encoding }], done);
   }
 
   /** @type {(chunks: Parameters<Relay['write']>[0], done: Done) => void} */
