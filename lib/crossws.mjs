@@ -101,7 +101,7 @@ function peerOver(NodePeer) {
   return ReactorPeer;
 }
 
-/** Unlike any other namespace with any other topic. @type {(namespace: string | undefined, topic: string) => string} */
+/** A key that is unique to this namespace and topic. @type {(namespace: string | undefined, topic: string) => string} */
 function keyOf(namespace = '', topic) {
   return `${namespace.length}:${namespace}${topic}`;
 }

@@ -139,7 +139,7 @@ function takeFrom(server) {
   return all;
 }
 
-/** As the reactor judges a first request; once for each. @type {(all: Set<WebSocketServer>, request: any) => WebSocketServer | undefined} */
+/** Must match `is_ours` of src/reactor/upgrade/mod.rs. Runs once for each request. @type {(all: Set<WebSocketServer>, request: any) => WebSocketServer | undefined} */
 function takerOf(all, request) {
   if (kTaker in request) return request[kTaker];
   const refusal = addon().checkUpgrade(request.method, request.headers.upgrade);

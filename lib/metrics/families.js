@@ -70,7 +70,7 @@ const OF_REACTORS = [
   ['counter', 'over_budget', 'Connections that were ended because of sendBudget', ({ overBudget }) => one(overBudget)],
   ['counter', 'compressed_bytes', 'Bytes of messages that were compressed, before and after', ({ compressedFrom: before, compressedTo: after }) => each('side', { before, after })],
   ['gauge', 'memory_bytes', 'Memory that has a budget', ({ memory }) => each('budget', memory.used)],
-  ['gauge', 'budget_bytes', 'What that memory may be; none for no limit', ({ memory }) => each('budget', memory.budget).filter(({ value }) => value !== Infinity)],
+  ['gauge', 'budget_bytes', 'Configured memory limit; absent if unlimited', ({ memory }) => each('budget', memory.budget).filter(({ value }) => value !== Infinity)],
   ['counter', 'batches', 'Batches that JavaScript has taken', ({ batches }) => one(batches)],
   ['counter', 'records', 'Records in them', ({ records }) => one(records)],
   ['gauge', 'undelivered_bytes', 'Bytes of batches that JavaScript has not dealt with', ({ undelivered }) => one(undelivered)],

@@ -80,7 +80,7 @@ class ClusterNode {
       off: (name) => this.onUnsubscribed(name),
       failed: (error) => this.failed(error),
     });
-    /** By kind: events that are collected for REPORT_INTERVAL. @type {Map<string, AdapterEvent>} */
+    /** By kind: events that are collected before they are emitted. @type {Map<string, AdapterEvent>} */
     this.reports = new Map();
     this.checking = setInterval(() => this.check(), SECOND).unref();
     this.toCheck = this.topics.all.values();

@@ -36,7 +36,7 @@ const BUILD = 'in a clone of the repository run: npm ci && npm run build';
 /** @type {Addon | undefined} */
 let loaded;
 
-/** Loads it on first use. @type {() => Addon} @throws {Error} ERR_REACTOR_WS_NATIVE, with cause and remedy */
+/** The addon, loaded on first use. @type {() => Addon} @throws {Error} ERR_REACTOR_WS_NATIVE, with cause and remedy */
 function addon() {
   try {
     // Outside of the first caller's async context: the addon's own objects live as long as the process.

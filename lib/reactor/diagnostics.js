@@ -21,7 +21,7 @@ const { end, error, start } = handling;
 /** The requests of connections that opened while a channel had subscribers. @type {WeakMap<WebSocket, object>} */
 const requests = new WeakMap();
 
-/** Also null for a client. @type {(ws: WebSocket) => object | null} */
+/** The request of a connection; null for a client, too. @type {(ws: WebSocket) => object | null} */
 const requestOf = (ws) => requests.get(ws) ?? null;
 
 /** A tracer's wrapper of our listener of 'message', as around the one of a Receiver of ws. @type {Function | null} */

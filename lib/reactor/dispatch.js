@@ -59,7 +59,7 @@ const TURN_BATCHES = 8;
 /** The same while connections end, which can leave many topics; the clock is read after each. */
 const ENDING_MILLISECONDS = 4;
 
-/** Records between two looks at the clock. */
+/** Records between two reads of the clock. */
 const CLOCK_INTERVAL = 64;
 
 /** In place of the previous slot: no record yet, or a record that opened the connection. */
@@ -97,7 +97,7 @@ function continueTurn() {
 
 /** Delivers waiting records for up to TURN_MILLISECONDS; the rest in an immediate. @type {(streamsOnly?: boolean) => void} */
 function turn(streamsOnly = false) {
-  // A handler that runs the event loop (as deasync does) or calls this is in a delivery, which goes on afterwards.
+  // Called within a delivery, by a handler or an event loop that it runs (as deasync does): that delivery continues.
   if (delivering) return;
   // Most chunks without a whole message leave nothing to do.
   if (streamsOnly && cursor === count && !isAwaited()) return outbox.flush();
@@ -132,7 +132,7 @@ function turn(streamsOnly = false) {
       }
     }
   } finally {
-    // Also when a handler threw: the error goes to 'uncaughtException', and the rest comes next.
+    // Also after an exception of a handler: it goes to 'uncaughtException', and the rest is delivered next.
     delivering = false;
     outbox.endBatching();
     if (!finished) {
@@ -205,7 +205,7 @@ function deliver(deadline) {
       }
       nextLook = next + CLOCK_INTERVAL;
     }
-    // Before a handler can throw: the next delivery begins after this record.
+    // Set before a handler can throw: the next delivery begins after this record.
     cursor = ++next;
     if (bytes.length === 0) {
       // A handler has detached the memory.
@@ -292,7 +292,7 @@ function deliverOther(slot, tag, offset, length) {
     else if (kind === IN_HANDOFF) discard(slot, tag);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = table.serverOf(slot);
-    // Each reactor reports this, when nothing opens there any more.
+    // Each reactor reports this when no more connections open there.
     if (server === undefined || --server._reactors !== 0) return;
     table.removeServer(slot);
     server._onReleased();
@@ -310,7 +310,7 @@ function deliverOther(slot, tag, offset, length) {
   }
 }
 
-/** A socket that a reactor has given away: its server is gone, or its record is lost. @type {(slot: number, tag: number) => void} */
+/** Closes a socket that a reactor handed off: its server is gone, or its record is lost. @type {(slot: number, tag: number) => void} */
 function discard(slot, tag) {
   const fd = (tag & IN_FLAG_SOCKET) === 0 ? -1 : state.native.takeSocket(slot);
   if (fd !== -1) closeSync(fd);

@@ -6,9 +6,9 @@ const { clearInterval, setInterval } = require('node:timers');
 const { MAX_DELAY } = require('../base/checks');
 const { state } = require('./reactors');
 
-/** Sends all that waits. */
+/** Flushes all sends. */
 let beforeExit = () => {};
-/** Listeners and connections. */
+/** Number of listeners and connections. */
 let users = 0;
 /** Users that keep the process alive. */
 let refs = 0;

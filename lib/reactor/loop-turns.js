@@ -30,10 +30,10 @@ const JUST_NOW = 2 ** 30 - 1;
 /** Turns after a handler's in which work that it has deferred can be pending. */
 let turnsToDo = 0;
 
-/** To call in the next turn of the event loop, before it reads any socket. @type {{ act: () => void, turn: number }[]} */
+/** Functions to call in the next turn of the event loop, before it reads any socket. @type {{ act: () => void, turn: number }[]} */
 const waiting = [];
 
-/** How many of those were called. */
+/** How many of these were called. */
 let called = 0;
 
 /**
@@ -46,7 +46,7 @@ const MAX_WAITING = 16;
 /** Milliseconds that it can wait, and since when. */
 const allowance = { left: MAX_WAITING, since: 0, isWaiting: false };
 
-/** Connections that opened before an earlier end. */
+/** Connections that opened before an earlier end was reported. */
 let unsettled = 0;
 
 /** Begins the delivery of our immediate. */
@@ -103,7 +103,7 @@ function reportEnd(report, connection) {
     report(connection);
   };
   if (state.calls.callNext()) waiting.push({ act, turn: state.calls.loopTurn() });
-  // After two turns, Node has done its work and what followed from it.
+  // After two turns, Node has run all work that followed from the bytes.
   else setImmediate(() => setImmediate(act));
 }
 

@@ -9,7 +9,7 @@ const DETACHING = ['transfer', 'transferToFixedLength'];
 /** In Node 22 these methods ignore `markAsUntransferable`. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
-/** Replaces them. From the environment's own context: memory that a program keeps must not keep this package's. */
+/** Replaces them. It belongs to the environment's own context: memory that a program keeps must not keep this package's context. */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
 })`;
@@ -28,7 +28,7 @@ const BYTES_PER_COLLECTION = 32 * MIB;
 const MAX_GARBAGE = 1 / 4;
 const MIN_BYTES = 4096;
 const MAX_BYTES = 8 * MIB;
-/** Bytes between two looks at the young generation, which V8 resizes. */
+/** Bytes between two checks of the young generation, which V8 resizes. */
 const BYTES_PER_LOOK = 8 * MIB;
 /** A longer array has its own pages. */
 const MAX_WORDS = 8192;

@@ -1,6 +1,6 @@
 'use strict';
 
-// What goes to the reactors: records with payloads, collected in an arena until it is handed over.
+// Records for the reactors, with payloads, collected in an arena until it is handed over.
 
 const { FastBuffer } = require('../base/constants');
 const { isSameMemory, lengthOf, unshared } = require('../base/views');
@@ -29,16 +29,16 @@ const {
   TOPIC_STREAMS,
 } = require('../base/layout');
 
-/** The answers to a full batch fit. */
+/** Room for the answers to a full batch. */
 const ARENA_BYTES = 320 * 1024;
 
-/** One is filled here while the others are under way. If a reactor has all others, it gets copies. */
+/** One arena is filled here while the others are under way. A reactor that has all others gets copies. */
 const ARENAS = 4;
 
 /** A payload of at least this many bytes travels by itself, not in the arena. */
 const LARGE_BYTES = 64 * 1024;
 
-/** The same if the reactor is on this thread and writes payloads from where they are. */
+/** The same for a reactor on this thread, which writes payloads in place. */
 const DIRECT_BYTES = 16 * 1024;
 
 /** From this many bytes on, comparing with the previous payload costs less than another copy. */
@@ -195,7 +195,7 @@ function pushLong(slot, generation, tag, data, length) {
   return length;
 }
 
-/** The payload travels by itself. @type {(slot: number, generation: number, tag: number, bytes: Uint8Array, data: Uint8Array | string) => number} */
+/** Appends a record with a payload that travels by itself. @type {(slot: number, generation: number, tag: number, bytes: Uint8Array, data: Uint8Array | string) => number} */
 function pushLarge(slot, generation, tag, bytes, data) {
   const length = lengthOf.call(bytes);
   const isInline = state.links === 1;
@@ -204,7 +204,7 @@ function pushLarge(slot, generation, tag, bytes, data) {
   if (!isInline) state.native.addLarge(bytes);
   finish(start, 0);
   words[wordOf(start) + OUTBOUND_LENGTH] = length;
-  // Without a thread, the reactor writes it from where it is.
+  // Without a thread, the reactor writes it in place.
   if (isInline) {
     exchange(state.calls.flushWith, bytes);
     return length;
@@ -219,7 +219,7 @@ function pushEmpty(slot, generation, tag) {
   finish(begin(slot, generation, tag, 0), 0);
 }
 
-/** The payload is a few words. @type {(slot: number, generation: number, tag: number, payload: number[]) => void} */
+/** Appends a record with a few words as its payload. @type {(slot: number, generation: number, tag: number, payload: number[]) => void} */
 function pushWords(slot, generation, tag, payload) {
   const length = payload.length * Uint32Array.BYTES_PER_ELEMENT;
   const start = begin(slot, generation, tag, length);
@@ -247,7 +247,7 @@ function mayShare(last, tag) {
   return ((tag ^ last.tag) & ~OUT_FLAG_WANT_SENT) === 0 && used + OUT_HEADER_BYTES <= ARENA_BYTES;
 }
 
-/** With the payload of the last record. @type {(last: Last, slot: number, generation: number, tag: number) => number} */
+/** Appends a record with the payload of the last one. @type {(last: Last, slot: number, generation: number, tag: number) => number} */
 function pushSame(last, slot, generation, tag) {
   words[wordOf(last.start) + OUTBOUND_TAG] |= OUT_FLAG_SHARED;
   const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);

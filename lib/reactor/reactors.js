@@ -25,7 +25,7 @@ const state = {
   hasStarted: false,
   /** Settings of the first server; before that, of the first server with a stream. @type {(Record<string, unknown> & ReactorOptions) | null} */
   settings: null,
-  /** For topics. @type {Receiver | null} */
+  /** Receives records about topics. @type {Receiver | null} */
   topics: null,
 };
 

@@ -20,7 +20,7 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
 /** `given`: names of options from the program. @typedef {import('../native/binding').ReactorOptions & { given: string[] }} Settings */
 
-/** The reactor for streams runs from now on, on this thread. */
+/** Starts the reactor for streams, on this thread. */
 function open() {
   if (state.native !== null) return state.native;
   const binding = addon();
@@ -49,7 +49,7 @@ function want({ given: _given, ...settings }) {
   if (state.native !== null) state.native.configure(settings);
 }
 
-/** Reactors of sockets run from now on, too. @param {Settings} settings */
+/** Starts the reactors of sockets, too. @param {Settings} settings */
 function start({ given, ...settings }) {
   const native = open();
   if (state.hasStarted) {
@@ -72,7 +72,7 @@ function coding(act) {
   }
 }
 
-/** The reactors can run with other options. @type {(given: string[], settings: Record<string, unknown>) => void} */
+/** Warns if the reactors run with other options. @type {(given: string[], settings: Record<string, unknown>) => void} */
 function warnOfOthers(given, settings) {
   for (const name of given) {
     const used = state.settings?.[name];

@@ -1,6 +1,6 @@
 'use strict';
 
-// What streams do for connections in the reactor: write, end, be destroyed, be read again. The reactor fills a block of
+// Operations of connections in the reactor on their streams: write, end, destroy, resume. The reactor fills a block of
 // memory with their bytes.
 
 const { FastBuffer } = require('../base/constants');
@@ -60,7 +60,7 @@ function attach(list) {
   renew();
 }
 
-/** The reactors fill another block. */
+/** Gives the reactors another block to fill. */
 function renew() {
   current = newBlock();
   state.native.lendFlows(current.memory);
@@ -122,7 +122,7 @@ function runOps() {
   isActing = true;
   try {
     if (words[FLOWS_WAIT] === 1 && waiting.length === 0) {
-      // Most calls leave one thing, which needs no list.
+      // Most calls leave one operation, which needs no list.
       words[FLOWS_WAIT] = 0;
       const tag = words[FLOWS + 1];
       run(pumpOf(words[FLOWS]), tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, words[FLOWS + 2], words[FLOWS + 3], current);
@@ -148,7 +148,7 @@ function runOps() {
   if (current.writes === 0) words[FLOWS_FREE] = 1;
 }
 
-/** Unless the reactor has ended the connection. @type {(slot: number) => Pump | null | undefined} */
+/** Undefined or null after the reactor has ended the connection. @type {(slot: number) => Pump | null | undefined} */
 function pumpOf(slot) {
   return connectionOf(slot)?._extra?.stream;
 }

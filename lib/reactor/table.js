@@ -19,14 +19,14 @@ const freeAdopted = [];
 const freeStreams = [];
 /** By listener id. @type {Map<number, Server>} */
 const listeners = new Map();
-/** The last one of those that JavaScript has numbered. */
+/** The last generation that JavaScript has assigned. */
 let generation = 0;
 
 /** Undefined for a free slot. @type {(slot: number) => Connection | undefined} */
 function connectionOf(slot) {
   if (slot < ADOPTED_SLOTS) return accepted[slot];
   if (slot < PIPE_SLOTS) return adopted[slot - ADOPTED_SLOTS];
-  // An index that no array has would make V8 compile the callers again and again.
+  // An index outside of the array would make V8 recompile the callers repeatedly.
   return slot === TOPIC_SLOT ? undefined : streams[slot - PIPE_SLOTS];
 }
 

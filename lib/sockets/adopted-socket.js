@@ -33,7 +33,7 @@ function become(socket, ws, early, answered) {
   if (socket._maxListeners === undefined) delete socket._maxListeners;
   Object.setPrototypeOf(Object.assign(socket, adopted), prototypeOf(ws));
   ws._adopt(socket);
-  // A relayed one has no handle.
+  // A relayed socket has no handle.
   if (handle) {
     if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
     // The reactor has its own descriptor.

@@ -1,6 +1,6 @@
 'use strict';
 
-/** The head of an HTTP/1.1 answer as fields of HTTP/2, and what follows it. @typedef {{ status: number, fields: Record<string, string | string[]>, body: Buffer }} Answer */
+/** The head of an HTTP/1.1 answer as fields of HTTP/2, and the bytes after it. @typedef {{ status: number, fields: Record<string, string | string[]>, body: Buffer }} Answer */
 
 const END = '\r\n\r\n';
 

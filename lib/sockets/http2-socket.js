@@ -21,7 +21,7 @@ const REFUSAL_TIMEOUT = 10_000;
 /** Milliseconds between checks of whether the peer of a session has ended its connection. */
 const POLL_MILLISECONDS = 1000;
 
-/** Read when the stream begins, as they are shown after its end. */
+/** Members that are read when the stream begins, as they are shown after its end.*/
 const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 'remoteFamily', 'remotePort', ...TLS_FIELDS];
 
 /**
@@ -76,7 +76,7 @@ const withAnswers = (Stream) =>
       if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
       else if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
       if (data !== undefined && data !== null) this.write(data, encoding);
-      // The end of a socket without an answer; a stream of HTTP/2 would say 200.
+      // A socket would end without an answer; a stream of HTTP/2 would answer with 200.
       if (isUnanswered(this)) return this.destroy();
       if (isRefused(this)) return this.leave(callback);
       return super.end(callback);
@@ -178,7 +178,7 @@ const watched = new WeakSet();
  */
 function watch(session) {
   watched.add(session);
-  // A session that closes hides its socket. `destroy()` is the session's, and waits for the write.
+  // A session that closes hides its socket, and its `destroy()` waits for the write.
   const { _handle: handle, destroySoon, once } = session.socket;
   const poll = () => {
     // A reset socket has no peer's address. Bytes that came before the reset are read first.

@@ -65,17 +65,17 @@ class Relay extends Endpoint {
     this.waiting = [];
     this.waitingBytes = 0;
     this.fed = 0;
-    /** Whether the stream takes more. */
+    /** Whether the stream accepts more bytes.*/
     this.wants = true;
     this.isPaused = false;
     this.isFeeding = false;
     /** The peer has ended its side. */
     this.hasEnded = false;
-    /** The stream knows that. */
+    /** The stream has got that end.*/
     this.isOver = false;
     /** Whether it carries an HTTP/2 session, which ends as a whole: see `serveSession()`. */
     this.isSession = false;
-    /** As seen at the last timeout. */
+    /** Bytes that the peer had taken at the last timeout.*/
     this.settled = 0;
     this._take(slot, bytes, start, { owner });
     const { _socket: seen } = this;
@@ -147,13 +147,13 @@ class Relay extends Endpoint {
     try {
       while (waiting.length !== 0 && this.wants && this.fed < SHARE && !socket.destroyed) {
         const piece = this.takePiece();
-        // Not after the call, in which the stream can ask for more.
+        // Set before the call: the stream can request more during it.
         this.wants = false;
         let hasRoom = true;
         try {
           hasRoom = socket.push(piece);
         } finally {
-          // Also if a listener has thrown: Node reads on.
+          // Node continues even if a listener has thrown.
           if (hasRoom) this.wants = true;
         }
       }
@@ -182,7 +182,7 @@ class Relay extends Endpoint {
   }
 
   takePiece() {
-    // The share is of a turn of the event loop, whatever runs in it.
+    // The share counts for a whole turn of the event loop.
     if (this.fed === 0) root.runInAsyncScope(setImmediate, undefined, () => this.nextTurn());
     const first = this.waiting[0];
     const piece = first.subarray(0, PIECE);
@@ -193,19 +193,19 @@ class Relay extends Endpoint {
     return piece;
   }
 
-  /** After an error of its client, nghttp2 refuses all frames, and Node stops to read: the session would see no end. */
+  /** After an error of its client, nghttp2 refuses all frames and Node stops reading: the session would not see the end. */
   serveSession() {
     const { _socket: socket } = this;
     this.isSession = true;
     const poll = () => {
-      // While a write waits, the session would keep what it reads.
+      // While a write waits, the session would keep all bytes that it reads.
       if (socket.isPaused() && socket.writable && socket.writableLength === 0) socket.resume();
     };
     const pollTimer = setInterval(poll, POLL_MILLISECONDS).unref();
     socket.once('close', () => clearInterval(pollTimer));
   }
 
-  /** An end would have Node shut down a stream to which its session still writes, which ends the process. */
+  /** Node would shut the stream down while its HTTP/2 session still writes, which crashes the process. */
   endSession() {
     const { _socket: socket } = this;
     const destroy = () => socket.readableLength === 0 && socket.destroy();

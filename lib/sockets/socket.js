@@ -21,7 +21,7 @@ const { IdleTimer } = require('./idle-timer');
 /** Seconds that a record can carry. */
 const MAX_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
 
-/** Without a subprotocol and extensions. */
+/** Bytes of a 101 without a subprotocol and extensions. */
 const ANSWER_LENGTH = 129;
 
 /** Own properties of a net.Socket that a stream lacks, and initial fields of Socket. */
@@ -41,7 +41,7 @@ const INITIAL = {
   /** Bytes that the reactor has read, and that the kernel has taken, as last seen. */
   _given: 0,
   _taken: 0,
-  /** Addresses of both ends, once looked at. */
+  /** Addresses of both ends, once read.*/
   _peer: null,
   _here: null,
   /** Writes that 'drain' waits for, with an empty one after frames. */
@@ -50,7 +50,7 @@ const INITIAL = {
   _idle: null,
   _unreferenced: false,
   _ended: false,
-  /** All has been written, and the end of this side; callbacks of `end()` wait for that. */
+  /** Everything is written, and the end of this side; callbacks of `end()` wait for that.*/
   _finished: false,
   _enders: null,
   _peerEnded: false,
@@ -353,7 +353,7 @@ class Socket extends Base {
 
   _onClosed() {
     if (this._closed) return;
-    // The counters keep their last values.
+    // `bytesRead` and `bytesWritten` keep their last values.
     void [this.bytesRead, this.bytesWritten];
     this._closed = true;
     this._destroyed = true;
@@ -362,7 +362,7 @@ class Socket extends Base {
       this.emit('close', false);
       return;
     }
-    // The accepting server of Node counts it no more. 'close' comes when the handle is closed.
+    // Node's server stops counting this connection. 'close' comes when the handle is closed.
     this._handle = { close: (/** @type {() => void} */ done) => process.nextTick(done) };
     super._destroy(null, () => {});
   }
@@ -408,7 +408,7 @@ function written(socket, isDrain, callback, error) {
   if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
 }
 
-/** All bytes up to some frame have left. @type {(socket: Socket, error: Error | null) => void} */
+/** A frame and all bytes before it have left. @type {(socket: Socket, error: Error | null) => void} */
 function framesLeft(socket, error) {
   socket._drains--;
   if (error !== null || socket._drains !== 0 || !socket.writable) return;

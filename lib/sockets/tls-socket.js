@@ -110,7 +110,7 @@ class Secure extends Base {
     throw Object.assign(error, { code: 'ERR_TLS_INVALID_STATE' });
   }
 
-  // What rustls does not tell, in the form of Node for "nothing".
+  // Not exposed by rustls: Node's results for "none".
 
   getFinished() {}
 

@@ -24,7 +24,7 @@ function checkTopic(topic) {
   if (isReserved(String(checkValue(STRING, topic, 'topic')))) throw new RangeError(`topic must not begin with ${JSON.stringify(PRESENCE_CHANNEL)}: nodes use such names`);
 }
 
-/** Whether the name is reserved, or no string. @param {string} name */
+/** Whether the name is reserved for presence. @param {string} name */
 function isReserved(name) {
   return name.startsWith(PRESENCE_CHANNEL);
 }

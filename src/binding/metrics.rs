@@ -70,7 +70,7 @@ pub(super) fn metrics(links: &[Arc<Link>], exchange: &Exchange) -> ReactorMetric
     }
 }
 
-/// `unit` is what 1 is in the sums, such as 10^9 nanoseconds.
+/// `unit`: divisor from the sums to the reported unit, such as 10^9 for nanoseconds to seconds.
 fn counts<'a>(histograms: impl IntoIterator<Item = &'a Histogram>, unit: u64) -> HistogramCounts {
     let mut buckets = [0; BUCKETS];
     let sum: f64 = histograms.into_iter().map(|histogram| histogram.add_to(&mut buckets) as f64).sum();

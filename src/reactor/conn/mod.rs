@@ -60,7 +60,7 @@ pub(super) struct Connection {
     pub(super) dense: bool,
     /// Here for the same reason.
     pub(super) following: Following,
-    /// The consumer wants the peer's end, which it knows of, reported once more.
+    /// The consumer asked to have the peer's end reported again.
     pub(super) end_wanted: bool,
 }
 

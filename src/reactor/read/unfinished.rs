@@ -1,11 +1,10 @@
 //! Unfinished messages, and the memory that they take together.
 //!
-//! All reactors of a group share a budget. Above it, the message that is furthest behind is given
-//! up: its connection is closed with 1013. A message is as new as its first byte, and grows old
-//! unless it goes on: 8 KiB make it a second newer. So a peer that trickles loses its message
-//! before one that uploads or has just begun. Among messages of the same age in seconds, the longest
-//! is given up; messages of this second and of the last are equally new. So a short one that goes on gets
-//! through, however many others do.
+//! All reactors of a group share a budget. Above it, the oldest message is given up: its connection is
+//! closed with 1013. A message ages from its first byte; each 8 KiB received makes it one second
+//! younger. So a peer that trickles loses its message before one that uploads or has just begun.
+//! Among messages of the same age in seconds, the longest is given up; messages of this second and of
+//! the last are equally old. So a short message that continues gets through, however many others do.
 
 #[cfg(test)]
 mod tests;
