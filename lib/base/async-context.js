@@ -35,10 +35,10 @@ function capture() {
   return hasStore ? resource : null;
 }
 
-/** The callback, for a call from another context. @type {<F extends (...args: any[]) => void>(callback: F) => F} */
+/** The callback, for a call from another context. @type {(callback: any) => any} */
 function bind(callback) {
   const context = capture();
-  return context === null ? callback : /** @type {any} */ (context.runInAsyncScope.bind(context, callback, null));
+  return context === null ? callback : context.runInAsyncScope.bind(context, callback, null);
 }
 
 /** @type {(ws: WebSocket, context: AsyncResource | null) => void} */

@@ -368,11 +368,10 @@ class Socket extends Base {
   }
 }
 
-for (const end of /** @type {const} */ (['remote', 'local'])) {
-  for (const part of /** @type {const} */ (['Address', 'Family', 'Port'])) {
-    const field = /** @type {keyof net.AddressInfo} */ (part.toLowerCase());
-    /** @type {PropertyDescriptor & ThisType<Socket>} */
-    const property = { configurable: true, get() { return this[`_${end}`]()[field]; } };
+for (const end of ['remote', 'local']) {
+  for (const part of ['Address', 'Family', 'Port']) {
+    /** @type {PropertyDescriptor & ThisType<any>} */
+    const property = { configurable: true, get() { return this[`_${end}`]()[part.toLowerCase()]; } };
     Object.defineProperty(Socket.prototype, `${end}${part}`, property);
   }
 }

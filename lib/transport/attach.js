@@ -50,8 +50,8 @@ function onClose() {
   pump.over();
 }
 
-/** Until the stream has closed. */
-const LISTENERS = /** @type {const} */ ([['close', onClose], ['data', onData], ['drain', onDrain], ['end', onEnd]]);
+/** Until the stream has closed. @type {Array<[event: string, listener: (this: AnySocket, chunk: Buffer) => void]>} */
+const LISTENERS = [['close', onClose], ['data', onData], ['drain', onDrain], ['end', onEnd]];
 
 /**
  * Makes a stream the connection of a WebSocket, which then opens.
