@@ -242,8 +242,8 @@ class WebSocketServer extends EventEmitter {
     return this._listenerId !== -1 && this._state === RUNNING;
   }
 
-  /** It counts from here until `_closed`. */
-  _came() {
+  /** Counts a connection, until `_closed`. */
+  _countConnection() {
     this._connections++;
   }
 
@@ -268,7 +268,7 @@ class WebSocketServer extends EventEmitter {
   _onOpened(slot, tag, bytes, start) {
     if (this._tls !== null && isRefused(slot, bytes, start)) return;
     if ((tag & KIND_MASK) === IN_HANDOFF) return handOff(this, slot, tag, bytes, start);
-    this._came();
+    this._countConnection();
     if (this._context === null) this._show(slot, tag, bytes, start);
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
@@ -316,7 +316,7 @@ class WebSocketServer extends EventEmitter {
     return { historyBudget, presence, topicOptions, start: () => start(reactor) };
   }
 
-  /** Before the table forgets its clients. */
+  /** Keeps a list of its clients, before the table forgets them. */
   _listClients() {
     list(this);
   }

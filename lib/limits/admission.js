@@ -21,7 +21,7 @@ const [HEAD, ORIGIN] = ['head', 'origin'].map((name) => DENIALS.findIndex((denia
 
 /** @typedef {Record<'handshakesPerSecond' | 'maxConnections' | 'maxConnectionsPerAddress' | 'maxHeaderBytes' | 'maxHeaders', number>} Limits */
 
-/** The native part counts, for the reactors and for JavaScript. */
+/** Limits of a server. The native part counts, for the reactors and for JavaScript. */
 class Admission {
   /** @param {Limits} limits @param {ReturnType<typeof originsOf>} origins */
   constructor({ handshakesPerSecond, maxConnections, maxConnectionsPerAddress, maxHeaderBytes, maxHeaders }, { patterns, judges }) {
@@ -47,7 +47,7 @@ class Admission {
     if (bytes > this.maxHeaderBytes || rawHeaders.length > 2 * this.maxHeaders) return this.deny(HEAD);
     if (socket.destroyed) return null;
     const { native } = this;
-    // A stream that wraps a socket has no address.
+    // A stream around a socket has no address: the socket of the request has it.
     const address = String(socket.remoteAddress ?? remoteAddress);
     const denied = native.enter(address);
     if (denied !== 0) return DENIALS[denied - 1];

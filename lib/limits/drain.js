@@ -63,7 +63,7 @@ class Drain {
     else this.wait(now);
   }
 
-  /** Seconds until other processes serve a refused client. */
+  /** Value of Retry-After: seconds until other processes serve a refused client. */
   get retryAfter() {
     return Math.max(1, Math.ceil((this.end - performance.now()) / 1000));
   }
@@ -130,7 +130,7 @@ class Drain {
   close(now) {
     this.due--;
     const ws = /** @type {WebSocket} */ (this.clients.pop());
-    // Its client can have closed it.
+    // The client might have closed it.
     if (!this.open.has(ws)) return;
     this.closing.set(ws, now + this.closeTimeout);
     ws.close(this.code, this.reason);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Connections of a reactor for the program's HTTP server. With the socket itself, the reactor is out of it; otherwise it
+// Connections of a reactor for the program's HTTP server. The server gets the socket itself, or the reactor
 // relays bytes. Bytes that the reactor has read come first, unchanged.
 
 const { closeSync } = require('node:fs');

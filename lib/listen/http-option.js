@@ -23,11 +23,11 @@ const HTTP2_SINCE = 22;
 
 /** A kind of server, by the event that gives it a connection. @typedef {'connection' | 'secureConnection' | null} Kind */
 
-/** Null if it is none that can be given connections. @type {(server: unknown) => Kind} */
+/** Null for a server that cannot take connections. @type {(server: unknown) => Kind} */
 function kindOf(server) {
   if (server instanceof Server) return 'connection';
   const constructor = Object(server).constructor;
-  // Loaded only for a server that is none of node:http.
+  // Loaded only for servers of other modules than node:http.
   const { createSecureServer, createServer } = require('node:http2');
   if (constructor === createServer().constructor) return 'connection';
   // Its 'connection' would begin with TLS. By ALPN, it also serves HTTP/1 if the program allows that.
@@ -86,7 +86,7 @@ function connect(server, socket, read) {
   if (isHttp2 && !socket._owner) process.nextTick(() => session?.destroyed || socket.unshift(read));
   else socket.unshift(read);
   if (isHttp2) {
-    // One of another protocol has no session, and no listener of Node.
+    // A connection of another protocol has no session, and no listener of Node.
     socket.on('error', () => {});
     server.prependOnceListener('session', onSession);
   }
@@ -146,7 +146,7 @@ function takerOf(all, request) {
   return (request[kTaker] = refusal !== 'METHOD' && refusal !== 'UPGRADE' ? [...all].find((one) => one.shouldHandle(request)) : undefined);
 }
 
-/** Returned to Node's parser: what follows the head is none of its. */
+/** Returned to Node's parser: the bytes after the head are not HTTP. */
 const UPGRADES = 2;
 
 /**
@@ -179,7 +179,7 @@ function show(session, socket) {
   for (const name of ['alpnProtocol', 'encrypted']) Object.defineProperty(session, name, { configurable: true, value: socket[name] });
 }
 
-/** Node looks for slow requests from 'listening' on, which this server does not emit. @param {EventEmitter} server */
+/** Starts Node's checks for slow requests: they begin with 'listening', which this server does not emit. @param {EventEmitter} server */
 function startChecks(server) {
   for (const listener of server.listeners('listening')) {
     if (listener.name === 'setupConnectionsTracking') Reflect.apply(listener, server, []);

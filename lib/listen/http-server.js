@@ -56,7 +56,7 @@ function takeUpgrades(wss, server) {
 }
 
 /**
- * Each server gets its own requests; the first also gets, and refuses, what none handles. In ws, each refuses the
+ * Each server gets its own requests; the first one also gets, and refuses, requests that none handles. In ws, each refuses the
  * requests of the others.
  *
  * @type {(wss: Server, request: IncomingMessage, siblings: Set<Server>) => boolean}

@@ -26,7 +26,7 @@ const NO_ERROR = 0;
 /** Fields that the request gets from the gateway. */
 const REPLACED = new Set(['connection', 'host', 'sec-websocket-key', 'upgrade']);
 
-/** Servers of which 'upgrade' is emitted. @type {WeakSet<object>} */
+/** Servers that emit 'upgrade'. @type {WeakSet<object>} */
 const emitting = new WeakSet();
 
 /** Sessions that have sent the setting to their clients. @type {WeakSet<object>} */
@@ -49,7 +49,7 @@ function upgradeOf(stream, headers) {
   /** @type {any} */
   const request = new IncomingMessage(/** @type {any} */ (socket));
   const { ':method': method, ':path': path } = headers;
-  // Extended CONNECT is what GET is in HTTP/1.1 (RFC 8441, 5).
+  // Extended CONNECT replaces the GET of HTTP/1.1 (RFC 8441, 5).
   request.method = method === 'CONNECT' ? 'GET' : String(method);
   request.url = String(path ?? '');
   request.httpVersionMajor = 2;

@@ -49,7 +49,7 @@ function listen(server, target, address) {
   }
   addServer(server._listenerId, server);
   server._listener?._onBound();
-  // Accepts after this turn, in which listeners are attached.
+  // Accepts after this turn: the program attaches its listeners now.
   process.nextTick(() => {
     if (!server._isRunning()) return;
     // By now a subclass has defined its fields, which nothing reports.

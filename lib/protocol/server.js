@@ -79,12 +79,12 @@ class Session {
     this.waiting = waiting;
     /** By topic: whether 'dropped' is on its way, and subscriptions without an answer. @type {Map<string, { isReported: boolean, asked: number }>} */
     this.topics = new Map();
-    /** Those that were asked for with `since`, and have no answer. @type {Set<string>} */
+    /** Topics of subscriptions with `since` that have no answer. @type {Set<string>} */
     this.replaying = new Set();
     this.unanswered = 0;
     /** Why the connection is not read. @type {Set<string>} */
     this.reasons = new Set();
-    /** Messages of the batch in which that began. @type {string[]} */
+    /** Messages of the batch in which reading stopped. @type {string[]} */
     this.queue = [];
     this.client = '';
     this.author = '';
@@ -140,7 +140,7 @@ class Session {
     });
   }
 
-  /** Nothing is read until it has been decided, so that the order stays. @type {(action: 'publish' | 'subscribe', topic: string, then: (isAllowed: boolean) => void) => void} */
+  /** Stops reading until the program has decided, to keep the order. @type {(action: 'publish' | 'subscribe', topic: string, then: (isAllowed: boolean) => void) => void} */
   authorize(action, topic, then) {
     const answer = attempt(false, () => this.settings.authorize(/** @type {any} */ (this.ws), action, topic));
     if (typeof answer === 'boolean') return then(answer);
@@ -167,7 +167,7 @@ class Session {
       }),
     );
     if (isMember) return;
-    // Otherwise its callback is called nevertheless.
+    // Its callback is called in any case.
     if (isMember === null) this.answered(replayed);
     this.topics.delete(topic);
     state.asked = 0;
@@ -207,7 +207,7 @@ class Session {
       });
   }
 
-  /** Something that will be answered. */
+  /** Counts a request that will be answered. */
   begun() {
     if (++this.unanswered >= MAX_UNANSWERED) this.wait('unanswered');
   }

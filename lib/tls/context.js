@@ -88,7 +88,7 @@ function createSecureContext(options) {
   return context;
 }
 
-/** Whom Node trusts. */
+/** The certificate authorities that Node trusts. */
 function defaultRoots() {
   /** @type {{ getCACertificates?: () => string[], rootCertificates: readonly string[] }} */
   const { getCACertificates, rootCertificates } = tls;

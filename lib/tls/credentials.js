@@ -1,7 +1,7 @@
 'use strict';
 
 // Keys and certificates. OpenSSL reads them here, so that a reactor gets one form of each, and a fault has a name before
-// anybody connects.
+// a client connects.
 
 const { X509Certificate, createPrivateKey } = require('node:crypto');
 

@@ -24,7 +24,7 @@ class Hello {
   #fail;
   /** SNICallback has answered, or failed. */
   #isDecided = false;
-  /** The handshake has been told. */
+  /** The handshake has its answer. */
   #isOver = false;
 
   /**

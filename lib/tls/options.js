@@ -38,7 +38,7 @@ const { MODERN_SUITES, TLS_1_2, VERSIONS, suiteOf } = require('./parameters');
 const OWN = {
   ALPNCallback: { type: 'function', initial: null },
   SNICallback: { type: 'function', initial: null },
-  // That of the server.
+  // The server's.
   handshakeTimeout: { type: 'number', initial: null, min: 1, max: MAX_DELAY },
   rejectUnauthorized: { type: 'boolean', initial: true },
   requestCert: { type: 'boolean', initial: false },

@@ -50,7 +50,7 @@ function onClose() {
   pump.over();
 }
 
-/** Until the stream has closed. @type {Array<[event: string, listener: (this: AnySocket, chunk: Buffer) => void]>} */
+/** Attached until the stream has closed. @type {Array<[event: string, listener: (this: AnySocket, chunk: Buffer) => void]>} */
 const LISTENERS = [['close', onClose], ['data', onData], ['drain', onDrain], ['end', onEnd]];
 
 /**
@@ -89,7 +89,7 @@ function attachStream(ws, socket, head, options) {
 /** Milliseconds. Deadlines are exact to a tick of the reactor's wheel. */
 const TICK = 16;
 
-/** Where no event loop calls the reactor, while there are streams. @type {NodeJS.Timeout | undefined} */
+/** Calls the reactor while there are streams, in runtimes with another event loop. @type {NodeJS.Timeout | undefined} */
 let clock;
 
 /** @param {import('../reactor/reactors').Native} native */

@@ -38,7 +38,7 @@ const { unshared } = require('../base/views');
 /** Bytes: copying fewer costs less than a callback. */
 const MIN_LENT = 512;
 
-// A stream is open, then closed, then nothing more comes of it.
+// Life of a stream: open; closed; after its last event.
 const LIVE = 0;
 const CLOSED = 1;
 const OVER = 2;
@@ -121,7 +121,7 @@ class Pump {
     try {
       return take(this.ws, unshared(chunk));
     } catch {
-      // Not bytes: ends only this connection. What follows has no beginning.
+      // Not bytes: ends only this connection, as a part of its bytes is missing.
       this.ws.terminate();
       return true;
     }
@@ -285,16 +285,16 @@ class Pump {
     else process.nextTick(() => this.finish());
   }
 
-  /** Nothing more comes of the stream. */
+  /** After the last event of the stream. */
   finish() {
     this.life = OVER;
     if (this.closed !== 0) return inContext(this.ws, receive.closed, this.closed);
     this.report(STREAM_CLOSED);
-    // As for an unread stream.
+    // Polls, as for an unread stream.
     if (this.closed === 0) this.pollTimer ??= setInterval(() => this.poll(), POLL_MILLISECONDS);
   }
 
-  /** The same, with a cause that the reactor cannot know. @param {number} tag */
+  /** The tag, with a cause that the reactor cannot know. @param {number} tag */
   tagOfEnd(tag) {
     if (((tag >>> FLAGS_SHIFT) & KIND_MASK) !== CAUSE.RESET) return tag;
     const cause = this.socket.errored ? CAUSE.RESET : this.hasEnded ? CAUSE.FIN : CAUSE.TERMINATE;

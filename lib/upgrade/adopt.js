@@ -87,7 +87,7 @@ function isUntouched(socket) {
   );
 }
 
-/** Null if no descriptors or threads are left. @type {(server: Server) => typeof state.native | null} */
+/** The reactors; null if no descriptors or threads are left. @type {(server: Server) => typeof state.native | null} */
 function startReactor(server) {
   if (performance.now() < retryAt) return null;
   try {

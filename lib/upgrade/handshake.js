@@ -63,7 +63,7 @@ class Handshake {
   /** The checks and hooks from the path on. @param {string} key */
   decide(key) {
     const { request, server } = this;
-    // In HTTP/1.1, the parser has seen to that.
+    // With HTTP/1.1, the parser has checked this.
     const hasPath = request.httpVersionMajor !== 2 || request.url?.startsWith('/');
     if (!hasPath || !this.isOurs()) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
     if (this.isTurnedAway() || this.isDenied()) return;
@@ -152,7 +152,7 @@ class Handshake {
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
   }
 
-  /** If the server is draining (503) or full (no answer). */
+  /** Refuses a client if the server is draining (503) or full (no answer). */
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
     if (listener?.drops(this.socket)) return true;
@@ -161,7 +161,7 @@ class Handshake {
     return true;
   }
 
-  /** If a limit is exceeded, or the origin is not allowed. */
+  /** Refuses a client if a limit is exceeded, or the origin is not allowed. */
   isDenied() {
     const { _admission: admission } = this.server;
     if (admission === null) return false;
@@ -232,7 +232,7 @@ class Handshake {
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, server);
-    server._came();
+    server._countConnection();
     // The reactors' table does not know it.
     list(server);
     server._opened(ws);

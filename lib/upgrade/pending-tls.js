@@ -18,12 +18,12 @@ const { sessionOf } = require('../tls/session');
 const NOTHING_AGREED = '\0'.repeat(TLS_TEXTS);
 
 class PendingTls extends Endpoint {
-  /** rustls reads less of a certificate than OpenSSL, which must not find one that it cannot show. */
+  /** rustls checks less of a certificate than OpenSSL. A certificate that OpenSSL cannot read is refused. */
   isReadable() {
     return sessionOf(this._tlsText).certificates.every(isReadable);
   }
 
-  /** Without the answer to an upgrade, which can be on its way. */
+  /** Drops the answer to an upgrade, which can be under way. */
   _destroy() {
     super._destroy(OUT_FLAG_RESET);
     this._bits |= TERMINATED;

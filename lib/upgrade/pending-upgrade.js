@@ -60,7 +60,7 @@ class Upgrade extends Endpoint {
     /** The reactor's answer, if JavaScript was asked too late, and the records since. */
     this.late = isLate ? { protocol: protocolText(bytes, start), extensions: tailText(bytes, start), records } : null;
     this.answered = false;
-    /** Makes a WebSocket of it. @type {((ws: WebSocket) => void) | null} */
+    /** Moves the connection to its WebSocket. @type {((ws: WebSocket) => void) | null} */
     this.open = null;
     // The reactor's answer has not left, unless `earlyHandshake` is on.
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
@@ -84,7 +84,7 @@ class Upgrade extends Endpoint {
     super._onFailed();
   }
 
-  /** The connection is the HTTP server's. */
+  /** The connection was handed off to the HTTP server. */
   _onHandoff() {
     table.forget(this._slot);
     this._onFailed();
@@ -121,7 +121,7 @@ class Upgrade extends Endpoint {
     this._socket._ended = true;
   }
 
-  /** To the HTTP server of the program, which answers. */
+  /** Hands the connection off to the HTTP server of the program, which answers. */
   handOff() {
     this.answered = true;
     this._socket._ended = true;
@@ -163,7 +163,7 @@ class ReactorHandshake extends Handshake {
     return String(this.request.headers['sec-websocket-version']);
   }
 
-  /** Unless its reactor has counted it for the same server. @param {import('./handshake').Admission} admission */
+  /** Counts the handshake, unless its reactor has done so for the same server. @param {import('./handshake').Admission} admission */
   enter(admission) {
     return this.server === this.upgrade._owner ? null : admission.enter(this.request, this.socket);
   }
@@ -197,7 +197,7 @@ class ReactorHandshake extends Handshake {
     if (!isServedAlike) {
       upgrade._owner._closed(upgrade);
       upgrade._change({ owner: server });
-      server._came();
+      server._countConnection();
     }
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
