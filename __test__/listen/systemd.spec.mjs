@@ -26,7 +26,7 @@ const setting = (unit, name) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)[1];
 const hasSystemd = spawnSync('systemd-socket-activate', ['--version']).error === undefined;
 
 function run(t, command, args) {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   t.teardown(() => child.kill('SIGKILL'));
   return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
 }
@@ -50,8 +50,8 @@ const hasAnalyze = spawnSync('systemd-analyze', ['--version']).error === undefin
   const path = join(folder(t), 'x.sock');
   const environment = ['-E', setting(service, 'Environment'), '-E', 'NODE_PATH'];
   const { child, lines } = run(t, 'systemd-socket-activate', ['-l', path, ...environment, process.execPath, program]);
-  // It is there before anything listens that runs Node.
-  while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 20));
+  // It says that it listens: the file is there a moment before.
+  await once(child.stderr, 'data');
   const client = visitor(t, `ws+unix:${path}:/`);
   const opened = once(client, 'open');
   t.is((await lines.next()).value, `listens on ${JSON.stringify(path)}`);
