@@ -58,12 +58,9 @@ class Admission {
   /** @type {(request: IncomingMessage) => Denial | null} */
   judge(request) {
     if (this.isForAll) return null;
-    const { headers } = request;
-    // The field that `verifyClient` gets.
-    const origin = headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
-    const text = /** @type {string | undefined} */ (origin);
-    if (this.allows(text, request)) return null;
-    if (text !== undefined && this.shown.size < MAX_SHOWN && !this.shown.has(text)) warn(this.shown, text);
+    const origin = originOf(request);
+    if (this.allows(origin, request)) return null;
+    if (origin !== undefined && this.shown.size < MAX_SHOWN && !this.shown.has(origin)) warn(this.shown, origin);
     return this.deny(ORIGIN);
   }
 
@@ -81,6 +78,11 @@ class Admission {
     this.native.deny(number);
     return DENIALS[number - 1];
   }
+}
+
+/** As `verifyClient` gets it. @type {(request: IncomingMessage) => any} */
+function originOf({ headers }) {
+  return headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
 }
 
 /** @typedef {(origin: string | undefined, request: IncomingMessage) => boolean} Judge */
@@ -114,4 +116,4 @@ function originsOf(allowed) {
   return { patterns, judges };
 }
 
-module.exports = { Admission, originsOf };
+module.exports = { Admission, originOf, originsOf };

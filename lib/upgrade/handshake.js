@@ -8,6 +8,7 @@ const { addon } = require('../reactor/addon');
 const { capture, setContext } = require('../base/async-context');
 const { attach } = require('./adopt');
 const { delay } = require('../base/checks');
+const { originOf } = require('../limits/admission');
 const { list } = require('../connection/clients');
 const { kWebSocket } = require('../base/constants');
 const extension = require('../deflate/extension');
@@ -89,14 +90,13 @@ class Handshake {
     const { request, server } = this;
     const { verifyClient } = server.options;
     if (!verifyClient) return complete();
-    const version = Number(request.headers['sec-websocket-version']);
     /** @type {AnySocket} */
     const socket = request.socket;
     // Called as a method, as in ws.
     /** @type {any} */
     const { options } = server;
     const info = {
-      origin: request.headers[version === 8 ? 'sec-websocket-origin' : 'origin'],
+      origin: originOf(request),
       secure: !!(socket.authorized || socket.encrypted),
       req: request,
     };
