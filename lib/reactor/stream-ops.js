@@ -8,15 +8,15 @@ const { throwLater } = require('../base/errors');
 const { state } = require('./reactors');
 const { connectionOf, connections } = require('./table');
 const {
-  FLOWS,
-  FLOWS_FREE,
-  FLOWS_WAIT,
-  FLOWS_WANT_MEMORY,
-  FLOW_RESUME,
-  FLOW_SENT_SHIFT,
-  FLOW_WORDS,
-  FLOW_WRITE,
-  MOST_FLOWS,
+  OPS,
+  OPS_FREE,
+  OPS_WAIT,
+  OPS_WANT_MEMORY,
+  OP_RESUME,
+  OP_SENT_SHIFT,
+  OP_WORDS,
+  OP_WRITE,
+  MOST_OPS,
 } = require('../base/layout');
 
 /** @import { StreamConnection as Pump } from '../connection/state' */
@@ -31,8 +31,8 @@ const LOOP_BYTES = 96;
 /** With this many in use, bytes are copied. */
 const MAX_BLOCKS = 32;
 
-const MASK_OF_COUNT = FLOWS_WANT_MEMORY - 1;
-const MASK_OF_KIND = (1 << FLOW_SENT_SHIFT) - 1;
+const MASK_OF_COUNT = OPS_WANT_MEMORY - 1;
+const MASK_OF_KIND = (1 << OP_SENT_SHIFT) - 1;
 
 /** All lent memory. The native part keeps this list while the reactors run. @type {Buffer[]} */
 let lent = [];
@@ -63,7 +63,7 @@ function attach(list) {
 /** Gives the reactors another block to fill. */
 function renew() {
   current = newBlock();
-  state.native.lendFlows(current.memory);
+  state.native.lendOps(current.memory);
 }
 
 /** @returns {Block} Without pending writes */
@@ -84,29 +84,29 @@ function isScarce() {
 /** @param {Block} block */
 function written(block) {
   block.writes--;
-  if (block === current && block.writes === 0 && !isActing && waiting.length === 0) state.words[FLOWS_FREE] = 1;
+  if (block === current && block.writes === 0 && !isActing && waiting.length === 0) state.words[OPS_FREE] = 1;
 }
 
 /** Takes the operations that the reactors' last call left. */
 function collect() {
   const words = state.words;
   for (;;) {
-    const word = words[FLOWS_WAIT];
+    const word = words[OPS_WAIT];
     const count = word & MASK_OF_COUNT;
-    words[FLOWS_WAIT] = 0;
-    if (word >= FLOWS_WANT_MEMORY) wantsMemory = true;
-    for (let at = FLOWS; at < FLOWS + FLOW_WORDS * count; at += FLOW_WORDS) {
+    words[OPS_WAIT] = 0;
+    if (word >= OPS_WANT_MEMORY) wantsMemory = true;
+    for (let at = OPS; at < OPS + OP_WORDS * count; at += OP_WORDS) {
       const tag = words[at + 1];
       waiting.push({
         pump: pumpOf(words[at]),
         kind: tag & MASK_OF_KIND,
-        sent: tag >>> FLOW_SENT_SHIFT,
+        sent: tag >>> OP_SENT_SHIFT,
         start: words[at + 2],
         length: words[at + 3],
         block: current,
       });
     }
-    if (count !== MOST_FLOWS) return;
+    if (count !== MOST_OPS) return;
     state.calls.takeOps();
   }
 }
@@ -114,18 +114,18 @@ function collect() {
 /** Runs the operations. If a stream calls this while it is written to, the outer call runs them. */
 function runOps() {
   const words = state.words;
-  if (words[FLOWS_WAIT] === 0) return;
+  if (words[OPS_WAIT] === 0) return;
   if (isActing) {
     collect();
     return;
   }
   isActing = true;
   try {
-    if (words[FLOWS_WAIT] === 1 && waiting.length === 0) {
+    if (words[OPS_WAIT] === 1 && waiting.length === 0) {
       // Most calls leave one operation, which needs no list.
-      words[FLOWS_WAIT] = 0;
-      const tag = words[FLOWS + 1];
-      run(pumpOf(words[FLOWS]), tag & MASK_OF_KIND, tag >>> FLOW_SENT_SHIFT, words[FLOWS + 2], words[FLOWS + 3], current);
+      words[OPS_WAIT] = 0;
+      const tag = words[OPS + 1];
+      run(pumpOf(words[OPS]), tag & MASK_OF_KIND, tag >>> OP_SENT_SHIFT, words[OPS + 2], words[OPS + 3], current);
     } else {
       collect();
     }
@@ -145,7 +145,7 @@ function runOps() {
   } finally {
     isActing = false;
   }
-  if (current.writes === 0) words[FLOWS_FREE] = 1;
+  if (current.writes === 0) words[OPS_FREE] = 1;
 }
 
 /** Undefined or null after the reactor has ended the connection. @type {(slot: number) => Pump | null | undefined} */
@@ -156,7 +156,7 @@ function pumpOf(slot) {
 /** @type {(pump: Pump | null | undefined, kind: number, sent: number, start: number, length: number, block: Block) => void} */
 function run(pump, kind, sent, start, length, block) {
   try {
-    if (kind === FLOW_WRITE) pump?.write(block, start, length, sent);
+    if (kind === OP_WRITE) pump?.write(block, start, length, sent);
     else pump?.applyOp(kind);
   } catch (error) {
     // A stream can have methods of a program. Operations of other streams still run.
@@ -205,4 +205,4 @@ function copyOf(block, start, length) {
   return copy;
 }
 
-module.exports = { FLOW_RESUME, runOps, attach, copyOf, finish, isScarce, rethrows, throwing, viewOf, written };
+module.exports = { OP_RESUME, runOps, attach, copyOf, finish, isScarce, rethrows, throwing, viewOf, written };

@@ -17,8 +17,8 @@ const { copyOf, isScarce, rethrows, viewOf, written } = require('../reactor/stre
 const {
   CAUSE,
   FLAGS_SHIFT,
-  FLOW_END,
-  FLOW_RESUME,
+  OP_END,
+  OP_RESUME,
   IN_CLOSED,
   KIND_MASK,
   OUT_PAUSE,
@@ -199,11 +199,11 @@ class Pump {
     };
   }
 
-  /** @param {number} kind One of `FLOW_` */
+  /** @param {number} kind One of `OP_` */
   applyOp(kind) {
-    if (kind === FLOW_END) {
+    if (kind === OP_END) {
       this.socket.end();
-    } else if (kind === FLOW_RESUME) {
+    } else if (kind === OP_RESUME) {
       this.isThrottled = false;
       this.stopLooking();
       this.goOn();

@@ -19,16 +19,16 @@ use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::{
     CALL_GENERATION, CALL_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
-    DRAINED_STREAMS, DRAINED_TURN, FLOW_DESTROY, FLOW_END, FLOW_RESET, FLOW_RESUME, FLOW_SENT_SHIFT,
-    FLOW_WORDS, FLOW_WRITE, FLOWS, FLOWS_FREE, FLOWS_WAIT, FLOWS_WANT_MEMORY, FLUSHED_BYTES, FLUSHED_MIXED,
-    FLUSHED_NEXT, HANDED, HANDED_REPORTS, LENT_ID, MAX_RECORDS, MOST_FLOWS, PUMPED, RECORD_WORDS,
-    STREAM_DRAINED, STREAM_ENDED, STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
+    DRAINED_STREAMS, DRAINED_TURN, FLUSHED_BYTES, FLUSHED_MIXED, FLUSHED_NEXT, HANDED, HANDED_REPORTS,
+    LENT_ID, MAX_RECORDS, MOST_OPS, OP_DESTROY, OP_END, OP_RESET, OP_RESUME, OP_SENT_SHIFT, OP_WORDS,
+    OP_WRITE, OPS, OPS_FREE, OPS_WAIT, OPS_WANT_MEMORY, PUMPED, RECORD_WORDS, STREAM_DRAINED, STREAM_ENDED,
+    STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
 use crate::bridge::tally::Histogram;
 use crate::engine::Large;
-use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamFlow};
+use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamOp};
 
 use super::backends::{Backends, INLINE};
 use super::payload::{LentMemory, LentWords};
@@ -119,7 +119,7 @@ impl Exchange {
     }
 
     fn hand_over(&mut self, last: Option<&[u8]>) -> Result<()> {
-        self.free_flows();
+        self.free_ops();
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
         let mixed = self.words.replace(FLUSHED_MIXED, 0) != 0;
         self.words.replace(FLUSHED_NEXT, 0);
@@ -220,7 +220,7 @@ impl Exchange {
     /// Reads a chunk of the stream in the `CALL_` words, see `PUMPED`. Nothing refers to the chunk
     /// afterwards. False: the stream must not be read until it is told to resume.
     fn pump(&mut self, chunk: LentMemory) -> Result<bool> {
-        self.free_flows();
+        self.free_ops();
         let id = self.called();
         let may_stay = self.words.replace(PUMPED, 0) != 0;
         if may_stay {
@@ -244,7 +244,7 @@ impl Exchange {
     }
 
     fn stream_event(&mut self, event: u32) {
-        self.free_flows();
+        self.free_ops();
         let id = self.called();
         let event = match event {
             STREAM_FULL => PipeEvent::Full,
@@ -257,14 +257,14 @@ impl Exchange {
         self.take_ops();
     }
 
-    pub(super) fn lend_flows(&mut self, memory: Box<dyn Lent>) {
+    pub(super) fn lend_ops(&mut self, memory: Box<dyn Lent>) {
         let waiting = self.backends.inline.stream_ops.lend(memory);
-        self.backends.inline.on_streams(|reactor| reactor.serve_flows(waiting));
+        self.backends.inline.on_streams(|reactor| reactor.serve_ops(waiting));
         self.take_ops();
     }
 
-    fn free_flows(&mut self) {
-        if self.words.replace(FLOWS_FREE, 0) != 0 {
+    fn free_ops(&mut self) {
+        if self.words.replace(OPS_FREE, 0) != 0 {
             self.backends.inline.stream_ops.rewind();
         }
     }
@@ -274,22 +274,22 @@ impl Exchange {
         let wishes = self.wishes();
         let stream_ops = &self.backends.inline.stream_ops;
         let words = self.words.all();
-        let (before, places) = words.split_at_mut_checked(FLOWS).unwrap_or_default();
-        let mut places = places.chunks_exact_mut(FLOW_WORDS);
-        let (count, wants) = stream_ops.take(MOST_FLOWS, |slot, flow| {
-            let (kind, start, len) = match flow {
-                StreamFlow::Write { start, len, sent } => (FLOW_WRITE | sent << FLOW_SENT_SHIFT, start, len),
-                StreamFlow::End => (FLOW_END, 0, 0),
-                StreamFlow::Destroy { reset: false } => (FLOW_DESTROY, 0, 0),
-                StreamFlow::Destroy { reset: true } => (FLOW_RESET, 0, 0),
-                StreamFlow::Resume => (FLOW_RESUME, 0, 0),
+        let (before, places) = words.split_at_mut_checked(OPS).unwrap_or_default();
+        let mut places = places.chunks_exact_mut(OP_WORDS);
+        let (count, wants) = stream_ops.take(MOST_OPS, |slot, op| {
+            let (kind, start, len) = match op {
+                StreamOp::Write { start, len, sent } => (OP_WRITE | sent << OP_SENT_SHIFT, start, len),
+                StreamOp::End => (OP_END, 0, 0),
+                StreamOp::Destroy { reset: false } => (OP_DESTROY, 0, 0),
+                StreamOp::Destroy { reset: true } => (OP_RESET, 0, 0),
+                StreamOp::Resume => (OP_RESUME, 0, 0),
             };
             if let Some(place) = places.next() {
                 place.copy_from_slice(&[slot, kind, start, len]);
             }
         });
-        let wants = if wants { FLOWS_WANT_MEMORY } else { 0 };
-        for (word, value) in [(FLOWS_WAIT, count as u32 | wants), (STREAMS_WAIT, wishes)] {
+        let wants = if wants { OPS_WANT_MEMORY } else { 0 };
+        for (word, value) in [(OPS_WAIT, count as u32 | wants), (STREAMS_WAIT, wishes)] {
             if let Some(word) = before.get_mut(word) {
                 *word = value;
             }
@@ -372,7 +372,7 @@ pub struct Calls<'env> {
     /// that is impossible.
     pub call_next: Function<'env, (), bool>,
     /// Reads a chunk of the stream in the `CALL_` words. Returns false if the stream must not be
-    /// read before `FLOW_RESUME`.
+    /// read before `OP_RESUME`.
     pub pump: Function<'env, Uint8Array, bool>,
     /// Reports another event of that stream, one of `STREAM_`.
     pub stream_event: Function<'env, u32, ()>,

@@ -167,8 +167,8 @@ impl JsReactor {
 
     /// Lends memory for what streams write: a whole ArrayBuffer, which replaces the one before.
     #[napi(catch_unwind)]
-    pub fn lend_flows(&self, mut memory: Uint8ArraySlice<'_>) {
-        self.exchange.borrow_mut().lend_flows(Box::new(LentMemory::new(0, &mut memory)));
+    pub fn lend_ops(&self, mut memory: Uint8ArraySlice<'_>) {
+        self.exchange.borrow_mut().lend_ops(Box::new(LentMemory::new(0, &mut memory)));
     }
 
     /// Whether this keeps `wake`, and all that it refers to, alive when nothing else does; at first

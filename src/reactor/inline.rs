@@ -43,7 +43,7 @@ pub enum Pumped {
     /// The chunk was read where it is, and the caller has its records.
     Read(Passed),
     /// The records wait like others. `whole`: nothing of the chunk is left. Else the stream must
-    /// not be read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
+    /// not be read before [`StreamOp::Resume`](super::StreamOp::Resume).
     Copied { whole: bool },
 }
 
@@ -96,7 +96,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    pub fn serve_flows(&mut self, waiting: Vec<ConnectionId>) {
+    pub fn serve_ops(&mut self, waiting: Vec<ConnectionId>) {
         self.between_turns(|reactor| {
             for id in waiting {
                 if let Some((mut conn, ..)) = reactor.conn_of(id) {
@@ -191,7 +191,7 @@ impl Conn<'_> {
     }
 
     /// Copies a chunk of the stream. False: some of it must not be read yet, and the stream must not be
-    /// read before [`StreamFlow::Resume`](super::StreamFlow::Resume).
+    /// read before [`StreamOp::Resume`](super::StreamOp::Resume).
     fn copy_chunk<C: Consumer>(&mut self, consumer: &mut C, chunk: &[u8]) -> bool {
         self.reader.keep(self.id.slot, chunk);
         self.count(consumer, chunk.len());

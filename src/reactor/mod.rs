@@ -57,7 +57,7 @@ pub use listen::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use listen::door::Closer;
 pub use tls::steps::{Choice, Export};
 pub use tls::stream::Hello;
-pub use transport::pipe::{Pipe, StreamFlow, StreamOps};
+pub use transport::pipe::{Pipe, StreamOp, StreamOps};
 pub use transport::{Descriptor, Transport};
 pub use upgrade::{HandshakeInfo, Verdict};
 

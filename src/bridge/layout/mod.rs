@@ -89,22 +89,22 @@ layout! {
     /// By JavaScript: 1 when some record of the arena is not for a socket.
     FLUSHED_MIXED: usize = AFTER_RECORDS + 11;
     /// By JavaScript: 1 when the memory for what streams write is free.
-    FLOWS_FREE: usize = AFTER_RECORDS + 12;
-    /// The number of [`FLOWS`], and [`FLOWS_WANT_MEMORY`].
-    FLOWS_WAIT: usize = AFTER_RECORDS + 13;
+    OPS_FREE: usize = AFTER_RECORDS + 12;
+    /// The number of [`OPS`], and [`OPS_WANT_MEMORY`].
+    OPS_WAIT: usize = AFTER_RECORDS + 13;
     /// By JavaScript: 1 when a chunk of a stream can be read where it is. Then by the reactor: 1 + the
     /// number of records, which are in the array, if it was; else 0.
     PUMPED: usize = AFTER_RECORDS + 14;
     /// Bit 0: records of streams wait. Bit 1: their reactor waits until earlier ones have been
     /// dealt with.
     STREAMS_WAIT: usize = AFTER_RECORDS + 15;
-    /// What streams are to do, [`FLOW_WORDS`] words each: slot, kind with the number of sends above
+    /// What streams are to do, [`OP_WORDS`] words each: slot, kind with the number of sends above
     /// it, offset and number of the bytes to write.
-    FLOWS: usize = AFTER_RECORDS + 16;
-    FLOW_WORDS: usize = 4;
-    MOST_FLOWS: usize = 256;
-    /// Bit of [`FLOWS_WAIT`]: other memory is needed.
-    FLOWS_WANT_MEMORY: u32 = 1 << 31;
+    OPS: usize = AFTER_RECORDS + 16;
+    OP_WORDS: usize = 4;
+    MOST_OPS: usize = 256;
+    /// Bit of [`OPS_WAIT`]: other memory is needed.
+    OPS_WANT_MEMORY: u32 = 1 << 31;
     /// The stream takes no more bytes for now.
     STREAM_FULL: u32 = 0;
     STREAM_DRAINED: u32 = 1;
@@ -114,15 +114,15 @@ layout! {
     STREAM_ENDED: u32 = 3;
     STREAM_CLOSED: u32 = 4;
     /// Write bytes to the stream, in lent memory.
-    FLOW_WRITE: u32 = 0;
-    FLOW_END: u32 = 1;
-    FLOW_DESTROY: u32 = 2;
+    OP_WRITE: u32 = 0;
+    OP_END: u32 = 1;
+    OP_DESTROY: u32 = 2;
     /// Destroy it with a reset.
-    FLOW_RESET: u32 = 3;
-    FLOW_RESUME: u32 = 4;
+    OP_RESET: u32 = 3;
+    OP_RESUME: u32 = 4;
     /// Position of the number of sends within the word that has the kind.
-    FLOW_SENT_SHIFT: u32 = 8;
-    DRAINED_WORDS: usize = FLOWS + FLOW_WORDS * MOST_FLOWS;
+    OP_SENT_SHIFT: u32 = 8;
+    DRAINED_WORDS: usize = OPS + OP_WORDS * MOST_OPS;
     /// Fewest bytes of memory that can be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 

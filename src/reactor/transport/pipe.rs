@@ -1,5 +1,5 @@
 //! A stream of the program, such as one for TLS. Its chunks come in by a call; its operations
-//! goes out as [`StreamFlow`]s, with bytes in memory that the program lends.
+//! goes out as [`StreamOp`]s, with bytes in memory that the program lends.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::bridge::room::Lent;
 use crate::reactor::ConnectionId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamFlow {
+pub enum StreamOp {
     /// Write `len` bytes from `start` of the lent memory; with them the `sent` oldest sends that
     /// asked for a report are written.
     Write {
@@ -35,7 +35,7 @@ pub struct StreamOps(Arc<Mutex<Pending>>);
 #[derive(Default)]
 struct Pending {
     /// In order, also for one stream.
-    list: Vec<(u32, StreamFlow)>,
+    list: Vec<(u32, StreamOp)>,
     memory: Option<Box<dyn Lent>>,
     used: usize,
     /// Streams that have more to write than there was memory for.
@@ -48,32 +48,32 @@ impl StreamOps {
     }
 
     pub fn is_waiting(&self) -> bool {
-        let flows = self.pending();
-        !flows.list.is_empty() || !flows.wanting.is_empty()
+        let ops = self.pending();
+        !ops.list.is_empty() || !ops.wanting.is_empty()
     }
 
     /// Hands over the operations, at most `most`, with the slots of the streams. Returns the
     /// number, and whether streams wait for memory.
-    pub fn take(&self, most: usize, mut take: impl FnMut(u32, StreamFlow)) -> (usize, bool) {
-        let mut flows = self.pending();
-        let count = flows.list.len().min(most);
-        flows.list.drain(..count).for_each(|(slot, flow)| take(slot, flow));
-        (count, !flows.wanting.is_empty())
+    pub fn take(&self, most: usize, mut take: impl FnMut(u32, StreamOp)) -> (usize, bool) {
+        let mut ops = self.pending();
+        let count = ops.list.len().min(most);
+        ops.list.drain(..count).for_each(|(slot, op)| take(slot, op));
+        (count, !ops.wanting.is_empty())
     }
 
     /// Replaces the lent memory. Returns the streams that waited for it.
     pub fn lend(&self, memory: Box<dyn Lent>) -> Vec<ConnectionId> {
-        let mut flows = self.pending();
-        flows.used = 0;
-        flows.memory = Some(memory);
-        std::mem::take(&mut flows.wanting)
+        let mut ops = self.pending();
+        ops.used = 0;
+        ops.memory = Some(memory);
+        std::mem::take(&mut ops.wanting)
     }
 
     /// The memory is free, except for later bytes, in a turn that the loop has called.
     pub fn rewind(&self) {
-        let mut flows = self.pending();
-        if flows.list.is_empty() && flows.wanting.is_empty() {
-            flows.used = 0;
+        let mut ops = self.pending();
+        if ops.list.is_empty() && ops.wanting.is_empty() {
+            ops.used = 0;
         }
     }
 
@@ -112,18 +112,18 @@ impl Pending {
         let len = *used - start;
         match list.last_mut() {
             _ if len == 0 => {}
-            Some((slot, StreamFlow::Write { len: before, sent: 0, .. })) if *slot == id.slot => {
+            Some((slot, StreamOp::Write { len: before, sent: 0, .. })) if *slot == id.slot => {
                 *before += len as u32
             }
-            _ => list.push((id.slot, StreamFlow::Write { start: start as u32, len: len as u32, sent: 0 })),
+            _ => list.push((id.slot, StreamOp::Write { start: start as u32, len: len as u32, sent: 0 })),
         }
         len
     }
 
     fn note_sent(&mut self, slot: u32, count: u32) {
         match self.list.last_mut() {
-            Some((last, StreamFlow::Write { sent, .. })) if *last == slot => *sent += count,
-            _ => self.list.push((slot, StreamFlow::Write { start: 0, len: 0, sent: count })),
+            Some((last, StreamOp::Write { sent, .. })) if *last == slot => *sent += count,
+            _ => self.list.push((slot, StreamOp::Write { start: 0, len: 0, sent: count })),
         }
     }
 }
@@ -140,7 +140,7 @@ pub struct Pipe {
     ops: StreamOps,
     peer: Peer,
     takes: bool,
-    /// The program does not read it until [`StreamFlow::Resume`].
+    /// The program does not read it until [`StreamOp::Resume`].
     throttled: bool,
     ending: Ending,
 }
@@ -175,8 +175,8 @@ impl Pipe {
         self.takes = takes;
     }
 
-    fn push(&self, flow: StreamFlow) {
-        self.ops.pending().list.push((self.id.slot, flow));
+    fn push(&self, op: StreamOp) {
+        self.ops.pending().list.push((self.id.slot, op));
     }
 }
 
@@ -188,7 +188,7 @@ impl Stream for Pipe {
             Peer::Ended => Received::Eof,
             Peer::Open => {
                 if std::mem::take(&mut self.throttled) {
-                    self.push(StreamFlow::Resume);
+                    self.push(StreamOp::Resume);
                 }
                 Received::Empty
             }
@@ -217,7 +217,7 @@ impl Stream for Pipe {
     }
 
     fn end(&mut self) {
-        self.push(StreamFlow::End);
+        self.push(StreamOp::End);
     }
 
     fn reset_when_dropped(&mut self) {
@@ -233,9 +233,9 @@ impl Drop for Pipe {
     fn drop(&mut self) {
         match self.ending {
             _ if self.peer == Peer::Gone => {}
-            Ending::Destroyed => self.push(StreamFlow::Destroy { reset: false }),
-            Ending::Reset => self.push(StreamFlow::Destroy { reset: true }),
-            Ending::Left => self.push(StreamFlow::End),
+            Ending::Destroyed => self.push(StreamOp::Destroy { reset: false }),
+            Ending::Reset => self.push(StreamOp::Destroy { reset: true }),
+            Ending::Left => self.push(StreamOp::End),
             Ending::Ended => {}
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! Hello --- the whole ClientHello, without callbacks --> Chosen --> Going --> HandshakeStep::Done
-//!   '-- HandshakeStep::Asks --> Pending --- choose() ------------^
+//!   '-- HandshakeStep::Asks --> Pending --- choose() ----------^
 //! ```
 //!
 //! From each of them to `HandshakeStep::Failed`. A call can cost a signature and a key exchange, so the

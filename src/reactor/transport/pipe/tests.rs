@@ -23,11 +23,11 @@ fn pipe() -> (Pipe, StreamOps) {
     (Pipe::new(ID, ops.clone()), ops)
 }
 
-fn taken(ops: &StreamOps) -> Vec<StreamFlow> {
+fn taken(ops: &StreamOps) -> Vec<StreamOp> {
     let mut all = Vec::new();
-    ops.take(usize::MAX, |slot, flow| {
+    ops.take(usize::MAX, |slot, op| {
         assert_eq!(slot, ID.slot);
-        all.push(flow);
+        all.push(op);
     });
     all
 }
@@ -45,7 +45,7 @@ fn throttled() {
     pipe.throttle();
     assert!(matches!(pipe.receive(&mut []), Received::Empty));
     assert!(matches!(pipe.receive(&mut []), Received::Empty));
-    assert_eq!(taken(&ops), [StreamFlow::Resume]);
+    assert_eq!(taken(&ops), [StreamOp::Resume]);
     pipe.throttle();
     pipe.on_end(false);
     assert!(matches!(pipe.receive(&mut []), Received::Eof));
@@ -61,28 +61,28 @@ fn memory_and_back_pressure() {
     assert_eq!(send(&mut pipe, b"abc"), Some(3));
     assert_eq!(send(&mut pipe, b"de"), Some(2));
     pipe.note_sent(2);
-    assert_eq!(taken(&ops), [StreamFlow::Write { start: 0, len: 5, sent: 2 }]);
+    assert_eq!(taken(&ops), [StreamOp::Write { start: 0, len: 5, sent: 2 }]);
     pipe.set_taking(false);
     assert_eq!(send(&mut pipe, b"f"), None);
     assert!(!ops.is_waiting(), "it is full: no memory helps");
     pipe.set_taking(true);
     ops.rewind();
     assert_eq!(send(&mut pipe, b"fgh"), Some(3));
-    assert_eq!(taken(&ops), [StreamFlow::Write { start: 0, len: 3, sent: 0 }]);
+    assert_eq!(taken(&ops), [StreamOp::Write { start: 0, len: 3, sent: 0 }]);
 }
 
 /// The end of its connection is the end of the stream, unless that has closed.
 #[test]
 fn ends() {
-    let flows = |end: fn(&mut Pipe)| {
+    let ops = |end: fn(&mut Pipe)| {
         let (mut pipe, ops) = pipe();
         end(&mut pipe);
         drop(pipe);
         taken(&ops)
     };
-    assert_eq!(flows(|_| {}), [StreamFlow::Destroy { reset: false }]);
-    assert_eq!(flows(Pipe::reset_when_dropped), [StreamFlow::Destroy { reset: true }]);
-    assert_eq!(flows(|pipe| pipe.leave_when_dropped(false)), [StreamFlow::End]);
-    assert_eq!(flows(|pipe| pipe.leave_when_dropped(true)), []);
-    assert_eq!(flows(|pipe| pipe.on_end(true)), []);
+    assert_eq!(ops(|_| {}), [StreamOp::Destroy { reset: false }]);
+    assert_eq!(ops(Pipe::reset_when_dropped), [StreamOp::Destroy { reset: true }]);
+    assert_eq!(ops(|pipe| pipe.leave_when_dropped(false)), [StreamOp::End]);
+    assert_eq!(ops(|pipe| pipe.leave_when_dropped(true)), []);
+    assert_eq!(ops(|pipe| pipe.on_end(true)), []);
 }
