@@ -285,7 +285,7 @@ class RedisAdapter {
     const offsetEnd = bytes.indexOf(':', epochEnd + 1);
     const position = { epoch: bytes.toString('latin1', 1, epochEnd), offset: Number(bytes.toString('latin1', epochEnd + 1, offsetEnd)) };
     const message = bytes.subarray(offsetEnd + 1);
-    // What another life of Redis has lost must be found first.
+    // Find what a restart of Redis lost first.
     const { era, life } = this.seen(topic);
     if (era === this.era || era === NONE.era) {
       this.others.delete(topic);

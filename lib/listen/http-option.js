@@ -99,10 +99,10 @@ function connect(server, socket, read) {
 }
 
 /** The WebSocketServers of each server of option `http`, oldest first. @type {WeakMap<object, Set<WebSocketServer>>} */
-const takers = new WeakMap();
+const owners = new WeakMap();
 
 /** Key, of a request: the WebSocketServer that takes it. */
-const kTaker = Symbol('taker');
+const kOwner = Symbol('owner');
 
 /**
  * A proxy can send an upgrade on a connection that had another request. The result ends that.
@@ -111,7 +111,7 @@ const kTaker = Symbol('taker');
  */
 function takeLaterUpgrades(wss, server) {
   if (wss.options[kAll]) return () => {};
-  const all = takers.get(server) ?? takeFrom(server);
+  const all = owners.get(server) ?? claimFrom(server);
   all.add(wss);
   // Without a listener, Node takes upgrades for requests.
   const listener = () => {};
@@ -123,16 +123,16 @@ function takeLaterUpgrades(wss, server) {
 }
 
 /** Listeners of 'upgrade' get the upgrades of other servers. @param {EventEmitter & { emit: Function }} server */
-function takeFrom(server) {
+function claimFrom(server) {
   /** @type {Set<WebSocketServer>} */
   const all = new Set();
-  takers.set(server, all);
+  owners.set(server, all);
   const own = Object.hasOwn(server, 'emit') ? server.emit : null;
   /** @type {(this: any, event: string | symbol, ...args: any[]) => boolean} */
   const value = function (event, ...args) {
-    const taker = event === 'upgrade' ? takerOf(all, args[0]) : undefined;
-    if (taker === undefined) return Reflect.apply(own ?? Object.getPrototypeOf(this).emit, this, [event, ...args]);
-    taker.handleUpgrade(args[0], args[1], args[2], taker.emit.bind(taker, 'connection'));
+    const owner = event === 'upgrade' ? ownerOf(all, args[0]) : undefined;
+    if (owner === undefined) return Reflect.apply(own ?? Object.getPrototypeOf(this).emit, this, [event, ...args]);
+    owner.handleUpgrade(args[0], args[1], args[2], owner.emit.bind(owner, 'connection'));
     return true;
   };
   Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });
@@ -140,10 +140,10 @@ function takeFrom(server) {
 }
 
 /** Must match `is_ours` of src/reactor/upgrade/mod.rs. Runs once for each request. @type {(all: Set<WebSocketServer>, request: any) => WebSocketServer | undefined} */
-function takerOf(all, request) {
-  if (kTaker in request) return request[kTaker];
+function ownerOf(all, request) {
+  if (kOwner in request) return request[kOwner];
   const refusal = addon().checkUpgrade(request.method, request.headers.upgrade);
-  return (request[kTaker] = refusal !== 'METHOD' && refusal !== 'UPGRADE' ? [...all].find((one) => one.shouldHandle(request)) : undefined);
+  return (request[kOwner] = refusal !== 'METHOD' && refusal !== 'UPGRADE' ? [...all].find((one) => one.shouldHandle(request)) : undefined);
 }
 
 /** Returned to Node's parser: the bytes after the head are not HTTP. */
@@ -155,12 +155,12 @@ const UPGRADES = 2;
  * @type {(server: EventEmitter, socket: AnySocket) => void}
  */
 function judgeUpgrades(server, { parser }) {
-  const all = takers.get(server);
+  const all = owners.get(server);
   const onIncoming = parser?.onIncoming;
   if (all === undefined || typeof onIncoming !== 'function') return;
   parser.onIncoming = (/** @type {any} */ request, /** @type {boolean} */ keepsAlive) => {
     if (request.upgrade && request.method !== 'CONNECT') {
-      if (takerOf(all, request) !== undefined) return UPGRADES;
+      if (ownerOf(all, request) !== undefined) return UPGRADES;
       if (server.listenerCount('upgrade') === all.size) request.upgrade = false;
     }
     return onIncoming(request, keepsAlive);

@@ -43,7 +43,7 @@ const MAX_DENIED = 64;
 
 /** @typedef {{ ws: object, pendingHistories: Map<SharedHistory, Set<PendingSubscriber>> | null, request(topic: AnyTopic, since?: Position | 'oldest', callback?: (result: Subscribed) => void): void, passed(topic: AnyTopic, from: number, to: number): void }} Subscriber */
 
-/** A message of this node that has not come back. @typedef {{ target: Target, settle: ((position: Position | null | Promise<never>) => void) | null, position: Position | null }} Sent */
+/** A message of this node that has not come back. @typedef {{ target: Target, settle: ((position: Position | null | Promise<never>) => void) | null, position: Position | null }} PendingEcho */
 
 /** Without a receipt. @type {Promise<Position | null>} */
 const NO_POSITION = Promise.resolve(null);
@@ -84,7 +84,7 @@ class SharedHistory {
     this.isWhole = true;
     /** The broker can repeat messages up to here: they were read while they were under way. */
     this.overlap = 0;
-    /** Sends that wait for their message to come back, by its number. @type {Map<number, Sent>} */
+    /** Sends that wait for their message to come back, by its number. @type {Map<number, PendingEcho>} */
     this.sent = new Map();
     /** Messages of this node that the broker has not confirmed. */
     this.unconfirmed = 0;
@@ -402,7 +402,7 @@ class SharedHistory {
   /** To all nodes, by way of the broker. Resolves with the position of a receipt. @type {(number: number, bytes: Buffer, size: number, target: Target) => Promise<Position | null>} */
   publish(number, bytes, size, target) {
     const { topic, clusterNode } = this;
-    const sent = /** @type {Sent} */ ({ target, settle: null, position: null });
+    const sent = /** @type {PendingEcho} */ ({ target, settle: null, position: null });
     const isAwaited = target.receipt || target.except.size !== 0;
     if (isAwaited) this.sent.set(number, sent);
     const result = target.receipt ? new Promise((resolve) => (sent.settle = resolve)) : NO_POSITION;
@@ -437,7 +437,7 @@ class SharedHistory {
     return epoch !== this.topic.epoch || offset <= this.topic.offset;
   }
 
-  /** @type {(number: number, sent: Sent) => void} */
+  /** @type {(number: number, sent: PendingEcho) => void} */
   settle(number, { position, settle }) {
     this.sent.delete(number);
     settle?.(position);

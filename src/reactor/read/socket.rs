@@ -92,8 +92,8 @@ impl Conn<'_> {
         self.assemble(consumer, begun);
     }
 
-    /// Whether nothing more is to be read of a stream, which then goes on. What was read decides whether
-    /// it is greedy: a look in a later turn would find nothing, and make it modest.
+    /// Whether the stream has no more bytes now. The read that emptied it decides whether it is greedy: a
+    /// read in a later turn would find nothing, and make it modest.
     fn is_dry(&mut self) -> bool {
         !self.reader.keeps(self.id.slot)
             && self.state.transport.as_tcp().is_none()

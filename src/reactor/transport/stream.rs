@@ -12,7 +12,7 @@ pub(in crate::reactor) trait Stream {
         is_short && cfg!(unix)
     }
 
-    /// Whether the peer's end came without the word of TLS that it is one.
+    /// Whether the peer's end came without `close_notify`.
     fn is_cut(&self) -> bool {
         false
     }
