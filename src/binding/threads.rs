@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use napi::bindgen_prelude::Function;
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Error, Result, Status};
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
@@ -18,14 +19,18 @@ use super::inline::waiting_failed;
 use super::listen::{system_error, thrown};
 use super::poll_spin::PollSpin;
 use super::uv::signal::Signal;
-use super::wake::{Ring, Wake};
+use super::wake::Wake;
 
 pub(super) struct Threads {
     handles: Vec<Handle>,
     /// Empty once they are stopped.
     running: RefCell<Vec<JoinHandle<()>>>,
+    signal: Option<Signal>,
     ring: Ring,
 }
+
+/// Wakes the JavaScript thread.
+type Ring = Arc<dyn Fn() + Send + Sync>;
 
 /// Valid even if the flush failed.
 pub(super) struct Flushed {
@@ -50,8 +55,20 @@ impl Threads {
         let wake = wake.clone();
         let signal = poll_spin
             .and_then(|poll_spin| Signal::start(env, move |event_loop| poll_spin.deliver(&wake, event_loop)));
-        let ring = signal.map_or_else(|| Ring::threadsafe_function(function), |it| Ok(Ring::Signal(it)))?;
-        let mut threads = Self { handles: Vec::new(), running: RefCell::default(), ring };
+        let ring: Ring = if let Some(signal) = signal.clone() {
+            // Unlike Node-API's bell it takes no lock that the loop takes: on one CPU the loop would block
+            // on that lock at once.
+            Arc::new(move || signal.ring())
+        } else {
+            // It keeps its function as long as the environment lives.
+            let bell =
+                function.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+            Arc::new(move || {
+                // Refused only when the environment is ending; then nothing is left to call.
+                let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            })
+        };
+        let mut threads = Self { handles: Vec::new(), running: RefCell::default(), signal, ring };
         threads.run(env, links, config).inspect_err(|_| threads.close(()))?;
         Ok(threads)
     }
@@ -59,7 +76,7 @@ impl Threads {
     fn run(&mut self, env: &Env, links: &[Arc<Link>], config: ReactorConfig) -> Result<()> {
         let forwards = links.iter().map(|link| {
             let ring = self.ring.clone();
-            Forward::new(link.clone(), &config, Box::new(move || ring.ring())).in_thread()
+            Forward::new(link.clone(), &config, Box::new(move || ring())).in_thread()
         });
         let reactors = reactors(forwards.collect(), config).map_err(|error| thrown(env, &error, None))?;
         self.handles = reactors.iter().map(Reactor::handle).collect();
@@ -138,7 +155,7 @@ impl Threads {
     /// For good. `until_closed` is dropped once the loop has closed the bell.
     pub(super) fn close(&self, until_closed: impl Any) {
         self.stop();
-        if let Ring::Signal(signal) = &self.ring {
+        if let Some(signal) = &self.signal {
             signal.close(until_closed);
         }
     }
@@ -151,7 +168,7 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring) {
     drop(reactor);
     match ended {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => report_failure(link, 0, &waiting_failed(&error), &|| ring.ring()),
-        Err(_) => report_failure(link, 0, "the reactor thread panicked", &|| ring.ring()),
+        Ok(Err(error)) => report_failure(link, 0, &waiting_failed(&error), &**ring),
+        Err(_) => report_failure(link, 0, "the reactor thread panicked", &**ring),
     }
 }

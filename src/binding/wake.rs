@@ -2,14 +2,11 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use napi::bindgen_prelude::{Array, Function};
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use napi::{Env, Result, Status};
+use napi::{Env, Result};
 
 use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
-use super::uv::signal::Signal;
 
 pub(super) struct Wake {
     /// Not borrowed during the call, which can cut it off, or run the event loop, which calls
@@ -60,33 +57,6 @@ impl Wake {
         self.memory.take();
         if let Some(hook) = self.hook.take() {
             hook.remove();
-        }
-    }
-}
-
-#[derive(Clone)]
-pub(super) enum Ring {
-    /// libuv's own bell. Unlike the other it takes no lock that the loop takes: on one CPU the loop
-    /// would block on that lock at once.
-    Signal(Signal),
-    /// Node-API's bell, which exists everywhere. It keeps its function until the end of the environment
-    /// lives.
-    Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
-}
-
-impl Ring {
-    pub(super) fn threadsafe_function(function: &Function<'_, (), ()>) -> Result<Self> {
-        let bell = function.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-        Ok(Self::Function(Arc::new(bell)))
-    }
-
-    pub(super) fn ring(&self) {
-        match self {
-            Self::Signal(signal) => signal.ring(),
-            // Refused only when the environment is ending; then nothing is left to call.
-            Self::Function(bell) => {
-                let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
-            }
         }
     }
 }

@@ -49,6 +49,11 @@ impl DeliveryBarrier {
         !self.waiting.is_empty()
     }
 
+    /// The turn's records have been handed over: the known ends go.
+    pub(super) fn close_known(&mut self) {
+        self.known.clear();
+    }
+
     /// `record` reports a connection's end. `is_known`: both close frames were sent.
     pub(super) fn defer_close(&mut self, record: u64, transport: Transport, is_known: bool) {
         if is_known {
@@ -88,12 +93,6 @@ impl Conn<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Hands over this turn's records, then lets the known ends go.
-    pub(super) fn hand_over(&mut self) {
-        self.consumer.on_turn_end();
-        self.barrier.known.clear();
-    }
-
     pub(super) fn open_barrier(&mut self, delivered: u64) {
         while self.barrier.waiting.front().is_some_and(|(record, _)| *record <= delivered) {
             match self.barrier.waiting.pop_front() {

@@ -177,7 +177,8 @@ impl<C: Consumer> Reactor<C> {
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         // Queued frames leave before the wait, so the answers of peers come with the same wait.
         if self.serve_commands() {
-            self.hand_over();
+            self.consumer.on_turn_end();
+            self.barrier.close_known();
         }
         if self.stopping {
             return Ok(());
@@ -212,7 +213,8 @@ impl<C: Consumer> Reactor<C> {
         self.end_draining();
         self.metrics.failures = 0;
         self.end_topics();
-        self.hand_over();
+        self.consumer.on_turn_end();
+        self.barrier.close_known();
         self.metrics.tally.unfinished_bytes = self.reader.unfinished_bytes() as u64;
         [self.metrics.tally.history_bytes, self.metrics.tally.history_budget] =
             self.topics.history().map(|bytes| bytes as u64);
@@ -307,7 +309,8 @@ impl<C: Consumer> Reactor<C> {
         for id in self.listeners.take_all() {
             self.consumer.on_listener_closed(id);
         }
-        self.hand_over();
+        self.consumer.on_turn_end();
+        self.barrier.close_known();
         self.open_barrier(u64::MAX);
     }
 }
