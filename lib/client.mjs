@@ -61,7 +61,7 @@ export class TopicsClient extends EventTarget {
     if (known) return void (known.listener = listener);
     const topic = { name, listener, since, last: since?.epoch ? since : null, guess: 0, isIn: false, seen: new Map() };
     this.#topics.set(name, topic);
-    if (this.isOpen) this.#ask(topic);
+    if (this.isOpen) this.#subscribe(topic);
   }
 
   /** @param {string} name */
@@ -97,7 +97,7 @@ export class TopicsClient extends EventTarget {
       this.#openedAt = performance.now();
       this.#after = -1;
       this.#leaving.clear();
-      for (const topic of this.#topics.values()) this.#ask(topic);
+      for (const topic of this.#topics.values()) this.#subscribe(topic);
       for (const { text } of this.#unanswered.values()) socket.send(text);
       this.#tell('open');
     };
@@ -145,7 +145,7 @@ export class TopicsClient extends EventTarget {
   }
 
   /** @param {any} topic */
-  #ask({ last, name, since }) {
+  #subscribe({ last, name, since }) {
     this.#send({ subscribe: name, since: last ?? since });
   }
 

@@ -279,7 +279,7 @@ class WebSocketServer extends EventEmitter {
     const isAccepted = this._updateHooks();
     // The reactor might have answered before JavaScript wanted to decide.
     if (isOpen && isAccepted) this._welcome(slot, bytes, start);
-    else new Upgrade(this, slot, bytes, start, isOpen).ask();
+    else new Upgrade(this, slot, bytes, start, isOpen).decide();
   }
 
   /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number) => void} */

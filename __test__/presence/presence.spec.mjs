@@ -22,7 +22,7 @@ async function change(server) {
   return what;
 }
 
-ownOnly('what is told first does not wait, however young the process is', async (t) => {
+ownOnly('what is announced first does not wait, however young the process is', async (t) => {
   const { server, members: [{ client, ws }] } = await open(t, { presenceInterval: 2 ** 31 - 1 });
   const message = once(client, 'message');
   ws.enter('room', { key: 'ann' });

@@ -201,7 +201,7 @@ class Outward {
     this.lastRequest = 0;
     /** The other node stands still. */
     this.isLate = false;
-    /** It is to be told all names anew, on another connection, once it reads. */
+    /** It needs all names again, on another connection, once it reads. */
     this.isFull = false;
     /** The other node has connected here and has named its topics. @type {() => void} */
     this.onMutual = () => {};

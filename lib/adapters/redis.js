@@ -154,12 +154,12 @@ class RedisAdapter {
     });
   }
 
-  /** A client can wait for a shard for ever: then it is not asked once more. @param {Subscriber} subscriber @param {string} channel */
+  /** Repeats no call that is still pending: a client can wait for a shard for ever. @param {Subscriber} subscriber @param {string} channel */
   subscribeOne(subscriber, channel) {
     const { late } = this;
-    const asked = late.get(channel) ?? subscriber.change('subscribe', [channel]).finally(() => late.get(channel) === asked && late.delete(channel));
-    late.set(channel, asked);
-    return withTimeout(asked, SHARD_TIMEOUT);
+    const pending = late.get(channel) ?? subscriber.change('subscribe', [channel]).finally(() => late.get(channel) === pending && late.delete(channel));
+    late.set(channel, pending);
+    return withTimeout(pending, SHARD_TIMEOUT);
   }
 
   /** @param {string[]} topics */

@@ -63,7 +63,7 @@ function systemError({ code, errno }) {
   return known.find(([, [name]]) => name === code) ?? known.find(([number]) => number === errno);
 }
 
-/** The caller goes on; the program hears of it by 'uncaughtException'. @param {unknown} error */
+/** The caller continues; the program gets it as 'uncaughtException'. @param {unknown} error */
 function throwLater(error) {
   process.nextTick(() => {
     throw error;

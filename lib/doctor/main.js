@@ -25,17 +25,17 @@ process.exitCode = main(process.argv.slice(2));
 
 /** @type {(args: string[]) => number} The exit code */
 function main(args) {
-  const asked = parse(args);
-  if (asked === null) {
+  const parsed = parse(args);
+  if (parsed === null) {
     console.error(USAGE);
     return 2;
   }
-  if (asked.help || asked.version) {
-    console.log(asked.help ? USAGE : VERSION);
+  if (parsed.help || parsed.version) {
+    console.log(parsed.help ? USAGE : VERSION);
     return 0;
   }
   const report = examine(process.cwd());
-  console.log(asked.json ? JSON.stringify(report, null, 2) : textOf(report));
+  console.log(parsed.json ? JSON.stringify(report, null, 2) : textOf(report));
   return report.ok ? 0 : 1;
 }
 

@@ -135,7 +135,7 @@ class ClusterNode {
   }
 
   /** The topic is about to have its first subscriber. @param {AnyTopic} topic */
-  wakes(topic) {
+  onFirstSubscriber(topic) {
     // Its own history lacks earlier messages of other nodes.
     if (topic.shared === null && topic.offset !== 0 && !this.subscriptionSync.has(topic.name)) renew(topic);
   }

@@ -35,9 +35,9 @@ class Room {
     /** Subscribed by the connections that watch. @type {AnyTopic | null} */
     this.watcherTopic = null;
     /** Metas in JSON, by key, as watchers know them. Empty when they only know a number. @type {Map<string, string>} */
-    this.told = new Map();
+    this.announced = new Map();
     /** That number. @type {number | null} */
-    this.toldCount = null;
+    this.announcedCount = null;
     /** A message with the whole list. @type {string | null} */
     this.text = null;
     /** Null without an adapter. */
@@ -114,40 +114,40 @@ class Room {
 
   /** Changes since the last message to watchers. @returns {PresenceChange | null} */
   change() {
-    const { roster, told, toldCount } = this;
+    const { roster, announced, announcedCount } = this;
     const { changed } = roster;
     roster.changed = new Set();
     const count = roster.keys.size;
     const { limit } = this.all.settings;
-    if (count > (toldCount === null ? limit : limit * BACK)) {
-      told.clear();
-      this.toldCount = count;
-      return count === toldCount ? null : { count };
+    if (count > (announcedCount === null ? limit : limit * BACK)) {
+      announced.clear();
+      this.announcedCount = count;
+      return count === announcedCount ? null : { count };
     }
-    this.toldCount = null;
+    this.announcedCount = null;
     /** @type {Array<[string, unknown[]]>} */
     const joins = [];
     const leaves = [];
-    for (const key of toldCount === null ? changed : roster.keys.keys()) {
+    for (const key of announcedCount === null ? changed : roster.keys.keys()) {
       const metas = roster.metasOf(key);
       const text = JSON.stringify(metas);
       if (metas === undefined) {
-        if (told.delete(key)) leaves.push(key);
-      } else if (told.get(key) !== text) {
-        told.set(key, text);
+        if (announced.delete(key)) leaves.push(key);
+      } else if (announced.get(key) !== text) {
+        announced.set(key, text);
         joins.push([key, metas]);
       }
     }
-    if (toldCount !== null) return { state: Object.fromEntries(joins), count };
+    if (announcedCount !== null) return { state: Object.fromEntries(joins), count };
     return joins.length + leaves.length === 0 ? null : { joins: Object.fromEntries(joins), leaves, count };
   }
 
   /** The whole list, as watchers have it. */
   state() {
     const name = JSON.stringify(this.name);
-    if (this.toldCount !== null) return `{"presence":${name},"count":${this.toldCount}}`;
-    const state = Array.from(this.told, ([key, metas]) => `${JSON.stringify(key)}:${metas}`).join();
-    return `{"presence":${name},"state":{${state}},"count":${this.told.size}}`;
+    if (this.announcedCount !== null) return `{"presence":${name},"count":${this.announcedCount}}`;
+    const state = Array.from(this.announced, ([key, metas]) => `${JSON.stringify(key)}:${metas}`).join();
+    return `{"presence":${name},"state":{${state}},"count":${this.announced.size}}`;
   }
 
   /** @param {WebSocket} ws */

@@ -77,7 +77,7 @@ class Session {
     this.ws = ws;
     this.settings = settings;
     this.waiting = waiting;
-    /** By topic: whether 'dropped' is on its way, and subscriptions without an answer. @type {Map<string, { isReported: boolean, asked: number }>} */
+    /** By topic: whether 'dropped' is on its way, and subscriptions without an answer. @type {Map<string, { isReported: boolean, pending: number }>} */
     this.topics = new Map();
     /** Topics of subscriptions with `since` that have no answer. @type {Set<string>} */
     this.replaying = new Set();
@@ -154,15 +154,15 @@ class Session {
   /** @type {(topic: string, since: Position | 'oldest' | undefined, refuse: (reason: string) => void) => void} */
   subscribe(topic, since, refuse) {
     if (this.topics.size >= this.settings.maxTopics && !this.topics.has(topic)) return refuse('too many topics');
-    const state = this.topics.get(topic) ?? { isReported: false, asked: 0 };
+    const state = this.topics.get(topic) ?? { isReported: false, pending: 0 };
     this.topics.set(topic, state);
-    state.asked++;
+    state.pending++;
     const replayed = since === undefined ? null : topic;
     if (replayed !== null) this.replaying.add(replayed);
     this.begun();
     const isMember = attempt(null, () =>
       this.ws.subscribe(topic, { since }, ({ position, recovered }) => {
-        if (--state.asked >= 0) this.send({ subscribed: topic, position, recovered });
+        if (--state.pending >= 0) this.send({ subscribed: topic, position, recovered });
         this.answered(replayed);
       }),
     );
@@ -170,7 +170,7 @@ class Session {
     // Its callback is called in any case.
     if (isMember === null) this.answered(replayed);
     this.topics.delete(topic);
-    state.asked = 0;
+    state.pending = 0;
     refuse('failed');
   }
 
@@ -178,7 +178,7 @@ class Session {
   unsubscribe(topic) {
     const state = this.topics.get(topic);
     if (state !== undefined) {
-      for (; state.asked > 0; state.asked--) this.send({ subscribed: topic, position: null, recovered: false });
+      for (; state.pending > 0; state.pending--) this.send({ subscribed: topic, position: null, recovered: false });
       this.topics.delete(topic);
       this.ws.unsubscribe(topic);
     }

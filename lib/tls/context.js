@@ -10,7 +10,7 @@ const { addon } = require('../reactor/addon');
 /** @import { X509Certificate } from 'node:crypto' */
 /** @import { Credentials, Settings } from './options' */
 
-/** Options about client certificates. @typedef {Pick<Settings, 'rejectUnauthorized' | 'requestCert'>} Asking */
+/** Options about client certificates. @typedef {Pick<Settings, 'rejectUnauthorized' | 'requestCert'>} ClientAuth */
 
 /** @typedef {import('../native/binding').SecureContext} Native */
 
@@ -31,11 +31,11 @@ class SecureContext {
     return /** @type {const} */ ('SecureContext');
   }
 
-  /** @type {(context: SecureContext, asking: Asking) => Native} */
+  /** @type {(context: SecureContext, clientAuth: ClientAuth) => Native} */
   static native(context, { rejectUnauthorized, requestCert }) {
-    const asking = requestCert ? `requested ${rejectUnauthorized}` : '';
-    let native = context.#made.get(asking);
-    if (native === undefined) context.#made.set(asking, (native = context.#make({ rejectUnauthorized, requestCert })));
+    const authKey = requestCert ? `requested ${rejectUnauthorized}` : '';
+    let native = context.#made.get(authKey);
+    if (native === undefined) context.#made.set(authKey, (native = context.#make({ rejectUnauthorized, requestCert })));
     return native;
   }
 
@@ -58,13 +58,13 @@ class SecureContext {
     return context.#credentials;
   }
 
-  /** @param {Asking} asking */
-  #make(asking) {
+  /** @param {ClientAuth} clientAuth */
+  #make(clientAuth) {
     const { ca, pairs, ...rest } = this.#credentials;
     const opened = pairs.map(({ chain, key }) => ({ chain: chain.map(({ raw }) => raw), key: key.export({ type: 'pkcs8', format: 'der' }) }));
-    const trusted = asking.requestCert && ca.length === 0 ? defaultRoots().map(derOf) : ca.map(({ raw }) => raw);
+    const trusted = clientAuth.requestCert && ca.length === 0 ? defaultRoots().map(derOf) : ca.map(({ raw }) => raw);
     try {
-      return new (addon().SecureContext)({ ...rest, ...asking, pairs: opened, ca: trusted });
+      return new (addon().SecureContext)({ ...rest, ...clientAuth, pairs: opened, ca: trusted });
     } catch (error) {
       const hosts = pairs.length === 0 ? '' : ` (of ${pairs.map(({ chain }) => namesOf(chain[0])).join('; ')})`;
       throw because(`${this.#label}${hosts} cannot be used by the reactors`, error);

@@ -39,11 +39,11 @@ class Hello {
   }
 
   /** @param {unknown} thisArgument Of the callbacks */
-  ask(thisArgument) {
+  decide(thisArgument) {
     const { SNICallback } = this.#settings;
     const { servername } = this.#hello;
     // As in Node, only about names.
-    if (SNICallback === null || servername === '') return this.#askProtocol(thisArgument, null);
+    if (SNICallback === null || servername === '') return this.#chooseProtocol(thisArgument, null);
     // Its answer counts after its return: it can still throw, or answer again.
     /** @type {Array<[error: any, given: unknown]>} */
     const answers = [];
@@ -72,11 +72,11 @@ class Hello {
     } catch (wrong) {
       return this.#refuse(INTERNAL_ERROR, /** @type {Error} */ (wrong));
     }
-    this.#askProtocol(thisArgument, context);
+    this.#chooseProtocol(thisArgument, context);
   }
 
   /** @type {(thisArgument: unknown, context: Context | null) => void} */
-  #askProtocol(thisArgument, context) {
+  #chooseProtocol(thisArgument, context) {
     const { ALPNCallback } = this.#settings;
     const { protocols, servername } = this.#hello;
     if (ALPNCallback === null || protocols.length === 0) return this.#answer(context, null, 0);

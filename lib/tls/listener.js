@@ -72,8 +72,8 @@ class ReactorTls {
     // Read where the emitters keep them, as this runs for every connection that opens.
     /** @type {any[]} */
     const emitters = [this.#server, this.#server._listener];
-    const hears = (/** @type {string} */ event) => emitters.some(({ _events: events }) => events[event] !== undefined);
-    const wanted = (hears('tlsClientError') ? TLS_ASK_ERRORS : 0) | (hears('secureConnection') ? TLS_ASK_SECURE : 0);
+    const hasListener = (/** @type {string} */ event) => emitters.some(({ _events: events }) => events[event] !== undefined);
+    const wanted = (hasListener('tlsClientError') ? TLS_ASK_ERRORS : 0) | (hasListener('secureConnection') ? TLS_ASK_SECURE : 0);
     const hooks = (this.#hooks & (TLS_ASK_SNI | TLS_ASK_ALPN)) | wanted;
     if (hooks === this.#hooks) return;
     this.#hooks = hooks;

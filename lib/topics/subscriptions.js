@@ -50,7 +50,7 @@ class Subscriptions {
     const isNew = !this.joined.has(topic);
     this.topics.register(topic);
     if (isNew) topic.size++;
-    if (topic.isRemote && topic.size === 1) this.topics.clusterNode?.wakes(topic);
+    if (topic.isRemote && topic.size === 1) this.topics.clusterNode?.onFirstSubscriber(topic);
     if (topic.shared !== null && !topic.shared.has(since)) topic.shared.wait(this, since, callback);
     else this.request(topic, since, callback);
     if (!isNew) return;

@@ -91,7 +91,7 @@ class Upgrade extends Endpoint {
   }
 
   /** Emits 'upgrade'. Without a listener, the answer is 426, as for a request without an upgrade. */
-  ask() {
+  decide() {
     const { _owner: server, _socket: socket, head, request } = this;
     if (server._listener.emit('upgrade', request, socket, head)) return;
     const body = String(STATUS_CODES[426]);

@@ -18,7 +18,7 @@ function onTls(server, kind, slot, bytes) {
     const { settings } = server._tls;
     // Made now: when the callback answers, the memory of this record has others.
     const failed = failedSocket(server, bytes);
-    new Hello(hello, settings, (error) => emit(server, 'tlsClientError', error, failed)).ask(server);
+    new Hello(hello, settings, (error) => emit(server, 'tlsClientError', error, failed)).decide(server);
   } else if (kind === IN_SECURE) {
     const pending = beginPending(server, slot, bytes);
     if (pending.isReadable()) return emit(server, 'secureConnection', pending._socket);
