@@ -148,7 +148,7 @@ export interface ServerOptions<
   reactors?: number | null | undefined;
   /**
    * Bytes that unfinished messages of all connections of the reactors can take together, up to 2^53
-   * - 1; 0 is no limit. Above it, connections are closed with 1013, first those whose messages
+   * - 1; 0 is no limit. Above it, connections are closed with 1013, first the ones with messages that
    * stall or trickle. With reactor threads, connections of the JavaScript thread, such as over https,
    * have the same amount once more. The value of a thread's first server counts. Not in ws. Default:
    * 256 MiB
