@@ -5,7 +5,7 @@ const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = r
 
 const { EMPTY_BUFFER } = require('../base/constants');
 const { TLS_FIELDS, TLS_METHODS } = require('./tls-socket');
-const { answerOf } = require('./answer');
+const { parseResponseHead } = require('./response-head');
 
 /** @import { AnySocket } from '../connection/state' */
 
@@ -48,7 +48,7 @@ const withAnswers = (Stream) =>
       if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
       const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : data;
       const head = Buffer.concat([this._head, bytes]);
-      const answer = answerOf(head);
+      const answer = parseResponseHead(head);
       this._written += bytes.length - (answer?.body.length ?? 0);
       this._head = answer === null ? head : EMPTY_BUFFER;
       if (answer !== null) this.answer(answer);
@@ -57,7 +57,7 @@ const withAnswers = (Stream) =>
       return true;
     }
 
-    /** Sends HEADERS. @param {import('./answer').Answer} answer */
+    /** Sends HEADERS. @param {import('./response-head').ResponseHead} response */
     answer({ fields, status }) {
       try {
         this.respond({ ...fields, ':status': status });

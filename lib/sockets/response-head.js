@@ -1,6 +1,6 @@
 'use strict';
 
-/** The head of an HTTP/1.1 answer as fields of HTTP/2, and the bytes after it. @typedef {{ status: number, fields: Record<string, string | string[]>, body: Buffer }} Answer */
+/** The head of an HTTP/1.1 response as fields of HTTP/2, and the bytes after it. @typedef {{ status: number, fields: Record<string, string | string[]>, body: Buffer }} ResponseHead */
 
 const END = '\r\n\r\n';
 
@@ -13,11 +13,11 @@ const OK = 200;
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-connection', 'sec-websocket-accept', 'transfer-encoding', 'upgrade']);
 
 /**
- * Null until the head is complete. 500 for anything but an answer of HTTP/1.1.
+ * Null until the head is complete. Status 500 for anything but a response of HTTP/1.1.
  *
- * @type {(bytes: Buffer) => Answer | null}
+ * @type {(bytes: Buffer) => ResponseHead | null}
  */
-function answerOf(bytes) {
+function parseResponseHead(bytes) {
   const end = bytes.indexOf(END);
   if (end === -1) return null;
   const [first, ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
@@ -40,4 +40,4 @@ function fieldsOf(lines) {
   return fields;
 }
 
-module.exports = { answerOf };
+module.exports = { parseResponseHead };
