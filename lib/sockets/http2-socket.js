@@ -21,7 +21,7 @@ const REFUSAL_TIMEOUT = 10_000;
 /** Milliseconds between checks of whether the peer of a session has ended its connection. */
 const POLL_MILLISECONDS = 1000;
 
-/** Members that are read when the stream begins, as they are shown after its end.*/
+/** Members that are read when the stream begins, as they are shown after its end. */
 const FIELDS = ['localAddress', 'localFamily', 'localPort', 'remoteAddress', 'remoteFamily', 'remotePort', ...TLS_FIELDS];
 
 /**

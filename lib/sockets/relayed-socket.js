@@ -65,17 +65,17 @@ class Relay extends Endpoint {
     this.waiting = [];
     this.waitingBytes = 0;
     this.fed = 0;
-    /** Whether the stream accepts more bytes.*/
+    /** Whether the stream accepts more bytes. */
     this.wants = true;
     this.isPaused = false;
     this.isFeeding = false;
     /** The peer has ended its side. */
     this.hasEnded = false;
-    /** The stream has got that end.*/
+    /** The stream has got that end. */
     this.isOver = false;
     /** Whether it carries an HTTP/2 session, which ends as a whole: see `serveSession()`. */
     this.isSession = false;
-    /** Bytes that the peer had taken at the last timeout.*/
+    /** Bytes that the peer had taken at the last timeout. */
     this.settled = 0;
     this._take(slot, bytes, start, { owner });
     const { _socket: seen } = this;

@@ -41,7 +41,7 @@ const INITIAL = {
   /** Bytes that the reactor has read, and that the kernel has taken, as last seen. */
   _given: 0,
   _taken: 0,
-  /** Addresses of both ends, once read.*/
+  /** Addresses of both ends, once read. */
   _peer: null,
   _here: null,
   /** Writes that 'drain' waits for, with an empty one after frames. */
@@ -50,7 +50,7 @@ const INITIAL = {
   _idle: null,
   _unreferenced: false,
   _ended: false,
-  /** Everything is written, and the end of this side; callbacks of `end()` wait for that.*/
+  /** Everything is written, and the end of this side; callbacks of `end()` wait for that. */
   _finished: false,
   _enders: null,
   _peerEnded: false,
