@@ -65,21 +65,23 @@ class WebSocketStream extends Duplex {
     if (socket === null) return;
     // The reactor ends its sockets itself, which shows only in 'close' of the WebSocket.
     const isStream = ws._bits === undefined || streamOf(/** @type {any} */ (ws)) !== null;
-    if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
+    if ((isStream && socket.writableFinished) || ws.readyState === ws.CLOSED) {
       callback();
       if (this.readableEnded) this.destroy();
       return;
     }
-    if (isStream) {
-      // 'end' follows, when the WebSocket emits 'close'.
-      socket.once('finish', () => callback());
-    } else {
-      this.once('finish', () => {
-        if (this.readableEnded) this.destroy();
-      });
-      // First of the listeners, so that 'finish' comes before 'end'.
-      ws.prependOnceListener('close', () => callback());
-    }
+    this.once('finish', () => {
+      if (this.readableEnded) this.destroy();
+    });
+    let isCalled = false;
+    const done = () => {
+      if (!isCalled) callback();
+      isCalled = true;
+    };
+    // 'end' follows, when the WebSocket emits 'close'. A socket that fails does not finish.
+    if (isStream) socket.once('finish', done);
+    // First of the listeners, so that 'finish' comes before 'end'.
+    ws.prependOnceListener('close', done);
     ws.close();
   }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-import { implementation, openPair, pipePair, rawPair, test } from '../helpers/index.mjs';
+import { implementation, openPair, ownOnly, pipePair, rawPair, test } from '../helpers/index.mjs';
 
 const { createWebSocketStream } = implementation;
 
@@ -30,6 +30,18 @@ for (const [name, connect] of [['a socket', overReactor], ['a stream', overPipe]
     t.is(received, 64 * chunk.length);
   });
 }
+
+// In ws, it stays for ever.
+ownOnly('a stream that ends while its connection fails is destroyed', async (t) => {
+  const { ws, near } = rawPair();
+  const stream = createWebSocketStream(ws).resume();
+  const closed = once(stream, 'close');
+  near._final = () => {};
+  stream.end();
+  setImmediate(() => near.destroy());
+  await closed;
+  t.true(stream.destroyed);
+});
 
 test('an error of the peer is reported, also if the stream is destroyed before the next tick', async (t) => {
   const { ws, near, far } = rawPair();
