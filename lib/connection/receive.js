@@ -91,7 +91,7 @@ function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
   // With nothing unread before it, the peer's end is reported even while paused.
   const isEnd = kind === IN_END && (ws._bits & BUFFERING) === 0;
-  // In the next tick, as in ws, after ticks that a listener has untilQuery for.
+  // In the next tick, as in ws, after ticks that a listener has asked for.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustBuffer(ws)) buffer(ws, tag, DUE);
   else if (isLater || (!isEnd && mustBuffer(ws))) buffer(ws, tag, data);
@@ -231,7 +231,7 @@ function peerDone(ws) {
 function peerEnded(ws, cause) {
   // Any other cause is known at the end of our side.
   if (cause === CAUSE.RESET) setCause(ws, cause);
-  // This is the second report, which the reactor was untilQuery for.
+  // This is the second report, which the reactor was asked for.
   const isSecondReport = (ws._bits & END_WAITS) !== 0;
   ws._bits |= END_WAITS;
   reportEnd(isSecondReport ? ended : afterCallbacks, ws);
