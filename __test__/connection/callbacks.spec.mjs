@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import tls from 'node:tls';
 
 import { frame, openRaw } from '../helpers/clients.mjs';
-import { TOPIC_WAYS, cert, isInline, isReference, randomNumbers, test, upgradeRequest } from '../helpers/index.mjs';
+import { TOPIC_WAYS, cert, isInline, isReference, openPair, randomNumbers, rawPair, test, upgradeRequest } from '../helpers/index.mjs';
 
 const SEED = Number(process.env.SEED ?? 1);
 const PROGRAMS = Number(process.env.PROGRAMS ?? 100);
@@ -244,4 +244,12 @@ function nextConnection(wss, peer) {
   t.deepEqual(log.slice(0, 3), [`Blob: ${wasClosed}`, `behind: ${wasClosed}`, `ping: ${wasClosed}`]);
   t.deepEqual(log.slice(3).sort(), ['late Blob: ERR_STREAM_DESTROYED', 'late: ERR_STREAM_DESTROYED']);
   t.is(ws.bufferedAmount, 0);
+});
+
+test('a callback that is no function is refused, and nothing is sent', async (t) => {
+  for (const { ws } of [await openPair(t), rawPair()]) {
+    for (const method of ['send', 'ping', 'pong']) t.throws(() => ws[method]('a', undefined, 'text'), { instanceOf: TypeError });
+    if (!isReference) t.is(ws.bufferedAmount, 0);
+    t.notThrows(() => ws.send('a', {}, null));
+  }
 });

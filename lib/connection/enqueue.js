@@ -3,6 +3,7 @@
 const { CLIENT, GONE } = require('../base/bits');
 const { bind } = require('../base/async-context');
 const { NO_SLOT } = require('../base/constants');
+const { wrongType } = require('../base/checks');
 const { streamDestroyed } = require('../base/errors');
 const { Fifo } = require('../base/fifo');
 const { MASK_FLIPPED } = require('./arguments');
@@ -64,7 +65,10 @@ function keyed(stream, data) {
  * @type {(ws: Connection, tag: number, data: string | Uint8Array, callback?: SentCallback) => number}
  */
 function push(ws, tag, data, callback) {
-  if (typeof callback !== 'function') return outbox.push(ws._slot, ws._generation, tag, data);
+  if (typeof callback !== 'function') {
+    if (callback) throw wrongType('callback', 'a function', callback);
+    return outbox.push(ws._slot, ws._generation, tag, data);
+  }
   // First: a stream can write the record before `push` returns.
   const callbacks = remember(ws, callback);
   try {
