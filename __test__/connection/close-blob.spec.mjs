@@ -37,9 +37,10 @@ everyWay(ownSerial, 'after a Blob, too, an answer that has come in time is read 
   const [ws] = await once(server, 'connection');
   ws.send(new Blob(['x']));
   ws.close(1000);
-  while (!ws._closeFrameSent) await new Promise(setImmediate);
+  const closed = once(ws, 'close');
+  while (!ws._closeFrameSent && ws.readyState !== ws.CLOSED) await new Promise(setImmediate);
   // This thread rests, for longer than closeTimeout, without its event loop.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
-  const [code] = await once(ws, 'close');
+  const [code] = await closed;
   t.deepEqual([code, ws.closeCause], [1000, 'closed']);
 });
