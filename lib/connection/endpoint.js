@@ -96,7 +96,9 @@ class Endpoint extends Base {
    */
   _read(slot, bytes, start, agreed) {
     this._slot = slot;
-    this._profile = this._profile.variant({ ...readPeer(this, bytes, start), ...agreed });
+    // A second spread would cost each connection a dictionary: twice the memory until it is collected.
+    const { local, localPort, tls } = readPeer(this, bytes, start);
+    this._profile = this._profile.variant({ local, localPort, tls, ...agreed });
     return this;
   }
 
