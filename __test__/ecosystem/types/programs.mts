@@ -12,7 +12,7 @@ import { Server as Engine, attach } from 'engine.io';
 import fastify from 'fastify';
 import { buildSchema } from 'graphql';
 import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
-import { type ColdState, useServer } from 'graphql-ws/use/ws';
+import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { Server as SocketIo } from 'socket.io';
 import WebpackDevServer from 'webpack-dev-server';
 import WebSocket, { WebSocketServer, type ServerOptions } from 'ws';
@@ -23,7 +23,7 @@ const schema = buildSchema('type Query { hello: String }');
 
 // graphql-ws
 const disposable = useServer(
-  { schema, onConnect: ({ extra }) => (extra satisfies ColdState).socket.readyState === WebSocket.OPEN },
+  { schema, onConnect: ({ extra }) => (extra satisfies Extra).socket.readyState === WebSocket.OPEN },
   wss,
 );
 disposable.dispose();
