@@ -90,15 +90,15 @@ class Endpoint extends Base {
   }
 
   /**
-   * Reads the payload of an OPEN, REQUEST, HANDOFF or SECURE record, from `start` on.
+   * Reads the payload of an OPEN, REQUEST, HANDOFF or SECURE record, from `start` on, and completes `agreed`.
    *
    * @type {(slot: number, bytes: Buffer, start: number, agreed: Partial<Shared>) => this}
    */
   _read(slot, bytes, start, agreed) {
     this._slot = slot;
-    // A second spread would cost each connection a dictionary: twice the memory until it is collected.
-    const { local, localPort, tls } = readPeer(this, bytes, start);
-    this._profile = this._profile.variant({ local, localPort, tls, ...agreed });
+    // In the same object: another one is twice the memory of a connection, until it is collected.
+    readPeer(this, bytes, start, agreed);
+    this._profile = this._profile.variant(agreed);
     return this;
   }
 

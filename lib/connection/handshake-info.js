@@ -15,19 +15,17 @@ const UNSPECIFIED = [0, '\0'.repeat(IPV6_BYTES)];
 const LENGTHS = [OPENED_REQUEST_LENGTH, OPENED_PROTOCOL_LENGTH, OPENED_TAIL_LENGTH, OPENED_TLS_LENGTH];
 const [REQUEST, PROTOCOL, TAIL, TLS] = LENGTHS.keys();
 
-/** Returns what its connection shares with others. @type {(peer: import('./state').Connection, bytes: Buffer, start: number) => Pick<import('./profile').Shared, 'local' | 'localPort' | 'tls'>} */
-function readPeer(peer, bytes, start) {
+/** Sets what its connection shares with others in `shared`. @type {(peer: import('./state').Connection, bytes: Buffer, start: number, shared: Partial<import('./profile').Shared>) => void} */
+function readPeer(peer, bytes, start, shared) {
   const family = bytes.readUInt32LE(start + OPENED_FAMILY);
   peer._generation = generationOf(bytes, start);
   peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
   // A peer that has reset the connection might have had no address any more.
   if (peer._remotePort === 0 && UNSPECIFIED.includes(peer._remote)) peer._remote = '';
-  return {
-    local: readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family),
-    localPort: bytes.readUInt32LE(start + OPENED_LOCAL_PORT),
-    tls: textOf(bytes, start, TLS),
-  };
+  shared.local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
+  shared.localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
+  shared.tls ??= textOf(bytes, start, TLS);
 }
 
 /** `family`: 4, 6, or 0 if the kernel knows no address. @type {(bytes: Buffer, at: number, family: number) => number | string} */
