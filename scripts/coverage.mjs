@@ -52,7 +52,7 @@ async function instrumented() {
     return null;
   }
   const wanted = Object.fromEntries([...output.matchAll(/^export (\w+)='?(.*?)'?$/gm)].map(([, name, value]) => [name, value]));
-  // What was built without counters would be taken as it is.
+  // Cargo reuses objects of an earlier build, which have no counters.
   await run('cargo', ['llvm-cov', 'clean', '--workspace'], { env: wanted });
   const { code: built } = await run('npm', ['run', 'build:debug'], { env: wanted });
   return built === 0 ? wanted : null;

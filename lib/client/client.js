@@ -61,7 +61,7 @@ class Client {
     this.ws = ws;
     this.protocols = protocols;
     this.settings = settings;
-    /** Of the program. @type {OutgoingHttpHeaders} */
+    /** From the program. @type {OutgoingHttpHeaders} */
     this.headers = settings.headers || {};
     this.redirects = 0;
     // The current request.
