@@ -60,7 +60,7 @@ export function candidates() {
       text: 'uWebSockets.js',
       command: server('uws'),
       tasks: ['echo', 'deflate', 'timeouts', 'ingest', 'push', 'burst', 'fanout', 'json', 'busy', 'tls'],
-      missing: process.env.UWS_PATH ? undefined : 'set UWS_PATH to the directory of uWebSockets.js',
+      missing: process.env.UWS_PATH ? undefined : 'npm install --no-save @btc-vision/uwebsockets.js (glibc 2.38 or later), or set UWS_PATH to its directory',
     },
     reactor_echo: { text: 'reactor without JavaScript', ...example('reactor_echo') },
     tokio_echo: { text: 'the same engine under tokio', ...example('tokio_echo'), full: true },

@@ -40,7 +40,7 @@ if (most < wanted) console.error(`${most.toLocaleString('en')} connections: memo
 const runs = [];
 for (const kind of values.candidates.split(',')) {
   if (kind === 'uws' && !existsSync(process.env.UWS_PATH ?? '')) {
-    console.error('Without uws: set UWS_PATH to the directory of uWebSockets.js');
+    console.error('Without uws: npm install --no-save @btc-vision/uwebsockets.js, or set UWS_PATH to its directory');
     continue;
   }
   await measure(kind, Math.min(most, COMPARED));

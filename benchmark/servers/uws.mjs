@@ -1,4 +1,4 @@
-// uWebSockets.js, from the directory or addon that UWS_PATH names: it is not on npm.
+// uWebSockets.js, from the directory that UWS_PATH names (paths.mjs).
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';

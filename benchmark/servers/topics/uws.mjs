@@ -1,4 +1,4 @@
-// Topics of uWebSockets.js, from the directory or addon that UWS_PATH names: it is not on npm.
+// Topics of uWebSockets.js, from the directory that UWS_PATH names (paths.mjs).
 import { createRequire } from 'node:module';
 import { listening } from '../contract.mjs';
 import { LIMIT, remember, wanted, words } from './room.mjs';
