@@ -27,7 +27,7 @@ export default {
     only('topics', ['connection', 'nodes', 'reactor']),
     only('protocol', ['connection', 'topics']),
     only('presence', ['connection', 'nodes', 'topics']),
-    only('nodes', ['connection', 'topics']),
+    only('nodes', ['connection']),
     {
       name: 'doctor-imports',
       severity: 'error',

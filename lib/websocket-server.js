@@ -30,6 +30,7 @@ const { createSecureContext } = require('./tls/context');
 const { ReactorTls } = require('./tls/listener');
 const { NodeTls } = require('./tls/node');
 const { receive } = require('./topics/publish');
+const { topicsOf } = require('./topics/registry');
 const { ClusterNode } = require('./nodes/node');
 const { emitConnection } = require('./upgrade/request-visibility');
 const { onTls } = require('./upgrade/tls');
@@ -102,7 +103,7 @@ class WebSocketServer extends EventEmitter {
     watch(this.options, () => this._updateHooks());
     const { http } = this.options;
     if (http) startChecks(http);
-    if (settings.clusterNode !== null) new ClusterNode(this, settings.clusterNode, receive);
+    if (settings.clusterNode !== null) new ClusterNode(topicsOf(this), settings.clusterNode, receive);
     if (target !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));

@@ -6,21 +6,18 @@ const { AsyncResource } = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
 
 const { Backoff } = require('../base/backoff');
-const { newEpoch } = require('../base/epoch');
 const { warn } = require('../base/log');
 const { BINARY } = require('../connection/arguments');
 const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
 const { SubscriptionSync, attempt } = require('./subscription-sync');
 const { Semaphore } = require('./semaphore');
 const { Outbound, errorOf } = require('./outbound');
-const records = require('../topics/records');
-const { topicsOf } = require('../topics/registry');
 
 /** @import { Adapter, AdapterEvent, AdapterPage, AdapterState, HistorySettings } from '../../types/adapter' */
-/** @import { Server } from '../connection/state' */
 /** @import { Position } from '../../types/topics' */
 /** @import { Message, Target } from '../topics/publish' */
 /** @import { History } from './shared-history' */
+/** @import { Topics } from '../topics/registry' */
 /** @import { AnyTopic } from '../topics/topic' */
 
 /** The positions of all topics are compared with the broker's within this many seconds, for at most this many topics a second. */
@@ -50,14 +47,13 @@ const MAX_NODES = 1024;
 
 class ClusterNode {
   /**
-   * @param {Server} server
+   * @param {Topics} topics Of the server
    * @param {{ adapter: Adapter, adapterLimit: number, adapterOverflow: string }} options
    * @param {typeof import('../topics/publish').receive} receive Takes messages of other nodes
    */
-  constructor(server, { adapter, adapterLimit, adapterOverflow }, receive) {
-    this.server = server;
+  constructor(topics, { adapter, adapterLimit, adapterOverflow }, receive) {
     this.receive = receive;
-    this.topics = topicsOf(server);
+    this.topics = topics;
     this.adapter = adapter;
     const id = randomBytes(NODE_BYTES);
     this.id = id.toString('hex');
@@ -88,7 +84,7 @@ class ClusterNode {
     this.losses = new Set();
     this.backoff = new Backoff(RETRY, MAX_RETRY);
     this.retrying = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    this.topics.clusterNode = this;
+    topics.clusterNode = this;
     void this.start();
   }
 
@@ -137,7 +133,7 @@ class ClusterNode {
   /** The topic is about to have its first subscriber. @param {AnyTopic} topic */
   onFirstSubscriber(topic) {
     // Its own history lacks earlier messages of other nodes.
-    if (topic.shared === null && topic.offset !== 0 && !this.subscriptionSync.has(topic.name)) renew(topic);
+    if (topic.shared === null && topic.offset !== 0 && !this.subscriptionSync.has(topic.name)) topic.renew();
   }
 
   /** Whether this node receives the topic's messages of other nodes. @param {AnyTopic} topic */
@@ -229,7 +225,7 @@ class ClusterNode {
   /** Subscribers of a topic might have missed messages. @param {AnyTopic} topic */
   miss(topic) {
     if (topic.size !== 0) this.counts.gaps++;
-    renew(topic);
+    topic.renew();
   }
 
   /** Messages of a topic, or of all, might be missing. @param {string} [name] */
@@ -308,7 +304,7 @@ class ClusterNode {
 
   /** In a tick of its own: no listener runs inside a call of a client. @param {AdapterEvent} event */
   emit(event) {
-    process.nextTick(() => this.server.emit('adapter', event));
+    process.nextTick(() => this.topics.server.emit('adapter', event));
   }
 
   /** A page of a history. @type {(name: string, since: Position | 'oldest' | 'latest', limit: number, settings: HistorySettings) => Promise<AdapterPage>} */
@@ -336,12 +332,6 @@ class ClusterNode {
     // A start that is under way would go on until there is a broker.
     attempt(() => this.adapter.close()).catch(() => {});
   }
-}
-
-/** It has a history of its own, or none, that lacks messages of other nodes: earlier positions recover nothing. @param {AnyTopic} topic */
-function renew(topic) {
-  if (topic.epoch !== null) topic.epoch = newEpoch();
-  records.restart(topic, topic.offset, false);
 }
 
 /** Clients can repeat a message that the broker had already. @type {(topic: AnyTopic, node: number, number: number) => boolean} */

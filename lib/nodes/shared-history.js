@@ -5,7 +5,6 @@
 
 const { Backoff } = require('../base/backoff');
 const { decode } = require('./envelope');
-const records = require('../topics/records');
 
 /** @import { AdapterPage, HistorySettings } from '../../types/adapter' */
 /** @import { Position, Subscribed } from '../../types/topics' */
@@ -277,12 +276,9 @@ class SharedHistory {
   /** The history begins after this position here; members are told how much they missed. @param {Position} position */
   restart({ epoch, offset }) {
     const { topic } = this;
-    const isSame = topic.epoch === epoch;
-    if (isSame && offset <= topic.offset) return;
+    if (topic.epoch === epoch && offset <= topic.offset) return;
     const isNew = topic.epoch === '';
-    topic.epoch = epoch;
-    topic.offset = offset;
-    records.restart(topic, offset, isSame);
+    topic.restart(epoch, offset);
     if (!isNew) this.clusterNode.counts.gaps++;
     this.sweep();
   }
@@ -395,8 +391,7 @@ class SharedHistory {
   /** There is no message at the next position. */
   skip() {
     const { topic } = this;
-    topic.offset++;
-    records.restart(topic, topic.offset, true);
+    topic.restart(topic.epoch, topic.offset + 1);
   }
 
   /** To all nodes, by way of the broker. Resolves with the position of a receipt. @type {(number: number, bytes: Buffer, size: number, target: Target) => Promise<Position | null>} */

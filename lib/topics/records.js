@@ -150,9 +150,10 @@ function publish(topic, { data, tag }) {
   if (outbox.push(TOPIC_SLOT, topic.number, tagFor(topic, kind), data) < outbox.SAME_BYTES) outbox.handOver();
 }
 
-/** The topic goes on after `offset`. `isSame`: as before, with messages missing; otherwise in another history, or without one. @type {(topic: AnyTopic, offset: number, isSame: boolean) => void} */
-function restart(topic, offset, isSame) {
+/** The topic goes on after its offset. `isSame`: as before, with messages missing; otherwise in another history, or without one. @type {(topic: AnyTopic, isSame: boolean) => void} */
+function restart(topic, isSame) {
   if (topic.number === 0) return;
+  const { offset } = topic;
   outbox.pushWords(TOPIC_SLOT, topic.number, tagFor(topic, OUT_RESTART), [offset % WORD, Math.floor(offset / WORD), Number(isSame)]);
   outbox.handOver();
 }

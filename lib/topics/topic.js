@@ -5,6 +5,7 @@
 const { newEpoch } = require('../base/epoch');
 const { SLOW } = require('../base/layout');
 const { SharedHistory } = require('../nodes/shared-history');
+const records = require('./records');
 
 /** @import { Position } from '../../types/topics' */
 
@@ -57,6 +58,19 @@ class Topic {
   /** Position of the last message; null without a history, and before the broker's first answer. @returns {Position | null} */
   get position() {
     return this.epoch ? { epoch: this.epoch, offset: this.offset } : null;
+  }
+
+  /** Goes on after a position; in another epoch, earlier positions recover nothing. @type {(epoch: string | null, offset: number) => void} */
+  restart(epoch, offset) {
+    const isSame = epoch !== null && epoch === this.epoch;
+    this.epoch = epoch;
+    this.offset = offset;
+    records.restart(this, isSame);
+  }
+
+  /** Messages of other nodes are missing in its own history, if it has one. */
+  renew() {
+    this.restart(this.epoch === null ? null : newEpoch(), this.offset);
   }
 
   /** Whether the reactors can report dropped or missing messages. */
