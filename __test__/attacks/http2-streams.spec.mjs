@@ -9,6 +9,7 @@ import tls from 'node:tls';
 import test from 'ava';
 
 import { cert, key } from '../helpers/certificate.mjs';
+import { Child } from '../helpers/child.mjs';
 import { connect, open, start, startHttp2 } from '../helpers/http2.mjs';
 import { WebSocketServer, isReference, startServer } from '../helpers/impl.mjs';
 import { singing } from '../helpers/under-attack.mjs';
@@ -339,23 +340,51 @@ behind('behind a port, clients that only end TCP leave no session', async (t) =>
   t.pass();
 });
 
-behind('behind a port with TLS, an error of the connection, more than the session reads, and then its end', async (t) => {
-  const server = http2.createSecureServer().on('request', () => {}).on('sessionError', () => {});
-  const sockets = new Set();
-  server.on('secureConnection', (socket) => sockets.add(socket) && socket.once('close', () => sockets.delete(socket)));
-  const wss = await startServer(t, { http: server, tls: { cert, key } });
-  const raw = net.connect({ port: wss.address().port, host: '127.0.0.1' });
+/** A server behind a port with TLS, in a process that a client which has ended must not hold. */
+async function startUnread(t, kind) {
+  const child = new Child(t, 'unread.mjs', [kind], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const raw = net.connect({ port: Number(await child.line()), host: '127.0.0.1' });
   t.teardown(() => raw.destroy());
+  const exits = async () => {
+    child.process.stdin.end();
+    const { code, stderr } = await child.ended();
+    t.is(code, 0, stderr);
+  };
+  return { child, exits, raw };
+}
+
+behind('behind a port with TLS, an error of the connection, more than the session reads, and then its end', async (t) => {
+  const { child, exits, raw } = await startUnread(t, 'http2');
   const client = await askSecurely(raw, '/', { ':method': 'GET', ':protocol': undefined });
-  await once(server, 'request');
+  t.is(await child.line(1), 'request');
   client.send(GOAWAY, 0, 0, Buffer.alloc(8));
   await client.send(DATA, 0, 0, Buffer.from('x'));
   await client.until(() => client.of(GOAWAY, 0).length > 1);
   for (let count = 0; count < 20; count++) client.send(DATA, 0, 1, Buffer.alloc(16_000));
   client.end();
-  while (sockets.size > 0) await turn();
-  t.pass();
+  t.is(await child.line(2), 'closed');
+  await exits();
 });
+
+for (const kind of ['http', 'http2']) {
+  (kind === 'http' ? own : behind)(`behind a port with TLS, more of an upload than ${kind} reads, and then the client's end`, async (t) => {
+    const { child, exits, raw } = await startUnread(t, kind);
+    const socket = tls.connect({ socket: raw, ca: cert, servername: 'localhost', ALPNProtocols: ['http/1.1'] });
+    socket.end(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(300_000)}`);
+    t.is(await child.line(1), 'request');
+    await exits();
+  });
+
+  (kind === 'http' ? own : behind)(`behind a port with TLS, a download of ${kind} to a client that has ended its side`, async (t) => {
+    const { child, exits, raw } = await startUnread(t, kind);
+    const socket = tls.connect({ socket: raw, ca: cert, servername: 'localhost', ALPNProtocols: ['http/1.1'], allowHalfOpen: true });
+    socket.end('GET /download HTTP/1.1\r\nHost: a\r\n\r\n');
+    t.is(await child.line(1), 'request');
+    const exited = exits();
+    t.true(Buffer.concat(await socket.toArray()).length > 20 << 20);
+    await exited;
+  });
+}
 
 /** A client whose connection ends. */
 async function ended(t, port) {

@@ -11,7 +11,7 @@ const { Endpoint } = require('../connection/endpoint');
 const { abandonSends, push, sent } = require('../connection/enqueue');
 const { payload } = require('../reactor/batch');
 const { bytesSettled } = require('../reactor/exchange');
-const { refer, unref } = require('../reactor/lifetime');
+const { ref, refer, unref } = require('../reactor/lifetime');
 const outbox = require('../reactor/outbox');
 const table = require('../reactor/table');
 const { STATE, addressOf, keepAliveTag, noDelayTag } = require('./socket');
@@ -75,6 +75,8 @@ class Relay extends Endpoint {
     this.isOver = false;
     /** Whether it carries an HTTP/2 session, which ends as a whole: see `serveSession()`. */
     this.isSession = false;
+    /** Whether it keeps the process alive, unless the program has called `unref()`: see `judgeHold()`. */
+    this.holds = true;
     /** Bytes that the peer had taken at the last timeout. */
     this.settled = 0;
     this._take(slot, bytes, start, { owner });
@@ -113,7 +115,7 @@ class Relay extends Endpoint {
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_DATA) this.take(payload(tag, offset, length));
-    else if (kind === IN_SENT) sent(this, length);
+    else if (kind === IN_SENT) this.sent(length);
     else if (kind === IN_END) this.end();
     else if (kind === IN_CLOSED) this.closed((tag >>> FLAGS_SHIFT) & KIND_MASK);
   }
@@ -159,6 +161,7 @@ class Relay extends Endpoint {
       }
     } finally {
       this.isFeeding = false;
+      this.judgeHold();
     }
     if (waiting.length !== 0 || this.isOver) return;
     if (!this.hasEnded) return this.wants ? this.resume() : undefined;
@@ -169,8 +172,23 @@ class Relay extends Endpoint {
     socket.read(0);
   }
 
+  /** A handle of Node keeps the process alive only while it reads or writes. */
+  judgeHold() {
+    this.hold((this.wants && !this.hasEnded) || Boolean(this._extra?.callbacks?.length));
+  }
+
+  /** @param {boolean} does */
+  hold(does) {
+    if (this.holds === does || (this._bits & GONE) !== 0) return;
+    this.holds = does;
+    if (this._socket._unreferenced) return;
+    if (does) ref();
+    else unref();
+  }
+
   /** A WebSocket takes the connection, with the bytes that the stream did not get. */
   leave() {
+    this.hold(true);
     this._bits |= GONE;
     this.isOver = true;
     return this.waiting.splice(0);
@@ -224,8 +242,8 @@ class Relay extends Endpoint {
 
   /** @param {Error | null} error */
   gone(error) {
+    this.hold(false);
     this._bits |= GONE;
-    if (!this._socket._unreferenced) unref();
     if (error !== null) this._socket.destroy(error);
     abandonSends(this);
   }
@@ -258,11 +276,22 @@ class Relay extends Endpoint {
       const part = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
       this._accepted += push(this, OUT_WRITE, part, index === chunks.length - 1 ? callback : undefined);
     }
+    this.judgeHold();
+  }
+
+  /** @param {number} count */
+  sent(count) {
+    try {
+      sent(this, count);
+    } finally {
+      this.judgeHold();
+    }
   }
 
   /** @param {Done} done */
   finish(done) {
     push(this, OUT_END, EMPTY_BUFFER, done);
+    this.judgeHold();
   }
 
   _destroy(flags = 0) {
@@ -380,12 +409,17 @@ class RelayedSocket extends Base {
   }
 
   ref() {
-    if ((this._owner._bits & GONE) === 0) refer(this, true);
-    return this;
+    return this._refer(true);
   }
 
   unref() {
-    if ((this._owner._bits & GONE) === 0) refer(this, false);
+    return this._refer(false);
+  }
+
+  /** @param {boolean} does */
+  _refer(does) {
+    if (this._owner.holds) refer(this, does);
+    else this._unreferenced = !does;
     return this;
   }
 }
