@@ -5,7 +5,7 @@ import test from 'ava';
 
 import { doctor, project, runDoctor } from './project.mjs';
 
-const { isBelow8 } = createRequire(import.meta.url)('../../lib/doctor/ws.js');
+const { isBelow8 } = createRequire(import.meta.url)('../../lib/base/ws-range.js');
 const REAL = { name: 'ws', version: '8.23.0' };
 const OURS = { name: 'reactor-ws', version: '8.0.0' };
 const LIBRARY = { name: 'library', version: '1.2.3', dependencies: { ws: '^8.0.0' } };
@@ -34,11 +34,13 @@ test('overridden: each library has reactor-ws', async (t) => {
   t.deepEqual(report.notes.filter(({ check }) => check === 'ws'), []);
 });
 
-test('not overridden: a note', async (t) => {
-  const { code, report } = await doctor(await project(t, flat({ dependencies: USES_BOTH }, REAL)));
+test('not overridden: a note, with what reactor-ws/register reaches', async (t) => {
+  const old = { 'node_modules/old/package.json': { name: 'old', dependencies: { ws: '^7.2.1' } } };
+  const { code, report } = await doctor(await project(t, flat({ dependencies: { ...USES_BOTH, old: '1' } }, REAL, old)));
   t.is(code, 0);
-  const [{ what }] = report.notes.filter(({ check }) => check === 'ws');
-  t.is(what, '2 of 2 that depend on ws have ws and not reactor-ws: library (ws 8.23.0), @scope/other (ws 8.23.0)');
+  const [{ what, remedy }] = report.notes.filter(({ check }) => check === 'ws');
+  t.is(what, '3 of 3 that depend on ws have ws and not reactor-ws: library (ws 8.23.0), @scope/other (ws 8.23.0), old (ws 8.23.0)');
+  t.regex(remedy, /^to try it .* node --import reactor-ws\/register, but not old, which asks for ws \^7\.2\.1; to keep it: write the override/);
 });
 
 test('half: a library with a ws of its own is named, and it is a problem', async (t) => {

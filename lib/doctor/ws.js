@@ -4,6 +4,8 @@ const { existsSync, readFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { dirname, join } = require('node:path');
 
+const { isBelow8 } = require('../base/ws-range');
+
 /** @typedef {import('./main').Finding} Finding */
 /** @typedef {{ name: string, version: string, folder: string }} Found */
 
@@ -30,9 +32,11 @@ function examineWs(from) {
   if (theirs.length !== 0) {
     const names = theirs.map(({ name, gets }) => `${name} (ws ${gets?.version})`).join(', ');
     const what = `${theirs.length} of ${served.length} that depend on ws have ws and not reactor-ws: ${names}`;
+    const kept = theirs.filter(({ asks }) => isBelow8(asks)).map(({ name, asks }) => `, but not ${name}, which asks for ws ${asks}`);
+    const trial = `to try it with them, start the program with node --import reactor-ws/register${kept.join('')}; to keep it: `;
     // npm puts `ws` in the place of an alias without an override, if a library asks for a version that both have.
     const isMeant = ours.length !== 0 || dependants.some(({ asks }) => asks.includes('reactor-ws'));
-    (isMeant ? problems : notes).push(finding(what, `${isMeant ? '' : 'if reactor-ws is to serve them: '}${OVERRIDE}`));
+    (isMeant ? problems : notes).push(finding(what, `${isMeant ? '' : trial}${OVERRIDE}`));
   }
   return { value: { folder, dependants }, problems, notes };
 }
@@ -93,16 +97,9 @@ function manifestOf(folder) {
   }
 }
 
-/** @param {string} range */
-function isBelow8(range) {
-  const majors = [...range.replaceAll(/<\s*8(\.0)*(?![\d.])/g, '').matchAll(/(?<![\d.\w])(\d+)/g)].map(([, major]) => Number(major));
-  const hasEnd = !range.includes('>') || range.includes('<');
-  return majors.length !== 0 && hasEnd && majors.every((major) => major < 8);
-}
-
 /** @type {(what: string, remedy: string) => Finding} */
 function finding(what, remedy) {
   return { check: 'ws', what, remedy };
 }
 
-module.exports = { examineWs, isBelow8 };
+module.exports = { examineWs };
