@@ -32,6 +32,7 @@ export const FRAMEWORKS = [
   row('GraphQL Yoga', ['graphql-yoga'], 'option', 'frameworks/graphql', 'as graphql-ws'),
   row('mercurius', ['mercurius'], 'override', 'frameworks/graphql', '`subscription: true` as before'),
   row('tRPC', ['@trpc/server'], 'option', 'trpc', '`applyWSSHandler({ wss: new WebSocketServer({ port }), router })`'),
+  row('AI SDK', ['ai'], 'option', 'frameworks/ai', '[a recipe](recipes.md#ai-chats)'),
   row('oRPC', ['@orpc/server'], 'option', 'frameworks/orpc', "`wss.on('connection', (socket) => handler.upgrade(socket, { context }))`"),
   row('rpc-websockets', ['rpc-websockets'], 'override', 'frameworks/rpc', 'as before'),
   row('Hocuspocus 4', ['@hocuspocus/server'], 'option', 'frameworks/hocuspocus', '[`handleConnection`](#hocuspocus-4)'),

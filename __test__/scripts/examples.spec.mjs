@@ -20,8 +20,8 @@ import { openClient } from '../helpers/topics-clients.mjs';
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
 
-/** Programs that run in the specs of their subjects. */
-const ELSEWHERE = ['drain.mjs'];
+/** Programs that run in the tests of their subjects. */
+const ELSEWHERE = ['ai-chat.mjs', 'drain.mjs'];
 
 /** The check of each program that is just started. */
 const STARTED = {
