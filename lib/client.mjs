@@ -99,7 +99,7 @@ export class TopicsClient extends EventTarget {
       this.#leaving.clear();
       for (const topic of this.#topics.values()) this.#subscribe(topic);
       for (const { text } of this.#unanswered.values()) socket.send(text);
-      this.#tell('open');
+      this.#dispatch('open');
     };
     socket.onmessage = (/** @type {any} */ { data }) => {
       this.#isSilent = false;
@@ -126,7 +126,7 @@ export class TopicsClient extends EventTarget {
     const delay = this.#isOver ? null : this.#delay(code, reason);
     if (delay !== null) this.#timer = setTimeout(() => this.connect(), delay);
     else for (const number of this.#unanswered.keys()) this.#answer(number, 'reject', new Error(`The connection is closed: ${code} ${reason}`));
-    this.#tell('close', { code, reason, delay });
+    this.#dispatch('close', { code, reason, delay });
   }
 
   /** @param {number} code @param {string} reason */
@@ -163,9 +163,9 @@ export class TopicsClient extends EventTarget {
     } catch {
       return;
     }
-    if (Array.isArray(message)) return this.#hear(message, text.slice(line.length + 1));
+    if (Array.isArray(message)) return this.#receive(message, text.slice(line.length + 1));
     const { gap, position, presence, published, reason, recovered, refused, retryAfter, subscribed, to, unsubscribed } = message;
-    if (presence !== undefined) return this.#tell('presence', { topic: presence, detail: message });
+    if (presence !== undefined) return this.#dispatch('presence', { topic: presence, detail: message });
     if (retryAfter >= 0) this.#after = retryAfter;
     this.#answer(published, 'resolve', position);
     this.#answer(refused, 'reject', new Error(`Refused: ${reason}`));
@@ -178,7 +178,7 @@ export class TopicsClient extends EventTarget {
     else if (gap !== undefined) this.#pass(topic, to);
     else {
       this.#topics.delete(refused);
-      this.#tell('refused', { topic: refused, reason });
+      this.#dispatch('refused', { topic: refused, reason });
     }
   }
 
@@ -200,11 +200,11 @@ export class TopicsClient extends EventTarget {
     // Messages after 'oldest' can still be on their way.
     if (!last && position) topic.last = since === 'oldest' && position.offset ? null : position;
     else if (last ? position && !recovered : isIn) this.#pass(topic, position);
-    this.#tell('subscribed', { topic: topic.name, position, recovered });
+    this.#dispatch('subscribed', { topic: topic.name, position, recovered });
   }
 
   /** @param {any} header @param {string} data */
-  #hear([name, epoch, offset, author, number], data) {
+  #receive([name, epoch, offset, author, number], data) {
     const topic = this.#topic(name);
     if (!topic) return;
     const { last, listener, seen } = topic;
@@ -231,11 +231,11 @@ export class TopicsClient extends EventTarget {
     topic.guess = 0;
     if (!isPast) topic.last = to;
     const from = last && last.epoch === to?.epoch && !isPast ? { ...to, offset: last.offset + 1 } : null;
-    this.#tell('gap', { topic: name, from, to });
+    this.#dispatch('gap', { topic: name, from, to });
   }
 
   /** @param {string} type @param {object} [details] */
-  #tell(type, details) {
+  #dispatch(type, details) {
     this.dispatchEvent(Object.assign(new Event(type), details));
   }
 }

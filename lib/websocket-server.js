@@ -279,12 +279,12 @@ class WebSocketServer extends EventEmitter {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateHooks();
     // The reactor might have answered before JavaScript wanted to decide.
-    if (isOpen && isAccepted) this._welcome(slot, bytes, start);
+    if (isOpen && isAccepted) this._openWebSocket(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).decide();
   }
 
   /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number) => void} */
-  _welcome(slot, bytes, start) {
+  _openWebSocket(slot, bytes, start) {
     const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start) };
     const ws = this._makeWebSocket(slot, bytes, start, agreed);
     setContext(ws, this._context);

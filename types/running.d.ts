@@ -177,7 +177,7 @@ export interface ReactorMetrics {
   /** Requests that ask for no upgrade: 426. */
   plainRequests: number;
   /** Connections that HTTP servers of the program got: option `http`, and `listen()`. */
-  given: number;
+  handedOff: number;
   /** Upgrade requests that the reactors have refused: 400 and 405. */
   refused: number;
   /** Requests that were not complete within `handshakeTimeout`: 408. */

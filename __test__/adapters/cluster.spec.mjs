@@ -140,11 +140,11 @@ test('a connection that ends after the next one of the same node has come takes 
   for (const socket of sockets) {
     socket.on('error', () => {});
     socket.write(Buffer.concat([frame(HELLO, Buffer.from(id)), frame(READY)]));
-    await until(() => [...adapter.inward].filter((one) => one.id === id).length === sockets.indexOf(socket) + 1);
+    await until(() => [...adapter.incoming].filter((one) => one.id === id).length === sockets.indexOf(socket) + 1);
   }
-  const before = adapter.inward.size;
+  const before = adapter.incoming.size;
   sockets[0].destroy();
-  await until(() => adapter.inward.size === before - 1);
+  await until(() => adapter.incoming.size === before - 1);
   t.true(adapter.ready.has(id));
   sockets[1].destroy();
 });

@@ -92,7 +92,7 @@ for (const way of Object.keys(WAYS)) {
     for (const one of seen) {
       t.deepEqual(one, ['127.0.0.1', 'IPv4', '127.0.0.1', port, { address: '127.0.0.1', family: 'IPv4', port }, false, false, 'open']);
     }
-    t.is(wss.metrics().reactors.given >= 1, true);
+    t.is(wss.metrics().reactors.handedOff >= 1, true);
   });
 
   test(`${way}: upgrades for another path go to the listeners of the HTTP server`, async (t) => {

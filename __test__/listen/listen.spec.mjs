@@ -30,7 +30,7 @@ for (const way of Object.keys(WAYS)) {
     t.is(await talk(t, port, upgradeRequest()), 'HTTP/1.1 418 \r\n\r\n');
     t.is(await talk(t, port, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'), 'HTTP/1.1 200 \r\n\r\na:1');
     t.is(await talk(t, port, 'nonsense\r\n\r\n'), 'HPE_INVALID_METHOD');
-    t.true(listener.metrics().reactors.given >= 6);
+    t.true(listener.metrics().reactors.handedOff >= 6);
     t.is(server.listening, false);
   });
 

@@ -69,7 +69,7 @@ test('requests on a keep-alive connection, with what TLS has agreed on', async (
   for (const one of seen) {
     t.deepEqual(one, { encrypted: true, authorized: false, servername: 'localhost', alpnProtocol: 'http/1.1', remoteAddress: '127.0.0.1', localPort: port });
   }
-  t.true(wss.metrics().reactors.given >= 1);
+  t.true(wss.metrics().reactors.handedOff >= 1);
 });
 
 test('bodies of every size, both ways', async (t) => {

@@ -53,10 +53,10 @@ class ClusterAdapter {
     this.node = null;
     /** @type {Server | null} */
     this.server = null;
-    /** Connections to other nodes, by their ids. @type {Map<string, Outward>} */
+    /** Connections to other nodes, by their ids. @type {Map<string, Outgoing>} */
     this.others = new Map();
-    /** Connections from other nodes. @type {Set<Inward>} */
-    this.inward = new Set();
+    /** Connections from other nodes. @type {Set<Incoming>} */
+    this.incoming = new Set();
     /** Nodes that have named their topics. @type {Set<string>} */
     this.ready = new Set();
     /** Numbers of the topics that this node wants. @type {Map<string, number>} */
@@ -66,7 +66,7 @@ class ClusterAdapter {
     this.lastNumber = 0;
     /** Other nodes can lack something. */
     this.hasPublished = false;
-    /** Connections that want a topic, and its number there. @type {Map<string, Map<Inward, number>>} */
+    /** Connections that want a topic, and its number there. @type {Map<string, Map<Incoming, number>>} */
     this.wanted = new Map();
     this.discoverTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
@@ -119,7 +119,7 @@ class ClusterAdapter {
     const { node, server } = this;
     this.node = null;
     this.server = null;
-    for (const { socket } of this.inward) leave(socket);
+    for (const { socket } of this.incoming) leave(socket);
     for (const link of this.others.values()) link.close();
     this.others.clear();
     this.numbers.clear();
@@ -137,7 +137,7 @@ class ClusterAdapter {
 
   async listen() {
     const { id } = /** @type {AdapterNode} */ (this.node);
-    const server = net.createServer((socket) => this.inward.add(new Inward(this, socket)));
+    const server = net.createServer((socket) => this.incoming.add(new Incoming(this, socket)));
     // Its end removes the file at its path.
     this.server?.close();
     this.server = server;
@@ -148,7 +148,7 @@ class ClusterAdapter {
     server.on('error', () => {});
   }
 
-  /** Connects to nodes that are not known. @returns {Promise<Outward[]>} */
+  /** Connects to nodes that are not known. @returns {Promise<Outgoing[]>} */
   async discover() {
     await prepareFolder(this.folder);
     let ids = await fs.readdir(this.folder);
@@ -166,13 +166,13 @@ class ClusterAdapter {
   connectTo(id) {
     const known = this.others.get(id);
     if (known !== undefined) return known;
-    const link = new Outward(this, id);
+    const link = new Outgoing(this, id);
     this.others.set(id, link);
     if (this.ready.has(id)) link.onMutual();
     return link;
   }
 
-  /** A connection to another node has ended. @param {Outward} link */
+  /** A connection to another node has ended. @param {Outgoing} link */
   onDisconnected(link) {
     if (this.others.get(link.id) !== link) return;
     this.others.delete(link.id);
@@ -184,7 +184,7 @@ class ClusterAdapter {
 }
 
 /** A connection to another node, which delivers its messages here. */
-class Outward {
+class Outgoing {
   /** @param {ClusterAdapter} adapter @param {string} id */
   constructor(adapter, id) {
     this.adapter = adapter;
@@ -320,7 +320,7 @@ class Outward {
 }
 
 /** From another node, which gets messages. */
-class Inward {
+class Incoming {
   /** @param {ClusterAdapter} adapter @param {Socket} socket */
   constructor(adapter, socket) {
     this.adapter = adapter;
@@ -416,10 +416,10 @@ class Inward {
 
   ended() {
     for (const number of [...this.topics.keys()]) this.unsubscribe(number);
-    const { inward, ready } = this.adapter;
-    inward.delete(this);
+    const { incoming, ready } = this.adapter;
+    incoming.delete(this);
     // Another connection of the node can exist already.
-    if (![...inward].some(({ id }) => id === this.id)) ready.delete(this.id);
+    if (![...incoming].some(({ id }) => id === this.id)) ready.delete(this.id);
   }
 }
 

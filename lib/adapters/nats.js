@@ -101,13 +101,13 @@ class NatsAdapter {
     for await (const { error, type } of this.connection.status()) {
       if (this.isClosed) return;
       if (type === 'disconnect') this.node?.report('away', error);
-      else if (type === 'reconnect') void this.cameBack();
+      else if (type === 'reconnect') void this.reconnected();
       else if (type === 'error' && error?.operation === 'publish' && this.denied.size < MAX_DENIED) this.denied.set(error.subject, error);
     }
     this.node?.report('away');
   }
 
-  async cameBack() {
+  async reconnected() {
     try {
       // Its subscriptions are there when this returns.
       await this.connection.flush();

@@ -104,7 +104,7 @@ class RedisAdapter {
         // In a cluster, connections to further nodes get ready at any time.
         if (!isAway || !isCurrent()) return;
         isAway = false;
-        this.cameBack();
+        this.reconnected();
       },
       away: (error) => {
         isAway = true;
@@ -334,10 +334,10 @@ class RedisAdapter {
     this.changing = replaced;
     await replaced;
     this.missedProbes = 0;
-    this.cameBack();
+    this.reconnected();
   }
 
-  cameBack() {
+  reconnected() {
     this.era++;
     this.connectedAt = performance.now();
     this.node?.report('connected');

@@ -153,7 +153,7 @@ module.exports = {
   OUT_KEEP_ALIVE: 14,
   OUT_HEAD: 16,
   OUT_ASK_END: 26,
-  OUT_WITHHOLD: 27,
+  OUT_DEFER: 27,
   OUT_HAND_OFF: 28,
   OUT_FLAG_FIN: 256,
   OUT_FLAG_RESET: 256,
@@ -279,7 +279,7 @@ module.exports = {
   },
 
   /** The numbers of the reactors, in the order of `totals`. */
-  TALLY: ['accepted', 'badRequests', 'plainRequests', 'given', 'refused', 'timeouts', 'bytesReceived', 'bytesSent', 'messagesReceived', 'textsReceived', 'pingsReceived', 'pongsReceived', 'messagesSent', 'textsSent', 'dropped', 'compressedFrom', 'compressedTo', 'overBudget', 'cutRefusals', 'tlsHandshakes', 'tlsReused', 'tlsUnshared', 'tlsBadCertificates', 'tlsAlerts', 'tlsPlainHttp', 'tlsTimeouts', 'tlsGone', 'tlsRefused', 'tlsMalformed', 'tlsUnreported', 'unfinishedBytes', 'historyBytes', 'historyBudget'],
+  TALLY: ['accepted', 'badRequests', 'plainRequests', 'handedOff', 'refused', 'timeouts', 'bytesReceived', 'bytesSent', 'messagesReceived', 'textsReceived', 'pingsReceived', 'pongsReceived', 'messagesSent', 'textsSent', 'dropped', 'compressedFrom', 'compressedTo', 'overBudget', 'cutRefusals', 'tlsHandshakes', 'tlsReused', 'tlsUnshared', 'tlsBadCertificates', 'tlsAlerts', 'tlsPlainHttp', 'tlsTimeouts', 'tlsGone', 'tlsRefused', 'tlsMalformed', 'tlsUnreported', 'unfinishedBytes', 'historyBytes', 'historyBudget'],
 
   /**
    * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.

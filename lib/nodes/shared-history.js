@@ -266,7 +266,7 @@ class SharedHistory {
       if (isEnd) return;
       const before = topic.offset;
       for (const { bytes, position: at } of messages) this.apply(bytes, at);
-      size.had(messages);
+      size.update(messages);
       if (topic.offset >= position.offset || first === undefined) return;
       // A page without the next message would be the same again.
       since = topic.offset === before ? 'latest' : { epoch: position.epoch, offset: topic.offset };
@@ -449,7 +449,7 @@ class PageSize {
   limit = 16;
 
   /** @param {AdapterPage['messages']} messages */
-  had(messages) {
+  update(messages) {
     const length = messages.reduce((sum, { bytes }) => sum + bytes.length, 1);
     this.limit = Math.min(Math.max(Math.floor((PAGE_BYTES * messages.length) / length), 1), 2 * this.limit, MAX_PAGE);
   }

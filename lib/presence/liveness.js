@@ -96,14 +96,14 @@ class Presences {
     this.heartbeatAt = now;
     for (const [node, at] of this.seen) {
       if (isDeaf) this.seen.set(node, now);
-      else if (now - at > NODE_TIMEOUT) this.lose(node);
+      else if (now - at > NODE_TIMEOUT) this.removePeer(node);
     }
     if (++this.heartbeats % 2 === 0) this.announce({ alive: 1 });
     for (const room of this.rooms.values()) this.forgetIdle(room);
   }
 
   /** @param {string} node */
-  lose(node) {
+  removePeer(node) {
     this.seen.delete(node);
     if (this.silent.size >= MAX_SILENT) this.silent.delete(this.silent.values().next().value ?? '');
     this.silent.add(node);

@@ -6,7 +6,7 @@
 // Not the global one, which a test can replace.
 const { setImmediate } = require('node:timers');
 
-const { OUT_FLAG_ON, OUT_WITHHOLD } = require('../base/layout');
+const { OUT_FLAG_ON, OUT_DEFER } = require('../base/layout');
 const outbox = require('./outbox');
 
 /** @import { ConnectionId } from './exchange' */
@@ -31,7 +31,7 @@ function ended() {
 /** @param {ConnectionId} connection Its answer might have to wait */
 function deferReply(connection) {
   if (turnsLeft === 0) return;
-  outbox.pushEmpty(connection._slot, connection._generation, OUT_WITHHOLD | OUT_FLAG_ON);
+  outbox.pushEmpty(connection._slot, connection._generation, OUT_DEFER | OUT_FLAG_ON);
   waiting.push(connection);
 }
 
@@ -43,7 +43,7 @@ function onTurn() {
 function releaseReplies() {
   const connections = waiting;
   waiting = [];
-  for (const { _slot, _generation } of connections) outbox.pushEmpty(_slot, _generation, OUT_WITHHOLD);
+  for (const { _slot, _generation } of connections) outbox.pushEmpty(_slot, _generation, OUT_DEFER);
 }
 
 module.exports = { ended, releaseReplies, deferReply };

@@ -64,10 +64,10 @@ function refer(user, does) {
  * @type {(event: string | symbol, listener: object & { [kStop]?: boolean }) => void}
  */
 function onNewListener(event, listener) {
-  if (event === 'exit' && !listener[kStop]) queueMicrotask(comeLast);
+  if (event === 'exit' && !listener[kStop]) queueMicrotask(moveToEnd);
 }
 
-function comeLast() {
+function moveToEnd() {
   if (users === 0) return;
   process.removeListener('exit', stop);
   process.on('exit', stop);

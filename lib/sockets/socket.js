@@ -39,8 +39,8 @@ const INITIAL = {
   /** Bytes from before the reactor read. */
   _early: 0,
   /** Bytes that the reactor has read, and that the kernel has taken, as last seen. */
-  _given: 0,
-  _taken: 0,
+  _lastRead: 0,
+  _lastWritten: 0,
   /** Addresses of both ends, once read. */
   _peer: null,
   _here: null,
@@ -169,15 +169,15 @@ class Socket extends Base {
   // The reactor's counters do not outlive the connection.
   get bytesRead() {
     const { _generation: generation, _slot: slot } = this._owner;
-    this._given = Math.max(this._given, state.native.bytesGiven(slot, generation));
-    return this._early + this._given;
+    this._lastRead = Math.max(this._lastRead, state.native.bytesRead(slot, generation));
+    return this._early + this._lastRead;
   }
 
   get bytesWritten() {
     /** @type {any} */
     const { _profile: profile, _generation: generation, _readyState: readyState, _slot: slot } = this._owner;
-    this._taken = Math.max(this._taken, state.native.bytesTaken(slot, generation));
-    return (this._answered ?? (readyState === undefined ? 0 : answerLength(profile.shared))) + this._taken;
+    this._lastWritten = Math.max(this._lastWritten, state.native.bytesWritten(slot, generation));
+    return (this._answered ?? (readyState === undefined ? 0 : answerLength(profile.shared))) + this._lastWritten;
   }
 
   get bufferSize() {

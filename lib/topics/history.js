@@ -58,7 +58,7 @@ async function collectRemotely(clusterNode, name, since, limit, settings) {
   }
   for (let from = since; messages.length < limit; ) {
     const page = await clusterNode.page(name, from, Math.min(limit - messages.length, pageSize.limit), kept);
-    pageSize.had(page.messages);
+    pageSize.update(page.messages);
     if (!page.recovered) return { recovered: false, position: page.position, messages: [] };
     top ??= page.position;
     for (const { bytes, position } of page.messages) {

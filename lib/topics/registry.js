@@ -96,7 +96,7 @@ class ServerTopics {
   }
 
   /** It has its first subscriber. @param {AnyTopic} topic */
-  woke(topic) {
+  onFirstSubscriber(topic) {
     this.idle.delete(topic);
     this.unused.delete(topic);
     if (topic.isRemote) this.clusterNode?.subscriptionSync.subscribe(topic.name);

@@ -55,7 +55,7 @@ class Subscriptions {
     else this.request(topic, since, callback);
     if (!isNew) return;
     this.joined.add(topic);
-    if (topic.size === 1) this.topics.woke(topic);
+    if (topic.size === 1) this.topics.onFirstSubscriber(topic);
   }
 
   /** The reactor makes it a member. @type {(topic: AnyTopic, since?: Position | 'oldest', callback?: SubscribedCallback) => void} */

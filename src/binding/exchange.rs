@@ -25,7 +25,7 @@ use crate::bridge::layout::{
     STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 use crate::bridge::tally::Histogram;
 use crate::engine::Large;
 use crate::reactor::{ConnectionId, Link, Passed, PipeEvent, Pumped, StreamOp};
@@ -36,7 +36,7 @@ use super::poll_spin::Delivered;
 use super::threads::Flushed;
 
 /// For an arena of this many bytes the cache matters.
-const WORTH_EXCHANGE: usize = 64 << 10;
+const MIN_EXCHANGE_BYTES: usize = 64 << 10;
 
 pub(super) struct Exchange {
     /// One per reactor; the one on this thread comes first.
@@ -140,7 +140,7 @@ impl Exchange {
     /// Fills the arena that was flushed last again, if the reactor is done with it: two arenas in
     /// alternation need twice as much of the cache. A short arena needs little.
     fn exchange(&mut self) {
-        if std::mem::take(&mut self.flushed) < WORTH_EXCHANGE {
+        if std::mem::take(&mut self.flushed) < MIN_EXCHANGE_BYTES {
             return;
         }
         let Some(outbox) = self.backends.outbox() else { return };
@@ -205,7 +205,7 @@ impl Exchange {
 
     fn settled(&mut self) -> f64 {
         let ConnectionId { slot, generation } = self.called();
-        let settled = self.links.first().and_then(|link| link.gauges.read_settled(slot, generation));
+        let settled = self.links.first().and_then(|link| link.gauges.settled(slot, generation));
         settled.map_or(f64::INFINITY, |bytes| bytes as f64)
     }
 
@@ -312,10 +312,10 @@ impl Exchange {
     /// The oldest batch of the first reactor that has one, starting after the last one served.
     fn take(&mut self) -> Option<Box<Batch>> {
         if self.taken.is_empty() {
-            let (number, batch) = self.take_behind(self.turn, self.links.len())?;
+            let (number, batch) = self.take_from(self.turn, self.links.len())?;
             if self.links.len() > 1 && batch.pending_open_bytes() != 0 {
                 // Ends reported by other reactors come before these connections.
-                let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
+                let others = (1..self.links.len()).map(|behind| self.take_from(number + behind - 1, 1));
                 self.taken = others.flatten().collect();
             }
             self.taken.push_back((number, batch));
@@ -326,14 +326,14 @@ impl Exchange {
     }
 
     /// As `take`, among the `count` reactors after reactor `number`.
-    fn take_behind(&self, number: usize, count: usize) -> Option<(usize, Box<Batch>)> {
+    fn take_from(&self, number: usize, count: usize) -> Option<(usize, Box<Batch>)> {
         let numbers = (1..=count).map(|behind| (number + behind) % self.links.len());
         numbers.into_iter().find_map(|number| Some((number, self.links.get(number)?.inbox.take()?)))
     }
 
     fn give_back(&mut self) -> Result<()> {
         if let (Some(passed), Some(link)) = (self.passed.take(), self.links.get(INLINE))
-            && link.inbox.has_dealt(passed.last)
+            && link.inbox.has_delivered(passed.last)
         {
             self.backends.give_credit(INLINE)?;
         }

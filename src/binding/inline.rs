@@ -17,7 +17,7 @@ use napi::{Env, Result};
 
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::PIPE_SLOTS;
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until};
 
 use super::uv::watch::{Reason, Watch};

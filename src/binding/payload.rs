@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use napi::bindgen_prelude::{Uint8ArraySlice, Uint32ArraySlice};
 
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 
 pub(super) struct LentMemory {
     id: u32,

@@ -372,14 +372,14 @@ impl JsReactor {
 
     /// Bytes read from the connection, or -1 when it has ended.
     #[napi(catch_unwind)]
-    pub fn bytes_given(&self, slot: u32, generation: u32) -> f64 {
-        self.gauge(|gauges| gauges.read_given(slot, generation))
+    pub fn bytes_read(&self, slot: u32, generation: u32) -> f64 {
+        self.gauge(|gauges| gauges.bytes_read(slot, generation))
     }
 
     /// Bytes of the connection that the kernel has, its topics' included, or -1 when it has ended.
     #[napi(catch_unwind)]
-    pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
-        self.gauge(|gauges| gauges.read(slot, generation))
+    pub fn bytes_written(&self, slot: u32, generation: u32) -> f64 {
+        self.gauge(|gauges| gauges.written(slot, generation))
     }
 
     /// Seconds for which bytes have waited that the kernel does not take. The slot must be in use.
@@ -427,7 +427,7 @@ impl JsReactor {
         config: Arc<ListenerConfig>,
         [response, prefix]: [&[u8]; 2],
     ) -> Result<()> {
-        // Before the reactor knows the connection: `bytes_taken` answers at once.
+        // Before the reactor knows the connection: `bytes_written` answers at once.
         self.link(slot)?.gauges.open(slot, generation);
         let adoption = Adoption {
             stream,

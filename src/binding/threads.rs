@@ -12,7 +12,7 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Error, Result, Status};
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
 use super::inline::waiting_failed;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::layout::{IN_FLAG_OWNED, MAX_RECORDS, RECORD_WORDS, is_report, pack, unpack};
 use super::limits::{MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
-use super::room::Room;
+use super::read_buffer::ReadBuffer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record(pub [u32; RECORD_WORDS]);
@@ -52,7 +52,7 @@ pub struct Credit {
 #[derive(Default)]
 pub struct Batch {
     /// [`BATCH_BYTES`](super::limits::BATCH_BYTES) long; `..used` is taken.
-    pub bytes: Room,
+    pub bytes: ReadBuffer,
     pub used: usize,
     /// At most [`MAX_RECORDS`].
     pub records: Vec<Record>,
@@ -73,7 +73,7 @@ pub struct Batch {
 
 impl Batch {
     pub fn new() -> Self {
-        Self { bytes: Room::own(), ..Self::default() }
+        Self { bytes: ReadBuffer::own(), ..Self::default() }
     }
 
     /// After reading into the free bytes, raise `used`.

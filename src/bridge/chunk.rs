@@ -12,7 +12,7 @@ use super::layout::{
 };
 use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
-use super::room::Lent;
+use super::read_buffer::Lent;
 use super::sync::{AtomicBool, Mutex, Ordering};
 use crate::engine::Large;
 

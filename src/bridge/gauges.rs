@@ -26,9 +26,9 @@ pub struct Gauges {
 struct Gauge {
     /// 1 + generation of the connection, 0 for none.
     owner: AtomicU64,
-    taken: AtomicU64,
-    given: AtomicU64,
-    /// `taken`, minus all bytes that topics gave the connection: negative while such bytes wait. In
+    written: AtomicU64,
+    read: AtomicU64,
+    /// `written`, minus all bytes that topics gave the connection: negative while such bytes wait. In
     /// two's complement.
     settled: AtomicU64,
 }
@@ -49,19 +49,19 @@ impl Gauges {
         let Some(gauge) = segment.get(index) else { return };
         gauge.owner.store(0, Ordering::Relaxed);
         // Release: a thread that reads these numbers, or later ones, finds the old owner gone.
-        gauge.given.store(0, Ordering::Release);
-        gauge.taken.store(0, Ordering::Release);
+        gauge.read.store(0, Ordering::Release);
+        gauge.written.store(0, Ordering::Release);
         gauge.settled.store(0, Ordering::Release);
         // Release: a thread that reads this owner does not find the old number.
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
 
     /// Reactor: bytes that the kernel took since the connection opened.
-    pub fn set(&self, slot: u32, n: u64) {
+    pub fn set_written(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
             // One writer, so no exchange is needed.
-            let more = n.wrapping_sub(gauge.taken.load(Ordering::Relaxed));
-            gauge.taken.store(n, Ordering::Release);
+            let more = n.wrapping_sub(gauge.written.load(Ordering::Relaxed));
+            gauge.written.store(n, Ordering::Release);
             gauge.settled.store(gauge.settled.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
         }
     }
@@ -73,26 +73,26 @@ impl Gauges {
     }
 
     /// Reactor: bytes that the kernel gave since the connection opened.
-    pub fn set_given(&self, slot: u32, n: u64) {
+    pub fn set_read(&self, slot: u32, n: u64) {
         if let Some(gauge) = self.gauge(slot) {
-            gauge.given.store(n, Ordering::Release);
+            gauge.read.store(n, Ordering::Release);
         }
     }
 
     /// Bytes that the kernel took, minus bytes that topics gave; `None` as from
-    /// [`read`](Self::read).
-    pub fn read_settled(&self, slot: u32, generation: u32) -> Option<i64> {
+    /// [`written`](Self::written).
+    pub fn settled(&self, slot: u32, generation: u32) -> Option<i64> {
         self.read_one(slot, generation, |gauge| &gauge.settled).map(u64::cast_signed)
     }
 
     /// Bytes that the kernel took, or `None` if the slot is not this connection's.
-    pub fn read(&self, slot: u32, generation: u32) -> Option<u64> {
-        self.read_one(slot, generation, |gauge| &gauge.taken)
+    pub fn written(&self, slot: u32, generation: u32) -> Option<u64> {
+        self.read_one(slot, generation, |gauge| &gauge.written)
     }
 
-    /// Bytes that the kernel gave; `None` as from `read`.
-    pub fn read_given(&self, slot: u32, generation: u32) -> Option<u64> {
-        self.read_one(slot, generation, |gauge| &gauge.given)
+    /// Bytes that the kernel gave; `None` as from `written`.
+    pub fn bytes_read(&self, slot: u32, generation: u32) -> Option<u64> {
+        self.read_one(slot, generation, |gauge| &gauge.read)
     }
 
     fn read_one(&self, slot: u32, generation: u32, field: fn(&Gauge) -> &AtomicU64) -> Option<u64> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use super::batch::{Batch, Credit};
 use super::doorbell::Bell;
 use super::limits::{APPEND_BYTES, BATCH_BYTES, BATCHES_BEHIND, FREE_BATCHES};
-use super::room::{Lent, Room};
+use super::read_buffer::{Lent, ReadBuffer};
 use super::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 pub struct Inbox {
@@ -28,12 +28,12 @@ struct State {
     ready: VecDeque<Box<Batch>>,
     /// Memory of drained batches.
     credits: Vec<Credit>,
-    /// Empty and without room.
+    /// Empty and without buffers.
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
     wants_wake: bool,
-    lent: Vec<Room>,
-    own: Vec<Room>,
+    lent: Vec<ReadBuffer>,
+    own: Vec<ReadBuffer>,
     /// Sum over batches published and not given back.
     pending_open_bytes: usize,
 }
@@ -81,10 +81,10 @@ impl Inbox {
         } else {
             batch.charged = weight;
             state.ready.push_back(batch);
-            let mut empty = state.furnish();
+            let mut empty = state.take_empty();
             drop(state);
             if empty.bytes.is_empty() {
-                empty.bytes = Room::own();
+                empty.bytes = ReadBuffer::own();
             }
             empty
         };
@@ -106,7 +106,7 @@ impl Inbox {
     /// JavaScript: done with the records it was passed, up to number `last`. True: as from
     /// `give_back`.
     #[must_use = "true is an obligation to wake the reactor"]
-    pub fn has_dealt(&self, last: u64) -> bool {
+    pub fn has_delivered(&self, last: u64) -> bool {
         let mut state = self.lock();
         self.delivered.store(last, Ordering::Release);
         mem::take(&mut state.wants_wake)
@@ -140,7 +140,7 @@ impl Inbox {
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.large.clear();
-        let room = mem::take(&mut batch.bytes);
+        let buffer = mem::take(&mut batch.bytes);
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
         state.pending_open_bytes -= batch.pending_open_bytes();
@@ -149,10 +149,10 @@ impl Inbox {
         batch.clear();
         // The rest is freed without the lock.
         let surplus = (
-            match room {
-                Room::Lent(_) => push_below(&mut state.lent, usize::MAX, room),
-                Room::Own(_) => push_below(&mut state.own, FREE_BATCHES, room),
-                Room::None => None,
+            match buffer {
+                ReadBuffer::Lent(_) => push_below(&mut state.lent, usize::MAX, buffer),
+                ReadBuffer::Own(_) => push_below(&mut state.own, FREE_BATCHES, buffer),
+                ReadBuffer::None => None,
             },
             push_below(&mut state.free, FREE_BATCHES, batch),
         );
@@ -166,11 +166,11 @@ impl Inbox {
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
-        self.has_dealt(batch.last.saturating_sub(left))
+        self.has_delivered(batch.last.saturating_sub(left))
     }
 
     pub fn lend(&self, memory: Box<dyn Lent>) {
-        self.lock().lent.push(Room::Lent(memory));
+        self.lock().lent.push(ReadBuffer::Lent(memory));
     }
 
     /// Bytes that published batches keep busy until they are given back.
@@ -203,9 +203,9 @@ impl Inbox {
 }
 
 impl State {
-    /// An empty batch, in lent room if there is some, which saves copying a large one; hollow if
-    /// there is no room.
-    fn furnish(&mut self) -> Box<Batch> {
+    /// An empty batch, in a lent buffer if there is one, which saves copying a large one; hollow if
+    /// there is none.
+    fn take_empty(&mut self) -> Box<Batch> {
         let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::default()));
         batch.bytes = self.lent.pop().or_else(|| self.own.pop()).unwrap_or_default();
         batch

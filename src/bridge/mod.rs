@@ -55,7 +55,7 @@ pub mod limits;
 pub mod origins;
 pub mod queue;
 pub mod rates;
-pub mod room;
+pub mod read_buffer;
 pub mod split;
 mod sync;
 pub mod tally;

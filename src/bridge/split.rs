@@ -40,7 +40,7 @@ pub fn split(
             if chunk.bytes.capacity() == 0 {
                 chunk.bytes = buffer(number);
             }
-            let record = if receivers.contains(&number) { &record } else { &for_nobody(&record) };
+            let record = if receivers.contains(&number) { &record } else { &without_receiver(&record) };
             match &message {
                 Some(message) => chunk.push_framed(record, message.clone()),
                 None => push(chunk, record, bytes, owned),
@@ -65,7 +65,7 @@ fn framed(record: &OutRecord, bytes: &[u8], owned: &mut Option<Large>) -> Option
 }
 
 /// Keeps the payload under its number, without sending it.
-fn for_nobody(record: &OutRecord) -> OutRecord {
+fn without_receiver(record: &OutRecord) -> OutRecord {
     let kind = if record.kind == OUT_TEXT { OUT_TEXT } else { OUT_BINARY };
     OutRecord { slot: TOPIC_SLOT, kind, ..record.clone() }
 }

@@ -46,7 +46,7 @@ tally! {
     bad_requests,
     plain_requests,
     /// Connections that the program's HTTP server got.
-    given,
+    handed_off,
     /// Upgrade requests that a native check refused.
     refused,
     /// Responses to requests.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mio::Poll;
 
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 use crate::engine::Large;
 
 use super::command::records::Rest;
@@ -27,7 +27,7 @@ pub enum Due {
 
 /// From this many bytes on it costs less to hand an unfinished message over in its own memory than
 /// to copy the chunk with its end.
-const WORTH_OWNING: usize = 4 << 10;
+const MIN_OWNED_BYTES: usize = 4 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeEvent {
@@ -113,7 +113,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// When the next turn is due; called before the loop serves others.
     pub fn rest(&mut self) -> Due {
-        self.wish_for_news();
+        self.request_wake();
         if self.is_behind() {
             return Due::Now;
         }
@@ -214,7 +214,7 @@ impl Conn<'_> {
             && !connection.read.is_queued()
             && !connection.may_inflate()
             && connection.config.rates.is_none()
-            && !(1..WORTH_OWNING).contains(&connection.engine.buffered());
+            && !(1..MIN_OWNED_BYTES).contains(&connection.engine.buffered());
         let shortest = connection.shortest_frame();
         is_free && consumer.can_pass(len, shortest) && self.allowance(consumer) == Some(usize::MAX)
     }

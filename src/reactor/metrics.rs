@@ -50,7 +50,7 @@ impl Metrics {
     }
 
     #[inline]
-    pub(super) fn goes_on(&mut self, slot: u32, now: Instant) {
+    pub(super) fn unpaused(&mut self, slot: u32, now: Instant) {
         if let Some((why, since)) = take(&mut self.pauses, slot) {
             self.meters.of(why).record(now.saturating_duration_since(since));
         }
@@ -58,7 +58,7 @@ impl Metrics {
 
     pub(super) fn resumed(&mut self, slot: u32, now: Instant) {
         if matches!(self.pauses.get(&slot), Some((Pause::Program, _))) {
-            self.goes_on(slot, now);
+            self.unpaused(slot, now);
         }
     }
 

@@ -87,7 +87,7 @@ impl Timers {
     }
 
     /// Whether that connection's deadline is over. If it was moved, it is put back.
-    pub(super) fn has_come(&mut self, id: ConnectionId, deadline: &mut Deadline) -> bool {
+    pub(super) fn is_due(&mut self, id: ConnectionId, deadline: &mut Deadline) -> bool {
         if deadline.scheduled == 0 || deadline.scheduled > self.tick {
             return false;
         }

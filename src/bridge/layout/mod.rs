@@ -275,7 +275,7 @@ layout! {
     OUT_ASK_END: u8 = 26;
     /// With [`OUT_FLAG_ON`]: an answer to a handshake that has not left waits for this record
     /// without the flag.
-    OUT_WITHHOLD: u8 = 27;
+    OUT_DEFER: u8 = 27;
     /// The request that JavaScript decides about is for the program's HTTP server: the connection comes
     /// back as [`IN_HANDOFF`].
     OUT_HAND_OFF: u8 = 28;
@@ -283,7 +283,7 @@ layout! {
     OUT_FLAG_FIN: u8 = 0x01;
     /// A flag of [`OUT_TERMINATE`].
     OUT_FLAG_RESET: u8 = OUT_FLAG_FIN;
-    /// A flag of [`OUT_KEEP_ALIVE`] and [`OUT_WITHHOLD`].
+    /// A flag of [`OUT_KEEP_ALIVE`] and [`OUT_DEFER`].
     OUT_FLAG_ON: u8 = OUT_FLAG_FIN;
     /// Count this in [`IN_SENT`].
     OUT_FLAG_WANT_SENT: u8 = 0x02;

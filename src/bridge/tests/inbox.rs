@@ -5,7 +5,7 @@ use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{IN_BINARY, IN_TEXT, MAX_RECORDS};
 use crate::bridge::limits::{APPEND_BYTES, BATCH_BYTES, FREE_BATCHES};
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 
 use super::Memory;
 

@@ -35,7 +35,7 @@ mod threads;
 struct Memory(u32, Vec<u8>);
 
 #[cfg(not(loom))]
-impl super::room::Lent for Memory {
+impl super::read_buffer::Lent for Memory {
     fn id(&self) -> u32 {
         self.0
     }

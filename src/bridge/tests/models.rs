@@ -17,7 +17,7 @@ use crate::bridge::doorbell::{Bell, Sleep};
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::IN_PING;
 use crate::bridge::queue::Queue;
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 
 /// For models with too many orders: checks those with at most `preemptions` forced switches. Errors
 /// of order need one or two.

@@ -46,20 +46,20 @@ fn a_reactor_that_sleeps_whenever_it_can_gets_every_command() {
 #[test]
 fn gauges_belong_to_one_generation() {
     let gauges = Gauges::new();
-    assert_eq!(gauges.read(5, 0), None);
-    gauges.set(5, 1);
+    assert_eq!(gauges.written(5, 0), None);
+    gauges.set_written(5, 1);
     gauges.open(5, 0);
-    assert_eq!(gauges.read(5, 0), Some(0));
-    gauges.set(5, 3);
-    gauges.set(5, 7);
-    assert_eq!(gauges.read(5, 0), Some(7));
-    assert_eq!(gauges.read(4, 0), None);
+    assert_eq!(gauges.written(5, 0), Some(0));
+    gauges.set_written(5, 3);
+    gauges.set_written(5, 7);
+    assert_eq!(gauges.written(5, 0), Some(7));
+    assert_eq!(gauges.written(4, 0), None);
     gauges.open(5, u32::MAX);
-    assert_eq!((gauges.read(5, 0), gauges.read(5, u32::MAX)), (None, Some(0)));
+    assert_eq!((gauges.written(5, 0), gauges.written(5, u32::MAX)), (None, Some(0)));
     gauges.open(MAX_SLOTS - 1, 1);
     gauges.open(MAX_SLOTS, 1);
-    gauges.set(MAX_SLOTS, 1);
-    assert_eq!((gauges.read(MAX_SLOTS - 1, 1), gauges.read(MAX_SLOTS, 1)), (Some(0), None));
+    gauges.set_written(MAX_SLOTS, 1);
+    assert_eq!((gauges.written(MAX_SLOTS - 1, 1), gauges.written(MAX_SLOTS, 1)), (Some(0), None));
 }
 
 #[test]
@@ -72,13 +72,13 @@ fn gauges_never_show_another_generations_bytes() {
         scope.spawn(|| {
             for generation in 1..=COUNT {
                 gauges.open(0, generation);
-                gauges.set(0, STEP + u64::from(generation));
-                gauges.set(0, 2 * STEP + u64::from(generation));
+                gauges.set_written(0, STEP + u64::from(generation));
+                gauges.set_written(0, 2 * STEP + u64::from(generation));
             }
         });
         let mut generation = 0;
         while generation < COUNT {
-            match gauges.read(0, generation) {
+            match gauges.written(0, generation) {
                 None => generation += 1,
                 Some(taken) => {
                     assert!(taken == 0 || taken % STEP == u64::from(generation));
@@ -96,14 +96,14 @@ fn adopted_slots_have_gauges_of_their_own() {
     gauges.open(5, 1);
     gauges.open(ADOPTED_SLOTS + 5, 2);
     gauges.add_published(ADOPTED_SLOTS + 5, 100);
-    gauges.set(ADOPTED_SLOTS + 5, 70);
-    gauges.set_given(ADOPTED_SLOTS + 5, 80);
-    assert_eq!((gauges.read(5, 1), gauges.read_given(5, 1)), (Some(0), Some(0)));
-    assert_eq!(gauges.read(ADOPTED_SLOTS + 5, 2), Some(70));
-    assert_eq!(gauges.read_settled(ADOPTED_SLOTS + 5, 2), Some(-30));
-    assert_eq!(gauges.read_given(ADOPTED_SLOTS + 5, 2), Some(80));
+    gauges.set_written(ADOPTED_SLOTS + 5, 70);
+    gauges.set_read(ADOPTED_SLOTS + 5, 80);
+    assert_eq!((gauges.written(5, 1), gauges.bytes_read(5, 1)), (Some(0), Some(0)));
+    assert_eq!(gauges.written(ADOPTED_SLOTS + 5, 2), Some(70));
+    assert_eq!(gauges.settled(ADOPTED_SLOTS + 5, 2), Some(-30));
+    assert_eq!(gauges.bytes_read(ADOPTED_SLOTS + 5, 2), Some(80));
     for slot in [MAX_SLOTS, ADOPTED_SLOTS - 1, ADOPTED_SLOTS + MAX_SLOTS, u32::MAX] {
         gauges.open(slot, 1);
-        assert_eq!(gauges.read(slot, 1), None);
+        assert_eq!(gauges.written(slot, 1), None);
     }
 }

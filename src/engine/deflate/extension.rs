@@ -34,7 +34,7 @@ pub(in crate::engine) struct Extension {
 }
 
 /// A fragment this long loses little when it is compressed by itself.
-const WORTH_ITSELF: usize = 32 << 10;
+const MIN_SEPARATE_BYTES: usize = 32 << 10;
 
 impl Extension {
     pub(in crate::engine) fn new(role: Role, params: Params, settings: &Settings, pool: Arc<Pool>) -> Self {
@@ -103,7 +103,7 @@ impl Extension {
             return out.extend_from_slice(compressed);
         }
         if first {
-            self.whole = !kept && (fin || payload.len() >= WORTH_ITSELF);
+            self.whole = !kept && (fin || payload.len() >= MIN_SEPARATE_BYTES);
         }
         let start = out.len();
         if let Some(manner) = self.manner.filter(|_| self.whole) {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_ON,
-    OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HAND_OFF, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE,
-    OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
-    OUT_WITHHOLD, OUT_WRITE, TOPIC_SLOT,
+    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_DEFER, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HAND_OFF, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY,
+    OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT,
+    OUT_UNSUBSCRIBE, OUT_WRITE, TOPIC_SLOT,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
@@ -180,7 +180,7 @@ fn count_send(conn: &mut Conn<'_>, kind: u8) {
 
 /// Applies a record, unless it must wait for a message that is being compressed.
 pub(in crate::reactor) fn submit(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
-    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WITHHOLD);
+    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_DEFER);
     if conn.state.write.deferred.is_none() && !conn.state.engine.has_deflate() {
         return apply(conn, head, payload, more);
     }
@@ -282,8 +282,8 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
             conn.end();
         }
         OUT_ASK_END => conn.ask_end(),
-        OUT_WITHHOLD if head.flags & OUT_FLAG_ON != 0 => conn.state.withhold_until(HoldReason::Ends),
-        OUT_WITHHOLD => drop(conn.go_on(HoldReason::Ends)),
+        OUT_DEFER if head.flags & OUT_FLAG_ON != 0 => conn.state.withhold_until(HoldReason::Ends),
+        OUT_DEFER => drop(conn.go_on(HoldReason::Ends)),
         OUT_NO_DELAY => conn.state.transport.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(conn, &payload),
         OUT_KEEP_ALIVE => {

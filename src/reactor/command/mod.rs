@@ -12,7 +12,7 @@ pub(super) mod records;
 use std::collections::VecDeque;
 
 use crate::bridge::chunk::{Arena, Chunk};
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 
 use crate::reactor::config::COMMAND_BUDGET;
 use crate::reactor::upgrade;

@@ -27,7 +27,7 @@ impl<C: Consumer> Reactor<C> {
         for _ in 0..TIMER_BUDGET {
             let Some(id) = self.timers.pop() else { return };
             self.step(id, |conn, consumer| {
-                if conn.timers.has_come(id, &mut conn.state.deadline) {
+                if conn.timers.is_due(id, &mut conn.state.deadline) {
                     conn.on_deadline(consumer);
                 }
             });

@@ -62,7 +62,7 @@ impl<C: Consumer> Reactor<C> {
         while let Some((id, leaves)) = self.teardown.due.pop() {
             if !leaves {
                 self.destroy(id.slot, Cause::Reset);
-            } else if let Some((id, connection)) = self.part_with(id.slot) {
+            } else if let Some((id, connection)) = self.detach(id.slot) {
                 if let Some(socket) = connection.transport.into_descriptor() {
                     self.consumer.on_socket(id, socket);
                 }
@@ -75,7 +75,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn destroy(&mut self, slot: u32, cause: Cause) {
         let Some((mut conn, consumer, _)) = self.conn_at(slot) else { return };
         conn.report_dropped(consumer);
-        let Some((id, mut connection)) = self.part_with(slot) else { return };
+        let Some((id, mut connection)) = self.detach(slot) else { return };
         if connection.life.is_reported() {
             // A panic must not go beyond the connection, which has ended already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -100,7 +100,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Takes a connection out of everything but the writer.
-    fn part_with(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
+    fn detach(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
         let (id, mut connection) = self.connections.remove(slot)?;
         self.shard.left();
         self.teardown.set_ticket(slot, None);

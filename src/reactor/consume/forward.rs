@@ -13,7 +13,7 @@ use crate::bridge::layout::{
     MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::SPARE_RECORDS;
-use crate::bridge::room::{Lent, Room};
+use crate::bridge::read_buffer::{Lent, ReadBuffer};
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
@@ -40,8 +40,8 @@ pub struct Passed {
 pub struct Forward {
     link: Arc<Link>,
     batch: Box<Batch>,
-    /// The room for reads while the batch is in the other side's memory, see `begin_chunk`.
-    room: Option<Room>,
+    /// The buffer for reads while the batch is in the other side's memory, see `begin_chunk`.
+    kept_buffer: Option<ReadBuffer>,
     ring: Box<dyn FnMut() + Send>,
     total_mark: usize,
     records_mark: u64,
@@ -59,7 +59,7 @@ impl Forward {
         Self {
             link,
             batch: Box::new(Batch::new()),
-            room: None,
+            kept_buffer: None,
             ring,
             total_mark: config.total_mark,
             records_mark: config.records_mark,
@@ -85,18 +85,18 @@ impl Forward {
 
     /// The next read is a chunk, which stays where it is until `end_chunk`.
     pub(in crate::reactor) fn begin_chunk(&mut self, chunk: Box<dyn Lent>) {
-        self.room = Some(std::mem::replace(&mut self.batch.bytes, Room::Lent(chunk)));
+        self.kept_buffer = Some(std::mem::replace(&mut self.batch.bytes, ReadBuffer::Lent(chunk)));
         self.batch.used = 0;
     }
 
     /// Copies the chunk's records to `words`, with offsets in the chunk. `None`: they wait like
     /// others.
     pub(in crate::reactor) fn end_chunk(&mut self, words: &mut [u32]) -> Option<Passed> {
-        let room = self.room.take()?;
+        let buffer = self.kept_buffer.take()?;
         let count = self.batch.copy_records(words);
         let large = std::mem::take(&mut self.batch.large);
         self.batch.clear();
-        self.batch.bytes = room;
+        self.batch.bytes = buffer;
         Some(Passed { count, last: self.link.inbox.pass(count), large })
     }
 
@@ -106,14 +106,14 @@ impl Forward {
     }
 
     fn publish(&mut self) {
-        if let Some(mut room) = self.room.take() {
+        if let Some(mut buffer) = self.kept_buffer.take() {
             let used = self.batch.used;
-            if let (Some(to), Some(from)) = (room.get_mut(..used), self.batch.bytes.get(..used)) {
+            if let (Some(to), Some(from)) = (buffer.get_mut(..used), self.batch.bytes.get(..used)) {
                 to.copy_from_slice(from);
             }
-            self.batch.bytes = room;
+            self.batch.bytes = buffer;
         }
-        let gives_way = self.yield_policy.is_due(self.batch.used, self.link.inbox.weight());
+        let yields = self.yield_policy.is_due(self.batch.used, self.link.inbox.weight());
         let mut full = std::mem::replace(&mut self.batch, Box::new(Batch::default()));
         full.reported = self.reported;
         let (empty, ring) = self.link.inbox.publish(full);
@@ -123,7 +123,7 @@ impl Forward {
         if ring {
             (self.ring)();
         }
-        if gives_way {
+        if yields {
             std::thread::yield_now();
         }
     }
@@ -177,7 +177,7 @@ impl Forward {
         let tls = conn.describe_tls();
         let protocol = info.protocol.unwrap_or_default();
         self.link.gauges.open(slot, generation);
-        self.link.gauges.set_given(slot, conn.state.read.received);
+        self.link.gauges.set_read(slot, conn.state.read.received);
         let opened = Opened { request: &request, protocol, tail, tls: &tls, ..opened(generation, info) };
         self.push_opening(slot, (kind, flags), &opened);
     }
@@ -375,7 +375,7 @@ impl Flow for Forward {
     }
 
     fn on_turn_end(&mut self) {
-        if self.room.is_none() && !self.batch.is_empty() {
+        if self.kept_buffer.is_none() && !self.batch.is_empty() {
             self.publish();
         }
     }
@@ -392,7 +392,7 @@ impl Flow for Forward {
     }
 
     fn on_settled(&mut self, id: ConnectionId, bytes: u64) {
-        self.link.gauges.set(id.slot, bytes);
+        self.link.gauges.set_written(id.slot, bytes);
     }
 
     fn on_published(&mut self, id: ConnectionId, bytes: u64) {
@@ -400,7 +400,7 @@ impl Flow for Forward {
     }
 
     fn on_received(&mut self, id: ConnectionId, bytes: u64) {
-        self.link.gauges.set_given(id.slot, bytes);
+        self.link.gauges.set_read(id.slot, bytes);
     }
 
     fn progress(&self) -> Option<Progress> {

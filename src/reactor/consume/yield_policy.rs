@@ -11,7 +11,7 @@ use crate::reactor::wait::spin::processors;
 
 /// Bytes after which the thread gives way, while they are in the cache. Left to itself the
 /// scheduler lets it go on for milliseconds.
-const WORTH_GIVING_WAY: usize = 16 << 10;
+const MIN_YIELD_BYTES: usize = 16 << 10;
 /// How often in a row the thread gives way in vain: with a blocked consumer each time costs
 /// milliseconds, also for everything that waits for the reactor.
 const PATIENCE: u32 = 8;
@@ -39,7 +39,7 @@ impl YieldPolicy {
         if weight < self.left {
             self.in_vain = 0;
         }
-        let is_due = self.is_on && bytes >= WORTH_GIVING_WAY && self.in_vain < PATIENCE;
+        let is_due = self.is_on && bytes >= MIN_YIELD_BYTES && self.in_vain < PATIENCE;
         self.in_vain += u32::from(is_due);
         is_due
     }

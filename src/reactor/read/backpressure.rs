@@ -129,7 +129,7 @@ impl<C: Consumer> Reactor<C> {
     /// Before the reactor sleeps: asks to be woken for blocked connections, and for peers that wait
     /// until the consumer knows of something. First the request, then the look: a batch that came
     /// back before the request wakes no thread.
-    pub(in crate::reactor) fn wish_for_news(&mut self) {
+    pub(in crate::reactor) fn request_wake(&mut self) {
         if self.reader.backpressure.count > 0 || self.barrier.is_waiting() {
             self.reader.backpressure.wishes = true;
             self.consumer.set_wants_wake(true);
@@ -144,7 +144,7 @@ impl Conn<'_> {
         let limit = self.limit(consumer.pressure())?;
         self.reader.backpressure.take(self.state);
         match limit {
-            Ok(_) => self.metrics.goes_on(self.id.slot, self.timers.now()),
+            Ok(_) => self.metrics.unpaused(self.id.slot, self.timers.now()),
             Err(blocked) => {
                 self.reader.backpressure.add(self.id, self.state, blocked);
                 self.metrics.stopped(self.id.slot, Pause::Behind, self.timers.now());

@@ -111,7 +111,7 @@ impl Unfinished {
 
     /// The message that would be given up: a rank that reactors compare (its second, and 32 bits
     /// that are smaller for a longer one), and its slot.
-    fn furthest_behind(&self, now: Instant) -> Option<(u64, u32)> {
+    fn slowest(&self, now: Instant) -> Option<(u64, u32)> {
         let new = self.new_since(now);
         let first = self.ranks.first()?;
         let this_second = (new + 1, Reverse(usize::MAX), 0);
@@ -160,7 +160,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn give_up_unfinished(&mut self) {
         for _ in 0..SERVED_AT_ONCE {
             let unfinished = &self.reader.unfinished;
-            let behind = unfinished.furthest_behind(self.timers.now());
+            let behind = unfinished.slowest(self.timers.now());
             self.shard.note_unfinished(unfinished.bytes, behind.map_or(u64::MAX, |(rank, _)| rank));
             let Some((rank, slot)) = behind else { return };
             let is_new = rank >> 32 >= unfinished.new_since(self.timers.now());

@@ -24,7 +24,7 @@ fn due(timers: &mut Timers, deadline: &mut Deadline, millis: u64) -> usize {
     assert!(timers.at(millis).expire());
     let mut count = 0;
     while let Some(id) = timers.pop() {
-        count += usize::from(timers.has_come(id, deadline));
+        count += usize::from(timers.is_due(id, deadline));
     }
     count
 }
@@ -85,7 +85,7 @@ fn a_hundred_thousand_deadlines_in_one_tick() {
     let mut count = 0;
     while let Some(id) = timers.pop() {
         assert_eq!(id.slot, count);
-        assert!(timers.has_come(id, &mut deadlines[count as usize]));
+        assert!(timers.is_due(id, &mut deadlines[count as usize]));
         count += 1;
     }
     assert_eq!((count, timers.next()), (100_000, None));

@@ -21,4 +21,4 @@ pub use failure::{BadOption, Failure, Refusal};
 use server::Chosen;
 pub use server::{Asks, TlsOptions, TlsServer};
 pub use tickets::TICKET_KEY_BYTES;
-use trust::{Distrust, Trust};
+use trust::{Rejection, Trust};

@@ -32,7 +32,7 @@ pub(super) struct Trust {
 
 /// Why a certificate is not good.
 #[derive(Debug, Clone)]
-pub(super) struct Distrust {
+pub(super) struct Rejection {
     /// As OpenSSL names it.
     pub(super) code: &'static str,
     error: Error,
@@ -86,10 +86,10 @@ impl Trust {
 
     /// # Errors
     /// Why these certificates, the client's own first, are not good.
-    pub(super) fn check(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Distrust> {
-        let Some((own, others)) = chain.split_first() else { return Err(Distrust::missing()) };
+    pub(super) fn check(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Rejection> {
+        let Some((own, others)) = chain.split_first() else { return Err(Rejection::missing()) };
         let Some(leaf) = Certificate::parse(own) else {
-            return Err(Distrust::of(CertificateError::BadEncoding.into()));
+            return Err(Rejection::of(CertificateError::BadEncoding.into()));
         };
         let verified = match &self.webpki {
             _ if leaf.is_self_issued() && self.roots.contains(own) => {
@@ -105,11 +105,11 @@ impl Trust {
             None => Err(CertificateError::UnknownIssuer.into()),
         };
         match verified {
-            Err(error) => Err(self.distrust(error, &leaf, others)),
-            Ok(()) if !leaf.is_for_clients() => Err(Distrust::of(CertificateError::InvalidPurpose.into())),
+            Err(error) => Err(self.rejection(error, &leaf, others)),
+            Ok(()) if !leaf.is_for_clients() => Err(Rejection::of(CertificateError::InvalidPurpose.into())),
             // None for it alone.
             Ok(()) if leaf.is_self_issued() && !self.lists.is_empty() => {
-                Err(Distrust::of(CertificateError::UnknownRevocationStatus.into()))
+                Err(Rejection::of(CertificateError::UnknownRevocationStatus.into()))
             }
             Ok(()) => Ok(()),
         }
@@ -147,14 +147,15 @@ impl Trust {
     }
 
     /// With the code of OpenSSL, which goes on after a fault and tells the last one.
-    fn distrust(&self, error: Error, leaf: &Certificate<'_>, others: &[CertificateDer<'_>]) -> Distrust {
+    fn rejection(&self, error: Error, leaf: &Certificate<'_>, others: &[CertificateDer<'_>]) -> Rejection {
         let mut names =
             self.roots.iter().filter_map(|root| Certificate::parse(root)).map(|root| root.subject);
         let is_self_issued =
             |one: &CertificateDer<'_>| Certificate::parse(one).is_some_and(|one| one.is_self_issued());
         let is_stranger = leaf.is_self_issued() && is_authority(&error);
-        let distrust = Distrust::of(if is_stranger { CertificateError::UnknownIssuer.into() } else { error });
-        let code = match distrust.code {
+        let rejection =
+            Rejection::of(if is_stranger { CertificateError::UnknownIssuer.into() } else { error });
+        let code = match rejection.code {
             "UNABLE_TO_GET_ISSUER_CERT_LOCALLY" if leaf.is_self_issued() => match others {
                 _ if !leaf.is_for_clients() => "INVALID_PURPOSE",
                 [] => "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -171,7 +172,7 @@ impl Trust {
             }
             code => code,
         };
-        Distrust { code, ..distrust }
+        Rejection { code, ..rejection }
     }
 }
 
@@ -208,7 +209,7 @@ fn verifier(
     })
 }
 
-impl Distrust {
+impl Rejection {
     pub(super) fn failure(&self) -> Failure {
         Failure::of(&self.error)
     }
@@ -244,7 +245,7 @@ impl ClientCertVerifier for Trust {
         }
         if self.rejects {
             let chain: Vec<_> = std::iter::once(end_entity).chain(intermediates).cloned().collect();
-            self.check(&chain, now).map_err(|distrust| distrust.error)?;
+            self.check(&chain, now).map_err(|rejection| rejection.error)?;
         }
         Ok(ClientCertVerified::assertion())
     }

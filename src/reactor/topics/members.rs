@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::bridge::layout::TOPIC_WORDS;
 
 use super::Topics;
-use super::slow::{Behind, Behinds};
+use super::slow::{Backlog, Backlogs};
 use super::topic::Topic;
 use crate::reactor::ConnectionId;
 
@@ -51,7 +51,7 @@ impl Topics {
     }
 
     /// Takes a membership back. Returns the messages that the connection was not sent.
-    pub(super) fn leave(&mut self, number: u32, id: ConnectionId) -> Option<Behind> {
+    pub(super) fn leave(&mut self, number: u32, id: ConnectionId) -> Option<Backlog> {
         let (place, behind) = self.forget_place(id, number)?;
         self.remove_member(number, place);
         behind
@@ -74,10 +74,10 @@ impl Topics {
         self.leaving = VecDeque::new();
     }
 
-    fn forget_place(&mut self, id: ConnectionId, number: u32) -> Option<(u32, Option<Behind>)> {
+    fn forget_place(&mut self, id: ConnectionId, number: u32) -> Option<(u32, Option<Backlog>)> {
         let joined = self.joined.get_mut(&id)?;
         let place = joined.places.remove(&number)?;
-        let behind = joined.behind.as_mut().and_then(|behind| behind.remove(&number));
+        let behind = joined.backlogs.as_mut().and_then(|behind| behind.remove(&number));
         if joined.places.is_empty() {
             self.joined.remove(&id);
         }
@@ -124,7 +124,7 @@ pub(super) struct Joined {
     /// Index of the connection among the members of each topic.
     places: BTreeMap<u32, u32>,
     /// Topics with last messages that the connection did not get. Boxed: few have any.
-    pub(super) behind: Option<Box<Behinds>>,
+    pub(super) backlogs: Option<Box<Backlogs>>,
 }
 
 /// A table by the number of a topic, or by a connection: both are counted up here and in

@@ -63,7 +63,7 @@ pub(super) enum Following {
     /// The connection gets the messages of its topics as they are published.
     Live,
     /// Some topic has messages that it was not sent because it was slow.
-    Behind,
+    Lagging,
     /// The consumer has taken it out of all topics: nothing that is published is for it.
     Left,
 }

@@ -91,7 +91,7 @@ impl Conn<'_> {
             return;
         }
         let is_slow = publishing.patience.slow != Slow::Queue
-            && (connection.following == Following::Behind
+            && (connection.following == Following::Lagging
                 || connection.write.waiting() > publishing.patience.limit);
         if !is_slow || !self.on_slow(consumer, publishing) {
             self.send_of_topic(consumer, &mut publishing.message, cost, COMPRESS_BUDGET);

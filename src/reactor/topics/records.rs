@@ -12,7 +12,7 @@ use crate::engine::MessageKind;
 
 use super::publish::Target;
 use super::ring::Ring;
-use super::slow::{Behind, Cursor};
+use super::slow::{Backlog, Cursor};
 use super::{Following, Topics};
 use crate::reactor::command::records::{Outbound, message};
 use crate::reactor::{Conn, Consumer, Reactor};
@@ -172,10 +172,10 @@ impl Conn<'_> {
         if slow == Slow::CatchUp {
             // The connection is behind, like a slow member.
             if let Some(joined) = self.topics.joined.get_mut(&self.id) {
-                let cursor = Behind::CatchUp(Cursor { next: first, again: top });
-                joined.behind.get_or_insert_default().insert(number, cursor);
+                let cursor = Backlog::CatchUp(Cursor { next: first, again: top });
+                joined.backlogs.get_or_insert_default().insert(number, cursor);
             }
-            self.state.following = Following::Behind;
+            self.state.following = Following::Lagging;
             self.catch_up(consumer);
         } else {
             (first..=top).for_each(|offset| self.send_kept(consumer, number, offset));
@@ -195,8 +195,8 @@ impl Conn<'_> {
         }
         let missed = match self.topics.leave(number, self.id) {
             None => 0,
-            Some(Behind::Latest(latest)) => latest.len(),
-            Some(Behind::CatchUp(Cursor { next, .. })) => {
+            Some(Backlog::Latest(latest)) => latest.len(),
+            Some(Backlog::CatchUp(Cursor { next, .. })) => {
                 let ring = self.topics.ring(number);
                 ring.map_or(0, |ring| (ring.top() + 1).saturating_sub(next)) as usize
             }

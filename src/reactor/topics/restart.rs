@@ -4,7 +4,7 @@
 use crate::bridge::layout::{IN_GAP, RESTART_WORDS};
 
 use super::records::{encode, halves, whole};
-use super::slow::Behind;
+use super::slow::Backlog;
 use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer, Reactor};
 
@@ -34,13 +34,13 @@ impl<C: Consumer> Reactor<C> {
 impl Conn<'_> {
     /// The offset of the message with which the member would have gone on, if it was behind.
     fn forget_cursor(&mut self, number: u32) -> Option<u64> {
-        let behind = &mut self.topics.joined.get_mut(&self.id)?.behind;
-        let behinds = behind.as_mut()?;
-        let Some(&Behind::CatchUp(cursor)) = behinds.get(&number) else { return None };
-        behinds.remove(&number);
-        if behinds.is_empty() {
+        let behind = &mut self.topics.joined.get_mut(&self.id)?.backlogs;
+        let backlogs = behind.as_mut()?;
+        let Some(&Backlog::CatchUp(cursor)) = backlogs.get(&number) else { return None };
+        backlogs.remove(&number);
+        if backlogs.is_empty() {
             *behind = None;
-            if self.state.following == Following::Behind {
+            if self.state.following == Following::Lagging {
                 self.state.following = Following::Live;
             }
         }

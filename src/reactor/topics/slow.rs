@@ -31,27 +31,27 @@ impl Conn<'_> {
             }
             Slow::Drop | Slow::Close => return false,
             Slow::Latest | Slow::CatchUp => match self.topics.joined.get_mut(&self.id) {
-                Some(joined) => &mut joined.behind,
+                Some(joined) => &mut joined.backlogs,
                 None => return false,
             },
         };
         if !is_slow && !behind.as_ref().is_some_and(|behind| behind.contains_key(&topic)) {
             return false;
         }
-        let behinds: &mut Behinds = behind.get_or_insert_default();
+        let backlogs: &mut Backlogs = behind.get_or_insert_default();
         let dropped = match publishing.offset {
             Some(offset) if publishing.patience.slow == Slow::CatchUp => {
-                let cursor = Behind::CatchUp(Cursor { next: offset, again: 0 });
-                behinds.entry(topic).or_insert(cursor);
+                let cursor = Backlog::CatchUp(Cursor { next: offset, again: 0 });
+                backlogs.entry(topic).or_insert(cursor);
                 0
             }
-            _ => match behinds.entry(topic).or_insert_with(|| Behind::Latest(Latest::default())) {
-                Behind::Latest(latest) => latest.keep(&publishing.key, publishing.message.clone()),
-                Behind::CatchUp(_) => 0,
+            _ => match backlogs.entry(topic).or_insert_with(|| Backlog::Latest(Latest::default())) {
+                Backlog::Latest(latest) => latest.keep(&publishing.key, publishing.message.clone()),
+                Backlog::CatchUp(_) => 0,
             },
         };
         self.topics.dropped.add(self.id, topic, dropped);
-        self.state.following = Following::Behind;
+        self.state.following = Following::Lagging;
         true
     }
 
@@ -66,10 +66,10 @@ impl Conn<'_> {
 }
 
 /// By the number of the topic.
-pub(super) type Behinds = BTreeMap<u32, Behind>;
+pub(super) type Backlogs = BTreeMap<u32, Backlog>;
 
 /// Messages of one topic that a member was not sent.
-pub(super) enum Behind {
+pub(super) enum Backlog {
     Latest(Latest),
     /// All messages of the history from an offset on.
     CatchUp(Cursor),
@@ -133,22 +133,22 @@ impl Latest {
 impl Conn<'_> {
     /// Sends missed messages, of each topic up to its `limit`.
     pub(in crate::reactor) fn catch_up<C: Consumer>(&mut self, consumer: &mut C) {
-        if self.state.following != Following::Behind {
+        if self.state.following != Following::Lagging {
             return;
         }
-        let mut behind = self.topics.joined.get_mut(&self.id).and_then(|joined| joined.behind.take());
-        if let Some(behinds) = &mut behind {
-            self.serve_behinds(consumer, behinds);
+        let mut behind = self.topics.joined.get_mut(&self.id).and_then(|joined| joined.backlogs.take());
+        if let Some(backlogs) = &mut behind {
+            self.serve_backlogs(consumer, backlogs);
         }
-        let behind = behind.filter(|behinds| !behinds.is_empty());
-        self.state.following = if behind.is_some() { Following::Behind } else { Following::Live };
+        let behind = behind.filter(|backlogs| !backlogs.is_empty());
+        self.state.following = if behind.is_some() { Following::Lagging } else { Following::Live };
         if let Some(joined) = self.topics.joined.get_mut(&self.id) {
-            joined.behind = behind;
+            joined.backlogs = behind;
         }
     }
 
-    fn serve_behinds<C: Consumer>(&mut self, consumer: &mut C, behinds: &mut Behinds) {
-        behinds.retain(|&number, behind| {
+    fn serve_backlogs<C: Consumer>(&mut self, consumer: &mut C, backlogs: &mut Backlogs) {
+        backlogs.retain(|&number, behind| {
             if let Some(publishing) = self.topics.publishing.as_mut().filter(|it| it.topic == number) {
                 publishing.postponed.push(self.id);
                 return true;
@@ -159,8 +159,8 @@ impl Conn<'_> {
                 return true;
             }
             match behind {
-                Behind::Latest(latest) => self.serve_latest(consumer, latest, limit),
-                Behind::CatchUp(cursor) => self.serve_ring(consumer, number, cursor, limit),
+                Backlog::Latest(latest) => self.serve_latest(consumer, latest, limit),
+                Backlog::CatchUp(cursor) => self.serve_ring(consumer, number, cursor, limit),
             }
         });
     }

@@ -30,11 +30,11 @@ pub type Descriptor = std::os::fd::OwnedFd;
 pub type Descriptor = std::convert::Infallible;
 
 /// Whether the poll reports when the socket takes bytes again. In the variant, where there is room for it.
-type AwaitsRoom = bool;
+type AwaitsWritable = bool;
 
 pub enum Transport {
     /// A socket of the system. One of the file system refuses the options of TCP.
-    Tcp(TcpStream, AwaitsRoom),
+    Tcp(TcpStream, AwaitsWritable),
     /// Such a socket with TLS. Boxed: it is larger.
     Tls(Box<TlsStream>),
     /// A stream of the program. Boxed: few are, and a socket is smaller.
@@ -135,7 +135,7 @@ impl Transport {
 
     /// The socket has refused bytes: from now on an edge comes when it takes bytes again. From the
     /// beginning, that edge would put a new connection before others with earlier bytes.
-    pub(super) fn await_room(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
+    pub(super) fn await_writable(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
         match (self, registry) {
             (Self::Tcp(socket, awaits @ false), Some(registry)) => {
                 *awaits = true;

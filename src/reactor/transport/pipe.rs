@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::stream::{Ahead, Received, Stream};
-use crate::bridge::room::Lent;
+use crate::bridge::read_buffer::Lent;
 use crate::reactor::ConnectionId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ impl Conn<'_> {
         let info = HandshakeInfo { rest: bytes, ..self.handshake_info() };
         // From here on, the limits are the other server's.
         self.teardown.set_ticket(self.id.slot, None);
-        self.metrics.tally.given += 1;
+        self.metrics.tally.handed_off += 1;
         consumer.on_handoff(self, &info, takes_socket);
         if takes_socket {
             return self.teardown.schedule_leave(self.id, self.state);

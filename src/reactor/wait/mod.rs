@@ -23,7 +23,7 @@ impl<C: Consumer> Reactor<C> {
         let sleeping = timeout != Some(Duration::ZERO);
         if sleeping {
             self.handle.outbox().sleep.prepare();
-            self.wish_for_news();
+            self.request_wake();
         }
         let stays = self.handle.outbox().is_empty() && !self.is_behind();
         let timeout = if stays { timeout } else { Some(Duration::ZERO) };
@@ -45,7 +45,7 @@ impl<C: Consumer> Reactor<C> {
         }
         if !idle && self.spinner.is_on() {
             self.spinner.worked(self.timers.now(), self.events.iter().count());
-        } else if idle && self.spinner.gives_way() {
+        } else if idle && self.spinner.yields() {
             std::thread::yield_now();
         }
         self.reclaim();

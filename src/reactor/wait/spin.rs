@@ -103,7 +103,7 @@ impl Spinner {
         }
     }
 
-    pub(super) fn gives_way(&self) -> bool {
+    pub(super) fn yields(&self) -> bool {
         self.little && self.until.is_some()
     }
 

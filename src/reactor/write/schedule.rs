@@ -81,7 +81,7 @@ impl Conn<'_> {
             Ok(Written::All) => {}
             Ok(Written::Blocked) if connection.write.state.is_refused() => {
                 let registry = self.poll.map(Poll::registry);
-                if connection.transport.await_room(registry, Token(self.id.slot as usize)).is_err() {
+                if connection.transport.await_writable(registry, Token(self.id.slot as usize)).is_err() {
                     return self.schedule_close(Cause::Exhausted);
                 }
             }

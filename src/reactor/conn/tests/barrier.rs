@@ -105,12 +105,12 @@ fn an_answer_that_has_not_left_can_be_taken_back() {
 /// The consumer has dealt with the connection; earlier ends come first.
 #[test]
 fn an_answer_that_is_withheld_leaves_when_the_consumer_says_so_or_ends_the_connection() {
-    for kind in [OUT_WITHHOLD, OUT_TERMINATE] {
+    for kind in [OUT_DEFER, OUT_TERMINATE] {
         let js = start();
         let mut client = js.ask();
         let batch = js.take();
         let id = identify(&batch);
-        js.send(id, OUT_WITHHOLD, OUT_FLAG_ON, 0, b"");
+        js.send(id, OUT_DEFER, OUT_FLAG_ON, 0, b"");
         js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"first");
         js.give_back(batch);
         js.nothing_came(&client);

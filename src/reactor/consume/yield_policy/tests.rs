@@ -10,15 +10,15 @@ fn a_consumer_that_takes_nothing_is_given_way_to_so_often_and_no_more() {
     let mut yield_policy = YieldPolicy { is_on: true, ..YieldPolicy::never() };
     let (mut weight, mut given) = (0, 0);
     for _ in 0..2 * PATIENCE {
-        given += u32::from(yield_policy.is_due(WORTH_GIVING_WAY, weight));
+        given += u32::from(yield_policy.is_due(MIN_YIELD_BYTES, weight));
         weight += 1000;
         yield_policy.handed_over(weight);
     }
     assert_eq!(given, PATIENCE);
     // It takes one.
-    assert!(yield_policy.is_due(WORTH_GIVING_WAY, weight - 1000));
-    assert!(!yield_policy.is_due(WORTH_GIVING_WAY - 1, 0), "too little");
-    assert!(!YieldPolicy::never().is_due(WORTH_GIVING_WAY, 0));
+    assert!(yield_policy.is_due(MIN_YIELD_BYTES, weight - 1000));
+    assert!(!yield_policy.is_due(MIN_YIELD_BYTES - 1, 0), "too little");
+    assert!(!YieldPolicy::never().is_due(MIN_YIELD_BYTES, 0));
 }
 
 /// On one CPU it runs as soon as it is rung for.
@@ -35,7 +35,7 @@ fn a_consumer_that_takes_all_when_it_is_woken_is_given_way_to_every_time() {
     let mut forward = Forward::new(link, &ReactorConfig::default(), Box::new(take));
     forward.yield_policy.is_on = true;
     for _ in 0..2 * PATIENCE {
-        forward.claim(WORTH_GIVING_WAY);
+        forward.claim(MIN_YIELD_BYTES);
         forward.on_closed(ConnectionId { slot: 0, generation: 0 }, Cause::Closed);
         forward.on_turn_end();
         assert_eq!(forward.yield_policy.in_vain, 1);

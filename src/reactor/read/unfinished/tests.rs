@@ -58,7 +58,7 @@ fn of_this_second_and_the_last_the_longest_is_furthest_behind() {
         unfinished.set(id(slot), bytes, (bytes, false), begun + at * MILLISECOND);
     }
     let rank = |second: u64, bytes: u32| second << 32 | u64::from(u32::MAX - bytes);
-    let behind = |unfinished: &Unfinished, at| unfinished.furthest_behind(begun + at * MILLISECOND);
+    let behind = |unfinished: &Unfinished, at| unfinished.slowest(begun + at * MILLISECOND);
     assert_eq!(behind(&unfinished, 2999), Some((rank(1, 3000), 2)));
     assert_eq!(behind(&unfinished, 3000), Some((rank(1, 1000), 1)));
     unfinished.forget(1);

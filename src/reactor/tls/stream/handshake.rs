@@ -290,7 +290,7 @@ fn start(accepted: Accepted, chosen: Chosen, socket: &TcpStream) -> Result<Box<T
         Ok(mut connection) => {
             // Bytes that the client sent after its ClientHello are in the session's buffer.
             process(&mut connection, socket)?;
-            Ok(Box::new(TlsConn { connection, trust, distrust: None }))
+            Ok(Box::new(TlsConn { connection, trust, rejection: None }))
         }
         Err((error, mut alert)) => {
             let _unread = alert.write(&mut Socket(socket));

@@ -28,9 +28,9 @@ impl TlsConn {
         }
         let chain = self.connection.peer_certificates().unwrap_or_default();
         let checked = self.trust.check(chain, UnixTime::now());
-        self.distrust = checked.err();
-        match &self.distrust {
-            Some(distrust) if self.trust.rejects() => Err(distrust.failure()),
+        self.rejection = checked.err();
+        match &self.rejection {
+            Some(rejection) if self.trust.rejects() => Err(rejection.failure()),
             _ => Ok(()),
         }
     }
@@ -46,12 +46,12 @@ impl TlsConn {
     /// The TLS section of a record, see [`TLS_VERSION`](crate::bridge::layout::TLS_VERSION).
     pub(in crate::reactor::tls) fn describe(&self) -> Vec<u8> {
         let connection = &self.connection;
-        let why = self.distrust.as_ref().map_or("", |distrust| distrust.code);
+        let why = self.rejection.as_ref().map_or("", |rejection| rejection.code);
         let name = connection.server_name().unwrap_or_default();
         let alpn = connection.alpn_protocol().unwrap_or_default();
         // All of them came in messages of at most 64 KiB.
         let certificates = connection.peer_certificates().unwrap_or_default();
-        let is_authorized = self.trust.asks() && self.distrust.is_none();
+        let is_authorized = self.trust.asks() && self.rejection.is_none();
         let flags = [(self.is_reused(), TLS_REUSED), (is_authorized, TLS_AUTHORIZED)];
         let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit);
         let numbers = [

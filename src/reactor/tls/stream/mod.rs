@@ -23,7 +23,7 @@ use std::sync::Arc;
 use mio::net::TcpStream;
 use rustls::ServerConnection;
 
-use crate::reactor::tls::{Distrust, TlsServer, Trust};
+use crate::reactor::tls::{Rejection, TlsServer, Trust};
 use crate::reactor::transport::stream::{Ahead, Received, Stream};
 use crate::reactor::transport::tcp::{Socket, is_short, is_transient};
 use handshake::Handshake;
@@ -50,7 +50,7 @@ pub struct TlsStream {
     offered: usize,
     /// What comes after the plaintext.
     end: Option<PeerEnd>,
-    ours: Ours,
+    ours: OurSide,
     /// Ciphertext that the last read or look has taken.
     spent: usize,
     /// The last read has brought all that the socket had.
@@ -72,7 +72,7 @@ pub(super) struct TlsConn {
     connection: ServerConnection,
     trust: Arc<Trust>,
     /// Why the client is not authorized, if it was asked for a certificate.
-    distrust: Option<Distrust>,
+    rejection: Option<Rejection>,
 }
 
 /// How the peer's side has ended.
@@ -86,7 +86,7 @@ enum PeerEnd {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ours {
+enum OurSide {
     Open,
     /// close_notify is among the records that wait; the socket's side ends after it.
     Ending,
@@ -109,7 +109,7 @@ impl TlsStream {
             unfed: Vec::new(),
             offered: 0,
             end: None,
-            ours: Ours::Open,
+            ours: OurSide::Open,
             spent: 0,
             is_dry: false,
             is_wide: false,
@@ -359,8 +359,8 @@ impl Stream for TlsStream {
             Stage::Header(_) | Stage::Failed => return Ok(()),
         };
         write_records(connection, &self.socket)?;
-        if self.ours == Ours::Ending {
-            self.ours = Ours::Ended;
+        if self.ours == OurSide::Ending {
+            self.ours = OurSide::Ended;
             self.shut();
         }
         Ok(())
@@ -370,7 +370,7 @@ impl Stream for TlsStream {
         match &mut self.stage {
             Stage::Open(session) => {
                 session.connection.send_close_notify();
-                self.ours = Ours::Ending;
+                self.ours = OurSide::Ending;
                 // The rest leaves with the next edge; an error is reported by the
                 // next read.
                 let _later = self.flush();
@@ -385,8 +385,8 @@ impl Stream for TlsStream {
     }
 
     fn leave_when_dropped(&mut self, _has_ended: bool) {
-        if self.is_open() && self.ours == Ours::Open {
-            self.ours = Ours::Leaving;
+        if self.is_open() && self.ours == OurSide::Open {
+            self.ours = OurSide::Leaving;
         }
     }
 
@@ -397,7 +397,7 @@ impl Stream for TlsStream {
 
 impl Drop for TlsStream {
     fn drop(&mut self) {
-        if self.ours == Ours::Leaving {
+        if self.ours == OurSide::Leaving {
             self.end();
         }
     }

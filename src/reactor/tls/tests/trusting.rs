@@ -34,7 +34,7 @@ fn why_a_client_is_not_authorized_is_said_as_in_node() {
         let lists = if with_list { vec![der("ca.crl")] } else { Vec::new() };
         let trust =
             Trust::new((&ca, &lists), (true, false), Arc::new(aws_lc_rs::default_provider())).unwrap();
-        let found = trust.check(&chain(names), UnixTime::now()).err().map(|distrust| distrust.code);
+        let found = trust.check(&chain(names), UnixTime::now()).err().map(|rejection| rejection.code);
         assert_eq!(found, expected, "{names:?} {with_list}");
     }
 }

@@ -1,6 +1,6 @@
 //! Members that do not read: the memory of what waits for them.
 
-use super::super::slow::Behind;
+use super::super::slow::Backlog;
 use super::stage::{Stage, frames};
 use crate::bridge::layout::*;
 use crate::reactor::{ListenerConfig, ReactorConfig};
@@ -83,8 +83,8 @@ fn more_keys_than_fit_drop_the_oldest() {
         stage.settle();
     };
     let kept = |stage: &Stage| {
-        let behind = stage.reactors[0].topics.joined.get(&stalled.1)?.behind.as_ref()?.get(&1)?;
-        if let Behind::Latest(latest) = behind { Some(latest.len()) } else { None }
+        let behind = stage.reactors[0].topics.joined.get(&stalled.1)?.backlogs.as_ref()?.get(&1)?;
+        if let Backlog::Latest(latest) = behind { Some(latest.len()) } else { None }
     };
     while kept(&stage).is_none() {
         publish(&mut stage, 100_000);

@@ -11,7 +11,7 @@ fn spins_after_work_and_stops_in_time() {
     let mut spinner = spinner();
     assert!(!spinner.spinning(t0));
     spinner.worked(t0, 1);
-    assert!(spinner.gives_way());
+    assert!(spinner.yields());
     assert!(spinner.spinning(t0 + Duration::from_micros(49)));
     assert!(!spinner.spinning(t0 + Duration::from_micros(50)));
     assert!(!spinner.spinning(t0 + Duration::from_micros(51)));
@@ -25,7 +25,7 @@ fn spins_in_vain_become_rare() {
     let mut spins = 0;
     for _ in 0..1000 {
         spinner.worked(now, LITTLE + 1);
-        assert!(!spinner.gives_way());
+        assert!(!spinner.yields());
         spins += u32::from(spinner.spinning(now));
         now += Duration::from_millis(1);
         spinner.spinning(now);

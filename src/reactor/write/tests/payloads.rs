@@ -103,7 +103,7 @@ fn what_is_counted_is_what_was_sent_before_and_behind_a_close_frame() {
     world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
     let close = frame(0x88, None, &[&[3, 232], &[b'x'; 123][..]].concat());
     assert!(client.read(6 + close.len() + 3) == [bytes("81 04 'text'"), close, b"raw".to_vec()].concat());
-    assert_eq!(world.js.link.gauges.read(id.slot, id.generation), Some(6 + 3));
+    assert_eq!(world.js.link.gauges.written(id.slot, id.generation), Some(6 + 3));
 }
 
 /// Dropped bytes are never reported as sent.

@@ -1,8 +1,8 @@
 //! The memory that sockets are read into: our own, or lent by the consumer, which gets it back
 //! filled. Its sends come in lent memory too ([`Arena`](super::chunk::Arena)).
 //!
-//! A small batch is copied out of its room. From a large one in lent memory the consumer takes the
-//! room itself, and lends another.
+//! A small batch is copied out of its buffer. From a large one in lent memory the consumer takes the
+//! buffer itself, and lends another.
 
 use std::ops::{Deref, DerefMut};
 
@@ -11,21 +11,21 @@ use super::limits::BATCH_BYTES;
 /// No other code can touch it until it is given back.
 pub trait Lent: Send {
     fn id(&self) -> u32;
-    /// For a room at least [`BATCH_BYTES`] long.
+    /// For a buffer at least [`BATCH_BYTES`] long.
     fn bytes(&self) -> &[u8];
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
 #[derive(Default)]
-pub enum Room {
-    /// Stands in while the real room is elsewhere.
+pub enum ReadBuffer {
+    /// Stands in while the real buffer is elsewhere.
     #[default]
     None,
     Own(Box<[u8]>),
     Lent(Box<dyn Lent>),
 }
 
-impl Room {
+impl ReadBuffer {
     /// Zeroed, which costs memory only when it is touched.
     pub fn own() -> Self {
         Self::Own(vec![0; BATCH_BYTES].into_boxed_slice())
@@ -39,7 +39,7 @@ impl Room {
     }
 }
 
-impl Deref for Room {
+impl Deref for ReadBuffer {
     type Target = [u8];
 
     #[inline]
@@ -52,7 +52,7 @@ impl Deref for Room {
     }
 }
 
-impl DerefMut for Room {
+impl DerefMut for ReadBuffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         match self {
