@@ -6,6 +6,7 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
 
 import { frameworkViolations } from '../__test__/ecosystem/frameworks.mjs';
+import { sources } from './layers.mjs';
 import { root } from './run.mjs';
 
 const README_WORDS = 1500;
@@ -43,7 +44,7 @@ const NO_ERRORS = ['lib/metrics/families.js', 'lib/adapters/adapter-test.js'];
 
 /** @returns {string[]} one line per fault */
 export function documentViolations() {
-  return [...programViolations(), ...linkViolations(), ...pathViolations(), ...lengthViolations(), ...optionViolations(), ...errorViolations(), ...hoverViolations(), ...frameworkViolations()];
+  return [...programViolations(), ...linkViolations(), ...pathViolations(), ...nameViolations(), ...lengthViolations(), ...optionViolations(), ...errorViolations(), ...hoverViolations(), ...frameworkViolations()];
 }
 
 /** @returns {string[]} Paths from the root */
@@ -106,6 +107,19 @@ function pathViolations() {
         .filter(([, path]) => !existsSync(join(root, path)))
         .map(([, path]) => `${document}: no file ${path}`),
     );
+}
+
+/** The words between backticks that the code lacks, in the documents about the code. */
+function nameViolations() {
+  const folders = ['lib', 'src', 'crates', 'types', 'scripts', '__test__', 'benchmark'];
+  const code = folders.flatMap((folder) => sources(folder)).map(read).join('\n');
+  const known = new Set([code, read('package.json'), read('Cargo.toml')].join('\n').match(/\w+/g));
+  return ['ARCHITECTURE.md', 'docs/internals.md'].flatMap((document) => {
+    // Paths are checked above.
+    const named = [...prose(read(document)).matchAll(/`([^`]+)`/g)].map(([, text]) => text).filter((text) => !/^[\w./-]*\/[\w./-]*$/.test(text));
+    const words = new Set(named.flatMap((text) => text.match(/[A-Za-z_]\w{2,}/g) ?? []));
+    return [...words].filter((word) => !known.has(word)).map((word) => `${document}: ${word} is not in the code`);
+  });
 }
 
 function lengthViolations() {
