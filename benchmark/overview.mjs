@@ -45,8 +45,8 @@ export function overviewText(record) {
   const [ws, ours] = rateBars(record, group[0]);
   const { date, machine, options, versions } = record.headOf[group[0]];
   return (
-    `When 100 connections echo 20 bytes, the JavaScript thread spends ${cpu.factor} CPU time per message than with \`ws\`, and all ` +
-    `threads together spend ${(ourAll / theirAll).toFixed(1)} of it. The server answers ${ours.label} messages per second, where \`ws\` answers ${ws.label}. (${date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ` +
+    `Echoing 20 bytes on 100 connections costs the JavaScript thread ${cpu.factor} CPU time per message than with \`ws\`, and all ` +
+    `threads together ${(ourAll / theirAll).toFixed(1)} times as much. The server echoes ${ours.label} messages per second, \`ws\` ${ws.label}. (${date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ` +
     `ws ${versions.ws}; medians of ${options.rounds} rounds.)`
   );
 }

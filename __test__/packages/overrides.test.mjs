@@ -101,6 +101,18 @@ test('overrides: npm: EOVERRIDE, where the direct dependency is another one', as
   await assert.rejects(runIn(folder, MANAGERS.npm.install), /EOVERRIDE/);
 });
 
+/** How a program is started on Node. */
+const NODES = { npm: [node], 'pnpm 10': [node], "Yarn 4, Plug'n'Play": [node, bin('@yarnpkg/cli-dist/bin/yarn.js'), 'node'] };
+for (const [name, command] of Object.entries(NODES)) {
+  test(`reactor-ws/register in place of an override: ${name}`, async (t) => {
+    const folder = projectOf(t, MANAGERS[name], { dependencies: { ...USES, 'reactor-ws': version, ws: '^8.0.0' } });
+    await install(folder, MANAGERS[name]);
+    const program = ['-p', "[require('library'), require('peered')].join()"];
+    assert.match(await runIn(folder, [...command, ...program]), /^ws,ws$/m);
+    assert.match(await runIn(folder, [...command, '--import', 'reactor-ws/register', ...program]), /^reactor-ws,reactor-ws$/m);
+  });
+}
+
 test('overrides: Bun itself has a ws of its own', { skip: !existsSync(MANAGERS.Bun.install[0]) && 'not for this system' }, async (t) => {
   const folder = projectOf(t, MANAGERS.Bun, { dependencies, overrides });
   const [bun] = MANAGERS.Bun.install;
@@ -119,14 +131,20 @@ function projectOf(t, { settings = {} }, manifest, files = {}) {
   return folder;
 }
 
-/** Installs, and runs `reactor-ws doctor --json`. */
-async function doctorIn(folder, { install, run }) {
+/** Its result: the environment for commands in the folder. */
+async function install(folder, { install: command }) {
   // The commands that pnpm makes are shell scripts with sed and others.
   const env = { DENO_DIR: join(folder, 'deno'), NPM_CONFIG_REGISTRY: registry.url, PATH: `${join(folder, 'bin')}:/usr/bin:/bin` };
   // Yarn takes a folder without a lock file for a part of a project above it.
-  if (install.some((word) => word.includes('yarn'))) writeFileSync(join(folder, 'yarn.lock'), '');
-  await runIn(folder, install, env);
-  const { code = 0, stdout, stderr = '' } = await runIn(folder, [...run, 'doctor', '--json'], env).then((output) => ({ stdout: output }), (error) => error);
+  if (command.some((word) => word.includes('yarn'))) writeFileSync(join(folder, 'yarn.lock'), '');
+  await runIn(folder, command, env);
+  return env;
+}
+
+/** Installs, and runs `reactor-ws doctor --json`. */
+async function doctorIn(folder, manager) {
+  const env = await install(folder, manager);
+  const { code = 0, stdout, stderr = '' } = await runIn(folder, [...manager.run, 'doctor', '--json'], env).then((output) => ({ stdout: output }), (error) => error);
   assert.ok(stdout.includes('{'), `${code}: ${stdout}${stderr}`);
   return { code, report: JSON.parse(stdout.slice(stdout.indexOf('{'), stdout.lastIndexOf('}') + 1)) };
 }

@@ -31,7 +31,6 @@ const PARSED_ONLY = [
 
 /** The results of the fragments of a document, in their order; see fixtures/blocks.mjs. */
 const EVENTS = {
-  'README.md': [{ reader: ['data'] }, {}],
   'docs/adapters.md': [{}],
   'docs/api.md': [{}],
   'docs/broadcast.md': [{ reader: ['data'] }, { reader: ['data'] }],

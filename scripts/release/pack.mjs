@@ -66,9 +66,10 @@ function stageAddon({ file, folder, name }) {
 function stageMain(isRelease) {
   const staged = join(OUT, 'main');
   for (const pattern of [...manifest.files, 'README.md', 'LICENSE']) {
-    const [folder, name] = [join(pattern, '..'), basename(pattern)];
+    const recursive = pattern.includes('**/');
+    const [folder, name] = [join(pattern.replace('**/', ''), '..'), basename(pattern)];
     const suffix = name.startsWith('*') ? name.slice(1) : null;
-    const names = suffix === null ? [name] : readdirSync(join(root, folder)).filter((one) => one.endsWith(suffix));
+    const names = suffix === null ? [name] : readdirSync(join(root, folder), { recursive }).filter((one) => one.endsWith(suffix));
     for (const one of names) cpSync(join(root, folder, one), join(staged, folder, one));
   }
   writeManifest(staged, mainManifest(isRelease));
