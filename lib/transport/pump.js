@@ -92,6 +92,8 @@ class Pump {
     this.hasEnded = false;
     /** The record that ended the connection in the reactor; 0 before. */
     this.closed = 0;
+    /** Whether the reactor has destroyed the stream before that: at the end of `closeTimeout`. */
+    this.isLate = false;
     /** @type {NodeJS.Timeout | undefined} */
     this.timer = undefined;
     /** While throttled. @type {NodeJS.Timeout | undefined} */
@@ -209,6 +211,7 @@ class Pump {
       this.goOn();
       this.ws._extra?.receiver?.emit('drain');
     } else {
+      this.isLate = this.closed === 0;
       this.socket.destroy();
     }
   }
@@ -297,7 +300,8 @@ class Pump {
   /** The tag, with a cause that the reactor cannot know. @param {number} tag */
   tagOfEnd(tag) {
     if (((tag >>> FLAGS_SHIFT) & KIND_MASK) !== CAUSE.RESET) return tag;
-    const cause = this.socket.errored ? CAUSE.RESET : this.hasEnded ? CAUSE.FIN : CAUSE.TERMINATE;
+    const last = this.isLate ? CAUSE.CLOSE_TIMEOUT : CAUSE.TERMINATE;
+    const cause = this.socket.errored ? CAUSE.RESET : this.hasEnded ? CAUSE.FIN : last;
     return IN_CLOSED | (cause << FLAGS_SHIFT);
   }
 }

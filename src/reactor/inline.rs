@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 use mio::Poll;
 
+use crate::bridge::layout::Cause;
 use crate::bridge::read_buffer::Lent;
 use crate::engine::Large;
 
 use super::command::records::Rest;
+use super::conn::life::Life;
 use super::read::{PeerSide, ReadClass};
 use crate::reactor::{Command, Conn, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
 
@@ -184,9 +186,14 @@ impl Conn<'_> {
         }
         self.on_hang_up();
         self.on_peer(consumer, seen);
-        if event == PipeEvent::Closed {
-            // After the peer's end nothing is read; what waits to be written finds that the stream is gone.
-            self.on_writable();
+        if event != PipeEvent::Closed {
+            return;
+        }
+        if self.state.read.peer == PeerSide::Ended {
+            // Nothing is read that would find that the stream is gone.
+            self.schedule_close(Cause::Reset);
+        } else if matches!(self.state.life, Life::Closing { .. }) {
+            self.arm_close();
         }
     }
 

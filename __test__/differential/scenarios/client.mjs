@@ -214,6 +214,12 @@ s.once('allowSynchronousEvents false of a client', (c) =>
   session(c, [{ ...NO_DEFLATE, allowSynchronousEvents: false }], Buffer.concat([unmasked(1, 'a'), unmasked(1, 'b'), BYE])),
 );
 
+s.once('the server closes and ends while its messages come one by one', (c) =>
+  visit(c, [{ allowSynchronousEvents: false, closeTimeout: 2 ** 31 - 1 }], async (head, peer) => {
+    await withFrames(Buffer.concat([...Array(100).fill(unmasked(1, 'one')), BYE]))(head, peer);
+    peer.end();
+  }),
+);
 s.once('the server just ends', (c) => visit(c, [NO_DEFLATE], accepting((peer) => peer.end())));
 s.once('the server resets', (c) => visit(c, [NO_DEFLATE], accepting((peer) => setImmediate(() => peer.reset()))));
 

@@ -95,6 +95,13 @@ s.session('close() on a paused WebSocket whose peer does not come: the timer', (
   ws.close(1000);
 }, { closeTimeout: 30 });
 
+s.session('close() on a paused WebSocket whose peer has sent messages: they come at the end of the timer', async ({ c, ws, peer }) => {
+  ws.pause();
+  await peer.send(frame(1, 'unread'));
+  await c.settle();
+  ws.close(1000);
+}, { closeTimeout: 30 });
+
 s.session('pause() and resume() in one turn', async ({ ws, peer }) => {
   ws.pause();
   ws.resume();

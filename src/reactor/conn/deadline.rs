@@ -6,6 +6,7 @@ use crate::engine::handshake::bare;
 use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::ReadClass;
+use crate::reactor::transport::pipe::Pipe;
 use crate::reactor::{Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
@@ -49,6 +50,11 @@ impl Conn<'_> {
     fn on_deadline<C: Consumer>(&mut self, consumer: &mut C) {
         if self.state.read.class == ReadClass::Handshaking {
             return self.on_slow_handshake(consumer);
+        }
+        if matches!(self.state.life, Life::Closing { .. })
+            && self.state.transport.as_pipe().is_some_and(Pipe::destroy)
+        {
+            return;
         }
         match &self.state.life {
             Life::Opening(head) if head.has_begun() => {

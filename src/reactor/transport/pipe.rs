@@ -171,6 +171,15 @@ impl Pipe {
         self.peer = if gone { Peer::Gone } else { Peer::Ended };
     }
 
+    /// The connection stays until the stream is closed: first come the bytes that it has read. False: it is closed.
+    pub(in crate::reactor) fn destroy(&mut self) -> bool {
+        let is_left = self.peer != Peer::Gone;
+        if is_left {
+            self.push(StreamOp::Destroy { reset: false });
+        }
+        is_left
+    }
+
     pub(in crate::reactor) fn set_taking(&mut self, takes: bool) {
         self.takes = takes;
     }
