@@ -61,7 +61,7 @@ use std::sync::Arc;
 use deflate::Extension;
 use frame::{Header, OpCode};
 use message::Message;
-use receive::{Kept, is_valid, whole_payload};
+use receive::Kept;
 
 /// The protocol state of one connection after its handshake, for both directions.
 ///
@@ -101,23 +101,13 @@ impl Engine {
         self.advance::<false>(config, input, pos).ok().flatten()
     }
 
-    /// As `poll`, but an incomplete frame can stay where it is.
+    /// As `poll`, but if `WHOLE`, an incomplete frame can stay where it is.
     ///
     /// # Errors
     /// The number of bytes that the frame at `*pos` lacks. Call again with them appended, or call
     /// `poll`.
     #[inline(always)]
-    pub fn poll_whole(
-        &mut self,
-        config: &Config,
-        input: &mut [u8],
-        pos: &mut usize,
-    ) -> Result<Option<Event>, u64> {
-        self.advance::<true>(config, input, pos)
-    }
-
-    #[inline(always)]
-    fn advance<const WHOLE: bool>(
+    pub fn advance<const WHOLE: bool>(
         &mut self,
         config: &Config,
         input: &mut [u8],
@@ -132,21 +122,27 @@ impl Engine {
                         Ok(None) => return Ok(None),
                         Err(error) => return Ok(Some(self.fail(error, input, pos))),
                     };
-                    let Some(payload) = whole_payload(&header, *pos, input) else {
-                        if WHOLE && *pos - begin == header.size {
-                            let there = (input.len() - *pos) as u64;
+                    let start = *pos;
+                    let end = usize::try_from(header.payload_len).ok().and_then(|len| start.checked_add(len));
+                    let Some(bytes) = end.and_then(|end| input.get_mut(start..end)) else {
+                        if WHOLE && start - begin == header.size {
+                            let there = (input.len() - start) as u64;
                             *pos = begin;
                             return Err(header.payload_len.saturating_sub(there));
                         }
                         self.begin_frame(&header);
                         continue;
                     };
+                    mask::unmask(header.key, 0, bytes);
+                    let payload = start..start + bytes.len();
                     *pos = payload.end;
                     // Most frames are whole messages; their event is made here, where it need not
                     // be moved.
                     match header.whole_message() {
                         Some(kind)
-                            if is_valid(kind, config, input.get(payload.clone()).unwrap_or_default()) =>
+                            if kind == MessageKind::Binary
+                                || config.skip_utf8_validation
+                                || utf8::is_valid(bytes) =>
                         {
                             return Ok(Some(Event::Message { kind, payload: Payload::Input(payload) }));
                         }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::frame::{self, Expected, Header, MAX_HEADER_LEN, OpCode};
 use super::{
-    CloseCode, Config, Engine, ErrorKind, Event, MessageKind, PartialFrame, Payload, ProtocolError, Role,
-    Stage, mask, utf8,
+    CloseCode, Config, Engine, ErrorKind, Event, PartialFrame, Payload, ProtocolError, Role, Stage, mask,
+    utf8,
 };
 
 pub(super) type Step = Result<Option<Event>, ProtocolError>;
@@ -155,20 +155,6 @@ impl Engine {
             extension.end_incoming();
         }
     }
-}
-
-/// Unmasks the payload, which begins at `start`, and returns its range. `None` if the input ends
-/// first.
-#[inline(always)]
-pub(super) fn whole_payload(header: &Header, start: usize, input: &mut [u8]) -> Option<Range<usize>> {
-    let end = start.checked_add(usize::try_from(header.payload_len).ok()?)?;
-    mask::unmask(header.key, 0, input.get_mut(start..end)?);
-    Some(start..end)
-}
-
-#[inline(always)]
-pub(super) fn is_valid(kind: MessageKind, config: &Config, payload: &[u8]) -> bool {
-    kind == MessageKind::Binary || config.skip_utf8_validation || utf8::is_valid(payload)
 }
 
 /// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5). Boxed: few

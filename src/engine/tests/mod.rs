@@ -63,7 +63,7 @@ fn receive_whole<'a>(config: &Config, most: u64, pieces: impl IntoIterator<Item 
         let (mut pos, mut end) = (0, input.len());
         loop {
             let begin = pos;
-            match engine.poll_whole(config, &mut input, &mut pos) {
+            match engine.advance::<true>(config, &mut input, &mut pos) {
                 Ok(Some(event)) => seen.push(see(event, &input)),
                 Ok(None) => break,
                 Err(missing) => {

@@ -70,12 +70,12 @@ fn whole_frame_of_two_inputs() {
     let stream = hex("ffff 8185 37fa213d 7f9f4d5158");
     let mut input = stream[..10].to_vec();
     let mut pos = 2;
-    assert_eq!(engine.poll_whole(&config, &mut input, &mut pos), Err(3));
+    assert_eq!(engine.advance::<true>(&config, &mut input, &mut pos), Err(3));
     assert_eq!((pos, &input[..], engine.buffered()), (2, &stream[..10], 0));
     input.extend_from_slice(&stream[10..]);
     let payload = Payload::Input(8..13);
     let message = Event::Message { kind: MessageKind::Text, payload };
-    assert_eq!(engine.poll_whole(&config, &mut input, &mut pos), Ok(Some(message)));
+    assert_eq!(engine.advance::<true>(&config, &mut input, &mut pos), Ok(Some(message)));
     assert_eq!((pos, &input[8..]), (13, b"Hello".as_slice()));
 }
 
@@ -85,10 +85,10 @@ fn whole_frame_that_is_too_long_to_wait_for() {
     let (config, mut engine) = (Config { max_payload: 0, ..Config::default() }, Engine::new());
     let mut input = hex("82ff 00000000ffffffff 00000000 61");
     let mut pos = 0;
-    assert_eq!(engine.poll_whole(&config, &mut input, &mut pos), Err(LONGEST_MESSAGE - 1));
+    assert_eq!(engine.advance::<true>(&config, &mut input, &mut pos), Err(LONGEST_MESSAGE - 1));
     assert_eq!((engine.poll(&config, &mut input, &mut pos), pos), (None, 15));
     let mut pos = 0;
-    assert_eq!(engine.poll_whole(&config, &mut hex("6262"), &mut pos), Ok(None));
+    assert_eq!(engine.advance::<true>(&config, &mut hex("6262"), &mut pos), Ok(None));
     assert_eq!((pos, engine.buffered() >= 3), (2, true));
 }
 

@@ -77,11 +77,11 @@ pub trait Memory {
     /// notes messages can keep those to itself.
     ///
     /// # Errors
-    /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
+    /// As of [`Engine::advance`](crate::engine::Engine::advance).
     #[inline]
     fn next_event(&mut self, conn: &mut Conn<'_>, end: usize, pos: &mut usize) -> Result<Option<Event>, u64> {
         let connection = &mut *conn.state;
-        connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
+        connection.engine.advance::<true>(&connection.config.engine, self.buffer(0..end), pos)
     }
     /// Whether the bytes in `range`, the end of what was claimed last, stay directly before the
     /// memory that `spare` and `claim` return next, with room for `more` bytes. Until then nothing

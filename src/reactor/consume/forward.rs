@@ -221,7 +221,7 @@ impl Memory for Forward {
         let mut weight = 0;
         let mut texts = 0;
         let other = loop {
-            match engine.poll_whole(&config.engine, input, pos) {
+            match engine.advance::<true>(&config.engine, input, pos) {
                 Ok(Some(Event::Message { kind, payload: Payload::Input(range) })) => {
                     self.retained |= !range.is_empty();
                     weight += range.len() + size_of::<Record>();

@@ -174,7 +174,8 @@ impl Conn<'_> {
             return self.want_read();
         }
         let to_end = seen > PeerSide::Open || read.peer == PeerSide::Urgent;
-        self.on_readable(consumer, to_end);
+        self.read(consumer, to_end);
+        self.report_end(consumer);
     }
 
     /// The connection has waited for its share of a turn.
@@ -185,7 +186,8 @@ impl Conn<'_> {
         self.state.read.unread = true;
         // The event of an end that came meanwhile is over; a later end has an event of its own.
         let to_end = self.state.read.peer > PeerSide::Open;
-        self.on_readable(consumer, to_end);
+        self.read(consumer, to_end);
+        self.report_end(consumer);
     }
 
     /// Stops reading the socket, so TCP holds the peer back. Bytes that were read already are still

@@ -15,7 +15,7 @@ impl Conn<'_> {
     /// Reads until the socket is empty, the budget is used up, or the connection must not be read.
     /// `to_end`: a short read does not prove that the socket is empty, because the peer's end can
     /// follow.
-    fn read<C: Consumer>(&mut self, consumer: &mut C, to_end: bool) {
+    pub(super) fn read<C: Consumer>(&mut self, consumer: &mut C, to_end: bool) {
         let mut budget = READ_BUDGET;
         let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(consumer) {
@@ -116,10 +116,9 @@ impl Conn<'_> {
         }
     }
 
-    /// As `read`. If nothing is read because the consumer decides on the handshake, or has paused,
-    /// the peer's end is reported.
-    pub(super) fn on_readable<C: Consumer>(&mut self, consumer: &mut C, to_end: bool) {
-        self.read(consumer, to_end);
+    /// If nothing was read because the consumer decides on the handshake, or has paused, the peer's
+    /// end is reported.
+    pub(super) fn report_end<C: Consumer>(&mut self, consumer: &mut C) {
         let is_passed_on = self.state.is_open() || self.state.life.is_relayed();
         if self.state.read.paused && is_passed_on {
             return self.look_for_end(consumer);
