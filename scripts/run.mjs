@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The repository's root: every command runs there. */
+/** The repository's root, where commands run. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** A command that works prints more often, even on a machine that is several times slower than others. */
@@ -17,17 +17,17 @@ const windows = process.platform === 'win32';
  * Runs `command` with its output passed through.
  * @param {string} command
  * @param {string[]} args
- * @param {{ env?: Record<string, string>, capture?: boolean, silence?: number, most?: number }} [options]
+ * @param {{ cwd?: string, env?: Record<string, string>, capture?: boolean, silence?: number, most?: number }} [options]
  *   `capture`: also return the output, and kill the command and its children when they have
  *   printed nothing for `silence` minutes or have run for `most`: they hang
  * @returns {Promise<{ code: number, output: string, reason?: string }>} code -1: it could not be
  *   started or was killed; `reason` says why
  */
-export function run(command, args, { env = {}, capture = false, silence = SILENCE_MINUTES, most } = {}) {
+export function run(command, args, { cwd = root, env = {}, capture = false, silence = SILENCE_MINUTES, most } = {}) {
   const shown = Object.entries(env).filter(([name]) => name !== 'PATH');
   console.log(`\n$ ${[...shown.map(([name, value]) => `${name}="${value}"`), command, ...args].join(' ')}`);
   const child = spawn(command, args, {
-    cwd: root,
+    cwd,
     env: { ...process.env, ...env },
     stdio: capture ? ['ignore', 'pipe', 'pipe'] : 'inherit',
     // A group of its own, so that a hanging grandchild can be killed with it.

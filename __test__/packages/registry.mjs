@@ -33,7 +33,7 @@ export async function startRegistry(folders = []) {
   // npm requires a login; the registry checks none.
   writeFileSync(join(storage, 'npmrc'), `//127.0.0.1:${port}/:_authToken=trial\n`);
   const env = { NPM_CONFIG_USERCONFIG: join(storage, 'npmrc'), PATH: process.env.PATH };
-  const publish = () => runIn(storage, [node, PUBLISH, '--registry', url], env);
+  const publish = () => runIn(storage, [node, PUBLISH, '--registry', url, '--direct'], env);
   await publish();
   // Published packages are left unchanged.
   assert.match(await publish(), /^reactor-ws@\S+ is published$/m);

@@ -1,12 +1,10 @@
 // What is in the tarballs, compared with what has to be.
 
-import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-import { root } from '../run.mjs';
-import { OUT } from './pack.mjs';
+import { OUT, publishedFiles } from './pack.mjs';
 import { manifest, systems } from './systems.mjs';
 
 const { version } = manifest;
@@ -47,7 +45,7 @@ function mainFaults(name) {
   const wanted = Object.fromEntries(systems.map((system) => [`reactor-ws-${system.name}`, version]));
   const entries = [...pathsIn(own.exports), ...pathsIn(own.bin), own.main, own.types, ...pathsIn(own.typesVersions)];
   return [
-    ...differences(name, [...files.keys()], publishedFiles()),
+    ...differences(name, [...files.keys()], [...publishedFiles(), 'package.json']),
     ...manifestFaults(name, own, { name: 'reactor-ws', optionalDependencies: wanted }),
     ...entries.filter((path) => !files.has(posix.normalize(path))).map((path) => `${name}: package.json names ${path}, which is not in it`),
     ...[...files].flatMap(([path, content]) => requireFaults(name, files, path, content)),
@@ -64,13 +62,6 @@ function addonFaults(name, { name: system, platform, arch }) {
     ...differences(name, [...files.keys()], [...ADDON_FILES, addon]),
     ...manifestFaults(name, JSON.parse(files.get('package.json')), wanted),
   ];
-}
-
-/** The files of `files` in package.json that are in git, and those that npm always packs. */
-function publishedFiles() {
-  const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
-  const patterns = manifest.files.map((pattern) => new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`));
-  return ['LICENSE', 'README.md', 'package.json', ...tracked.filter((path) => patterns.some((pattern) => pattern.test(path)))];
 }
 
 function differences(name, has, wanted) {
@@ -92,7 +83,7 @@ function requireFaults(name, files, path, content) {
   if (!/^lib\/.*\.m?js$/.test(path)) return [];
   const code = content.toString().replace(/\/\*[^]*?\*\//g, '');
   const required = [...code.matchAll(/(?:\brequire\(|\bfrom )'(\.[^']*)'/g)].map(([, one]) => posix.join(posix.dirname(path), one));
-  const lost = required.filter((one) => ![one, `${one}.js`, `${one}.json`].some((file) => files.has(file)));
+  const lost = required.filter((one) => ![one, `${one}.js`, `${one}.json`, `${one}/index.js`].some((file) => files.has(file)));
   return lost.map((one) => `${name}: ${path} requires ${one}, which is not in it`);
 }
 

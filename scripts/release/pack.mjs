@@ -5,7 +5,8 @@
 //   node scripts/release/pack.mjs --trial      for tests: where one is missing, a file that is none
 //   node scripts/release/pack.mjs --host       for tests: the same, with lib/native for this one
 
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 
@@ -21,6 +22,9 @@ const OWN = ['scripts', 'devDependencies', 'ava', 'overrides', 'allowScripts', '
 
 /** Tells packages of a release, whose errors may advise `npm install`, from those of a test. */
 export const RELEASED = '"released": true';
+
+/** The packages in the order of their release: the main package names the others. */
+export const packageNames = [...systems.map(({ name }) => `reactor-ws-${name}`), 'reactor-ws'];
 
 if (process.argv[1] === import.meta.filename) await pack(process.argv[2] ?? '');
 
@@ -65,15 +69,17 @@ function stageAddon({ file, folder, name }) {
 /** Makes a folder with the main package: the files of `files`, and a manifest for users. */
 function stageMain(isRelease) {
   const staged = join(OUT, 'main');
-  for (const pattern of [...manifest.files, 'README.md', 'LICENSE']) {
-    const recursive = pattern.includes('**/');
-    const [folder, name] = [join(pattern.replace('**/', ''), '..'), basename(pattern)];
-    const suffix = name.startsWith('*') ? name.slice(1) : null;
-    const names = suffix === null ? [name] : readdirSync(join(root, folder), { recursive }).filter((one) => one.endsWith(suffix));
-    for (const one of names) cpSync(join(root, folder, one), join(staged, folder, one));
-  }
+  for (const file of publishedFiles()) cpSync(join(root, file), join(staged, file));
   writeManifest(staged, mainManifest(isRelease));
   return staged;
+}
+
+/** The files of `files` in package.json that are in git, and those that npm always packs. */
+export function publishedFiles() {
+  const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
+  const expression = (pattern) => pattern.replaceAll('.', '\\.').replaceAll(/(\*\*\/)?\*/g, (_, deep) => `${deep ? '(?:.+/)?' : ''}[^/]*`);
+  const patterns = manifest.files.map((pattern) => new RegExp(`^${expression(pattern)}$`));
+  return ['LICENSE', 'README.md', ...tracked.filter((path) => patterns.some((pattern) => pattern.test(path)))];
 }
 
 /** The manifest of the main package, for users. */
@@ -81,6 +87,11 @@ export function mainManifest(isRelease) {
   const rest = Object.fromEntries(Object.entries(manifest).filter(([key]) => !OWN.includes(key)));
   const optionalDependencies = Object.fromEntries(systems.map(({ name }) => [`reactor-ws-${name}`, manifest.version]));
   return { ...rest, optionalDependencies, ...(isRelease ? JSON.parse(`{ ${RELEASED} }`) : {}) };
+}
+
+/** The path of a packed package. @param {string} name */
+export function tarball(name) {
+  return join(OUT, `${name}-${manifest.version}.tgz`);
 }
 
 function common() {

@@ -1,5 +1,8 @@
 // npm run release:reproduce: builds the addon of HEAD in two folders, as for a release, and compares
-// the files byte by byte; those of linux-x64-gnu, or `-- linux-arm64-musl`.
+// the files byte by byte; those of linux-x64-gnu, or `-- linux-arm64-musl`. With the path of a published addon it makes one
+// build, and compares that.
+//
+//   npm run release:reproduce -- linux-x64-gnu node_modules/reactor-ws-linux-x64-gnu/reactor-ws.linux-x64-gnu.node
 
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
@@ -9,21 +12,21 @@ import { join } from 'node:path';
 
 import { root, run } from '../run.mjs';
 
-const [system = 'linux-x64-gnu'] = process.argv.slice(2);
+const [system = 'linux-x64-gnu', published] = process.argv.slice(2);
 const base = mkdtempSync(join(tmpdir(), 'reactor-ws-reproduce-'));
 // Of other lengths, so that a path in a file moves what follows it.
 const folders = [join(base, 'a'), join(base, 'another/folder/of/the/same/commit')];
 try {
-  const [first, second] = [await build(folders[0]), await build(folders[1])];
-  for (const [index, content] of [first, second].entries()) {
-    console.log(`build ${index + 1}: ${content.length} bytes, sha256 ${createHash('sha256').update(content).digest('hex')}`);
+  const [first, second] = [await build(folders[0]), published ? readFileSync(published) : await build(folders[1])];
+  for (const [name, content] of [['build', first], [published ?? 'another build', second]]) {
+    console.log(`${name}: ${content.length} bytes, sha256 ${createHash('sha256').update(content).digest('hex')}`);
   }
   const places = differences(first, second);
   const paths = [base, root, process.env.HOME].filter((path) => path && first.includes(path));
   for (const path of paths) console.error(`the addon names ${path}`);
   if (places > 0) console.error(`${places} bytes differ: compare them by \`readelf --wide --all\` and \`objdump -d\``);
   process.exitCode = places === 0 && paths.length === 0 ? 0 : 1;
-  if (process.exitCode === 0) console.log('both builds are equal');
+  if (process.exitCode === 0) console.log('both are equal');
 } finally {
   rmSync(base, { force: true, recursive: true });
 }
