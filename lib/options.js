@@ -8,6 +8,7 @@ const { checkDeflate, deflateOptions, negotiatedDeflate } = require('./deflate/o
 const { Admission, originsOf } = require('./limits/admission');
 const { proxiesOf } = require('./limits/proxies');
 const { handoff } = require('./base/descriptors');
+const { BACKLOG, MAX_HEAD, MAX_HEADERS } = require('./base/layout');
 const { checkHttp, kAll } = require('./listen/http-option');
 const { checkPort, targetOf } = require('./listen/listen-target');
 const { reportUnknown } = require('./base/log');
@@ -33,12 +34,6 @@ const MAX_COUNT = 2 ** 31 - 1;
 
 /** Milliseconds: the maximum of Linux is 32,767 s. */
 const MAX_PROBE_DELAY = 32_767_000;
-
-/**
- * Connections that can wait to be accepted, up to the system's limit (Linux: `somaxconn`, 4096). After a restart, a
- * crowd of clients fills Node's queue of 511, and the rest retries after 1 s or more.
- */
-const BACKLOG = 4096;
 
 const DEFAULTS = {
   ...connection.DEFAULTS,
@@ -69,8 +64,8 @@ const OWN = {
   maxConnectionsPerAddress: { type: 'number', initial: 0, min: 0, max: MAX_COUNT },
   handshakesPerSecond: { type: 'number', initial: 0, min: 0, max: 1_000_000 },
   // As in servers of Node, the process decides: --max-http-header-size.
-  maxHeaderBytes: { type: 'number', initial: Math.min(Math.max(maxHeaderSize ?? 16 * 1024, 256), 2 ** 20), min: 256, max: 2 ** 20 },
-  maxHeaders: { type: 'number', initial: 256, min: 8, max: 256 },
+  maxHeaderBytes: { type: 'number', initial: Math.min(Math.max(maxHeaderSize ?? MAX_HEAD, 256), 2 ** 20), min: 256, max: 2 ** 20 },
+  maxHeaders: { type: 'number', initial: MAX_HEADERS, min: 8, max: MAX_HEADERS },
   messagesPerSecond: { type: 'number', initial: 0, min: 0, max: MAX_COUNT },
   bytesPerSecond: { type: 'number', initial: 0, min: 0, max: Number.MAX_SAFE_INTEGER },
   limit: { type: 'string', initial: 'pause', values: ['pause', 'close'] },

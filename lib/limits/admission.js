@@ -4,13 +4,10 @@ const { isRegExp } = require('node:util').types;
 
 const { wrongType } = require('../base/checks');
 const { addon } = require('../reactor/addon');
-const { DENIALS } = require('../base/layout');
+const { DENIALS, MAX_SHOWN } = require('../base/layout');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket } from '../connection/state' */
-
-/** Warnings about refused origins. */
-const MAX_SHOWN = 10;
 
 /** Characters of an origin in a warning. */
 const MAX_CHARACTERS = 200;

@@ -7,6 +7,7 @@ const { createServer } = require('node:tls');
 
 const { EMPTY_BUFFER } = require('../base/constants');
 const { emitUpgrades, isHttp2 } = require('./http2');
+const { plainAnswer } = require('../upgrade/handshake');
 const { connect, optionsFor, takeLaterUpgrades } = require('./http-option');
 const { nodeTarget } = require('./listen-target');
 
@@ -102,8 +103,8 @@ function createListener(server, callback) {
   function onRequest({ method, url }, response) {
     const asksHealth = (method === 'GET' || method === 'HEAD') && url?.split('?')[0] === healthCheck;
     const status = asksHealth ? (server._drain || !server._isRunning() ? 503 : 200) : 426;
-    const body = String(http.STATUS_CODES[status]);
-    response.writeHead(status, { 'Content-Length': Buffer.byteLength(body), 'Content-Type': 'text/plain' });
+    const { body, headers } = plainAnswer(status);
+    response.writeHead(status, headers);
     response.end(body);
   }
 }

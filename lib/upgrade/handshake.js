@@ -197,13 +197,11 @@ class Handshake {
     if (!this.mayRespond()) return;
     this.server._counts.refusedWith(code);
     diagnostics.refused(this.request, this.server, code);
-    const phrase = STATUS_CODES[code];
-    const body = message || String(phrase);
+    const body = message || String(STATUS_CODES[code]);
     const headers = { Connection: 'close', 'Content-Type': 'text/html', 'Content-Length': Buffer.byteLength(body), ...extra };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const lines = linesOf(code, headers);
     checkLines(lines, () => this.socket.destroy());
-    const head = [`HTTP/1.1 ${code} ${phrase}`, ...lines, '', ''].join('\r\n');
-    this.end(head + body);
+    this.end([...lines, '', body].join('\r\n'));
   }
 
   /** In any form that JavaScript reads as its number. */
@@ -274,6 +272,17 @@ function destroyOnError() {
   this.destroy();
 }
 
+/** The head of an answer. @type {(code: number, headers: Record<string, string | number>) => string[]} */
+function linesOf(code, headers) {
+  return [`HTTP/1.1 ${code} ${STATUS_CODES[code]}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
+}
+
+/** To a request without an upgrade, as the reactor answers. @param {number} code */
+function plainAnswer(code) {
+  const body = String(STATUS_CODES[code]);
+  return { body, headers: { 'Content-Length': body.length, 'Content-Type': 'text/plain' } };
+}
+
 /** Throws for a line that would be several. @type {(lines: string[], refuse: () => void) => void} */
 function checkLines(lines, refuse) {
   const bad = lines.find((line) => /[\r\n\0]/.test(line));
@@ -282,4 +291,4 @@ function checkLines(lines, refuse) {
   throw new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(bad)}`);
 }
 
-module.exports = { Handshake, destroyOnError };
+module.exports = { Handshake, destroyOnError, linesOf, plainAnswer };

@@ -1,7 +1,5 @@
 'use strict';
 
-const { STATUS_CODES } = require('node:http');
-
 const { END_WAITS, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
 const { list, joinBroadcast } = require('../connection/clients');
@@ -12,7 +10,7 @@ const { EMPTY_BUFFER, kUpgrade } = require('../base/constants');
 const diagnostics = require('../reactor/diagnostics');
 const { payload } = require('../reactor/batch');
 const { reportEnd } = require('../reactor/loop-turns');
-const { Handshake, destroyOnError } = require('./handshake');
+const { Handshake, destroyOnError, linesOf, plainAnswer } = require('./handshake');
 const receive = require('../connection/receive');
 const { hasOwnPong, servedOptions, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
@@ -94,9 +92,8 @@ class Upgrade extends Endpoint {
   decide() {
     const { _owner: server, _socket: socket, head, request } = this;
     if (server._listener.emit('upgrade', request, socket, head)) return;
-    const body = String(STATUS_CODES[426]);
-    const lines = ['Connection: close', `Content-Length: ${body.length}`, 'Content-Type: text/plain'];
-    this.respond([`HTTP/1.1 426 ${body}`, ...lines, '', body].join('\r\n'));
+    const { body, headers } = plainAnswer(426);
+    this.respond([...linesOf(426, { Connection: 'close', ...headers }), '', body].join('\r\n'));
   }
 
   /**

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::layout::MAX_SHOWN;
 use super::origins::Origins;
 use crate::engine::numbered;
 
@@ -73,8 +74,6 @@ struct State {
     /// In warnings, which say how to allow them.
     shown_origins: u8,
 }
-
-const MOST_SHOWN: u8 = 10;
 
 /// What counts as one address: with IPv6 a /64, because a host has at least that many.
 fn network(address: IpAddr) -> IpAddr {
@@ -164,7 +163,7 @@ impl Admission {
     /// Whether to warn of an origin that is not allowed: only the first few times.
     pub fn shows_origin(&self) -> bool {
         let mut state = self.lock();
-        let shows = state.shown_origins < MOST_SHOWN;
+        let shows = state.shown_origins < MAX_SHOWN;
         state.shown_origins += u8::from(shows);
         shows
     }

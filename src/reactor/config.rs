@@ -285,8 +285,6 @@ pub(super) const LAST_READ: Duration = Duration::from_millis(1);
 /// Most bytes of answers without an upgrade that can wait for the peer; the next answer is the
 /// last.
 pub(super) const UNREAD_ANSWERS: usize = 16 << 10;
-/// How long an HTTP connection can stay open after a 426 (Node's keepAliveTimeout).
-pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A message of at least this size is sent from where it is, such as the receive buffer. Below it,
 /// gathering many frames into one write is cheaper than a write each.
 pub(super) const IN_PLACE: usize = 2 << 10;

@@ -25,6 +25,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::engine::CloseCode;
 use crate::engine::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN};
+use crate::engine::handshake;
 
 pub use cause::Cause;
 pub use topics::*;
@@ -309,6 +310,16 @@ layout! {
     ASK_REFUSED: u32 = 2;
     /// A health check is answered with 503.
     ASK_DRAINED: u32 = 4;
+
+    /// Most header fields of a request, and by default most bytes of its head.
+    MAX_HEADERS: usize = handshake::MAX_HEADERS;
+    MAX_HEAD: usize = handshake::MAX_HEAD;
+    /// Most refused origins that a server warns of.
+    MAX_SHOWN: u8 = 10;
+    /// Connections that can wait to be accepted, up to the system's limit (Linux: `somaxconn`, 4096).
+    /// After a restart, a crowd of clients fills Node's queue of 511, and the rest retries after 1 s or
+    /// more.
+    BACKLOG: i32 = 4096;
 
     /// A connection with this many unsent bytes has no room: `send()` returns false.
     HIGH_WATER_MARK: usize = 1024 * 1024;

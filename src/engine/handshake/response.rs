@@ -39,15 +39,21 @@ pub fn abort(status: u16, body: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     .into_bytes()
 }
 
+/// How long a connection stays open for another request, in seconds (Node's keepAliveTimeout).
+pub const KEEP_ALIVE: u64 = 5;
+
 /// To a request that is not an upgrade, or to a health check.
 ///
 /// `date` is the current time in the format of RFC 9110 section 5.6.7. With `keep_alive` the
-/// connection stays open for another request, for the five seconds that it announces. `head_only`
-/// omits the body, for a HEAD request.
+/// connection stays open for another request, for [`KEEP_ALIVE`]. `head_only` omits the body, for a
+/// HEAD request.
 pub fn plain(status: u16, date: &str, keep_alive: bool, head_only: bool) -> Vec<u8> {
     let (line, phrase) = (status_line(status), reason_phrase(status));
     let fields = format!("Content-Length: {}\r\nContent-Type: text/plain\r\nDate: {date}", phrase.len());
-    let connection = if keep_alive { "keep-alive\r\nKeep-Alive: timeout=5" } else { "close" };
+    let connection = match keep_alive {
+        true => format!("keep-alive\r\nKeep-Alive: timeout={KEEP_ALIVE}"),
+        false => "close".to_owned(),
+    };
     let body = if head_only { "" } else { phrase };
     format!("{line}{fields}\r\nConnection: {connection}\r\n\r\n{body}").into_bytes()
 }

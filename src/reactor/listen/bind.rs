@@ -8,13 +8,12 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
+use crate::bridge::layout::BACKLOG;
+
 use super::door::{Closer, Door, ListeningSocket, LocalListener};
 
 /// Whether accepted sockets inherit the options of their listener.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
-
-/// A crowd of clients can come back at once.
-const BACKLOG: i32 = 4096;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ListenAddress {

@@ -9,7 +9,7 @@ mod tests;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
@@ -18,7 +18,7 @@ use crate::engine::handshake::{
 };
 use crate::engine::proxy;
 
-use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
+use crate::reactor::config::UNREAD_ANSWERS;
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
@@ -368,7 +368,7 @@ fn on_plain_request<C: Consumer>(
     head.bytes = bytes.get(request.head_len..).unwrap_or_default().to_vec();
     head.scanner = handshake::HeadScanner::default();
     head.skip = body.unwrap_or(0);
-    conn.arm(conn.state.config.handshake_timeout.min(KEEP_ALIVE_TIMEOUT));
+    conn.arm(conn.state.config.handshake_timeout.min(Duration::from_secs(handshake::KEEP_ALIVE)));
     Step::Again
 }
 
