@@ -261,10 +261,10 @@ function checkHealth({ port }, { healthCheck: path }) {
 
 /** @param {ServerOptions} options */
 function checkHttpOf(options) {
-  const { [kAll]: isAll = false, http, port } = options;
+  const { [kAll]: isAll = false, http, port, tls } = options;
   if (!isAll && (http === undefined || http === null)) return;
   if (port == null) throw new TypeError('options.http needs options.port: beside options.server and options.noServer there is an HTTP server already');
-  checkHttp(http, isAll ? 'server' : 'options.http');
+  checkHttp(http, isAll ? 'server' : 'options.http', tls);
 }
 
 /** How fast clients can send; the reactors count. @type {(settings: Settings) => import('./native/binding').Rates | null} */

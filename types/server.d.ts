@@ -62,7 +62,7 @@ export interface ServerOptions<
    * timeouts count. An upgrade for this server that comes later on such a connection is taken.
    * Not in ws. Default: such requests are answered with 426
    */
-  http?: HttpServer<Request> | Http2Server | Http2SecureServer | null | undefined;
+  http?: HttpServer<Request> | HttpsServer<Request> | Http2Server | Http2SecureServer | null | undefined;
   /**
    * Takes the upgrades of this HTTP or HTTPS server. It is never closed. Several can
    * share one, each with its `path`. Or one of `node:http2`, which is made to `emitUpgrades()`:
@@ -272,11 +272,11 @@ export interface Listener extends EventEmitter {
  *
  * @param server It does not listen by itself; its connections are closed by the program
  * @param callback A listener for `'listening'`. If listening fails, `'error'` is emitted
- * @throws {TypeError} For a server that listens, an `https.Server`, or none of Node's, and for an
- *   option that is none of these
+ * @throws {TypeError} For a server that listens, an `https.Server` without `tls`, or none of Node's, and
+ *   for an option that is none of these
  */
 export function listen(
-  server: HttpServer<any, any> | Http2Server | Http2SecureServer,
+  server: HttpServer<any, any> | HttpsServer<any, any> | Http2Server | Http2SecureServer,
   options: PortOptions,
   callback?: () => void,
 ): Listener;

@@ -259,7 +259,7 @@ test('http: bad input', (t) => {
   t.teardown(() => listening.close());
   const server = http.createServer();
   for (const [options, expected] of [
-    [{ port: 0, http: https.createServer() }, /^options\.http must not be an https\.Server: its TLS would not be used\. Give 'tls'/],
+    [{ port: 0, http: https.createServer() }, /^options\.http must not be an https\.Server without options\.tls/],
     [{ port: 0, http: {} }, /^options\.http must be an http\.Server\. Received \{\}$/],
     [{ port: 0, http: true }, /^options\.http must be an http\.Server\. Received true$/],
     [{ port: 0, http: home }, /^options\.http must be an http\.Server\. Received /],

@@ -88,7 +88,7 @@ test('listen(): bad input', (t) => {
   const listening = http.createServer().listen(0);
   t.teardown(() => listening.close());
   for (const [args, expected] of [
-    [[https.createServer(), { port: 0 }], /^server must not be an https\.Server: its TLS would not be used\. Give 'tls'/],
+    [[https.createServer(), { port: 0 }], /^server must not be an https\.Server without options\.tls/],
     [[undefined, { port: 0 }], /^server must be an http\.Server\. Received undefined$/],
     [[net.createServer(), { port: 0 }], /^server must be an http\.Server\. Received /],
     [[new WebSocketServer({ noServer: true }), { port: 0 }], /^server must be an http\.Server\. Received /],

@@ -7,7 +7,7 @@ const { inspect } = require('node:util');
 
 const { wrongType } = require('../base/checks');
 const { addon } = require('../reactor/addon');
-const { outliveGoaway } = require('./http2');
+const { isHttp2, outliveGoaway } = require('./http2');
 const { TLS_FIELDS, TLS_METHODS } = require('../sockets/tls-socket');
 
 /** @import EventEmitter from 'node:events' */
@@ -26,6 +26,7 @@ const HTTP2_SINCE = 22;
 /** Null for a server that cannot take connections. @type {(server: unknown) => Kind} */
 function kindOf(server) {
   if (server instanceof Server) return 'connection';
+  if (isHttps(server)) return 'secureConnection';
   const constructor = Object(server).constructor;
   // Loaded only for servers of other modules than node:http.
   const { createSecureServer, createServer } = require('node:http2');
@@ -34,22 +35,27 @@ function kindOf(server) {
   return constructor === createSecureServer().constructor ? 'secureConnection' : null;
 }
 
+/** @param {unknown} server */
+function isHttps(server) {
+  return server instanceof require('node:https').Server;
+}
+
 /** Servers that were checked, with their kinds. @type {WeakMap<object, string>} */
 const kinds = new WeakMap();
 
-/** @type {(server: any, label: string) => void} @throws {TypeError} */
-function checkHttp(server, label) {
+/** @type {(server: any, label: string, tls: unknown) => void} @throws {TypeError} */
+function checkHttp(server, label, tls) {
   if (process.versions.bun) {
     throw new TypeError(`${label} does not work in Bun: its HTTP servers take only connections of their own. Let the server listen, and give it as options.server`);
   }
-  if (server instanceof require('node:https').Server) {
+  if (isHttps(server) && !tls) {
     throw new TypeError(
-      `${label} must not be an https.Server: its TLS would not be used. Give 'tls' to the WebSocketServer and here an http.Server`,
+      `${label} must not be an https.Server without options.tls: TLS ends at the port, and its own would not be used`,
     );
   }
   const kind = kindOf(server);
   if (kind === null) throw wrongType(label, 'an http.Server', server);
-  if (!(server instanceof Server) && MAJOR < HTTP2_SINCE) {
+  if (isHttp2(server) && MAJOR < HTTP2_SINCE) {
     throw new TypeError(`${label} must not be an HTTP/2 server with Node ${MAJOR}: its HTTP/2 is safe only on sockets of its own. Give it as 'server', or take Node ${HTTP2_SINCE}`);
   }
   kinds.set(server, kind);
@@ -61,7 +67,7 @@ function checkHttp(server, label) {
 
 /** Those of the sockets that the server would accept: an HTTP/2 session ends with its client's side. @param {any} server */
 function optionsFor(server) {
-  return { allowHalfOpen: server instanceof Server, highWaterMark: server.highWaterMark };
+  return { allowHalfOpen: !isHttp2(server), highWaterMark: server.highWaterMark };
 }
 
 /**
@@ -72,7 +78,7 @@ function optionsFor(server) {
 function connect(server, socket, read) {
   socket.server = server;
   const event = String(kinds.get(server));
-  const isHttp2 = !(server instanceof Server);
+  const isSession = isHttp2(server);
   /** @type {Session | undefined} */
   let session;
   const onSession = (/** @type {Session} */ begun) => {
@@ -83,9 +89,9 @@ function connect(server, socket, read) {
     show(begun, socket);
   };
   // Before the tick in which a session reads these bytes, even if it has been destroyed.
-  if (isHttp2 && !socket._owner) process.nextTick(() => session?.destroyed || socket.unshift(read));
+  if (isSession && !socket._owner) process.nextTick(() => session?.destroyed || socket.unshift(read));
   else socket.unshift(read);
-  if (isHttp2) {
+  if (isSession) {
     // A connection of another protocol has no session, and no listener of Node.
     socket.on('error', () => {});
     server.prependOnceListener('session', onSession);
@@ -193,7 +199,7 @@ function startChecks(server) {
  */
 function withProtocols(tls, server) {
   const isGiven = tls.ALPNProtocols !== undefined || tls.ALPNCallback !== undefined;
-  return !server || server instanceof Server || isGiven ? tls : { ...tls, ALPNProtocols: ['h2', 'http/1.1'] };
+  return !isHttp2(server) || isGiven ? tls : { ...tls, ALPNProtocols: ['h2', 'http/1.1'] };
 }
 
 module.exports = { checkHttp, connect, kAll, optionsFor, startChecks, takeLaterUpgrades, withProtocols };

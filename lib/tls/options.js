@@ -69,6 +69,9 @@ const IMPOSSIBLE = {
   sigalgs: 'the kind of the key decides',
 };
 
+/** Every TLS option of a server of Node. */
+const NAMES = [...KNOWN, ...Object.keys(IMPOSSIBLE)];
+
 const CURVES = ['prime256v1', 'secp384r1', 'secp521r1'];
 
 /** Versions of Node that the reactors do not have. @type {unknown[]} */
@@ -227,4 +230,4 @@ function impossible(label, reason) {
   return new TypeError(`${label} is not possible with a port: ${reason}. The way out is server: https.createServer(options)`);
 }
 
-module.exports = { checkGiven, credentialsOf, namesIn, settingsOf, shownOf, ticketKeysOf };
+module.exports = { NAMES, OF_CONTEXT, checkGiven, credentialsOf, namesIn, settingsOf, shownOf, ticketKeysOf };
