@@ -1,4 +1,4 @@
-// Very many connections on one machine: what they take, and what pings, a message to all and their end cost.
+// Very many connections on one machine: their memory, and the cost of pings, of a message to all and of their end.
 //
 //   npm run bench -- --crowd 1000000 [--hold 60] [--candidates reactor,ws,uws] [--record]
 //

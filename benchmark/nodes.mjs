@@ -1,4 +1,4 @@
-// Two nodes and Redis: what a message costs that was published on another node, when it comes, and what is lost.
+// Two nodes and Redis: the cost, the delay and the losses of messages published on another node.
 //
 //   node benchmark/nodes.mjs [--peers <folder with socket.io, its adapters, crossws and ioredis>] [--rounds 3] [--shapes a,b] [--record]
 //
@@ -51,7 +51,7 @@ const SHAPES = Object.fromEntries(
     [100, 4096].map((payload) => [`${connections}x${payload}`, { connections, payload, rate: (payload === 100 ? 50_000 : 20_000) / connections }]),
   ),
 );
-/** Who promises to deliver what was sent while a client, or the broker, was away. */
+/** The ones that promise to deliver messages of the time when a client, or the broker, was away. */
 const LOSSES = { connections: 300, payload: 100, rate: 20, seconds: 60, 'cut-every': 15, 'cut-for': 1 };
 
 const BEHIND = {

@@ -32,7 +32,7 @@ function made() {
       view: 'topics',
       fresh: true,
       rounds: 3,
-      // What grows with nobody stalled, too, is that of the publisher's messages.
+      // The publisher's messages grow the memory also if no subscriber is stalled.
       candidates: ['ws', 'uws_drop', 'reactor', 'reactor_drop', 'reactor_drop_live'],
     },
     jitter: jitter(),

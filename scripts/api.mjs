@@ -165,7 +165,7 @@ function eventLines({ doc, code }) {
 /** The fields of a class, or options. */
 function valueTable(values, isClass) {
   if (values.length === 0) return [];
-  // What can be set, where that is more than what is read.
+  // The type of a setter that takes more than its getter returns.
   const setters = new Map(values.filter(({ kind }) => kind === SyntaxKind.SetAccessor).map(({ name, code }) => [name, code.replace(/\);$/, '')]));
   const rows = values.filter(({ kind }) => kind !== SyntaxKind.SetAccessor).map(({ name, doc, code }) => {
     const type = givenType(/^[^:]*:\s*([^]*?);?$/.exec(setters.get(name) ?? code)?.[1] ?? '');

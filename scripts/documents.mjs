@@ -177,7 +177,7 @@ function isExplained(help, text) {
   return help.includes(longest);
 }
 
-/** What an editor shows must not lead to a document that the package lacks. */
+/** The types must not name a document that the package lacks. */
 function hoverViolations() {
   const files = ['index.d.ts', ...readdirSync(join(root, 'types')).filter((name) => name.endsWith('.d.ts')).map((name) => join('types', name))];
   return files.filter((file) => read(file).includes('docs/')).map((file) => `${file}: names a document of docs/, which is not in the package`);

@@ -103,7 +103,7 @@ function collect(child, limits) {
   });
 }
 
-/** What is left of a command and its children, a line each: whoever reads the log has no other trace of them. */
+/** The remaining processes of a command, a line each: the log has no other trace of them. */
 function groupOf(child) {
   const { stdout } = spawnSync('ps', ['-eo', 'pgid,pid,ppid,stat,wchan:20,etime,args'], { encoding: 'utf8' });
   return (stdout ?? '').split('\n').filter((line) => parseInt(line, 10) === child.pid).map((line) => line.slice(0, 300)).join('\n');

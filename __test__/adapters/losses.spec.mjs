@@ -1,4 +1,4 @@
-// What subscribers are told when a broker loses messages, and what is made good. The broker is the test's.
+// The reports to subscribers when a broker loses messages, and the recovery. The broker is the test's.
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 

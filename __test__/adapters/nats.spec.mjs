@@ -48,7 +48,7 @@ for (const how of ['is killed, and started again', 'is paused']) {
       await server.kill();
       await server.run();
       t.deepEqual(await gap, ['topic', null, null]);
-      // Until then the client loses what it is given.
+      // Until then the client loses its messages.
       while (a.server.metrics().adapter.state !== 'connected') await once(a.server, 'adapter');
     }
     await hears(member, String(n + 20));

@@ -1,4 +1,4 @@
-// Topics of several servers, over each broker: what is published on one gets to the subscribers of all.
+// Topics of several servers, over each broker: a message published on one gets to the subscribers of all.
 import { once } from 'node:events';
 
 import test from 'ava';

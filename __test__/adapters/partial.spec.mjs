@@ -1,4 +1,4 @@
-// Histories that a node keeps for itself, and messages that a topic does not take: what is missing is told. The broker is the test's.
+// Histories that a node keeps for itself, and messages that a topic does not take: gaps are reported. The broker is the test's.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -84,7 +84,7 @@ test('a client that comes from a node which is ahead recovers, and hears nothing
   a.server.publish('topic', '2');
   await hears(ahead, '2');
   t.like(await subscribe(comes.ws, 'topic', { since: { ...position, offset: 2 } }), { recovered: true, replayed: 0 });
-  // A position that no node has given holds nobody up.
+  // A position that no node has given delays no other subscriber.
   t.like(await subscribe(forged.ws, 'topic', { since: { ...position, offset: 99 } }), { recovered: false });
   t.like(await b.server.history('topic', { since: { ...position, offset: 1 } }), { recovered: true });
   late.node = node;

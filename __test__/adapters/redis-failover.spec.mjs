@@ -55,7 +55,7 @@ const CLIENTS = {
   },
 };
 
-/** A subscriber of a topic: what it has heard, by epoch, and what it was told to be missing. */
+/** A subscriber of a topic: its messages by epoch, and the gaps that were reported to it. */
 async function listen({ members: [{ client, ws }] }, topic) {
   const heard = new Map();
   const gaps = [];

@@ -1,5 +1,5 @@
 // System calls that fail because the kernel has no memory say nothing of their socket: they are made
-// again, and nobody is closed. ENOBUFS of `send` ended the connection; after ENOBUFS of `accept` the
+// again, and no connection is closed. ENOBUFS of `send` ended the connection; after ENOBUFS of `accept` the
 // next, healthy one was closed, for want of descriptors; connections that epoll could not watch
 // vanished, counted nowhere.
 import { spawn, spawnSync } from 'node:child_process';

@@ -40,7 +40,7 @@ async function answer(request, response) {
   response.end(`<${'x'.repeat(Number(size))}>`);
 }
 
-/** What one client does, and what it must get if it stays to the end. */
+/** The steps of one client, and the answers that it must get if it stays to the end. */
 function conversation(next) {
   const pick = (...all) => all[next(all.length)];
   const parts = [];

@@ -80,7 +80,7 @@ attack('streams that have ended with an error before the server looks at them', 
 attack('WebSockets that are reset as soon as they are open', {}, async (t, { attacker }) => {
   const raw = await attacker();
   let opened = 0;
-  // Of more than 1,000, nghttp2 ends the session.
+  // With more than 1,000, nghttp2 ends the session.
   for (const id of ids(900)) {
     raw.ask(id);
     await raw.until(() => raw.of(HEADERS, id).length > 0);

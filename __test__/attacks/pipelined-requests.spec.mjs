@@ -9,14 +9,14 @@ import { wsClient } from '../helpers/clients.mjs';
 import { startGiven } from '../helpers/handoff.mjs';
 
 const KIB = 1024;
-/** Of a turn: its share, what the stream holds, and what one delivery brings at most. */
+/** Most bytes of a turn: its share, the buffer of the stream, and one delivery. */
 const MOST_IN_TURN = 208 * KIB;
 const GET = 'GET /up HTTP/1.1\r\nHost: a\r\n\r\n';
 const CHUNK = '1\r\na\r\n';
 const GETS = 15_000;
 const CHUNKS = 100_000;
 
-/** What is sent, and how many answers must come of it. */
+/** The bytes that are sent, and the number of answers to them. */
 const ATTACKS = {
   'pipelined requests': { bytes: GET.repeat(GETS), unit: GET.length, answers: GETS },
   'chunks of one byte': { bytes: `POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${CHUNK.repeat(CHUNKS)}0\r\n\r\n`, unit: CHUNK.length, answers: 1 },

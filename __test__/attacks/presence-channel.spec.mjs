@@ -28,7 +28,7 @@ test('channels of presence are no topics', async (t) => {
   }
   while (heard.length < 6) await once(client, 'message');
   t.deepEqual(heard.map(({ refused, reason, unsubscribed }) => unsubscribed ?? [refused, reason]), names.flatMap((name) => [[name, 'forbidden'], [1, 'forbidden'], name]));
-  // The canary: what it has left is given up after a while.
+  // The canary: the rooms that it has left are forgotten after a while.
   const { subscriptionSync } = a._topics.clusterNode;
   t.deepEqual(names.map((name) => subscriptionSync.all.get(name).isWanted), [true, true]);
   t.is(subscriptionSync.idle.size, 0);

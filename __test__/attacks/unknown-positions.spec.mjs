@@ -1,4 +1,4 @@
-// A page that subscribes again and again with positions that nobody has given, while its node and another one publish in the topic.
+// A page that subscribes again and again with positions that no node has given, while its node and another one publish in the topic.
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 

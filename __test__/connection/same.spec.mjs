@@ -33,7 +33,7 @@ function make(pick, length) {
     case 1:
       return 'ä€𝄞\ud800'.repeat(length / 10);
     case 2:
-      // Of several pieces.
+      // In several pieces.
       return `${bytes.toString('latin1', 0, length / 2)}${pick(1e6)}${'z'.repeat(length / 3)}`;
     case 3:
       return new Uint8Array(bytes);

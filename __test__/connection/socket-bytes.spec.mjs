@@ -61,7 +61,7 @@ test('bytesRead counts what the peer has sent, once', async (t) => {
   t.is(ws._socket.bytesRead, request.length + 11);
 });
 
-// Without a thread nobody would answer.
+// Without a thread there is no peer to answer.
 (isReference || isInline ? test.skip : test)('bytesRead of a connection that is gone stays, also when another one has come since', async (t) => {
   const server = await startServer(t, { earlyHandshake: true });
   const { port } = server.address();

@@ -38,7 +38,7 @@ test('pause: a reset after a lot that is unread is reported on resume', async (t
   t.true(log.every((data) => data === text));
 });
 
-// Of less than 64 KiB, ws emits all that came, and 'close', although the WebSocket is paused.
+// Below 64 KiB, ws emits all messages, and 'close', although the WebSocket is paused.
 const ownOnly = isReference || process.platform !== 'linux' ? test.skip : test;
 
 ownOnly('pause: a reset after a little that is unread is reported on resume, and nothing is lost', async (t) => {

@@ -73,7 +73,7 @@ function negotiated(way, start) {
   });
 }
 
-/** Long messages and what is sent beside them. */
+/** Long messages, and messages beside them. */
 function turns(way, start) {
   const open = openOn.bind(null, start);
 

@@ -23,7 +23,7 @@ const MEGABYTE = 1 << 20;
 const upload = Buffer.alloc(3 * MEGABYTE, 'upload');
 const AGENTS = { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true, ca: cert }) };
 
-/** Of an answer of JSON: the status, and what it says. */
+/** The status and the content of an answer in JSON. */
 async function call(url, { body, ...options } = {}) {
   const scheme = url.slice(0, url.indexOf(':'));
   const request = { http, https }[scheme].request(url, { agent: AGENTS[scheme], ...options });

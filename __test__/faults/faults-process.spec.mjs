@@ -164,7 +164,7 @@ onEveryWay(test.serial, {
       raw.reset();
       const next = await openedPair(t, at);
       await closed;
-      // What is sent to the one that is gone does not come to the other.
+      // A message to the closed one does not reach the other.
       ws.send('foreign', () => {});
       ws.terminate();
       next.ws.send(`own ${i}`);

@@ -69,7 +69,7 @@ export async function inflatedBefore(t, port, answers) {
   };
   const counts = [];
   for (let before = await ask(); counts.length < answers; ) {
-    // Of those that are inflated meanwhile, and not only between two questions.
+    // Counts the ones that are inflated meanwhile, not only between two questions.
     const now = await ask();
     counts.push(now - before);
     before = now;

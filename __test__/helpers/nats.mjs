@@ -19,7 +19,7 @@ export class NatsServer {
     const server = new NatsServer();
     server.words = words;
     server.port = port++;
-    // Of a test that has timed out, too.
+    // Also after a test that has timed out.
     process.on('exit', () => server.process?.kill('SIGKILL'));
     t.teardown(() => server.kill());
     await server.run();

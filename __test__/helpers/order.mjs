@@ -55,7 +55,7 @@ async function missedOnce(t, server, round) {
     }
   }
   if (rounds === ROUNDS) return misses;
-  // Where nobody else has the processors, the reactors do not keep JavaScript waiting.
+  // Where no other process has the processors, the reactors do not keep JavaScript waiting.
   const share = (runDelay() - begin.delay) / (performance.now() - begin.time);
   t.log(`${given} rounds were given up, ${rounds} counted, with ${share.toFixed(2)} of the time without a processor`);
   return share <= 0.05 ? ROUNDS : misses;

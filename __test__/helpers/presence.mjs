@@ -1,4 +1,4 @@
-// What a client that watches a topic's presence knows of it, from what it is told.
+// The members of a topic as a watching client knows them, by the messages it got.
 import { once } from 'node:events';
 
 export class Replica {

@@ -29,7 +29,7 @@ export class RedisServer {
     this.path = path.join(this.folder, 'socket');
     this.settings = settings;
     this.process = null;
-    // Of a test that has timed out, too.
+    // Also after a test that has timed out.
     process.on('exit', () => this.process?.kill('SIGKILL'));
     t.teardown(async () => {
       await this.kill();

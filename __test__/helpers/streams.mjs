@@ -10,7 +10,7 @@ import { implementation } from './impl.mjs';
 /** The options that a server passes to its WebSockets. */
 export const OPTIONS = { autoPong: true, closeTimeout: 30_000, maxPendingAutoPongs: 60 };
 
-/** One end of a pipe in memory: what is written to it can be read at the other one. */
+/** One end of a pipe in memory: bytes written to it can be read at the other one. */
 class End extends Duplex {
   other = null;
   /** The written bytes, one Buffer for every write. */

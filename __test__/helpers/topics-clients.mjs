@@ -16,7 +16,7 @@ export function openClient(t, url, options) {
   return client;
 }
 
-/** The address of a server, with a query that nobody reads. */
+/** The address of a server, with a query that is never read. */
 export function addressOf(server) {
   return `ws://127.0.0.1:${server.address().port}`;
 }
@@ -43,7 +43,7 @@ export class Truth {
   texts = new Map();
   faults = [];
 
-  /** A client's ear for a topic: complains of what is missing, comes twice or in another order. `hasCopies`: clients publish, perhaps again. */
+  /** A client's ear for a topic: complains of messages that are missing, come twice or in another order. `hasCopies`: clients publish, perhaps again. */
   listen(client, name, topic, hasCopies, options) {
     const ear = { heard: [], gaps: 0, isIn: false, last: null };
     const fault = (text) => this.faults.push(`${name}, ${topic}: ${text}`);

@@ -1,4 +1,4 @@
-// Exceptions that nobody catches: in a test that expects them they are no failure.
+// Uncaught exceptions: in a test that expects them they are no failure.
 
 /** Takes the place of ava's listeners until the end of the test; returns the exceptions as they come. */
 export function catchUncaught(t) {

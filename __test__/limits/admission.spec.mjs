@@ -34,7 +34,7 @@ for (const [way, start] of Object.entries(WAYS)) {
       await connect(t, server);
       for (let i = 0; i < 3; i++) {
         const { head, raw } = await ask(t, server);
-        // Before the handshake of TLS nobody could read an answer.
+        // Before the handshake of TLS, no client could read an answer.
         t.deepEqual(statusOf(head), way === 'tls' ? ['', undefined] : [status, '10']);
         await raw.closed();
       }

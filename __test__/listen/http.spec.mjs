@@ -106,7 +106,7 @@ for (const way of Object.keys(WAYS)) {
       t.true((await raw.until((text) => text.endsWith(path))).startsWith('HTTP/1.1 101 '));
     }
     t.is(other.clients.size, 1);
-    // As in ws, the one with a listener refuses what is none of its.
+    // As in ws, the one with a listener refuses the requests of others.
     t.regex(await talk(t, wss.address().port, upgradeRequest({ line: 'GET /nobody HTTP/1.1' })), /^HTTP\/1\.1 400 /);
     for (const ws of other.clients) ws.terminate();
     other.close();
@@ -121,7 +121,7 @@ for (const way of Object.keys(WAYS)) {
     }, { path: '/ours' });
     const requests = [['GET /nobody'], ['POST /nobody', { 'Content-Length': '2' }, 'ab'], ['PUT /ours', { 'Content-Length': '1' }, 'c']];
     const raw = await RawClient.connect(t, port);
-    // Of a pipeline, Node drops what follows such a request.
+    // Node drops the requests that follow such a request in a pipeline.
     for (const [line, fields, body = ''] of requests) {
       await raw.send(upgradeRequest({ line: `${line} HTTP/1.1`, ...fields }) + body);
       await raw.until((text) => text.endsWith(`\r\n\r\n${line} ${body}`));

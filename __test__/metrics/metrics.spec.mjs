@@ -77,7 +77,7 @@ test.serial('messages and bytes of a connection, in both directions', async (t) 
 
 test.serial('requests that the reactor answers by itself', async (t) => {
   const server = await startServer(t);
-  // Of its own: on a busy machine the others would be too late as well.
+  // A server of its own: on a busy machine the others would be too late as well.
   const hasty = await startServer(t, { handshakeTimeout: 50 });
   const before = server.metrics().reactors;
   const requests = [

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 
 import { WebSocket } from 'ws';
 
-/** What is known of all topics: the one order. */
+/** The one order of all topics. */
 export class World {
   constructor(isShared, isLossy) {
     this.isShared = isShared;
@@ -29,7 +29,7 @@ export class World {
     this.texts.set(key, text);
   }
 
-  /** What was confirmed is where it was said to be, and nobody has heard anything wrong. */
+  /** Confirmed messages are at their positions, and no subscriber got a wrong one. */
   check() {
     if (this.failure !== null) throw this.failure;
     for (const { topic, position, text } of this.confirmed) {

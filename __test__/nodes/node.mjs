@@ -27,7 +27,7 @@ const ADAPTERS = {
 };
 
 const isShared = kind.endsWith('redis');
-/** All histories fit in the memory of a node: what it has no room for, it cannot send again. */
+/** All histories fit in the memory of a node: it cannot send others again. */
 const HISTORY = 10_000;
 ADAPTERS['file-redis'] = ADAPTERS.redis;
 const server = new WebSocketServer({

@@ -1,5 +1,5 @@
 // Three nodes in processes of their own, a broker, and clients that come, go, stall, and come back on other nodes, while
-// nodes and the broker are killed. Nobody may miss a message, get one twice, or see another order.
+// nodes and the broker are killed. No subscriber must miss a message, get one twice, or see another order.
 //
 //   npm run test:nodes                                   each adapter whose broker is installed
 //   NODES_STEPS=500000 NODES_SEED=7 npm run test:nodes -- redis

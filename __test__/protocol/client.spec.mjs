@@ -23,7 +23,7 @@ async function serve(t, given = {}, options = {}) {
   return server;
 }
 
-/** A server that answers nothing by itself: `next()` is the next connection, with what it has `heard`. */
+/** A server that answers nothing by itself: `next()` is the next connection, with the messages that it has `heard`. */
 async function puppet(t) {
   const server = new Puppet({ port: 0, host: '127.0.0.1' });
   t.teardown(() => {
@@ -206,13 +206,13 @@ test('gaps after a reconnect: told by a message or by the answer, whichever come
     [[framed('a', at(10), 'x'), { subscribed: 'a', position: at(9), recovered: false }], at(6), at(9)],
     [[{ subscribed: 'a', position: at(2, 'f'), recovered: false }], null, at(2, 'f')],
     [[framed('a', at(3, 'f'), 'x'), { subscribed: 'a', position: at(2, 'f'), recovered: false }], null, at(2, 'f')],
-    // The broker does not answer: what is missing is told when it does.
+    // The broker does not answer: gaps are reported when it does.
     [[{ subscribed: 'a', position: null, recovered: false }, { gap: 'a', from: null, to: at(8) }], at(6), at(8)],
     [[framed('a', at(6), 'x'), { subscribed: 'a', position: at(6), recovered: true }], undefined],
     // After a broker's absence: the same history under another epoch, or another history with the same last offset.
     [[framed('a', at(6, 'f'), 'x'), { subscribed: 'a', position: at(6, 'f'), recovered: true }], undefined],
     [[framed('a', at(6, 'f'), 'x'), framed('a', at(7, 'f'), 'x'), { subscribed: 'a', position: at(5, 'f'), recovered: false }, { gap: 'a', from: null, to: at(5, 'f') }], null, at(5, 'f')],
-    // The answer passes what is sent to a slow subscriber.
+    // The answer overtakes the messages to a slow subscriber.
     [[{ subscribed: 'a', position: at(7), recovered: true }, framed('a', at(6), 'x'), framed('a', at(7), 'x')], undefined],
   ]) {
     const { events, next, peer, settle } = await enter(t);
@@ -296,7 +296,7 @@ test('how long it waits: codes, and what the server has said', async (t) => {
     [({ socket }) => socket.close(1001, 'busy; retry-after 99999999999'), 86_400_000, 108_000_060],
     [({ socket, tell }) => [tell({ retryAfter: 3 }), socket.close(1012, 'Retry-After: 1')], 3000, 3810],
     [({ socket, tell }) => [tell({ retryAfter: 0 }), socket.close(1013)], 0, 60],
-    // What was said on an earlier connection is over.
+    // Messages of an earlier connection count no more.
     [({ socket }) => socket.close(1013), 60, 120],
   ];
   const connected = next();

@@ -1,4 +1,4 @@
-// topicsProtocol(): what a client of reactor-ws/client may ask a server, and what a hostile one gets.
+// topicsProtocol(): the requests of reactor-ws/client, and the answers to a hostile client.
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 
@@ -33,7 +33,7 @@ async function speak(t, given = {}, options = {}) {
       while (heard.length < count) await once(client, 'message');
       return heard;
     };
-    /** The answers to what was said: one for each. */
+    /** The answers to the requests: one for each. */
     const answers = async (...messages) => {
       const start = heard.length;
       for (const one of messages) say(one);
@@ -324,7 +324,7 @@ ownOnly('as many subscriptions wait for the broker as may, and the rest is not r
   for (let turns = 0; turns < 50; turns++) await turn();
   const { shared } = server._topics.all.get('a');
   t.is(shared.waiting.size, 64);
-  // Nobody knows when the broker will answer.
+  // The broker answers at an unknown time.
   shared.answerWaiters();
   while (!ws.isPaused || shared.waiting.size > 65) await turn();
   for (let turns = 0; turns < 50; turns++) await turn();

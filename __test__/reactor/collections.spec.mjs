@@ -12,7 +12,7 @@ const MIB = 2 ** 20;
 const SENT = 400 * MIB;
 /** Sent before, because a process that has just begun has some of its own. */
 const FIRST = 200 * MIB;
-/** Of the whole heap: before it was all of them, or all but two. */
+/** Collections of the whole heap: before it was all of them, or all but two. */
 const MOST = 1 / 4;
 
 async function send(t, port, { bytes, way }) {

@@ -81,7 +81,7 @@ ownSerial('reactors share the budget: 9 uploads of 896 KiB fit 8 MiB, however th
     }
   }
   const answers = sockets.map((socket) => once(socket, 'data'));
-  // Nobody goes on for a while.
+  // No client continues for a while.
   await delay(3500);
   for (const socket of sockets) socket.write(body.subarray(0, 1));
   for (const [answer] of await Promise.all(answers)) t.is(answer.subarray(2).toString(), String(body.length));

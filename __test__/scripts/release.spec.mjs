@@ -1,4 +1,4 @@
-// What a release stands on: one version everywhere, pinned actions, all fuzz targets.
+// The conditions of a release: one version everywhere, pinned actions, all fuzz targets.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

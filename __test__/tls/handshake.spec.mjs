@@ -1,4 +1,4 @@
-// What a handshake agrees on, told by the same program of a port with tls and of https with ws.
+// The results of a handshake, shown by the same program for a port with tls and for https with ws.
 import { once } from 'node:events';
 import tls from 'node:tls';
 import { inspect } from 'node:util';
@@ -11,7 +11,7 @@ import { SERVER, SERVERS, authority, connectTls, openSecure, pair, startNode, st
 const CLIENTS = { ws: wsClient, ours: WebSocket };
 const KEYS = ['server-ecdsa', 'server-rsa', 'server-ed25519', 'server-p384'];
 
-/** What a socket of a server tells, without what differs from connection to connection. */
+/** The members of a server's socket, without those that differ from connection to connection. */
 function told(socket) {
   const { alpnProtocol, authorizationError, authorized, encrypted, servername } = socket;
   return { alpnProtocol, authorizationError, authorized, encrypted, servername, cipher: socket.getCipher(), protocol: socket.getProtocol(), peer: socket.getPeerCertificate(), isReused: socket.isSessionReused() };

@@ -1,4 +1,4 @@
-// Option tls: what it takes, what it refuses, and what is shown of it.
+// Option tls: its values, its errors, and how it is printed.
 import { X509Certificate, createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';

@@ -70,7 +70,7 @@ for (const [when, act] of Object.entries({ 'at once': (call) => call(), 'in a mi
       for (const [host, expected] of [['a.example.com', 'a.example.com'], ['b.example.com', 'b.example.com'], ['c.example.com', 'localhost']]) {
         t.is(await certified(t, port, host), expected);
       }
-      // Without a name, nobody is asked.
+      // Without a name, no callback is called.
       t.is(await certified(t, port, ''), 'localhost');
       t.deepEqual(asked, ['a.example.com', 'b.example.com', 'c.example.com']);
     }

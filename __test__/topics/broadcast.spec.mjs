@@ -29,7 +29,7 @@ everyWay(test, 'broadcast: one that opens later gets the next, and nobody sees a
   t.is(server.publish('', '5'), 1);
   const [heard, ...others] = await heardBy(a, b, c);
   const isSent = (one) => typeof one !== 'string' || one === '2';
-  // What is published may pass a Blob, and what waits for it.
+  // A published message can overtake a Blob, and the sends that wait for it.
   t.deepEqual(heard.filter(isSent), [Buffer.from('blob'), '2']);
   t.deepEqual(heard.filter((one) => !isSent(one)), ['1', '3', '4', '5']);
   t.deepEqual(others, [['1', '3'], ['4']]);

@@ -106,7 +106,7 @@ for (const way of ['port', 'stream']) {
       ready.emit('ready');
       const [{ message: thrown }] = await uncaught;
       t.is(thrown, 'mine');
-      // What is published passes the Blob.
+      // A published message overtakes the Blob.
       const expected = ['past', 'live', 'blob', 'a', 'b'];
       t.deepEqual(await heardBy(...all), [[...expected, 'of the callback'], expected]);
     });

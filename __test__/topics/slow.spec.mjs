@@ -13,7 +13,7 @@ const COUNT = 220;
 async function openStalled(t, way, settings) {
   // Each reactor has its share of the budget, and several of these tests run at once.
   const topicOptions = () => ({ limit: LIMIT, ...settings });
-  // Whoever is closed for being slow reads that at the end of the test, however long it takes.
+  // A client that is closed for being slow reads that at the end of the test, however long it takes.
   const { server, all } = await openRoom(t, way, 2, { historyBudget: 0, closeTimeout: 600_000, topicOptions });
   const [live, stalled] = all;
   for (const { ws } of all) ws.subscribe('room');

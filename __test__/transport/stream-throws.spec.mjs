@@ -1,4 +1,4 @@
-// A handler that throws while a stream begins to flow again: Node leaves what it has read there.
+// A handler that throws while a stream begins to flow again: Node leaves the bytes that it has read there.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 

@@ -21,7 +21,7 @@ function define(t, target, name, hook) {
 
 /**
  * Ways to decide about upgrades from now on, by name: `(t, server, decide)`, where
- * `decide()` says whether somebody comes in.
+ * `decide()` returns whether a client is accepted.
  */
 const LATE = {
   'handleUpgrade, defined on the instance'(t, server, decide) {

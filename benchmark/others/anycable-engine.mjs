@@ -18,6 +18,6 @@ if (process.argv[1].endsWith('/socketio/server.js')) {
     const { system, user } = process.cpuUsage();
     process.send?.(system + user);
   });
-  // The channel keeps nobody alive.
+  // The channel does not keep the process alive.
   process.channel?.unref();
 }

@@ -1,4 +1,4 @@
-// What is in the tarballs, compared with what has to be.
+// The contents of the tarballs, compared with the expected ones.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, posix } from 'node:path';

@@ -14,7 +14,7 @@ import { root, run } from '../run.mjs';
 
 const [system = 'linux-x64-gnu', published] = process.argv.slice(2);
 const base = mkdtempSync(join(tmpdir(), 'reactor-ws-reproduce-'));
-// Of other lengths, so that a path in a file moves what follows it.
+// The lengths differ, so that a path in a file moves all that follows.
 const folders = [join(base, 'a'), join(base, 'another/folder/of/the/same/commit')];
 try {
   const [first, second] = [await build(folders[0]), published ? readFileSync(published) : await build(folders[1])];

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { setImmediate } from 'node:timers/promises';
 
-/** Of the test, which has the packages. */
+/** The folder of the test, which has the packages. */
 const folder = new URL('.', pathToFileURL(process.argv[1]));
 const require = createRequire(folder);
 

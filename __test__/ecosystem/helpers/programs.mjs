@@ -84,7 +84,7 @@ export async function start(t, cwd, command, ...args) {
 
 function environment() {
   const env = { ...process.env, PORT: '0', HOST: '127.0.0.1', NITRO_HOST: '127.0.0.1', NUXT_TELEMETRY_DISABLED: '1', NEXT_TELEMETRY_DISABLED: '1', CI: '1' };
-  // Of the test runner, for its own children.
+  // The test runner sets it for its own children.
   delete env.NODE_TEST_CONTEXT;
   return env;
 }

@@ -77,7 +77,7 @@ impl Connector {
             let port = u16::try_from(FIRST_PORT + number / SOURCES).map_err(|_| "no port is left")?;
             let source = SocketAddr::from(([127, 0, 0, 1 + (number % SOURCES) as u8], port));
             match socket.bind(&source.into()) {
-                // Of another program.
+                // The port is another program's.
                 Err(error) if error.kind() == ErrorKind::AddrInUse => {}
                 bound => break bound?,
             }

@@ -48,7 +48,7 @@ impl Buffers {
     pub(crate) fn input(&mut self, buffer: u16, length: usize) -> &mut [u8] {
         assert!(buffer < BUFFERS && length <= INPUT, "the kernel filled a buffer that it was not given");
         // SAFETY: within `memory`, see `start`; the kernel has handed the buffer
-        // back and gets it again by `give_back` only, and nobody else has a
+        // back and gets it again by `give_back` only, and no other code has a
         // reference to it while `self` is borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.start(buffer).sub(HEADROOM), HEADROOM + length) }
     }
