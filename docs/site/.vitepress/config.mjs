@@ -1,4 +1,4 @@
-// The menu is the tables of docs/README.md.
+// The menu is the tables of docs/README.md, under their headings.
 
 import { readFileSync } from 'node:fs';
 
@@ -7,7 +7,8 @@ import { defineConfig } from 'vitepress';
 import { slugOf } from '../../../scripts/documents.mjs';
 
 const index = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-const [forUsers, forDevelopers] = index.split('For those who change the package:').map(linksIn);
+const groups = index.split(/^## /m).slice(1).map((part) => ({ text: part.slice(0, part.indexOf('\n')), items: linksIn(part) }));
+groups.at(-1).items.push({ text: 'Changelog', link: '/CHANGELOG' });
 
 /** The links of the tables, in their order, as paths of pages. */
 function linksIn(text) {
@@ -37,10 +38,7 @@ export default defineConfig({
       { text: 'API', link: '/docs/api' },
       { text: 'Recipes', link: '/docs/recipes' },
     ],
-    sidebar: [
-      { text: 'Using it', items: forUsers },
-      { text: 'Changing it', items: [...forDevelopers, { text: 'Changelog', link: '/CHANGELOG' }] },
-    ],
+    sidebar: groups,
     outline: [2, 3],
     search: { provider: 'local' },
   },
