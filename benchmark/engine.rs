@@ -50,7 +50,7 @@ fn drain(engine: &mut Engine, config: &Config, input: &mut [u8]) -> usize {
     let (mut pos, mut bytes) = (0, 0);
     while let Some(event) = engine.poll(config, input, &mut pos) {
         if let Event::Message { payload, .. } = &event {
-            bytes += payload.len();
+            bytes += payload.bytes(input).len();
         }
     }
     bytes

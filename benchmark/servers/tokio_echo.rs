@@ -64,7 +64,7 @@ async fn serve(mut stream: TcpStream, config: Arc<Config>) -> io::Result<()> {
                 }
                 Event::Error(_) => return Err(ErrorKind::InvalidData.into()),
             };
-            let header = engine.encode(kind, true, payload.len(), None);
+            let header = engine.encode(kind, true, payload.bytes(input).len(), None);
             // The only answer to an input leaves from the buffer that the message came in.
             if let Payload::Input(range) = &payload
                 && out.is_empty()

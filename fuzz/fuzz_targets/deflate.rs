@@ -92,7 +92,7 @@ fn receive(config: &Config, params: Params, stream: &[u8], lengths: &[usize]) ->
         while let Some(event) = engine.poll(config, &mut rest, &mut pos) {
             match event {
                 Event::Message { payload, .. } => seen.push(Ok(payload.bytes(&rest).to_vec())),
-                Event::Error(error) => seen.push(Err(error.close_code().get())),
+                Event::Error(error) => seen.push(Err(error.kind.row().close_code.get())),
                 other => unreachable!("{other:?}"),
             }
         }

@@ -77,7 +77,7 @@ impl Events for Echo {
         match event {
             Event::Message { kind, payload } => conn.send(kind, true, payload.bytes(&self.0)),
             Event::Close { code, reason } => conn.close(code, reason.bytes(&self.0)),
-            Event::Error(error) => conn.close(Some(error.close_code()), &[]),
+            Event::Error(error) => conn.close(Some(error.kind.row().close_code), &[]),
             Event::Ping(_) | Event::Pong(_) => {}
         }
     }

@@ -7,7 +7,6 @@
 pub struct CloseCode(u16);
 
 impl CloseCode {
-    pub const NORMAL_CLOSURE: Self = Self(1000);
     pub const PROTOCOL_ERROR: Self = Self(1002);
     pub const UNSUPPORTED_DATA: Self = Self(1003);
     /// Such as text that is not UTF-8.

@@ -1,7 +1,5 @@
 //! The mistakes that a peer can make, and their consequences: one table.
 
-use std::fmt;
-
 use super::close_code::CloseCode;
 
 macro_rules! errors {
@@ -140,10 +138,6 @@ pub struct ProtocolError {
 }
 
 impl ProtocolError {
-    pub fn close_code(self) -> CloseCode {
-        self.kind.row().close_code
-    }
-
     pub(in crate::engine) fn with_detail(kind: ErrorKind, detail: u16) -> Self {
         Self { kind, detail }
     }
@@ -154,13 +148,3 @@ impl From<ErrorKind> for ProtocolError {
         Self { kind, detail: 0 }
     }
 }
-
-impl fmt::Display for ProtocolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = self.kind.row();
-        f.write_str(row.sentence)?;
-        if row.detailed { write!(f, "{}", self.detail) } else { Ok(()) }
-    }
-}
-
-impl std::error::Error for ProtocolError {}

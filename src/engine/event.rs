@@ -38,17 +38,6 @@ impl Payload {
             }
         }
     }
-
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Input(range) => range.len(),
-            Self::Owned(bytes) => bytes.len(),
-        }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -67,7 +67,7 @@ use receive::Kept;
 ///
 /// In: give every input to `poll` until it returns `None`. Out: ask `encode` for each frame's
 /// header. Between messages it owns no heap.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Engine {
     stage: Stage,
     /// Boxed: between messages a connection has only the pointer.

@@ -18,7 +18,7 @@ use super::wait::spin::{Spin, processors};
 use crate::reactor::TcpOptions;
 
 /// For every connection of one listener, or for one adopted socket.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ListenerConfig {
     pub engine: engine::Config,
     /// The path that is served, up to the `?`; `None`: every path. A mismatch is answered with 400.

@@ -1,6 +1,5 @@
 //! The extension on one connection, in both directions.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::engine::config::Role;
@@ -152,11 +151,5 @@ impl Drop for Extension {
         if self.kept {
             self.pool.budget().unkeep(self.bytes);
         }
-    }
-}
-
-impl fmt::Debug for Extension {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Extension").field("holds_context", &self.holds_context()).finish_non_exhaustive()
     }
 }

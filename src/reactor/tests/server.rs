@@ -272,7 +272,7 @@ impl Events for Reporter {
                 Some(act) => act(conn),
                 None => conn.close(code, reason.bytes(&self.buffer)),
             },
-            Event::Error(error) => conn.close(Some(error.close_code()), &[]),
+            Event::Error(error) => conn.close(Some(error.kind.row().close_code), &[]),
             Event::Ping(_) | Event::Pong(_) => {}
         }
     }

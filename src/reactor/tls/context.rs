@@ -1,6 +1,5 @@
 //! Certificates, keys, versions and trust of one host of a server.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -72,12 +71,6 @@ impl SecureContext {
         // A list is an order; without one a client knows best what its processor does fast.
         config.ignore_client_order = !options.ciphers.is_empty();
         Ok(Self { config, trust })
-    }
-}
-
-impl fmt::Debug for SecureContext {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("SecureContext")
     }
 }
 

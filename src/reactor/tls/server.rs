@@ -1,6 +1,5 @@
 //! What all reactors share of a server with TLS.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -13,7 +12,6 @@ use super::tickets::{ContextTickets, TICKET_KEY_BYTES, Tickets};
 use super::trust::Trust;
 use crate::bridge::layout::{TLS_ASK_ALPN, TLS_ASK_ERRORS, TLS_ASK_SECURE, TLS_ASK_SNI};
 
-#[derive(Debug)]
 pub struct TlsOptions<'a> {
     pub context: Arc<SecureContext>,
     /// Protocols in the order of preference; empty: the client's are ignored.
@@ -136,12 +134,6 @@ fn chosen(context: &SecureContext, alpn: &[Vec<u8>], tickets: &Arc<Tickets>) -> 
     config.alpn_protocols = alpn.to_vec();
     config.ticketer = Arc::new(ContextTickets { tickets: tickets.clone(), context: context.trust.digest() });
     Chosen { config: Arc::new(config), trust: context.trust.clone() }
-}
-
-impl fmt::Debug for TlsServer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("TlsServer")
-    }
 }
 
 impl PartialEq for TlsServer {
