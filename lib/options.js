@@ -200,7 +200,7 @@ function listenOptions(server, { backlog, fd, ipv6Only, mode, path, port, reuseP
     backlog: limit(backlog) || BACKLOG,
     ipv6Only: ipv6Only === undefined ? settings.ipv6Only : !!ipv6Only,
     path: options.path ? String(options.path) : null,
-    http: options.http ? { all: options[kAll] === true, sockets: handoff.asSockets } : null,
+    http: options.http ? { sockets: handoff.asSockets } : null,
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
     connection: connectionOptions(server),

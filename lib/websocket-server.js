@@ -12,7 +12,7 @@ const { protocolText, tailText } = require('./connection/handshake-info');
 const { open } = require('./connection/state');
 const { upgradeOf } = require('./listen/http2');
 const { handOff } = require('./listen/handoff');
-const { startChecks, takeLaterUpgrades, withProtocols } = require('./listen/http-option');
+const { startChecks, withProtocols } = require('./listen/http-option');
 const { createListener, isShared, takeOver } = require('./listen/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./upgrade/handshake');
@@ -23,6 +23,7 @@ const { Counts } = require('./metrics/counts');
 const { drain } = require('./limits/drain');
 const { metricsOf, slowest } = require('./metrics/metrics');
 const { startListening } = require('./listen/native');
+const { OF_SERVER, takeUpgrades, upgradesOf } = require('./listen/routes');
 const { start } = require('./reactor/start');
 const { deferReply } = require('./reactor/defer-replies');
 const { state } = require('./reactor/reactors');
@@ -95,10 +96,12 @@ class WebSocketServer extends EventEmitter {
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** Stands for the HTTP server that ws has on its own port. @type {InstanceType<typeof ListenerServer>} */
     this._listener = /** @type {any} */ (null);
+    /** Of the HTTP server that it takes some of. @type {ReturnType<typeof upgradesOf> | null} */
+    this._upgrades = null;
     /** @type {any} */
     this._server = undefined;
     // They refer back to the server, which must stay printable as JSON, as in ws.
-    for (const name of ['_drain', '_settings', '_tls', '_topics']) Object.defineProperty(this, name, { enumerable: false });
+    for (const name of ['_drain', '_settings', '_tls', '_topics', '_upgrades']) Object.defineProperty(this, name, { enumerable: false });
     this._tls = tlsOf(this, tls);
     watch(this.options, () => this._updateHooks());
     const { http } = this.options;
@@ -107,7 +110,7 @@ class WebSocketServer extends EventEmitter {
     if (target !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
-      if (http) this._removeListeners = takeLaterUpgrades(this, http);
+      if (http) this._removeListeners = takeUpgrades(this, http);
       startListening(this, target);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this, callback);
@@ -262,32 +265,37 @@ class WebSocketServer extends EventEmitter {
     clients?.delete(/** @type {Connection} */ (connection));
     this._drain?.gone(connection);
     if (this._listens) this._closeIfDone();
-    else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
+    else if (this._shouldEmitClose && this._state === CLOSING && clients?.size === 0) process.nextTick(emitClose, this);
   }
 
-  /** `tag`: of an OPEN, a REQUEST or a HANDOFF record. @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
-  _onOpened(slot, tag, bytes, start) {
-    if (this._tls !== null && isRefused(slot, bytes, start)) return;
+  /**
+   * `tag`: of an OPEN, a REQUEST or a HANDOFF record; `via`: the server of its port, if that is another one.
+   *
+   * @type {(slot: number, tag: number, bytes: Buffer, start: number, via?: WebSocketServer) => void}
+   */
+  _onOpened(slot, tag, bytes, start, via) {
+    const { _context: context, _tls: tls } = via ?? this;
+    if (tls !== null && isRefused(slot, bytes, start)) return;
     if ((tag & KIND_MASK) === IN_HANDOFF) return handOff(this, slot, tag, bytes, start);
     this._countConnection();
-    if (this._context === null) this._show(slot, tag, bytes, start);
-    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
+    if (context === null) this._show(slot, tag, bytes, start, via);
+    else context.runInAsyncScope(this._show, this, slot, tag, bytes, start, via);
   }
 
   /** @type {WebSocketServer['_onOpened']} */
-  _show(slot, tag, bytes, start) {
+  _show(slot, tag, bytes, start, via) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateHooks();
     // The reactor might have answered before JavaScript wanted to decide.
-    if (isOpen && isAccepted) this._openWebSocket(slot, bytes, start);
-    else new Upgrade(this, slot, bytes, start, isOpen).decide();
+    if (isOpen && isAccepted) this._openWebSocket(slot, bytes, start, via);
+    else new Upgrade(this, slot, bytes, start, via, isOpen).decide();
   }
 
-  /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number) => void} */
-  _openWebSocket(slot, bytes, start) {
-    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start) };
+  /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number, via?: WebSocketServer) => void} */
+  _openWebSocket(slot, bytes, start, via) {
+    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start), via };
     const ws = this._makeWebSocket(slot, bytes, start, agreed);
-    setContext(ws, this._context);
+    setContext(ws, (via ?? this)._context);
     deferReply(ws);
     // The reactor opened it before it knew that the server was closing.
     if (!this._isRunning()) return ws.terminate();
@@ -306,6 +314,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   _onReleased() {
+    if (this.options.http) upgradesOf(this.options.http).close(this);
     this._listenerId = -1;
     this._address = null;
     this._listener?._onReleased();
@@ -362,17 +371,24 @@ class WebSocketServer extends EventEmitter {
     process.nextTick(emitClose, this);
   }
 
+  /** Why JavaScript answers upgrades; null: the reactors do. */
+  _obstacle() {
+    if (this._upgrades !== null) return this._upgrades.obstacle();
+    if (this._listener === null) return 'the HTTP server passes them on';
+    return (this._hooks & ASK_ACCEPTED) === 0 ? null : OF_SERVER;
+  }
+
   /** Returns whether the reactor accepts by itself. */
   _updateHooks() {
-    // Without a listener of its own, or before there is one, JavaScript is not asked.
-    if (this._listener === null) return true;
+    // Without a port, or before there is one, JavaScript is not asked.
+    if (this._listener === null && this._upgrades === null) return true;
     this._tls?.update();
     const ask = requiredHooks(this, OWN);
     if (ask !== this._hooks) {
       this._hooks = ask;
       if (this._listenerId !== -1 && this._isRunning()) state.native.setAsk(this._listenerId, ask);
     }
-    return (ask & ASK_ACCEPTED) === 0;
+    return this._upgrades === null ? (ask & ASK_ACCEPTED) === 0 : this._upgrades.update();
   }
 }
 

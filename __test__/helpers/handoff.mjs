@@ -23,13 +23,20 @@ export function by(way, make) {
   }
 }
 
-/** An http.Server that never listens; the end of the test closes its connections. */
+/**
+ * An http.Server that never listens; the end of the test closes its connections. `sockets`: those with a request. (A listener
+ * of 'connection' would make JavaScript answer upgrades.)
+ */
 export function httpServer(t, onRequest = home, options = {}) {
-  const server = http.createServer(options, onRequest);
   const sockets = new Set();
-  server.on('connection', (socket) => sockets.add(socket.on('close', () => sockets.delete(socket))));
+  const server = http.createServer(options, (request, response) => {
+    const { socket } = request;
+    if (!sockets.has(socket)) sockets.add(socket.on('close', () => sockets.delete(socket)));
+    return onRequest(request, response);
+  });
   t.teardown(() => {
     server.close();
+    server.closeAllConnections();
     for (const socket of sockets) socket.destroy();
   });
   return Object.assign(server, { sockets });

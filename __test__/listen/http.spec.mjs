@@ -133,21 +133,6 @@ for (const way of Object.keys(WAYS)) {
     t.pass();
   });
 
-  test(`${way}: a later upgrade goes to our server alone, whatever else listens`, async (t) => {
-    const { http: server, port, wss } = await startGiven(t, way, home, { path: '/ours' });
-    const others = [];
-    server.on('upgrade', ({ url }, socket) => {
-      others.push(url);
-      socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n');
-    });
-    wss.on('connection', (ws) => ws.send('ours'));
-    const raw = await RawClient.connect(t, port);
-    await raw.send(`GET /page HTTP/1.1\r\n${HOST}\r\n${upgradeRequest({ line: 'GET /ours HTTP/1.1' })}`);
-    await raw.until((text) => text.endsWith('ours'));
-    t.regex(await talk(t, port, `GET /page HTTP/1.1\r\n${HOST}\r\n${upgradeRequest({ line: 'GET /theirs HTTP/1.1' })}`), /GET \/pageHTTP\/1\.1 404 /);
-    t.deepEqual(others, ['/theirs']);
-  });
-
   test(`${way}: a WebSocket that is asked for badly is refused here`, async (t) => {
     const { port, wss } = await startGiven(t, way, home, { path: '/ours' });
     const line = 'GET /ours HTTP/1.1';
@@ -219,7 +204,6 @@ for (const way of Object.keys(WAYS)) {
     const { port } = await startGiven(t, way, home, { http: server, handshakeTimeout: 500 });
     const slow = await talk(t, port, 'GET / HTTP/1.1\r\nHost: a\r\n');
     t.regex(slow, /^HTTP\/1\.1 408 Request Timeout\r\n/);
-    t.is(server.sockets.size, 0);
     t.is(await talk(t, port, []), '');
     const raw = await RawClient.connect(t, port);
     await raw.send(`GET /1 HTTP/1.1\r\n${HOST}\r\n`);
@@ -245,7 +229,6 @@ for (const way of Object.keys(WAYS)) {
     const first = await startGiven(t, way, home, { http: server, path: '/1' });
     const second = await startGiven(t, way, home, { http: server, path: '/2' });
     await connect(t, first.wss, { path: '/1' });
-    // Read by Node, whichever port it came from.
     await connect(t, second.wss, { path: '/2' });
     t.regex(await talk(t, first.port, upgradeRequest({ line: 'GET /3 HTTP/1.1', Connection: 'close, Upgrade' })), /^HTTP\/1\.1 200 OK/);
     t.deepEqual([first.wss.clients.size, second.wss.clients.size], [1, 1]);

@@ -59,10 +59,9 @@ for (const way of Object.keys(WAYS)) {
   }
 
   test(`${way}: a first byte that does not come ends the connection by handshakeTimeout`, async (t) => {
-    const server = httpServer(t, home);
+    const server = httpServer(t, home).on('connection', () => t.fail());
     const { port } = await listenGiven(t, way, server, { handshakeTimeout: 50 });
     t.is(await talk(t, port, []), '');
-    t.is(server.sockets.size, 0);
   });
 }
 

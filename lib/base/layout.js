@@ -154,7 +154,6 @@ module.exports = {
   OUT_HEAD: 16,
   OUT_ASK_END: 26,
   OUT_DEFER: 27,
-  OUT_HAND_OFF: 28,
   OUT_FLAG_FIN: 256,
   OUT_FLAG_RESET: 256,
   OUT_FLAG_ON: 256,

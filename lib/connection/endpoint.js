@@ -122,13 +122,13 @@ class Endpoint extends Base {
    * @type {(next: Endpoint, agreed?: Partial<Shared>) => void}
    */
   _moveTo(next, agreed) {
-    const { local, localPort, tls } = this._profile.shared;
+    const { local, localPort, tls, via } = this._profile.shared;
     next._slot = this._slot;
     next._generation = this._generation;
     next._accepted = this._accepted;
     next._remote = this._remote;
     next._remotePort = this._remotePort;
-    next._profile = next._profile.variant({ local, localPort, tls, ...agreed });
+    next._profile = next._profile.variant({ local, localPort, tls, via, ...agreed });
     if (this._extra !== null) {
       const { callbacks, socket } = this._extra;
       if (callbacks !== null) next._ensureExtra().callbacks = callbacks;

@@ -7,9 +7,10 @@ const MAX_VARIANTS = 16;
 
 /**
  * `extensions` (of the answer) and `protocol` are '' for none; `local` is our address, as an Endpoint keeps its peer's,
- * and `tls` the result of the TLS handshake, as in tls/session.js; '' without TLS.
+ * and `tls` the result of the TLS handshake, as in tls/session.js; '' without TLS; `via` the server of its port, if that is
+ * another one than `owner`.
  *
- * @typedef {{ extensions: string, local: number | string, localPort: number, options: unknown, owner: Server | null, protocol: string, tls: string }} Shared
+ * @typedef {{ extensions: string, local: number | string, localPort: number, options: unknown, owner: Server | null, protocol: string, tls: string, via: Server | undefined }} Shared
  */
 
 /**
@@ -24,7 +25,7 @@ class ConnectionProfile {
   /** @param {Partial<Shared>} shared */
   constructor(shared) {
     /** @type {Shared} */
-    this.#shared = { extensions: '', local: 0, localPort: 0, options: undefined, owner: null, protocol: '', tls: '', ...shared };
+    this.#shared = { extensions: '', local: 0, localPort: 0, options: undefined, owner: null, protocol: '', tls: '', via: undefined, ...shared };
   }
 
   get shared() {

@@ -6,14 +6,13 @@
 const { closeSync } = require('node:fs');
 const net = require('node:net');
 
-const { throwLater } = require('../base/errors');
 const { formatAddress } = require('../connection/address');
 const { state } = require('../reactor/reactors');
-const { connectionOf } = require('../reactor/table');
 const { Relay } = require('../sockets/relayed-socket');
 const { Endpoint } = require('../connection/endpoint');
 const { tailOf } = require('../connection/handshake-info');
-const { connect, optionsFor } = require('./http-option');
+const { optionsFor } = require('./http-option');
+const { upgradesOf } = require('./routes');
 const { IN_FLAG_SOCKET } = require('../base/layout');
 
 /** @import { AnySocket, Server } from '../connection/state' */
@@ -26,17 +25,11 @@ function handOff(wss, slot, tag, bytes, start) {
   const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
   // Before anything that can throw: the next connection of the slot would get it.
   const fd = isRelayed ? -1 : state.native.takeSocket(slot);
-  try {
-    // Its handshake, if JavaScript was asked.
-    /** @type {{ _onHandoff?(): void } | undefined} */ (connectionOf(slot))?._onHandoff?.();
-  } catch (error) {
-    throwLater(error);
-  }
   const options = optionsFor(http);
   const socket = isRelayed ? new Relay(wss, slot, bytes, start, read.length, options.highWaterMark)._socket : socketOf(fd, options, read);
   if (socket === null) return;
   if (wss.options.proxyProtocol) showPeer(socket, new Endpoint()._read(slot, bytes, start, {}));
-  connect(http, socket, read);
+  upgradesOf(http).give(socket, read);
 }
 
 /** Null if it has died on the way. @type {(fd: number, options: ReturnType<typeof optionsFor>, read: Buffer) => AnySocket | null} */

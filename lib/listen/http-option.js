@@ -6,14 +6,13 @@ const { Server } = require('node:http');
 const { inspect } = require('node:util');
 
 const { wrongType } = require('../base/checks');
-const { addon } = require('../reactor/addon');
 const { isHttp2, outliveGoaway } = require('./http2');
 const { TLS_FIELDS, TLS_METHODS } = require('../sockets/tls-socket');
 
 /** @import EventEmitter from 'node:events' */
-/** @import { AnySocket, Server as WebSocketServer } from '../connection/state' */
+/** @import { AnySocket } from '../connection/state' */
 
-/** Key, of an option: the HTTP server gets all connections, and answers upgrades too. */
+/** Key, of an option: the server is the port of an HTTP server, and takes no upgrades. */
 const kAll = Symbol('all');
 
 const MAJOR = Number.parseInt(process.versions.node, 10);
@@ -101,76 +100,6 @@ function connect(server, socket, read) {
   } finally {
     server.removeListener('session', onSession);
   }
-  judgeUpgrades(server, socket);
-}
-
-/** The WebSocketServers of each server of option `http`, oldest first. @type {WeakMap<object, Set<WebSocketServer>>} */
-const owners = new WeakMap();
-
-/** Key, of a request: the WebSocketServer that takes it. */
-const kOwner = Symbol('owner');
-
-/**
- * A proxy can send an upgrade on a connection that had another request. The result ends that.
- *
- * @type {(wss: WebSocketServer, server: EventEmitter) => () => void}
- */
-function takeLaterUpgrades(wss, server) {
-  if (wss.options[kAll]) return () => {};
-  const all = owners.get(server) ?? claimFrom(server);
-  all.add(wss);
-  // Without a listener, Node takes upgrades for requests.
-  const listener = () => {};
-  server.on('upgrade', listener);
-  return () => {
-    all.delete(wss);
-    server.removeListener('upgrade', listener);
-  };
-}
-
-/** Listeners of 'upgrade' get the upgrades of other servers. @param {EventEmitter & { emit: Function }} server */
-function claimFrom(server) {
-  /** @type {Set<WebSocketServer>} */
-  const all = new Set();
-  owners.set(server, all);
-  const own = Object.hasOwn(server, 'emit') ? server.emit : null;
-  /** @type {(this: any, event: string | symbol, ...args: any[]) => boolean} */
-  const value = function (event, ...args) {
-    const owner = event === 'upgrade' ? ownerOf(all, args[0]) : undefined;
-    if (owner === undefined) return Reflect.apply(own ?? Object.getPrototypeOf(this).emit, this, [event, ...args]);
-    owner.handleUpgrade(args[0], args[1], args[2], owner.emit.bind(owner, 'connection'));
-    return true;
-  };
-  Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });
-  return all;
-}
-
-/** Must match `is_ours` of src/reactor/upgrade/mod.rs. Runs once for each request. @type {(all: Set<WebSocketServer>, request: any) => WebSocketServer | undefined} */
-function ownerOf(all, request) {
-  if (kOwner in request) return request[kOwner];
-  const refusal = addon().checkUpgrade(request.method, request.headers.upgrade);
-  return (request[kOwner] = refusal !== 'METHOD' && refusal !== 'UPGRADE' ? [...all].find((one) => one.shouldHandle(request)) : undefined);
-}
-
-/** Returned to Node's parser: the bytes after the head are not HTTP. */
-const UPGRADES = 2;
-
-/**
- * A server of Node judges by its listeners of 'upgrade' whether a request is an upgrade. Ours count for our requests only.
- *
- * @type {(server: EventEmitter, socket: AnySocket) => void}
- */
-function judgeUpgrades(server, { parser }) {
-  const all = owners.get(server);
-  const onIncoming = parser?.onIncoming;
-  if (all === undefined || typeof onIncoming !== 'function') return;
-  parser.onIncoming = (/** @type {any} */ request, /** @type {boolean} */ keepsAlive) => {
-    if (request.upgrade && request.method !== 'CONNECT') {
-      if (ownerOf(all, request) !== undefined) return UPGRADES;
-      if (server.listenerCount('upgrade') === all.size) request.upgrade = false;
-    }
-    return onIncoming(request, keepsAlive);
-  };
 }
 
 /** @typedef {import('node:http2').ServerHttp2Session & { socket: AnySocket }} Session */
@@ -202,4 +131,4 @@ function withProtocols(tls, server) {
   return !isHttp2(server) || isGiven ? tls : { ...tls, ALPNProtocols: ['h2', 'http/1.1'] };
 }
 
-module.exports = { checkHttp, connect, kAll, optionsFor, startChecks, takeLaterUpgrades, withProtocols };
+module.exports = { checkHttp, connect, kAll, kindOf, optionsFor, startChecks, withProtocols };

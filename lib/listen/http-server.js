@@ -6,21 +6,16 @@ const net = require('node:net');
 const { createServer } = require('node:tls');
 
 const { EMPTY_BUFFER } = require('../base/constants');
-const { emitUpgrades, isHttp2 } = require('./http2');
 const { plainAnswer } = require('../upgrade/handshake');
-const { connect, optionsFor, takeLaterUpgrades } = require('./http-option');
+const { optionsFor } = require('./http-option');
 const { nodeTarget } = require('./listen-target');
+const { takeUpgrades, upgradesOf } = require('./routes');
 
 /** @import EventEmitter from 'node:events' */
-/** @import { IncomingMessage } from 'node:http' */
-/** @import { Duplex } from 'node:stream' */
 /** @import { Server } from '../connection/state' */
 
 /** Most milliseconds between checks for slow requests. */
 const CHECK_INTERVAL = 1000;
-
-/** The WebSocketServers of each HTTP server, oldest first. @type {WeakMap<object, Set<Server>>} */
-const attached = new WeakMap();
 
 /**
  * Takes upgrade requests of a server, and forwards 'listening' and 'error'. The result ends that.
@@ -28,44 +23,14 @@ const attached = new WeakMap();
  * @type {(wss: Server, server: EventEmitter) => () => void}
  */
 function takeOver(wss, server) {
-  const { http: given } = wss.options;
   const events = ['listening', 'error', ...(wss._tls === null ? [] : ['secureConnection', 'tlsClientError'])];
   const listeners = events.map((event) => /** @type {const} */ ([event, wss.emit.bind(wss, event)]));
   for (const [event, listener] of listeners) server.on(event, listener);
-  const leave = given ? takeLaterUpgrades(wss, given) : takeUpgrades(wss, server);
+  const leave = takeUpgrades(wss, server);
   return () => {
     leave();
     for (const [event, listener] of listeners) server.removeListener(event, listener);
   };
-}
-
-/** @type {(wss: Server, server: EventEmitter) => () => void} */
-function takeUpgrades(wss, server) {
-  if (isHttp2(server)) emitUpgrades(server);
-  const emitConnection = wss.emit.bind(wss, 'connection');
-  const siblings = attached.get(server) || new Set();
-  attached.set(server, siblings.add(wss));
-  /** @type {(request: IncomingMessage, socket: Duplex, head: Buffer) => void} */
-  const listener = (request, socket, head) => {
-    if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
-  };
-  server.on('upgrade', listener);
-  return () => {
-    siblings.delete(wss);
-    server.removeListener('upgrade', listener);
-  };
-}
-
-/**
- * Each server gets its own requests; the first one also gets, and refuses, requests that none handles. In ws, each refuses the
- * requests of the others.
- *
- * @type {(wss: Server, request: IncomingMessage, siblings: Set<Server>) => boolean}
- */
-function isFor(wss, request, siblings) {
-  if (siblings.size < 2 || wss.shouldHandle(request)) return true;
-  const [first] = siblings;
-  return wss === first && ![...siblings].some((other) => other !== wss && other.shouldHandle(request));
 }
 
 /** In a worker of a cluster, the primary hands over connections. @returns {boolean} */
@@ -80,7 +45,7 @@ function isShared() {
  */
 function createHandoffServer(http, tcp, tls) {
   const options = { ...tcp, ...optionsFor(http) };
-  const handOff = (/** @type {net.Socket} */ socket) => connect(http, socket, EMPTY_BUFFER);
+  const handOff = (/** @type {net.Socket} */ socket) => upgradesOf(http).give(socket, EMPTY_BUFFER);
   return tls === null ? net.createServer(options, handOff) : tls.createServer(options, handOff, createServer);
 }
 

@@ -26,8 +26,8 @@ const NO_ERROR = 0;
 /** Fields that the request gets from the gateway. */
 const REPLACED = new Set(['connection', 'host', 'sec-websocket-key', 'upgrade']);
 
-/** Servers that emit 'upgrade'. @type {WeakSet<object>} */
-const emitting = new WeakSet();
+/** Servers that emit 'upgrade', by a method of ours. @type {WeakMap<object, Function>} */
+const emitting = new WeakMap();
 
 /** Sessions that have sent the setting to their clients. @type {WeakSet<object>} */
 const announced = new WeakSet();
@@ -86,7 +86,6 @@ function linesOf(headers) {
 function emitUpgrades(server) {
   if (!isHttp2(server)) throw wrongType('server', 'an HTTP/2 server', server);
   if (emitting.has(server)) return;
-  emitting.add(server);
   server.updateSettings({ enableConnectProtocol: true });
   const { emit } = server;
   /** @type {(this: any, event: string | symbol, ...args: any[]) => boolean} */
@@ -104,7 +103,13 @@ function emitUpgrades(server) {
     asSocket(stream);
     return stream.destroyed || stream.closed || Reflect.apply(emit, this, ['upgrade', ...upgradeOf(stream, headers)]);
   };
+  emitting.set(server, value);
   Object.defineProperty(server, 'emit', { configurable: true, value, writable: true });
+}
+
+/** @param {{ emit: Function }} server */
+function isOwnEmit(server) {
+  return emitting.get(server) === server.emit;
 }
 
 /**
@@ -135,4 +140,4 @@ function announceConnect(session) {
   if (!session.localSettings.enableConnectProtocol) session.settings({ enableConnectProtocol: true });
 }
 
-module.exports = { emitUpgrades, isHttp2, outliveGoaway, upgradeOf };
+module.exports = { emitUpgrades, isHttp2, isOwnEmit, outliveGoaway, upgradeOf };

@@ -4,6 +4,7 @@ const dns = require('node:dns');
 const { isIP } = require('node:net');
 
 const { addressOf, closeGiven, listenError } = require('./listen-target');
+const { upgradesOf } = require('./routes');
 const { listenOptions } = require('../options');
 const { start } = require('../reactor/start');
 const { state } = require('../reactor/reactors');
@@ -48,6 +49,7 @@ function listen(server, target, address) {
     return;
   }
   addServer(server._listenerId, server);
+  if (server.options.http) upgradesOf(server.options.http).open(server);
   server._listener?._onBound();
   // Accepts after this turn: the program attaches its listeners now.
   process.nextTick(() => {

@@ -30,6 +30,7 @@ const OF_SERVER = [
   ['counter', 'connections_exhausted', 'Connections that were closed as they came, because no descriptors were left', ({ connections }) => one(connections.exhausted)],
   ['counter', 'handshakes_denied', 'Handshakes over a limit, by limit', ({ handshakes }) => each('reason', handshakes.denied)],
   ['counter', 'handshakes_refused', 'Handshakes refused by JavaScript, by status', ({ handshakes }) => each('status', handshakes.refused)],
+  ['gauge', 'handshakes_by_javascript', 'Whether JavaScript answers upgrades, and not the reactors', ({ handshakes }) => one(Number(handshakes.byJavaScript !== null))],
   ['counter', 'too_fast', 'Connections that were held back or closed', ({ tooFast }) => each('unit', { ...tooFast })],
   ['gauge', 'waiting_bytes', 'Bytes that wait to be sent', ({ bytesWaiting }) => one(bytesWaiting)],
   ['gauge', 'draining', 'Whether drain() is under way', ({ draining }) => one(Number(draining))],

@@ -40,6 +40,7 @@ function metricsOf(server) {
     handshakes: {
       denied: Object.fromEntries(DENIALS.map(({ name }, index) => [name, denied[index]])),
       refused: { ...counts.refused },
+      byJavaScript: server._obstacle(),
     },
     tooFast: { messages, bytes },
     bytesWaiting: connectionsOf(server).reduce((sum, client) => sum + client.bufferedAmount, 0),

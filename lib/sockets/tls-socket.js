@@ -18,12 +18,12 @@ const Base = /** @type {any} */ (Object);
 
 /**
  * Members of a server's tls.TLSSocket about TLS. As there, most of it is null after the end. A socket needs `destroyed`,
- * and an `_owner` with `_tlsText`, a slot and, unless the socket has its `_listener`, the server as `_owner`.
+ * and an `_owner` with `_tlsText`, a slot and, unless the socket has its `_listener`, the server as `via` or `owner`.
  */
 class Secure extends Base {
   /** Settings of the server that accepted it. */
   get _tls() {
-    return /** @type {InstanceType<typeof ReactorTls>} */ ((this._listener ?? this._owner._owner)?._tls);
+    return /** @type {InstanceType<typeof ReactorTls>} */ ((this._listener ?? this._owner._profile.shared.via ?? this._owner._owner)?._tls);
   }
 
   /** @returns {Session} */

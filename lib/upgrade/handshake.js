@@ -43,8 +43,6 @@ class Handshake {
     this.callback = callback;
     /** By name. @type {Extensions} */
     this.accepted = {};
-    /** @type {boolean | undefined} */
-    this.ours = undefined;
   }
 
   handle() {
@@ -56,17 +54,12 @@ class Handshake {
     else this.decide(/** @type {string} */ (key));
   }
 
-  /** The method can be the program's: it is called once. */
-  isOurs() {
-    return (this.ours ??= Boolean(this.server.shouldHandle(this.request)));
-  }
-
   /** The checks and hooks from the path on. @param {string} key */
   decide(key) {
     const { request, server } = this;
     // With HTTP/1.1, the parser has checked this.
     const hasPath = request.httpVersionMajor !== 2 || request.url?.startsWith('/');
-    if (!hasPath || !this.isOurs()) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
+    if (!hasPath || !server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
     if (this.isTurnedAway() || this.isDenied()) return;
     const { 'sec-websocket-extensions': extensions, 'sec-websocket-protocol': offered } = request.headers;
     let refusal = REFUSALS.PROTOCOL;

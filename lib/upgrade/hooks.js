@@ -56,14 +56,14 @@ function requiredHooks(server, own) {
   // Read where the emitter keeps them, as this runs for every connection that opens.
   const { _events: events } = /** @type {Emitting} */ (server);
   const drained = server._drain ? ASK_DRAINED | ASK_ACCEPTED : 0;
-  let isOverridden = server._listener.hasOtherListener;
+  let isOverridden = server._listener?.hasOtherListener ?? false;
   for (const name in own) isOverridden ||= /** @type {any} */ (server)[name] !== own[name];
   if (isOverridden) return drained | ASK_ACCEPTED | ASK_REFUSED;
   const decides =
     verifyClient ||
     handleProtocols ||
     path !== server._nativePath ||
-    server._listener._most != null ||
+    server._listener?._most != null ||
     server._admission?.asksJavaScript ||
     events.headers !== undefined ||
     Class?.prototype?.setSocket !== setSocket ||

@@ -15,7 +15,6 @@ const receive = require('../connection/receive');
 const { hasOwnPong, servedOptions, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
-const table = require('../reactor/table');
 const { UpgradeRequest } = require('./request');
 const { socketOf } = require('../sockets/tls-socket');
 const {
@@ -25,7 +24,6 @@ const {
   IN_SENT,
   KIND_MASK,
   OUT_ACCEPT,
-  OUT_HAND_OFF,
   OUT_HEAD,
   OUT_PAUSE,
   OUT_RESPOND,
@@ -44,11 +42,12 @@ class Upgrade extends Endpoint {
    * @param {number} slot
    * @param {Buffer} bytes
    * @param {number} start
+   * @param {Server | undefined} via The server of its port, if that is another one
    * @param {boolean} isLate The reactor answered before it knew that it had to ask: an OPEN record
    */
-  constructor(server, slot, bytes, start, isLate) {
+  constructor(server, slot, bytes, start, via, isLate) {
     super(server.options);
-    this._take(slot, bytes, start, { owner: server });
+    this._take(slot, bytes, start, { owner: server, via });
     if (this._socket === null) this._adopt(socketOf(this));
     this._socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
@@ -82,16 +81,11 @@ class Upgrade extends Endpoint {
     super._onFailed();
   }
 
-  /** The connection was handed off to the HTTP server. */
-  _onHandoff() {
-    table.forget(this._slot);
-    this._onFailed();
-  }
-
   /** Emits 'upgrade'. Without a listener, the answer is 426, as for a request without an upgrade. */
   decide() {
     const { _owner: server, _socket: socket, head, request } = this;
-    if (server._listener.emit('upgrade', request, socket, head)) return;
+    // Of a server that is closed by now, neither is left.
+    if ((server._upgrades?.server ?? server._listener)?.emit('upgrade', request, socket, head)) return;
     const { body, headers } = plainAnswer(426);
     this.respond([...linesOf(426, { Connection: 'close', ...headers }), '', body].join('\r\n'));
   }
@@ -118,15 +112,6 @@ class Upgrade extends Endpoint {
     this._socket._ended = true;
   }
 
-  /** Hands the connection off to the HTTP server of the program, which answers. */
-  handOff() {
-    this.answered = true;
-    this._socket._ended = true;
-    outbox.pushEmpty(this._slot, this._generation, OUT_HAND_OFF);
-    // Before `close()`, which the program can call in this turn.
-    outbox.handOver();
-  }
-
   /** @type {(tag: number, text: string) => void} */
   push(tag, text) {
     this.answered = true;
@@ -138,13 +123,6 @@ class Upgrade extends Endpoint {
 class ReactorHandshake extends Handshake {
   get upgrade() {
     return this.socket[kUpgrade];
-  }
-
-  handle() {
-    const { server, upgrade } = this;
-    // Upgrades of others are not judged either.
-    if (server.options.http && server === upgrade._owner && upgrade.late === null && !this.isOurs() && server._isRunning()) upgrade.handOff();
-    else super.handle();
   }
 
   isAnswered() {

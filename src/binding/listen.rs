@@ -58,11 +58,9 @@ pub struct ListenOptions {
     pub connection: ConnectionOptions,
 }
 
-/// Connections for an HTTP server of the program.
+/// Connections for an HTTP server of the program, except upgrades of the routes.
 #[napi(object)]
 pub struct HttpOptions {
-    /// Also those that begin with an upgrade.
-    pub all: bool,
     /// Plain ones come as descriptors; else the reactor relays them.
     pub sockets: bool,
 }
@@ -140,7 +138,7 @@ pub(super) fn config(
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
         health_check: options.health_check.as_ref().map(|path| path.bytes().collect()),
-        http: options.http.as_ref().map(|http| Http { all: http.all, sockets: http.sockets }),
+        http: options.http.as_ref().map(|http| Http { routes: Arc::default(), sockets: http.sockets }),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
         admission,

@@ -17,7 +17,7 @@ use crate::bridge::rates::Rates;
 use crate::engine::Large;
 use crate::engine::Role;
 use crate::reactor::{
-    Adoption, Choice, Closer, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Transport,
+    Adoption, Choice, Closer, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Route, Transport,
 };
 
 use super::adopt;
@@ -44,6 +44,8 @@ pub struct JsReactor {
     next_listener: u32,
     /// Ids of the open listeners.
     closers: HashMap<u32, Closer>,
+    /// Those with an HTTP server, and the listeners without a socket that can be their routes.
+    beside_http: HashMap<u32, Arc<ListenerConfig>>,
     /// The options of the last connection that JavaScript answered; mostly the next one has the
     /// same.
     served_config: Arc<ListenerConfig>,
@@ -101,6 +103,7 @@ impl JsReactor {
             exchange: Rc::new(RefCell::new(exchange)),
             next_listener: 0,
             closers: HashMap::new(),
+            beside_http: HashMap::new(),
             served_config: Arc::default(),
         })
     }
@@ -199,12 +202,43 @@ impl JsReactor {
         let admission = admission.map(|admission| admission.shared.clone());
         let tls = tls.map(|tls| tls.shared.clone());
         let config = listen::config(&options, admission, shared(limits), tls);
+        if config.http.is_some() {
+            self.beside_http.insert(id, config.clone());
+        }
         let owner = self.owner(id);
         for other in self.backends.sockets().filter(|&other| other != owner) {
             self.backends.submit(other, Command::Join { id, config: config.clone() })?;
         }
         self.backends.submit(owner, Command::Listen { id, listener, config })?;
         Ok(listening)
+    }
+
+    /// A listener without a socket. `listener`: the one with an HTTP server whose upgrades it answers.
+    #[napi(catch_unwind)]
+    pub fn add_route(
+        &mut self,
+        listener: u32,
+        options: ListenOptions,
+        admission: Option<&JsAdmission>,
+        limits: Option<&JsRates>,
+    ) -> Result<u32> {
+        let id = self.next_listener;
+        self.next_listener += 1;
+        let tls = self.beside_http.get(&listener).and_then(|config| config.tls.clone());
+        let admission = admission.map(|admission| admission.shared.clone());
+        let config = listen::config(&options, admission, shared(limits), tls);
+        self.beside_http.insert(id, config.clone());
+        self.backends.submit_to_sockets(|| Command::Join { id, config: config.clone() })?;
+        Ok(id)
+    }
+
+    /// The upgrades that a listener with an HTTP server answers from now on, by `add_route`.
+    #[napi(catch_unwind)]
+    pub fn set_routes(&self, listener: u32, routes: Vec<u32>) {
+        let find = |id: u32| self.beside_http.get(&id).cloned().map(|config| Route { listener: id, config });
+        if let Some(http) = self.beside_http.get(&listener).and_then(|config| config.http.as_ref()) {
+            http.routes.set(routes.into_iter().filter_map(find).collect());
+        }
     }
 
     #[napi(catch_unwind)]
@@ -218,6 +252,7 @@ impl JsReactor {
         if let Some(closer) = self.closers.remove(&id) {
             closer.close();
         }
+        self.beside_http.remove(&id);
         self.backends.submit_to_sockets(|| Command::CloseListener(id))
     }
 

@@ -14,6 +14,7 @@ use crate::engine::proxy::Network;
 
 use super::listen::bind::INHERITS;
 use super::tls::TlsServer;
+use super::upgrade::routes::Routes;
 use super::wait::spin::{Spin, processors};
 use crate::reactor::TcpOptions;
 
@@ -92,12 +93,11 @@ impl Default for ListenerConfig {
     }
 }
 
-/// Connections that go to the consumer, with all bytes that were read: their first request is no
-/// upgrade for the listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Connections go to the consumer, with all bytes that were read, unless their first request is an
+/// upgrade for one of the routes.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Http {
-    /// All connections, with their first bytes.
-    pub all: bool,
+    pub routes: Arc<Routes>,
     /// The consumer takes sockets. Otherwise, and where the bytes of a socket are not those of the
     /// peer, the reactor relays.
     pub sockets: bool,

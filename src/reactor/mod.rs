@@ -59,6 +59,7 @@ pub use tls::steps::{Choice, Export};
 pub use tls::stream::Hello;
 pub use transport::pipe::{Pipe, StreamOp, StreamOps};
 pub use transport::{Descriptor, Transport};
+pub use upgrade::routes::{Route, Routes};
 pub use upgrade::{HandshakeInfo, Verdict};
 
 use barrier::DeliveryBarrier;

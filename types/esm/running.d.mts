@@ -132,6 +132,8 @@ export interface Metrics {
     denied: Record<string, number>;
     /** How many JavaScript has answered with a status other than 101, by status. */
     refused: Record<string, number>;
+    /** Why JavaScript answers upgrades; null: the reactors answer them. */
+    byJavaScript: string | null;
   };
   /**
    * How often a connection was not read for a while, or closed, because of

@@ -277,9 +277,6 @@ layout! {
     /// With [`OUT_FLAG_ON`]: an answer to a handshake that has not left waits for this record
     /// without the flag.
     OUT_DEFER: u8 = 27;
-    /// The request that JavaScript decides about is for the program's HTTP server: the connection comes
-    /// back as [`IN_HANDOFF`].
-    OUT_HAND_OFF: u8 = 28;
 
     OUT_FLAG_FIN: u8 = 0x01;
     /// A flag of [`OUT_TERMINATE`].

@@ -36,7 +36,7 @@ pub struct Request<'a> {
     /// 0 or 1.
     pub minor: u8,
     pub head_len: usize,
-    pub(super) headers: Vec<Header<'a>>,
+    pub headers: Vec<Header<'a>>,
     framing: Framing,
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_DEFER, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
-    OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HAND_OFF, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY,
-    OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT,
-    OUT_UNSUBSCRIBE, OUT_WRITE, TOPIC_SLOT,
+    OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE,
+    OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
+    OUT_WRITE, TOPIC_SLOT,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
@@ -123,7 +123,6 @@ impl<C: Consumer> Reactor<C> {
         count_send(&mut conn, record.kind);
         match record.kind {
             OUT_ACCEPT => upgrade::accept(consumer, &mut conn, &payload),
-            OUT_HAND_OFF => conn.on_hand_off(consumer),
             OUT_SUBSCRIBE => conn.on_subscribe(consumer, &payload),
             OUT_UNSUBSCRIBE => conn.on_unsubscribe(consumer, &payload),
             kind => {

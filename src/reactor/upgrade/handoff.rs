@@ -4,8 +4,8 @@
 //! where requests begin and end: the reactor's for the first head, then the other server's.
 //!
 //! ```text
-//! Opening, AwaitingDecision -> hand_off: the socket itself -> out of the reactor
-//!                               '-> Relayed: on_data, on_end <-> OUT_WRITE, OUT_END
+//! Opening -> hand_off: the socket itself -> out of the reactor
+//!            '-> Relayed: on_data, on_end <-> OUT_WRITE, OUT_END
 //! Relayed -> serve -> AwaitingDecision -> accept -> Open, and `AwaitingHandback` until the consumer has handed back
 //!    bytes that it has read too much: hand_back
 //! ```
@@ -31,16 +31,9 @@ impl Conn<'_> {
         self.want_read();
     }
 
-    /// The consumer hands off a connection after it was asked about the request.
-    pub(in crate::reactor) fn on_hand_off<C: Consumer>(&mut self, consumer: &mut C) {
-        let Life::AwaitingDecision(pending) = &mut self.state.life else { return };
-        let bytes = std::mem::take(&mut pending.read);
-        self.hand_off(consumer, &bytes);
-    }
-
     /// Whether the consumer gets the socket: it wants it, and nothing of ours waits for it.
     fn leaves(&mut self) -> bool {
-        let wants = self.state.config.http.is_some_and(|http| http.sockets);
+        let wants = self.state.config.http.as_ref().is_some_and(|http| http.sockets);
         if !wants || !self.state.transport.is_socket() {
             return false;
         }

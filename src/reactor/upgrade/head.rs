@@ -25,8 +25,6 @@ pub(in crate::reactor) struct Head {
 #[derive(Default)]
 pub(in crate::reactor) struct PendingUpgrade {
     pub(super) peer: Option<SocketAddr>,
-    /// All bytes that were read, if the consumer can give them to an HTTP server.
-    pub(super) read: Vec<u8>,
     /// The consumer has had the connection, and can have bytes that were read after its request.
     pub(super) relayed: bool,
     pub(super) deflate: Option<Params>,

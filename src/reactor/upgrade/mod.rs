@@ -4,6 +4,7 @@
 mod adopt;
 mod handoff;
 pub(super) mod head;
+pub(super) mod routes;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use crate::reactor::conn::life::Life;
 use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
 use head::{Head, PendingUpgrade};
+use routes::Route;
 
 pub type Verdict = Result<(), Refusal>;
 
@@ -143,8 +145,8 @@ fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> 
         return Step::Wait;
     }
     let bytes = std::mem::take(&mut head.bytes);
-    let http = conn.state.config.http;
-    if http.is_some_and(|http| http.all) {
+    let routes = conn.state.config.http.as_ref().map(|http| http.routes.current());
+    if routes.as_ref().is_some_and(|routes| !could_be_ours(&conn.state.config, routes, &bytes)) {
         return hand_off(conn, head, bytes);
     }
     match head.scanner.parse(&bytes, &conn.state.config.head) {
@@ -153,7 +155,7 @@ fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> 
             Step::Wait
         }
         // That server can know what to do with it, and reads it from its first byte.
-        Err(_) if http.is_some() => hand_off(conn, head, bytes),
+        Err(_) if routes.is_some() => hand_off(conn, head, bytes),
         Err(error) => {
             if let (HttpError::HeaderTooLarge, Some(admission)) = (error, &conn.state.config.admission) {
                 admission.deny(Denial::Head);
@@ -162,24 +164,35 @@ fn step<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, head: &mut Head) -> 
             conn.respond(&bare(error.status()));
             Step::Wait
         }
-        Ok(Some(request)) if http.is_some() && !is_ours(consumer, conn, &request) => {
-            hand_off(conn, head, bytes)
-        }
-        Ok(Some(request)) if request.is_upgrade() => on_upgrade(consumer, conn, head, &request, &bytes),
-        Ok(Some(request)) => on_plain_request(consumer, conn, head, &request, &bytes),
+        Ok(Some(request)) => match routes.filter(|_| !asks_health(&conn.state.config, &request)) {
+            None if request.is_upgrade() => on_upgrade(consumer, conn, head, &request, &bytes),
+            None => on_plain_request(consumer, conn, head, &request, &bytes),
+            Some(routes) => match routes.iter().find(|route| route.serves(&request)) {
+                None => hand_off(conn, head, bytes),
+                Some(route) if take_route(conn, head, route) => {
+                    on_upgrade(consumer, conn, head, &request, &bytes)
+                }
+                Some(_) => Step::Wait,
+            },
+        },
     }
 }
 
-/// Whether the listener answers, if there is an HTTP server for everything else.
-fn is_ours<C: Consumer>(consumer: &mut C, conn: &Conn<'_>, request: &Request<'_>) -> bool {
-    let config = &conn.state.config;
-    if !request.is_upgrade() {
-        return asks_health(config, request);
-    }
-    let is_served = handshake::is_for(request, config.path.as_deref())
-        // The consumer might have rules of its own.
-        || consumer.asks(conn.state.listener, Err(Refusal::Path));
-    is_served && handshake::is_websocket(request)
+/// Whether the first bytes can become a request that is answered here, if there is an HTTP server for
+/// all others.
+fn could_be_ours(config: &ListenerConfig, routes: &[Route], bytes: &[u8]) -> bool {
+    let is_get = || bytes.trim_ascii_start().iter().zip(b"GET ").all(|(byte, wanted)| byte == wanted);
+    config.health_check.is_some() || (!routes.is_empty() && is_get())
+}
+
+/// The connection belongs to the listener of the route from now on. False: that has too many.
+fn take_route(conn: &mut Conn<'_>, head: &Head, route: &Route) -> bool {
+    let Route { listener, config } = route.clone();
+    let client = head.peer.or_else(|| conn.remote_address()).map(|client| client.ip());
+    // It has counted as one of its own port.
+    let counts = config.admission.clone().filter(|it| conn.state.config.admission.as_ref() != Some(it));
+    (conn.state.listener, conn.state.config) = (listener, config);
+    counts.is_none_or(|admission| !admission.counts() || let_in(conn, &admission, client))
 }
 
 fn hand_off(conn: &mut Conn<'_>, head: &Head, bytes: Vec<u8>) -> Step {
@@ -192,6 +205,7 @@ fn hand_off(conn: &mut Conn<'_>, head: &Head, bytes: Vec<u8>) -> Step {
 
 fn asks_health(config: &ListenerConfig, request: &Request<'_>) -> bool {
     matches!(request.method, "GET" | "HEAD")
+        && !request.is_upgrade()
         && config.health_check.as_deref() == Some(handshake::path_of(request.target))
 }
 
@@ -260,9 +274,7 @@ fn on_upgrade<C: Consumer>(
         extensions: None,
         rest: &[],
     };
-    // Whether it is ours at all, only the consumer can say; then it does not matter how well it asks.
-    let is_open = config.http.is_some() && !handshake::is_for(request, config.path.as_deref());
-    let asks = is_open || consumer.asks(info.listener, verdict);
+    let asks = consumer.asks(info.listener, verdict);
     let refused = admission.filter(|admission| {
         !asks && checked.as_ref().is_ok_and(|it| !is_allowed(admission, request, it.version))
     });
@@ -274,9 +286,7 @@ fn on_upgrade<C: Consumer>(
     // allow such a page.
     if asks || refused.is_some() {
         (info.protocol, info.rest) = (None, rest);
-        let read = if config.http.is_some() { bytes.to_vec() } else { Vec::new() };
-        let pending =
-            PendingUpgrade { since: head.since, peer: head.peer, read, ..PendingUpgrade::default() };
+        let pending = PendingUpgrade { since: head.since, peer: head.peer, ..PendingUpgrade::default() };
         conn.state.life = Life::AwaitingDecision(Box::new(pending));
         // The peer has done its part in time; the consumer has no deadline.
         conn.state.deadline.clear();

@@ -1,5 +1,7 @@
 //! Connections for the consumer's HTTP server.
 
+use std::sync::Arc;
+
 use crate::reactor::tests::*;
 use crate::reactor::{Http, ListenerConfig};
 
@@ -7,7 +9,7 @@ const GET: &[u8] = b"GET /page HTTP/1.1\r\nHost: here\r\n\r\nand more";
 
 fn server(sockets: bool) -> Server {
     Server::serve(ListenerConfig {
-        http: Some(Http { all: false, sockets }),
+        http: Some(Http { routes: Arc::default(), sockets }),
         health_check: Some(Box::from(*b"/healthz")),
         ..ListenerConfig::default()
     })
