@@ -56,10 +56,8 @@ export interface ServerOptions<
    */
   keepAliveInitialDelay?: number | null | undefined;
   /**
-   * With `port`, an HTTP server that does not listen: it gets each connection with a first request
-   * that is no upgrade for this server, with all bytes that were read, and answers it. It also gets
-   * anything but HTTP/1, and heads longer than `maxHeaderBytes`. From then on its own limits and
-   * timeouts count. An upgrade for this server that comes later on such a connection is taken.
+   * With `port`, an HTTP server that does not listen, and answers whatever is no upgrade for this
+   * server: the short form of `listen(http, { port })` with `server: http`.
    * Not in ws. Default: such requests are answered with 426
    */
   http?: HttpServer<Request> | HttpsServer<Request> | Http2Server | Http2SecureServer | null | undefined;
@@ -265,10 +263,10 @@ export interface Listener extends EventEmitter {
 }
 
 /**
- * Listens on a port, and passes all connections to an HTTP server, each with its first bytes. Upgrades
- * are its listeners', and one that ends in `handleUpgrade()` of a `WebSocketServer` is served by a
- * reactor. For programs in which a framework takes the upgrades, such as socket.io with
- * `wsEngine: WebSocketServer`. Not in ws.
+ * Listens on a port for an HTTP server, in place of its `listen()`, and under any framework. The
+ * reactors answer the upgrades of a `WebSocketServer` with this `server`, as long as nothing in
+ * JavaScript would see or judge them before. All other connections go to the HTTP server, and an upgrade
+ * that its listeners pass to `handleUpgrade()` is served by a reactor, too. Not in ws.
  *
  * @param server It does not listen by itself; its connections are closed by the program
  * @param callback A listener for `'listening'`. If listening fails, `'error'` is emitted

@@ -39,7 +39,7 @@ async function isNative(t, wss, port, path = '/') {
   const raw = await RawClient.connect(t, port);
   await raw.send(Buffer.concat([Buffer.from(upgradeRequest({ line: `GET ${path} HTTP/1.1` })), frame(1, 'hello')]));
   const text = await raw.untilClosedOr((all) => all.endsWith('hello'));
-  t.regex(text, /^HTTP\/1\.1 101 [\s\S]*\x81\x05hello$/);
+  t.true(text.startsWith('HTTP/1.1 101 ') && text.endsWith('\x81\x05hello'), text);
   raw.reset();
   const [, request] = await connected;
   return request.constructor.name === 'UpgradeRequest';
