@@ -1,6 +1,7 @@
 //! Over real sockets, with a client of rustls.
 
 mod client;
+mod emptiness;
 mod handshakes;
 mod messages;
 
