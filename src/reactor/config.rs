@@ -95,7 +95,7 @@ impl Default for ListenerConfig {
 
 /// Connections go to the consumer, with all bytes that were read, unless their first request is an
 /// upgrade for one of the routes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Http {
     pub routes: Arc<Routes>,
     /// The consumer takes sockets. Otherwise, and where the bytes of a socket are not those of the

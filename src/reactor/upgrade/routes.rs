@@ -6,14 +6,14 @@ use crate::engine::handshake::{Request, is_for, is_websocket};
 use crate::reactor::ListenerConfig;
 
 /// A listener without a socket: its connections come through the listeners that name it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Route {
     pub listener: u32,
     pub config: Arc<ListenerConfig>,
 }
 
 /// The routes of a listener. The consumer can replace them at any time.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Routes(Mutex<Arc<[Route]>>);
 
 impl Routes {
