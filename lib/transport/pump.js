@@ -46,6 +46,9 @@ const OVER = 2;
 /** Milliseconds between checks of whether the peer of an unread stream has ended its side. */
 const POLL_MILLISECONDS = 100;
 
+/** Bytes of a write that can be a part of a message. */
+const MIN_PART = 16 * 1024;
+
 /** Methods that `write()` of a stream can pass through. @type {['write', '_write', '_writev', 'cork', 'uncork']} */
 const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 const ORIGINALS = METHODS.map((name) => net.Socket.prototype[name]);
@@ -163,6 +166,7 @@ class Pump {
     const lends = this.lendsMemory && length >= MIN_LENT && !isScarce() && isNodes(socket);
     const bytes = lends ? viewOf(block, start, length) : copyOf(block, start, length);
     const report = lends || count !== 0 ? this.reporter(lends ? block : null, count) : undefined;
+    if (length >= MIN_PART && this.lendsMemory && !(socket instanceof tls.TLSSocket) && isNodes(socket)) this.cork();
     let isRoom;
     try {
       isRoom = report === undefined ? socket.write(bytes) : socket.write(bytes, report);
@@ -176,6 +180,14 @@ class Pump {
       this.isFull = true;
       this.report(STREAM_FULL);
     }
+  }
+
+  /** A socket of Node that takes each part of a message at once emits no 'drain', which one write of ws brings. */
+  cork() {
+    const { socket } = this;
+    if (socket.writableCorked !== 0) return;
+    socket.cork();
+    process.nextTick(() => socket.uncork());
   }
 
   /**
