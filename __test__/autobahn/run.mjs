@@ -5,6 +5,7 @@
 //   npm run test:autobahn -- --all               all sections, on a port, over TLS and over streams
 //   npm run test:autobahn -- --cases 1.*,6.12.*  some of them
 //   npm run test:autobahn -- --way stream        instead of a port: tls, server (node:http) or stream
+//   node __test__/autobahn/run.mjs --serve       only the server, whose port it prints; `--url`: with a server elsewhere
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,12 +41,15 @@ const { values: options } = parseArgs({
     cases: { type: 'string' },
     way: { type: 'string' },
     quiet: { type: 'boolean', default: false },
+    serve: { type: 'boolean', default: false },
+    url: { type: 'string' },
   },
 });
 
 await main();
 
 async function main() {
+  if (options.serve) return console.log(`port ${(await startServer('port')).address().port}`);
   const wstest = findWstest();
   if (wstest === null) {
     console.log(WSTEST_HINT);
@@ -60,7 +64,7 @@ async function main() {
     console.error(`--way: ${unknown} is none of ${WAYS.join(', ')}`);
     process.exit(1);
   }
-  await setup();
+  if (!options.url) await setup();
   const counts = { passed: 0, failed: 0 };
   for (const way of ways) {
     const { passed, failed } = await testWay(wstest, way);
@@ -79,9 +83,9 @@ async function testWay(wstest, way) {
   rmSync(reports, { recursive: true, force: true });
   mkdirSync(reports, { recursive: true });
 
-  const server = await startServer(way);
+  const url = options.url ?? `${way === 'tls' ? 'wss' : 'ws'}://127.0.0.1:${(await startServer(way)).address().port}`;
   const started = Date.now();
-  const code = await runClient(wstest, reports, agent, `${way === 'tls' ? 'wss' : 'ws'}://127.0.0.1:${server.address().port}`, cases);
+  const code = await runClient(wstest, reports, agent, url, cases);
   const verdicts = readVerdicts(join(reports, 'index.json'), agent);
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
 
