@@ -47,3 +47,24 @@ for (const [way, open] of Object.entries(RECEIVERS)) {
     }
   });
 }
+
+ownSerial('a stream whose own pause() throws: the program gets that where it calls it, and nowhere else', async (t) => {
+  const uncaught = catchUncaught(t);
+  const { receiver, sender } = await RECEIVERS.client(t);
+  const { _socket: socket } = receiver;
+  socket.pause = () => {
+    throw new Error('of pause');
+  };
+  t.throws(() => receiver.pause(), { message: 'of pause' });
+  const { bytesRead } = socket;
+  sender.send('a');
+  while (socket.bytesRead === bytesRead) await nextTurn();
+  await nextTurn();
+  receiver.resume();
+  const thrown = once(process, 'uncaughtException');
+  receiver.on('message', () => {
+    throw new Error('of a handler');
+  });
+  t.is((await thrown)[0].message, 'of a handler');
+  t.is(uncaught.length, 1);
+});

@@ -7,7 +7,7 @@ const { wrongType } = require('../base/checks');
 const { streamDestroyed } = require('../base/errors');
 const { Fifo } = require('../base/fifo');
 const { MASK_FLIPPED } = require('./arguments');
-const { OUT_FLAG_KEY, OUT_FLAG_WANT_SENT, OUT_TERMINATE, frameBytes } = require('../base/layout');
+const { OUT_FLAG_KEY, OUT_FLAG_WANT_SENT, OUT_PAUSE, OUT_TERMINATE, frameBytes } = require('../base/layout');
 const outbox = require('../reactor/outbox');
 const { streamOf } = require('./state');
 
@@ -113,9 +113,11 @@ function command(ws, kind) {
     stream.command(kind);
     return;
   }
+  // First: the reactor reads on from a stream whose own `pause()` throws.
+  if (kind === OUT_PAUSE) stream?.command(kind);
   outbox.pushEmpty(ws._slot, ws._generation, kind);
   outbox.handOver();
-  stream?.command(kind);
+  if (kind !== OUT_PAUSE) stream?.command(kind);
 }
 
 /** Calls all callbacks in order, even if one throws. @type {(callbacks: Function[], next: number, error?: Error) => void} */

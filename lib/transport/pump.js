@@ -113,12 +113,23 @@ class Pump {
       turn(true);
       isDone = true;
     } finally {
-      // A handler that throws stops the flow of the stream: restart it.
-      if (!isDone && this.life === LIVE && !this.socket.isPaused()) {
-        this.socket.pause();
-        process.nextTick(() => this.goOn());
-      }
+      if (!isDone && this.life === LIVE && !this.socket.isPaused()) this.restart();
     }
+  }
+
+  /** A handler that throws stops the flow of the stream. Methods of the stream that throw too must not hide that. */
+  restart() {
+    const go = (/** @type {() => void} */ step) => {
+      try {
+        step();
+      } catch {
+        // As in ws, it flows no more.
+      }
+    };
+    go(() => {
+      this.socket.pause();
+      process.nextTick(go, () => this.goOn());
+    });
   }
 
   /** Returns false if the stream is not to be read for now. @param {Buffer} chunk */
