@@ -78,7 +78,7 @@ for (const [kind, { get, make, scheme }] of Object.entries(KINDS)) {
     t.is((await ask(get, server)).text, 'late');
   });
 
-  test(`${kind}: WebSockets of a server on it`, async (t) => {
+  test(`${kind}: the reactor answers upgrades, and close() waits for the WebSockets`, async (t) => {
     const server = make();
     const wss = new WebSocketServer({ server });
     t.teardown(() => end(server));
@@ -88,7 +88,14 @@ for (const [kind, { get, make, scheme }] of Object.entries(KINDS)) {
     await once(client, 'open');
     client.send('hello');
     t.is(String((await once(client, 'message'))[0]), 'hello');
+    t.is(wss.metrics().handshakes.byJavaScript, null);
+    wss.close();
+    let isClosed = false;
+    const closed = once(server.close(() => (isClosed = true)), 'close');
+    await new Promise((resolve) => setImmediate(resolve));
+    t.false(isClosed);
     client.terminate();
+    await closed;
   });
 
   test(`${kind}: errors are events of the server`, async (t) => {

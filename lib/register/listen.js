@@ -9,6 +9,8 @@ const { Server: TlsServer } = require('node:tls');
 const { warn } = require('../base/log');
 const { listen } = require('../listen');
 const { isShared } = require('../listen/http-server');
+const { upgradesOf } = require('../listen/routes');
+const { connections } = require('../reactor/table');
 const { NAMES, OF_CONTEXT } = require('../tls/options');
 
 /** @import { Listener, PortOptions } from '../../types/server' */
@@ -26,9 +28,6 @@ const secured = new WeakMap();
 
 /** Ports of servers that listen. @type {WeakMap<object, any>} */
 const ports = new WeakMap();
-
-/** Servers that count their connections. @type {WeakSet<object>} */
-const counting = new WeakSet();
 
 /** @type {any} */
 const prototype = TlsServer.prototype;
@@ -98,7 +97,11 @@ function moves(server, options, callback) {
 function represent(server, port) {
   const { _server: listener } = port;
   const handle = {
-    close: () => port.close(),
+    close() {
+      // WebSockets that a reactor has accepted for it.
+      for (const one of connections()) if (one._profile.shared.via === port) waitFor(server, one);
+      port.close();
+    },
     getsockname: (/** @type {object} */ out) => (Object.assign(out, listener.address()), 0),
     ref: () => listener.ref(),
     unref: () => listener.unref(),
@@ -122,19 +125,23 @@ function represent(server, port) {
   });
   const isTls = isHttps(server);
   if (isTls) port.on('tlsClientError', (/** @type {Error} */ error, /** @type {object} */ socket) => server.emit('tlsClientError', error, socket));
-  if (counting.has(server)) return;
-  counting.add(server);
-  server.on(isTls ? 'secureConnection' : 'connection', count);
+  /** @type {any} */
+  const upgrades = upgradesOf(server);
+  const { give } = Object.getPrototypeOf(upgrades);
+  // Not by a listener of 'connection', for which JavaScript would have to read the upgrades.
+  upgrades.give = (/** @type {any} */ socket, /** @type {Buffer} */ read) => {
+    // Node counts the sockets that it accepts itself.
+    if (socket._server !== server) waitFor(server, socket);
+    Reflect.apply(give, upgrades, [socket, read]);
+  };
 }
 
-/** `close()` of the server waits for them. @type {(this: any, socket: import('node:net').Socket) => void} */
-function count(socket) {
-  // Node counts the sockets that it accepts itself.
-  if (Reflect.get(socket, '_server') === this) return;
-  this._connections++;
-  socket.once('close', () => {
-    this._connections--;
-    this._emitCloseIfDrained();
+/** `close()` of the server does. @type {(server: any, connection: import('node:events')) => void} */
+function waitFor(server, connection) {
+  server._connections++;
+  connection.once('close', () => {
+    server._connections--;
+    server._emitCloseIfDrained();
   });
 }
 
