@@ -15,7 +15,7 @@ export const FOLDERS = ['frameworks', 'next', 'nitro', 'nuxt'];
 
 /** @type {Framework[]} */
 export const FRAMEWORKS = [
-  row('socket.io', ['socket.io'], 'option', 'socket-io', '`new Server(http, { wsEngine: WebSocketServer })`'),
+  row('socket.io', ['socket.io'], 'option', 'socket-io', '[`new Server(http, { wsEngine: WebSocketServer, adapter: reactorAdapter() })`](#socketio)'),
   row('NestJS, platform-socket.io', ['@nestjs/platform-socket.io'], 'option', 'frameworks/nestjs', '[an `IoAdapter`](#nestjs)'),
   row('NestJS, platform-ws', ['@nestjs/platform-ws'], 'option', 'frameworks/nestjs', '[a `WsAdapter`](#nestjs), or the override'),
   row('Express', ['express'], 'option', 'examples', '`new WebSocketServer({ server: createServer(app) })`'),

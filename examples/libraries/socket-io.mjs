@@ -1,12 +1,13 @@
-// socket.io takes the class of its WebSocketServer as an option.
+// socket.io takes the class of its WebSocketServer as an option, and an adapter, with which its rooms are topics.
 
 import { createServer } from 'node:http';
 
 import { WebSocketServer } from 'reactor-ws';
+import { reactorAdapter } from 'reactor-ws/socket.io';
 import { Server } from 'socket.io';
 
 const http = createServer();
-const io = new Server(http, { wsEngine: WebSocketServer });
+const io = new Server(http, { wsEngine: WebSocketServer, adapter: reactorAdapter() });
 
 io.on('connection', (socket) => {
   socket.on('join', (room, done) => {

@@ -13,7 +13,9 @@ import fastify from 'fastify';
 import { buildSchema } from 'graphql';
 import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
+import { reactorAdapter } from 'reactor-ws/socket.io';
 import { Server as SocketIo } from 'socket.io';
+import { Adapter } from 'socket.io-adapter';
 import WebpackDevServer from 'webpack-dev-server';
 import WebSocket, { WebSocketServer, type ServerOptions } from 'ws';
 
@@ -50,6 +52,7 @@ new HocuspocusServer({ port: 0 }).webSocketServer.close();
 // socket.io and engine.io
 const io = new SocketIo(http, { wsEngine: WebSocketServer, perMessageDeflate: { threshold: 1024 } });
 io.on('connection', (socket) => socket.emit('hello'));
+new SocketIo({ adapter: reactorAdapter() }).adapter(reactorAdapter(Adapter));
 const engine: Engine = attach(http, { wsEngine: WebSocketServer });
 engine.on('connection', (socket) => socket.send('hello'));
 
