@@ -113,7 +113,7 @@ impl Threads {
             Some(next) => (next, false, Command::Arena(arena)),
             // The reactor has all other arenas, so it gets a copy.
             None => {
-                let mut bytes = handle.buffer();
+                let mut bytes = handle.outbox().buffer();
                 bytes.extend_from_slice(arena.bytes());
                 let chunk = Chunk { bytes, large: arena.large, ..Chunk::default() };
                 (arena.memory, true, Command::Chunk(chunk))
@@ -123,7 +123,7 @@ impl Threads {
     }
 
     pub(super) fn buffer(&self, number: usize) -> Vec<u8> {
-        self.handles.get(number).map(Handle::buffer).unwrap_or_default()
+        self.handles.get(number).map(|handle| handle.outbox().buffer()).unwrap_or_default()
     }
 
     /// Settings of the first reactor.

@@ -264,7 +264,7 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
         OUT_PAUSE if head.aux == 0 => conn.pause(),
         OUT_PAUSE => {
             conn.pause();
-            conn.state.withhold_until(HoldReason::Decision);
+            conn.state.write.withhold_until(HoldReason::Decision, &conn.state.transport);
         }
         OUT_RESUME => {
             conn.decide(true);
@@ -281,7 +281,9 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
             conn.end();
         }
         OUT_ASK_END => conn.ask_end(),
-        OUT_DEFER if head.flags & OUT_FLAG_ON != 0 => conn.state.withhold_until(HoldReason::Ends),
+        OUT_DEFER if head.flags & OUT_FLAG_ON != 0 => {
+            conn.state.write.withhold_until(HoldReason::Ends, &conn.state.transport);
+        }
         OUT_DEFER => drop(conn.go_on(HoldReason::Ends)),
         OUT_NO_DELAY => conn.state.transport.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(conn, &payload),

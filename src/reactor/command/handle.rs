@@ -110,11 +110,7 @@ impl Handle {
         if self.shared.outbox.should_wake() { self.shared.wake() } else { Ok(()) }
     }
 
-    pub fn buffer(&self) -> Vec<u8> {
-        self.shared.outbox.buffer()
-    }
-
-    /// For the memory of arenas.
+    /// For the memory of records.
     pub fn outbox(&self) -> &Outbox<Command> {
         &self.shared.outbox
     }

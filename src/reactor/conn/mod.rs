@@ -325,11 +325,6 @@ impl Connection {
         }
     }
 
-    /// A queued answer waits, unless it has left, see [`WriteHalf::withhold_until`].
-    pub(super) fn withhold_until(&mut self, until: HoldReason) {
-        self.write.withhold_until(until, &self.transport);
-    }
-
     /// Not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1), not
     /// after our end.
     pub(super) fn takes_frames(&self) -> bool {

@@ -113,7 +113,7 @@ impl Js {
     }
 
     pub(crate) fn send(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
-        let mut chunk = Chunk { bytes: self.handle.buffer(), ..Chunk::default() };
+        let mut chunk = Chunk { bytes: self.handle.outbox().buffer(), ..Chunk::default() };
         chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
         self.handle.submit(Command::Chunk(chunk)).unwrap();
     }

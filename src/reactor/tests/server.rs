@@ -156,7 +156,7 @@ impl Server {
 
     /// Submits records of one connection in one chunk.
     pub(crate) fn records(&self, to: ConnectionId, records: &[(u8, u8, u16, &[u8])]) {
-        let mut chunk = Chunk { bytes: self.handle.buffer(), ..Chunk::default() };
+        let mut chunk = Chunk { bytes: self.handle.outbox().buffer(), ..Chunk::default() };
         for &(kind, flags, aux, payload) in records {
             chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
         }

@@ -98,11 +98,11 @@ impl Failure {
             // The parts that OpenSSL tells apart have names of its own source.
             _ => (Refusal::Malformed, "bad packet".to_owned()),
         };
-        let code = format!("ERR_SSL_{}", constant(&reason));
+        let code = format!("ERR_SSL_{}", reason.to_ascii_uppercase().replace(' ', "_"));
         // The code has the place of the fault for OpenSSL's names only; the rest helps to find it.
         let reason = match error {
             Error::AlertReceived(_) => reason,
-            Error::InvalidCertificate(_) if has_old_version(error) => {
+            Error::InvalidCertificate(_) if is_other(error, "UnsupportedCertVersion") => {
                 format!("{reason} (only certificates of X.509 version 3 can be verified)")
             }
             Error::InvalidCertificate(_) => format!("{reason} ({})", certificate_code(error)),
@@ -142,10 +142,6 @@ pub(super) fn is_out_of_date(error: &Error) -> bool {
 
 pub(super) fn is_authority(error: &Error) -> bool {
     is_other(error, "CaUsedAsEndEntity")
-}
-
-fn has_old_version(error: &Error) -> bool {
-    is_other(error, "UnsupportedCertVersion")
 }
 
 /// By the name that webpki has for it.
@@ -199,9 +195,4 @@ fn alert_name(alert: AlertDescription) -> String {
         _ => "tlsv1 alert",
     };
     format!("{version} {name}")
-}
-
-/// `NO_SHARED_CIPHER` for "no shared cipher".
-fn constant(reason: &str) -> String {
-    reason.to_ascii_uppercase().replace(' ', "_")
 }
