@@ -54,7 +54,7 @@ async function testOn(name, { arch, gnu, packages, target }) {
   const results = [];
   for (const spec of names.length > 0 ? names : SPECS) {
     // A process of ava's would be started without QEMU.
-    const ava = ['node_modules/ava/entrypoints/cli.mjs', '--worker-threads', '--concurrency=1', '--timeout=5m', `__test__/${spec}.spec.mjs`];
+    const ava = ['node_modules/ava/entrypoints/cli.mjs', '--worker-threads', '--serial', '--timeout=5m', `__test__/${spec}.spec.mjs`];
     const ended = await run(qemu, [...emulated, ...ava], { capture: true, most: 20 });
     results.push({ name: `${name} ${spec}`, ...resultOf(parseAva, ended) });
   }
