@@ -32,8 +32,9 @@ function examineWs(from) {
   if (theirs.length !== 0) {
     const names = theirs.map(({ name, gets }) => `${name} (ws ${gets?.version})`).join(', ');
     const what = `${theirs.length} of ${served.length} that depend on ws have ws and not reactor-ws: ${names}`;
-    const kept = theirs.filter(({ asks }) => isBelow8(asks)).map(({ name, asks }) => `, but not ${name}, which asks for ws ${asks}`);
-    const trial = `to try it with them, start the program with node --import reactor-ws/register${kept.join('')}; to keep it: `;
+    const kept = theirs.filter(({ asks }) => isBelow8(asks)).map(({ name, asks }) => `${name} (${asks})`);
+    const left = kept.length === 0 ? '' : `, which leaves theirs to packages that ask for less than 8: ${kept.join(', ')}`;
+    const trial = `to try it with them, start the program with node --import reactor-ws/register${left}; to keep it: `;
     // npm puts `ws` in the place of an alias without an override, if a library asks for a version that both have.
     const isMeant = ours.length !== 0 || dependants.some(({ asks }) => asks.includes('reactor-ws'));
     (isMeant ? problems : notes).push(finding(what, `${isMeant ? '' : trial}${OVERRIDE}`));
