@@ -114,6 +114,8 @@ export function topicCandidates() {
     uws_drop: { ...theirs, text: 'uWebSockets.js, maxBackpressure', words: ['drop'] },
     socketio,
     socketio_recovery: { ...socketio, text: 'Socket.IO, connection state recovery', words: ['recovery'] },
+    socketio_engine: { ...socketio, text: 'Socket.IO, wsEngine: reactor-ws', words: ['engine'] },
+    socketio_rooms: { ...socketio, text: 'Socket.IO, rooms on topics', words: ['rooms'] },
     reactor: ours,
     // At the rate that 10,000 connections allow: a thread that runs once in 30
     // ms begins cold, whatever its work.

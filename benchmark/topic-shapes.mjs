@@ -3,6 +3,7 @@
 /** @typedef {import('./shapes.mjs').Shape} Shape */
 
 const ALL = ['ws', 'uws', 'socketio', 'reactor'];
+const SOCKETIO = ['socketio', 'socketio_engine', 'socketio_rooms'];
 
 /**
  * @returns {Record<string, Shape>}
@@ -19,6 +20,18 @@ function made() {
       load: { ...said(1000, 100), rooms: 10, speakers: 100, rate: 2000, spin: true },
       view: 'topics',
       candidates: [...ALL, 'reactor_inline'],
+    },
+    'socketio-1000': {
+      text: '100 B to 1,000 sockets of Socket.IO',
+      load: said(1000, 100),
+      view: 'topics',
+      candidates: SOCKETIO,
+    },
+    'socketio-10': {
+      text: '1,000 clients of Socket.IO in 100 rooms of 10, each says a message a second',
+      load: { ...said(1000, 100), rooms: 100, speakers: 10, rate: 1000, spin: true },
+      view: 'topics',
+      candidates: SOCKETIO,
     },
     stalled: {
       text: '999 live subscribers and one stalled, 2,000 messages a second',

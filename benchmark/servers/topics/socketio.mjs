@@ -1,7 +1,10 @@
 // Rooms of Socket.IO, which is installed by hand: npm install --no-save socket.io, or in the folder that PEERS_PATH names. With
-// `recovery` its connection state recovery; over Redis with its adapter for publish and subscribe, with `streams` the other one.
+// `recovery` its connection state recovery; over Redis with its adapter for publish and subscribe, with `streams` the other one. With
+// `engine` on reactor-ws, with `rooms` its rooms as well.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import { WebSocketServer } from '../../../lib/index.mjs';
+import socketIo from '../../../lib/socket.io.js';
 import { listening } from '../contract.mjs';
 import { redisPath, words } from './room.mjs';
 
@@ -22,6 +25,8 @@ const io = new Server(http, {
   transports: ['websocket'],
   serveClient: false,
   ...(redisPath && { adapter: adapter() }),
+  ...((words.has('engine') || words.has('rooms')) && { wsEngine: WebSocketServer }),
+  ...(words.has('rooms') && { adapter: socketIo.reactorAdapter(redisPath && adapter()) }),
   ...(words.has('recovery') && { connectionStateRecovery: { maxDisconnectionDuration: 120_000, skipMiddlewares: true } }),
 });
 io.on('connection', (/** @type {any} */ socket) => {
