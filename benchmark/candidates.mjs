@@ -34,6 +34,7 @@ export function candidates() {
     ws: { text: 'ws', command: server('ws') },
     reactor: { ...reactor, text: 'reactor-ws' },
     reactor_adopted: { ...reactor, text: 'reactor-ws behind node:http', command: server('adopted'), full: true },
+    reactor_listened: { ...reactor, text: 'reactor-ws, node:http by listen()', command: server('listened'), full: true },
     reactor_tls: {
       ...reactor,
       text: 'reactor-ws, TLS on the reactor',
