@@ -220,7 +220,7 @@ function rate() {
     text: 'handshakes, 20 at a time',
     load: { mode: 'rate', connections: 20 },
     view: 'rate',
-    candidates: [...NODE, 'reactor_adopted'],
+    candidates: [...NODE, 'reactor_adopted', 'reactor_listened'],
   };
 }
 
