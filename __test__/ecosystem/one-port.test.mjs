@@ -1,5 +1,4 @@
-// Frameworks behind a port of the reactors: pages by option http, and listen() where a framework takes the
-// upgrades. Each is served by one line, with TLS and without. (A custom server of Next is a listener of
+// Frameworks behind listen(): with a WebSocketServer of ours, and with the engine of socket.io. Each is served by one line, with TLS and without. (A custom server of Next is a listener of
 // http.createServer() too.)
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -71,10 +70,12 @@ for (const [scheme, tls] of [['http', undefined], ['https', { key, cert }]]) {
   for (const [name, make] of Object.entries(APPLICATIONS)) {
     test(`${name}, ${scheme}: pages, an upload and WebSockets of one port`, async (t) => {
       const server = await make();
-      const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', http: server, path: '/live', tls });
-      close(t, server, wss);
-      await once(wss, 'listening');
-      const { port } = wss.address();
+      const wss = new WebSocketServer({ server, path: '/live' });
+      const listener = listen(server, { port: 0, host: '127.0.0.1', tls });
+      close(t, server, listener);
+      await once(listener, 'listening');
+      const { port } = listener.address();
+      assert.equal(wss.metrics().handshakes.byJavaScript, null);
       wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
       const base = `${scheme}://localhost:${port}`;
       for (let count = 0; count < 5; count++) {
