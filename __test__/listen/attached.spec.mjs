@@ -60,6 +60,7 @@ const OBSTACLES = {
   allowedOrigins: [HOOK, { allowedOrigins: () => true }],
   "'upgrade'": ["another listener of 'upgrade'", {}, (_, server, note) => server.on('upgrade', note), (_, server, note) => server.removeListener('upgrade', note)],
   "'connection'": ["a listener of 'connection'", {}, (_, server, note) => server.on('connection', note), (_, server, note) => server.removeListener('connection', note)],
+  "'upgrade' in place of ours": ["another listener of 'upgrade'", {}, (wss, server, note) => server.removeAllListeners().on('upgrade', (...all) => note() < 0 || wss.handleUpgrade(...all, (ws) => wss.emit('connection', ws, all[0]))).on('connection', http._connectionListener)],
   'emit of the HTTP server': [SETTING, {}, (_, server) => (server.emit = (...all) => http.Server.prototype.emit.apply(server, all))],
   'one for every path beside another': ['WebSocketServers that take the same path', {}, (wss, server) => new WebSocketServer({ server, path: '/other' })],
 };

@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 
 import express from 'express';
-import { WebSocketServer } from 'reactor-ws';
+import { WebSocketServer, listen } from 'reactor-ws';
 
 const app = express();
 app.get('/hello', (request, response) => response.json({ hello: 'world' }));
@@ -17,4 +17,4 @@ server.on('connection', (socket) => {
 });
 
 // Not app.listen(), which would make a server of its own.
-http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${http.address().port}`));
+const port = listen(http, { port: process.env.PORT ?? 8080 }, () => console.log(`listening on port ${port.address().port}`));

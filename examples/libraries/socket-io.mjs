@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http';
 
-import { WebSocketServer } from 'reactor-ws';
+import { WebSocketServer, listen } from 'reactor-ws';
 import { reactorAdapter } from 'reactor-ws/socket.io';
 import { Server } from 'socket.io';
 
@@ -17,4 +17,4 @@ io.on('connection', (socket) => {
   socket.on('say', (room, text) => io.to(room).emit('said', text));
 });
 
-http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${http.address().port}`));
+const port = listen(http, { port: process.env.PORT ?? 8080 }, () => console.log(`listening on port ${port.address().port}`));

@@ -43,6 +43,8 @@ class Upgrades {
     this.server = server;
     /** WebSocketServers that take them, oldest first. @type {Set<Server>} */
     this.takers = new Set();
+    /** Their listeners. @type {Set<Function>} */
+    this.listeners = new Set();
     /** Ports of reactors. @type {Map<Server, Port>} */
     this.ports = new Map();
     /** The event by which it gets connections. */
@@ -56,7 +58,7 @@ class Upgrades {
 
   /** The result ends that. @type {(wss: Server) => () => void} */
   add(wss) {
-    const { server, takers } = this;
+    const { listeners, server, takers } = this;
     if (isHttp2(server)) emitUpgrades(server);
     const emitConnection = wss.emit.bind(wss, 'connection');
     /** @type {(request: IncomingMessage, socket: Duplex, head: Buffer) => void} */
@@ -65,9 +67,11 @@ class Upgrades {
     };
     wss._upgrades = this;
     takers.add(wss);
+    listeners.add(listener);
     server.on('upgrade', listener);
     return () => {
       takers.delete(wss);
+      listeners.delete(listener);
       wss._upgrades = null;
       server.removeListener('upgrade', listener);
       this.update();
@@ -142,10 +146,11 @@ class Upgrades {
 
   /** The one rule: why JavaScript answers; null: the reactors answer. */
   obstacle() {
-    const { ports, server, takers } = this;
+    const { listeners, ports, server, takers } = this;
     if (ports.size === 0) return 'the HTTP server is not behind a port of the reactors';
     if ([...takers].some((wss) => wss._hooks !== 0)) return OF_SERVER;
-    if (server.listenerCount('upgrade') !== takers.size) return "another listener of 'upgrade'";
+    const all = server.listeners('upgrade');
+    if (all.length !== listeners.size || !all.every((/** @type {Function} */ one) => listeners.has(one))) return "another listener of 'upgrade'";
     if (server.listenerCount(this.kind) !== 1) return `a listener of '${this.kind}'`;
     if ((server.emit !== nodeEmit && !isOwnEmit(server)) || !this.isUsual) return 'a setting or a method of the HTTP server';
     return takers.size < 2 || arePathsDistinct([...takers]) ? null : 'WebSocketServers that take the same path';
