@@ -24,7 +24,6 @@ const { drain } = require('./limits/drain');
 const { metricsOf, slowest } = require('./metrics/metrics');
 const { startListening } = require('./listen/native');
 const { OF_SERVER, takeUpgrades, upgradesOf } = require('./listen/routes');
-const { start } = require('./reactor/start');
 const { deferReply } = require('./reactor/defer-replies');
 const { state } = require('./reactor/reactors');
 const { createSecureContext } = require('./tls/context');
@@ -319,11 +318,6 @@ class WebSocketServer extends EventEmitter {
     this._address = null;
     this._listener?._onReleased();
     this._closeIfDone();
-  }
-
-  _forTopics() {
-    const { historyBudget, presence, reactor, topicOptions } = this._settings;
-    return { historyBudget, presence, topicOptions, start: () => start(reactor) };
   }
 
   /** Keeps a list of its clients, before the table forgets them. */

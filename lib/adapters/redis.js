@@ -201,7 +201,7 @@ class RedisAdapter {
       bytes,
       position: { epoch: position.epoch, offset: Number.parseInt(String(id), 10) },
     }));
-    this.saw(topic, { ...position, check: checkOf(check), era, life: String(life) });
+    this.noteSeen(topic, { ...position, check: checkOf(check), era, life: String(life) });
     return { recovered: Number(isWhole) === 1, position, messages, earlier: earlierOf(String(earlier)) };
   }
 
@@ -256,7 +256,7 @@ class RedisAdapter {
   }
 
   /** Redis has compared the last message that was seen, on the connection of `seen`. @type {(topic: string, seen: Seen) => void} */
-  saw(topic, seen) {
+  noteSeen(topic, seen) {
     const known = this.seen(topic);
     const isOlder = known.epoch === seen.epoch && known.offset >= seen.offset;
     this.remember(topic, isOlder ? { ...known, era: Math.max(known.era, seen.era), life: seen.life } : seen);

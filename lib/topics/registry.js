@@ -1,6 +1,7 @@
 'use strict';
 
 const { state } = require('../reactor/reactors');
+const { start } = require('../reactor/start');
 const records = require('./records');
 const { endTopic } = require('./requests');
 const { settingsOf } = require('./settings');
@@ -30,7 +31,8 @@ class ServerTopics {
   /** @param {Server} server */
   constructor(server) {
     this.server = server;
-    this.options = server._forTopics();
+    const { historyBudget, presence, reactor, topicOptions } = server._settings;
+    this.options = { historyBudget, presence, topicOptions, start: () => start(reactor) };
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
     /** All open connections: from the first broadcast on, until all have ended. @type {import('./publish').Anyone | null} */

@@ -27,7 +27,7 @@ class Scripts {
   /** @type {(script: Script, keys: string[], words: Array<string | Buffer>) => Promise<any>} */
   async run({ hash, text }, keys, words) {
     const [key] = keys;
-    if ((this.late.get(key) ?? 0) >= MAX_LATE) throw new Late();
+    if ((this.late.get(key) ?? 0) >= MAX_LATE) throw new NoAnswer();
     const rest = [String(keys.length), ...keys, ...words];
     try {
       return await this.call(key, ['EVALSHA', hash, ...rest]);
@@ -43,7 +43,7 @@ class Scripts {
     try {
       return await withTimeout(answer);
     } catch (error) {
-      if (error instanceof Late) {
+      if (error instanceof NoAnswer) {
         this.count(key, 1);
         answer.catch(() => {}).then(() => this.count(key, -1));
       }
@@ -59,7 +59,7 @@ class Scripts {
   }
 }
 
-class Late extends Error {
+class NoAnswer extends Error {
   constructor(timeout = TIMEOUT) {
     super(`Redis has not answered for ${timeout} ms`);
   }
@@ -75,7 +75,7 @@ function mayPass(error) {
 async function withTimeout(answer, timeout = TIMEOUT) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Late(timeout)), timeout);
+    timer = setTimeout(() => reject(new NoAnswer(timeout)), timeout);
     timer.unref();
   });
   try {

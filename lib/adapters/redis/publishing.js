@@ -109,7 +109,7 @@ class Publishing {
         const [epoch, offset, life] = await adapter.call(PUBLISH, topic, adapter.seen(topic), [...words, ...messages]);
         if (Number(offset) === 0) return undefined;
         const position = { epoch: String(epoch), offset: Number(offset) };
-        adapter.saw(topic, { ...position, check: checkOf(messages[messages.length - 1]), era, life: String(life) });
+        adapter.noteSeen(topic, { ...position, check: checkOf(messages[messages.length - 1]), era, life: String(life) });
         return position;
       } catch (error) {
         if (this.isOver || !mayPass(error)) throw error;
