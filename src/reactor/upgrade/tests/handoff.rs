@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::reactor::tests::*;
-use crate::reactor::{Http, ListenerConfig};
+use crate::reactor::{Http, ListenerConfig, Route, Routes};
 
 const GET: &[u8] = b"GET /page HTTP/1.1\r\nHost: here\r\n\r\nand more";
 
@@ -42,4 +42,34 @@ fn a_health_check_is_answered_before_the_next_request_is_given() {
         client.expect_text("OK");
         client.write(b"next");
     }
+}
+
+/// Only a GET can be an upgrade, so other heads do not wait for their ends.
+#[test]
+fn with_a_route_upgrades_for_it_stay_here_and_all_others_are_given() {
+    let routes = Arc::new(Routes::default());
+    let path =
+        |path: &[u8]| Arc::new(ListenerConfig { path: Some(path.into()), ..ListenerConfig::default() });
+    routes.set(vec![Route { listener: 7, config: path(b"/a") }, Route { listener: 8, config: path(b"/") }]);
+    let http = Some(Http { routes: routes.clone(), sockets: false });
+    let server = Server::serve(ListenerConfig { http, ..ListenerConfig::default() });
+    let open = || Client::connect(server.address);
+    let mut client = open();
+    client.write(UPGRADE.as_bytes());
+    assert_eq!(server.next(), Seen::Open("/".into()));
+    assert!(client.read_head().starts_with("HTTP/1.1 101 "));
+    let other = UPGRADE.replace("GET /", "GET /other");
+    let no_upgrade = UPGRADE.replace("Connection: Upgrade", "Connection: close");
+    let mut clients = Vec::new();
+    let mut give = |bytes: &[u8]| {
+        let mut client = open();
+        client.write(bytes);
+        clients.push(client);
+        assert_eq!(server.next(), Seen::Given(bytes.to_vec(), false));
+    };
+    for bytes in [b"POST / HT", GET, other.as_bytes(), no_upgrade.as_bytes(), b"\r\nX"] {
+        give(bytes);
+    }
+    routes.set(Vec::new());
+    give(b"G");
 }
