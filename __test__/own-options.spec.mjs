@@ -10,7 +10,7 @@ for (const [name, value, type] of [
   ['pingInterval', '100', 'number'],
   ['idleTimeout', true, 'number'],
   ['spin', 1n, 'number'],
-  ['reactors', '1', 'number'],
+  ['reactors', '1', "number or 'auto'"],
   ['unfinishedBudget', '1', 'number'],
   ['ipv6Only', 1, 'boolean'],
   ['earlyHandshake', 'true', 'boolean'],

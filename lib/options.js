@@ -16,6 +16,7 @@ const { checkGiven, shownOf } = require('./tls/options');
 const { adapterOf } = require('./topics/arguments');
 const WebSocket = require('./websocket');
 const { addon } = require('./reactor/addon');
+const { AUTO } = require('./reactor/start');
 
 /** @import { Server } from './connection/state' */
 
@@ -87,7 +88,7 @@ const OWN = {
   presenceLimit: { type: 'number', initial: 1000, min: 0, max: MAX_COUNT },
   adapterOverflow: { type: 'string', initial: 'drop', values: ['drop', 'reject'] },
   // Default: the environment variable; see `reactorsOf`.
-  reactors: { type: 'number', initial: null, min: 0, max: MAX_REACTORS },
+  reactors: { type: 'number', initial: null, min: 0, max: MAX_REACTORS, or: AUTO },
 };
 
 const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'adapter', 'allowedOrigins', 'http', 'proxyProtocol', 'tls'];
@@ -140,9 +141,9 @@ function parse(given) {
 function settingsOf(options) {
   /** @type {any} */
   const all = readOptions(OWN, options, 'options');
-  // If 0, one reactor runs on the JavaScript thread.
+  // If 0, one reactor runs on the JavaScript thread; if AUTO, while that is better.
   const variable = process.env.REACTOR_WS_REACTORS;
-  all.reactors ??= variable ? checkValue(OWN.reactors, Number(variable), 'REACTOR_WS_REACTORS') : 1;
+  all.reactors ??= variable ? checkValue(OWN.reactors, variable === AUTO ? AUTO : Number(variable), 'REACTOR_WS_REACTORS') : 1;
   const { adapterLimit, adapterOverflow, keepAlive, keepAliveInitialDelay, noDelay, reactors, sendBudget, spin, unfinishedBudget } = all;
   const origins = originsOf(options.allowedOrigins);
   const adapter = adapterOf(options);

@@ -69,6 +69,7 @@ const SECURE_ATTACKS = ['held-messages', 'held-uploads', 'inflated-messages', 'r
 const LONG = { BYTES: 'all' };
 const INLINE = { REACTOR_WS_REACTORS: '0' };
 const SEVERAL = { REACTOR_WS_REACTORS: '3' };
+const ADAPTIVE = { REACTOR_WS_REACTORS: 'auto', REACTOR_WS_SWITCH: 'every-turn' };
 
 /** @typedef {'short' | 'all' | 'night'} Run `npm test`, `npm test -- --all`, `npm test -- --night` */
 /**
@@ -88,13 +89,14 @@ const STEPS = [
   { name: 'ava', runs: ['night'], kind: 'ava', args: ALL_SPECS, env: LONG },
   { name: 'alone', runs: ['all'], kind: 'ava', args: [ALONE] },
   { name: 'secure', runs: ['all'], kind: 'ava', args: SECURE_ATTACKS, env: { ATTACK_TLS: '1' } },
-  // The same with the reactor on the JavaScript thread, and with several.
+  // The same with the reactor on the JavaScript thread, with several, and with one that changes its thread at every turn.
   { name: 'inline', runs: ['short'], kind: 'ava', args: SHORT_MODE_SPECS, env: INLINE },
   { name: 'inline', runs: ['all'], kind: 'ava', args: MODE_SPECS, env: INLINE },
   { name: 'inline', runs: ['night'], kind: 'ava', args: ALL_MODE_SPECS, env: { ...INLINE, ...LONG } },
   { name: 'reactors', runs: ['short'], kind: 'ava', args: SHORT_MODE_SPECS, env: SEVERAL },
   { name: 'reactors', runs: ['all'], kind: 'ava', args: MODE_SPECS, env: SEVERAL },
   { name: 'reactors', runs: ['night'], kind: 'ava', args: ALL_MODE_SPECS, env: { ...SEVERAL, ...LONG } },
+  { name: 'adaptive', runs: ['night'], kind: 'ava', args: ALL_MODE_SPECS, env: { ...ADAPTIVE, ...LONG } },
   { name: 'soak', runs: ['all'], kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
   { name: 'nodes', runs: ['all'], kind: 'program', args: ['__test__/nodes/run.mjs'], env: { NODES_STEPS: '500' } },
   { name: 'nodes', runs: ['night'], kind: 'program', args: ['__test__/nodes/run.mjs'] },
@@ -106,7 +108,7 @@ const STEPS = [
 ];
 
 /** The words of `npm test` for steps that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks (one of them alone, some over TLS: secure), spec files of ava that take half a minute each, soak, nodes, ecosystem, browser, autobahn, which `npm test -- --all` runs; packages, most lengths and repetitions, most spec files of inline and reactors, which `npm test -- --night` runs';
+export const LEFT_OUT = 'left out: loom, attacks (one of them alone, some over TLS: secure), spec files of ava that take half a minute each, soak, nodes, ecosystem, browser, autobahn, which `npm test -- --all` runs; packages, adaptive, most lengths and repetitions, most spec files of inline and reactors, which `npm test -- --night` runs';
 
 /**
  * @param {string[]} words Words of the command line: names of steps, `--all`, `--night`

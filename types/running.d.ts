@@ -166,6 +166,11 @@ export interface ReactorMetrics {
   /** How many reactors there are. */
   count: number;
   /**
+   * With `reactors: 'auto'`: what drives the reactor now, how often the thread has taken it over, and
+   * seconds for which the event loop and the thread have driven it; else null.
+   */
+  drive: { driver: 'loop' | 'thread'; switches: number; loop: number; thread: number } | null;
+  /**
    * Bytes of memory that has a budget, and that budget; Infinity for no limit. `unfinished`:
    * unfinished messages (`unfinishedBudget`), `history`: histories of topics (`historyBudget`),
    * `compression` and `decompression`: contexts of permessage-deflate (`perMessageDeflate.budget`),

@@ -139,11 +139,12 @@ export interface ServerOptions<
   /**
    * Reactor threads, 0 to 64. Connections are spread over them and stay where they are. 0: none;
    * the reactor runs on the JavaScript thread, between its other work: pings are then answered only
-   * when that thread is free. Where libuv cannot watch it (Windows, Bun, Deno) 0 is the same as 1.
+   * when that thread is free. `'auto'`: one reactor, which runs there while that thread has time to spare,
+   * and in a thread while it has not. Where libuv cannot watch it (Windows, Bun, Deno) 0 and `'auto'` are the same as 1.
    * All servers of a thread share its reactors: the value of the first one counts. Not in ws.
    * Default: the environment variable `REACTOR_WS_REACTORS`, or 1
    */
-  reactors?: number | null | undefined;
+  reactors?: number | 'auto' | null | undefined;
   /**
    * Bytes that unfinished messages of all connections of the reactors can take together, up to 2^53
    * - 1; 0 is no limit. Above it, connections are closed with 1013, first the ones with messages that

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
-import { connect, implementation, isInline, isReference, openPair, ownOnly, ownSerial, startServer, test, urlOf } from '../helpers/index.mjs';
+import { connect, implementation, isWrittenAtOnce, isReference, openPair, ownOnly, ownSerial, startServer, test, urlOf } from '../helpers/index.mjs';
 
 const outbox = isReference ? {} : createRequire(import.meta.url)('../../lib/reactor/outbox.js');
 
@@ -18,7 +18,7 @@ async function openDeaf(t) {
 
 /** Right after a send; without a thread, as in ws, the kernel has taken its part by then. */
 function isBuffered(t, ws, bytes) {
-  if (isInline || isReference) t.true(ws.bufferedAmount > 0 && ws.bufferedAmount <= bytes);
+  if (isWrittenAtOnce || isReference) t.true(ws.bufferedAmount > 0 && ws.bufferedAmount <= bytes);
   else t.is(ws.bufferedAmount, bytes);
 }
 
@@ -70,7 +70,7 @@ ownOnly("'drain' comes when at most half of the mark of 1 MiB is left, once", as
 ownOnly('send() returns false from 1 MiB on, and true again after the drain', async (t) => {
   const { ws, read } = await openDeaf(t);
   t.true(ws.send(Buffer.alloc(1024 * 1024 - HEADER - 3)));
-  if (!isInline) {
+  if (!isWrittenAtOnce) {
     t.is(ws.bufferedAmount, 1024 * 1024 - 3);
     t.false(ws.send('a'));
   }

@@ -5,7 +5,7 @@ import net from 'node:net';
 
 import { Child, MEASURED } from '../helpers/child.mjs';
 import { connect, connectMany, nextEvents, openPair } from '../helpers/clients.mjs';
-import { isInline, isReference, isSpread, ownOnly, randomNumbers, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { isWrittenAtOnce, isReference, isSpread, ownOnly, randomNumbers, startServer, test, upgradeRequest } from '../helpers/index.mjs';
 
 const CONNECTIONS = 5;
 const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
@@ -299,7 +299,7 @@ const UNREAD = 40;
 const REACTORS = isSpread ? Number(process.env.REACTOR_WS_REACTORS) : 1;
 
 // A payload that is written from where it is goes there with each send by itself.
-const sharedOnly = isReference || isInline ? test.skip : test;
+const sharedOnly = isReference || isWrittenAtOnce ? test.skip : test;
 
 sharedOnly('what connections that do not read are sent is kept once', async (t) => {
   const child = new Child(t, 'broadcasting.mjs', [], MEASURED);

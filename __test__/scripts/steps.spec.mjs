@@ -20,9 +20,9 @@ test('--all runs every spec file, --night also in every mode that matters to it'
   const [ava] = choose(['--all']).steps.filter(({ name }) => name === 'ava');
   t.deepEqual(ava.args, ['__test__/**/*.spec.mjs', `!${alone}`]);
   const night = choose(['--night']).steps.filter(({ kind }) => kind === 'ava');
-  t.deepEqual(night.map(({ env }) => [env.BYTES, env.REACTOR_WS_REACTORS]), [['all', undefined], ['all', '0'], ['all', '3']]);
+  t.deepEqual(night.map(({ env }) => [env.BYTES, env.REACTOR_WS_REACTORS]), [['all', undefined], ['all', '0'], ['all', '3'], ['all', 'auto']]);
   t.deepEqual(night[0].args, ava.args);
-  t.deepEqual(night[1].args, night[2].args);
+  t.deepEqual([night[2].args, night[3].args], [night[1].args, night[1].args]);
   // No pattern leaves out a file that depends on the mode, or stands for no file.
   const left = leftOut(night[1].args);
   t.deepEqual(MODE_SPECS.filter((path) => left.some((name) => path.startsWith(name.replace(/\*.*$/, '')))), []);

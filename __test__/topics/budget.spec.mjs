@@ -1,7 +1,7 @@
 // The budget of all histories: the first server with one decides it for the process.
 import { openRoom, test } from '../helpers/index.mjs';
 
-const REACTORS = Math.max(1, Number(process.env.REACTOR_WS_REACTORS ?? 1));
+const REACTORS = Number(process.env.REACTOR_WS_REACTORS) || 1;
 /** The budget of each reactor, which has all histories. */
 const SHARE = 1024 * 1024;
 const SIZE = 16 * 1024;

@@ -11,16 +11,17 @@ const MAX = 2 ** 31 - 1;
 /**
  * Allowed values: a number from `min` to `max`, or one of `values`. No message shows one that is secret.
  *
- * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', min?: number, max?: number, values?: string[], isSecret?: boolean }} Range
+ * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', min?: number, max?: number, or?: string, values?: string[], isSecret?: boolean }} Range
  */
 
 /** @type {(range: Range, value: any, label: string) => any} @throws {TypeError | RangeError} */
-function checkValue({ type, isSecret = false, min = 0, max = 0, values }, value, label) {
+function checkValue({ type, isSecret = false, min = 0, max = 0, or, values }, value, label) {
+  if (or !== undefined && value === or) return value;
   if (values !== undefined) {
     if (values.includes(value)) return value;
     throw wrongType(label, values.map((one) => `'${one}'`).join(' or '), value);
   }
-  if (typeof value !== type) throw (isSecret ? wrongSecret : wrongType)(label, `a ${type}`, value);
+  if (typeof value !== type) throw (isSecret ? wrongSecret : wrongType)(label, or === undefined ? `a ${type}` : `a ${type} or '${or}'`, value);
   if (type === 'number' && !(Number.isInteger(value) && value >= min && value <= max)) {
     throw new RangeError(`${label} must be an integer from ${min} to ${max}. Received ${inspect(value, { depth: 0 })}`);
   }

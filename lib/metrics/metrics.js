@@ -16,6 +16,9 @@ const { openedBeforeEnds } = require('../reactor/loop-turns');
 /** Begins the names of totals of TLS. */
 const TLS = 'tls';
 
+/** In a second. */
+const NANOSECONDS = 1e9;
+
 /** The first bound of compression ratios. */
 const MIN_RATIO = 1 / 1024;
 
@@ -65,7 +68,7 @@ function slowest(server, count) {
 }
 
 /** @type {(native: import('../native/binding').ReactorMetrics) => ReactorMetrics} */
-function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roundTrip, totals, turn, ...others }) {
+function reactorMetrics({ batch, contexts, delay, drive, handshake, pauses, ratio, roundTrip, totals, turn, ...others }) {
   const [program, rate, behind] = pauses.map(times);
   const [compression, decompression, most] = contexts;
   const all = TALLY.map((name, index) => /** @type {[name: string, total: number]} */ ([name, totals[index]]));
@@ -75,6 +78,7 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
     ...counted,
     tls: tlsMetrics(Object.fromEntries(all)),
     count: state.reactors,
+    drive: driveMetrics(drive),
     memory: {
       used: { unfinished: unfinishedBytes, history: historyBytes, compression, decompression },
       budget: { unfinished: state.settings?.unfinishedBudget || Infinity, history: historyBudget, compression: most, decompression: most },
@@ -88,6 +92,12 @@ function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roun
     batch: histogram(batch, 'records', 1, MAX_BATCH),
     ratio: histogram(ratio, 'ratio', MIN_RATIO, 2),
   };
+}
+
+/** @param {number[]} drive @returns {ReactorMetrics['drive']} */
+function driveMetrics([isThread, switches, loop, thread]) {
+  if (switches === undefined) return null;
+  return { driver: isThread === 1 ? 'thread' : 'loop', switches, loop: loop / NANOSECONDS, thread: thread / NANOSECONDS };
 }
 
 /** @param {Record<string, number>} totals @returns {ReactorMetrics['tls']} */

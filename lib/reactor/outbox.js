@@ -11,6 +11,7 @@ const {
   FLUSHED_BYTES,
   FLUSHED_MIXED,
   FLUSHED_NEXT,
+  IN_PLACE,
   KIND_MASK,
   OUTBOUND_GENERATION,
   OUTBOUND_LENGTH,
@@ -38,7 +39,7 @@ const ARENAS = 4;
 /** A payload of at least this many bytes travels by itself, not in the arena. */
 const LARGE_BYTES = 64 * 1024;
 
-/** The same for a reactor on this thread, which writes payloads in place. */
+/** The same while this thread has the sockets, which writes payloads in place. */
 const DIRECT_BYTES = 16 * 1024;
 
 /** From this many bytes on, comparing with the previous payload costs less than another copy. */
@@ -184,7 +185,7 @@ function pushBytes(slot, generation, tag, data) {
 function pushLong(slot, generation, tag, data, length) {
   const last = lastOf(tag);
   if (mayShare(last, tag) && isLastBytes(last, data, length)) return pushSame(last, slot, generation, tag);
-  if (length >= (state.links === 1 ? DIRECT_BYTES : LARGE_BYTES)) {
+  if (length >= (state.words[IN_PLACE] === 1 ? DIRECT_BYTES : LARGE_BYTES)) {
     const bytes = unshared(data);
     return pushLarge(slot, generation, tag, bytes, bytes);
   }
@@ -198,14 +199,13 @@ function pushLong(slot, generation, tag, data, length) {
 /** Appends a record with a payload that travels by itself. @type {(slot: number, generation: number, tag: number, bytes: Uint8Array, data: Uint8Array | string) => number} */
 function pushLarge(slot, generation, tag, bytes, data) {
   const length = lengthOf.call(bytes);
-  const isInline = state.links === 1;
+  const isInPlace = state.words[IN_PLACE] === 1;
   // First: the record and the payload need the same flush.
   const start = begin(slot, generation, tag | OUT_FLAG_LARGE, 0);
-  if (!isInline) state.native.addLarge(bytes);
+  if (!isInPlace) state.native.addLarge(bytes);
   finish(start, 0);
   words[wordOf(start) + OUTBOUND_LENGTH] = length;
-  // Without a thread, the reactor writes it in place.
-  if (isInline) {
+  if (isInPlace) {
     exchange(state.calls.flushWith, bytes);
     return length;
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-/** @import { ReactorOptions } from '../native/binding' */
+/** @import { Options } from './start' */
 
 /** @typedef {import('../native/binding').Reactor} Native */
 
@@ -23,7 +23,7 @@ const state = {
   /** All reactors, including the one for streams. If 1, it also has the sockets, on this thread. */
   links: 1,
   hasStarted: false,
-  /** Settings of the first server; before that, of the first server with a stream. @type {(Record<string, unknown> & ReactorOptions) | null} */
+  /** Settings of the first server; before that, of the first server with a stream. @type {(Record<string, unknown> & Options) | null} */
   settings: null,
   /** Receives records about topics. @type {Receiver | null} */
   topics: null,

@@ -18,7 +18,14 @@ const { state } = link;
 /** Bun and Deno have functions of libuv, but not its event loop. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
-/** `given`: names of options from the program. @typedef {import('../native/binding').ReactorOptions & { given: string[] }} Settings */
+/** As the program gave it. @typedef {Omit<import('../native/binding').ReactorOptions, 'adaptive' | 'reactors'> & { reactors: number | 'auto' }} Options */
+/** `given`: names of options from the program. @typedef {Options & { given: string[] }} Settings */
+
+/** The value of `reactors` for one that the event loop and a thread share. */
+const AUTO = 'auto';
+
+/** For tests: the two take turns. */
+const EAGER = 'every-turn';
 
 /** Starts the reactor for streams, on this thread. */
 function open() {
@@ -38,7 +45,7 @@ function open() {
     outbox.flush();
     streamOps.finish();
   });
-  if (state.settings !== null) native.configure(state.settings);
+  if (state.settings !== null) native.configure(nativeOf(state.settings));
   return native;
 }
 
@@ -46,7 +53,7 @@ function open() {
 function want({ given: _given, ...settings }) {
   if (state.settings !== null) return;
   link.set({ settings: { ...settings } });
-  if (state.native !== null) state.native.configure(settings);
+  if (state.native !== null) state.native.configure(nativeOf(settings));
 }
 
 /** Starts the reactors of sockets, too. @param {Settings} settings */
@@ -56,10 +63,16 @@ function start({ given, ...settings }) {
     warnOfOthers(given, { ...settings });
     return native;
   }
-  root.runInAsyncScope(() => coding(() => native.start(wake, settings)));
+  root.runInAsyncScope(() => coding(() => native.start(wake, nativeOf(settings))));
   const { links } = native;
   link.set({ reactors: Math.max(links - 1, 1), links, hasStarted: true, settings: { ...settings } });
   return native;
+}
+
+/** @type {(settings: Options) => import('../native/binding').ReactorOptions} */
+function nativeOf({ reactors, ...settings }) {
+  if (reactors !== AUTO) return { ...settings, reactors, adaptive: 0 };
+  return { ...settings, reactors: 1, adaptive: process.env.REACTOR_WS_SWITCH === EAGER ? 2 : 1 };
 }
 
 /** Adds the system's code to an error. @type {<T>(act: () => T) => T} */
@@ -82,4 +95,4 @@ function warnOfOthers(given, settings) {
   }
 }
 
-module.exports = { open, start, want };
+module.exports = { AUTO, open, start, want };

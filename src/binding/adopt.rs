@@ -29,12 +29,12 @@ pub(super) fn listener(fd: i32, backlog: i32) -> io::Result<BoundListener> {
 }
 
 #[cfg(unix)]
-fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
+pub(super) fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
     if fd < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: lib passes a descriptor that it closes after this call, on this thread, so it stays
-    // open while it is borrowed; -1 is ruled out above.
+    // SAFETY: lib passes a descriptor that it closes after this call, on this thread, and a reactor's
+    // stays open while the caller has the reactor, so it is open while it is borrowed; -1 is ruled out above.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned()
 }
@@ -53,6 +53,11 @@ pub(super) fn number(socket: Descriptor) -> i32 {
 /// libuv binds a socket to its completion port for good, so it cannot be duplicated.
 #[cfg(not(unix))]
 pub(super) fn duplicate(_fd: i32) -> io::Result<TcpStream> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(unix))]
+pub(super) fn owned(_fd: i32) -> io::Result<Descriptor> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -12,6 +12,7 @@ use napi::Result;
 use crate::bridge::chunk::{Arena, Outbox};
 use crate::bridge::layout::{PIPE_SLOTS, TOPIC_SLOT};
 use crate::bridge::split::split;
+use crate::engine::Large;
 use crate::reactor::Command;
 
 use super::inline::Inline;
@@ -62,7 +63,7 @@ impl Backends {
         match (number.checked_sub(INLINE + 1), self.threads()) {
             (Some(thread), Some(threads)) => threads.submit(thread, command),
             _ => {
-                self.inline.submit(command);
+                let _never_in_a_thread = self.inline.submit(command);
                 Ok(())
             }
         }
@@ -72,17 +73,22 @@ impl Backends {
         self.sockets().try_for_each(|number| self.submit(number, command()))
     }
 
-    /// `mixed`: some records are not for a socket. `last`: without a thread, the payload of the
-    /// last record.
+    /// `mixed`: some records are not for a socket. `last`: if JavaScript's thread has the sockets, the
+    /// payload of the last record.
     pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>, mixed: bool) -> Flushed {
         let flushed = |next, outcome| Flushed { next, wanting: false, outcome };
-        let Some(threads) = self.threads() else { return flushed(self.inline.flush(arena, last), Ok(())) };
+        let inline = |mut arena: Arena| {
+            let _never_in_a_thread = self.inline.flush(&mut arena, last);
+            flushed(arena.memory, Ok(()))
+        };
+        let Some(threads) = self.threads() else { return inline(arena) };
         if !mixed && threads.count() == 1 {
-            return threads.flush(arena);
+            return threads.flush(arena, last);
         }
         if mixed && arena.records().all(|record| (PIPE_SLOTS..TOPIC_SLOT).contains(&record.slot)) {
-            return flushed(self.inline.flush(arena, None), Ok(()));
+            return inline(arena);
         }
+        arena.large.extend(last.map(Large::copy));
         let large = std::mem::take(&mut arena.large);
         let buffer = |number: usize| threads.buffer(number.wrapping_sub(INLINE + 1));
         let chunks = split(arena.bytes(), large, threads.count(), |slot| self.of_slot(slot), buffer);
@@ -90,6 +96,16 @@ impl Backends {
         let mut chunks = chunks.into_iter().enumerate().rev().filter(|(_, chunk)| !chunk.bytes.is_empty());
         let outcome = chunks.try_for_each(|(number, chunk)| self.submit(number, Command::Chunk(chunk)));
         flushed(arena.memory, outcome)
+    }
+
+    /// Whether this thread's loop has the sockets now.
+    pub(super) fn are_here(&self) -> bool {
+        self.threads().is_none_or(Threads::is_here)
+    }
+
+    /// If the loop and a thread share a reactor, see [`Drive::report`](super::drive::Drive::report).
+    pub(super) fn drive(&self) -> Option<[u64; 4]> {
+        self.threads.get()?.drive()
     }
 
     /// For the memory of arenas. `None` without threads: one arena is enough.
@@ -102,7 +118,7 @@ impl Backends {
         match (number.checked_sub(INLINE + 1), self.threads()) {
             (Some(thread), Some(threads)) => threads.give_credit(thread),
             _ => {
-                self.inline.give_credit();
+                let _never_in_a_thread = self.inline.give_credit();
                 Ok(())
             }
         }
@@ -131,7 +147,7 @@ impl Backends {
         let until_closed = Rc::new(until_closed);
         self.inline.close(&until_closed);
         if let Some(threads) = self.threads.get() {
-            threads.close(until_closed);
+            threads.close(&until_closed);
         }
         self.inline.wake.cut();
     }

@@ -20,9 +20,9 @@ use crate::bridge::chunk::Arena;
 use crate::bridge::layout::{
     CALL_GENERATION, CALL_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
     DRAINED_STREAMS, DRAINED_TURN, FLUSHED_BYTES, FLUSHED_MIXED, FLUSHED_NEXT, HANDED, HANDED_REPORTS,
-    LENT_ID, MAX_RECORDS, MOST_OPS, OP_DESTROY, OP_END, OP_RESET, OP_RESUME, OP_SENT_SHIFT, OP_WORDS,
-    OP_WRITE, OPS, OPS_FREE, OPS_WAIT, OPS_WANT_MEMORY, PUMPED, RECORD_WORDS, STREAM_DRAINED, STREAM_ENDED,
-    STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
+    IN_PLACE, LENT_ID, MAX_RECORDS, MOST_OPS, OP_DESTROY, OP_END, OP_RESET, OP_RESUME, OP_SENT_SHIFT,
+    OP_WORDS, OP_WRITE, OPS, OPS_FREE, OPS_WAIT, OPS_WANT_MEMORY, PUMPED, RECORD_WORDS, STREAM_DRAINED,
+    STREAM_ENDED, STREAM_FULL, STREAM_HUNG_UP, STREAMS_WAIT,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::read_buffer::Lent;
@@ -123,6 +123,7 @@ impl Exchange {
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
         let mixed = self.words.replace(FLUSHED_MIXED, 0) != 0;
         self.words.replace(FLUSHED_NEXT, 0);
+        self.words.replace(IN_PLACE, u32::from(self.backends.are_here()));
         if used == 0 {
             self.exchange();
             return Ok(());
@@ -130,9 +131,13 @@ impl Exchange {
         self.flushed = used;
         let large = std::mem::take(&mut self.large);
         let Some(arena) = self.arena.take() else { return Ok(()) };
+        let id = arena.id();
         let Flushed { next, wanting, outcome } =
             self.backends.flush(Arena { memory: arena, used, large }, last, mixed);
         self.words.replace(FLUSHED_NEXT, if wanting { 0 } else { next.id() + 1 });
+        if next.id() == id {
+            self.flushed = 0;
+        }
         self.arena = Some(next);
         outcome
     }
@@ -357,8 +362,8 @@ pub struct Calls<'env> {
     /// Hands the first `FLUSHED_BYTES` bytes of the arena, and the payloads of `addLarge`, to the
     /// reactors. `FLUSHED_NEXT` then names the arena to fill next, as after `drain`.
     pub flush: Function<'env, (), ()>,
-    /// As `flush`, without a thread: its argument is the payload of the last record, a large one,
-    /// and is used in place without a copy.
+    /// As `flush`: its argument is the payload of the last record, a large one. While this thread has
+    /// the sockets, it is used in place without a copy.
     pub flush_with: Function<'env, Uint8Array, ()>,
     /// Lends its argument for batches to the reactor of the batch drained last: a whole
     /// ArrayBuffer of `LENT_BYTES` or more, which JavaScript does not touch until a drain hands it

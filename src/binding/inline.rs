@@ -1,5 +1,5 @@
-//! The reactor without a thread: the environment's event loop runs its turns, on the JavaScript
-//! thread.
+//! A reactor that the environment's event loop drives, on the JavaScript thread: it runs its turns.
+//! Perhaps not always, see `drive.rs`.
 //!
 //! The loop watches the reactor's descriptor. A turn with something to report ends with a call of
 //! `wake`. Requests of JavaScript are served inside their call.
@@ -8,8 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use napi::bindgen_prelude::{Array, Function};
@@ -17,9 +17,12 @@ use napi::{Env, Result};
 
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::PIPE_SLOTS;
-use crate::bridge::read_buffer::Lent;
-use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until};
+use crate::reactor::{
+    Command, Descriptor, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until,
+};
 
+use super::drive::Drive;
+use super::uv::IdleClock;
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
 
@@ -27,8 +30,12 @@ use super::wake::Wake;
 const MOST_TURNS: u32 = 16;
 
 pub(super) struct Inline {
-    /// `None` once the reactor has ended. Borrowed during a turn, in which no JavaScript runs.
-    reactor: RefCell<Option<Reactor<Forward>>>,
+    /// Taken during a turn, in which no JavaScript runs.
+    drive: Arc<Drive>,
+    /// A thread can have it: the poll's descriptor.
+    shared: Option<Arc<Descriptor>>,
+    /// For the report of a failure.
+    slot: u32,
     link: Arc<Link>,
     pub(super) stream_ops: StreamOps,
     /// The bell rang, and `wake` has not been called for it.
@@ -38,11 +45,15 @@ pub(super) struct Inline {
     waking: Cell<bool>,
     /// `wake` is to be called in the next turn of the loop.
     is_wanted: Cell<bool>,
+    /// The descriptor is not watched: the thread has the reactor.
+    paused: Cell<bool>,
     /// When the timer is due.
     armed: Cell<Due>,
     pub(super) wake: Rc<Wake>,
     watch: RefCell<Option<Watch>>,
 }
+
+type Place<'a> = MutexGuard<'a, Option<Reactor<Forward>>>;
 
 impl Inline {
     /// Where the loop of `env` cannot drive it, `turn_alone` must be called now and then.
@@ -58,38 +69,83 @@ impl Inline {
         let ring = rung.clone();
         let ring = Box::new(move || ring.store(true, Ordering::Relaxed));
         let forward = Forward::new(link.clone(), &config, ring);
-        let inline = Rc::new(Self {
-            reactor: RefCell::new(Some(Reactor::without_sockets(forward, config))),
+        let reactor = Reactor::without_sockets(forward, config);
+        let drive = Arc::new(Drive::new(reactor, Arc::default(), Arc::default()));
+        let wake = Wake::new(env, wake, memory)?;
+        let inline = Self::new(drive, None, PIPE_SLOTS, link, rung, wake);
+        if has_libuv {
+            inline.watch(env);
+        }
+        Ok(inline)
+    }
+
+    /// For a reactor with sockets that a thread can take; its records set `rung` while the loop drives.
+    /// `None`: no event loop can watch it.
+    pub(super) fn share(
+        env: &Env,
+        drive: Arc<Drive>,
+        descriptor: Arc<Descriptor>,
+        link: Arc<Link>,
+        rung: Arc<AtomicBool>,
+        wake: Rc<Wake>,
+    ) -> Option<Rc<Self>> {
+        let number = number_of(&descriptor);
+        let inline = Self::new(drive, Some(descriptor), 0, link, rung, wake);
+        inline.watch(env);
+        let watched = inline.watch.borrow().as_ref().is_some_and(|watch| watch.watch(env, number));
+        if !watched {
+            inline.close(&Rc::new(()));
+        }
+        watched.then_some(inline)
+    }
+
+    fn new(
+        drive: Arc<Drive>,
+        shared: Option<Arc<Descriptor>>,
+        slot: u32,
+        link: Arc<Link>,
+        rung: Arc<AtomicBool>,
+        wake: Rc<Wake>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            drive,
+            shared,
+            slot,
             link,
             stream_ops: StreamOps::new(),
             rung,
             turns: Cell::new(0),
             waking: Cell::new(false),
             is_wanted: Cell::new(false),
+            paused: Cell::new(false),
             armed: Cell::new(Due::Never),
-            wake: Wake::new(env, wake, memory)?,
+            wake,
             watch: RefCell::new(None),
-        });
-        if has_libuv {
-            let target = inline.clone();
-            *inline.watch.borrow_mut() = Watch::start(env, Rc::new(move |why| target.on_loop(why)));
-        }
-        Ok(inline)
+        })
+    }
+
+    fn watch(self: &Rc<Self>, env: &Env) {
+        let target = self.clone();
+        *self.watch.borrow_mut() = Watch::start(env, Rc::new(move |why| target.on_loop(why)));
     }
 
     pub(super) fn close<T: 'static>(&self, until_closed: &Rc<T>) {
-        self.stop();
+        if self.shared.is_none() {
+            self.stop();
+        }
         if let Some(watch) = self.watch.take() {
             watch.close(until_closed);
         }
     }
 
-    fn act(&self, step: impl FnOnce(&mut Reactor<Forward>)) {
-        self.run(|reactor| {
+    /// False: the thread has the reactor.
+    fn act(&self, step: impl FnOnce(&mut Reactor<Forward>)) -> bool {
+        let acted = self.run(|reactor| {
             step(reactor);
             Ok(())
         });
         self.report_later();
+        acted
     }
 
     /// Lets it have sockets. False: no event loop can watch them.
@@ -97,10 +153,21 @@ impl Inline {
     /// # Errors
     /// The system's: out of descriptors.
     pub(super) fn take_sockets(&self, env: &Env) -> Result<bool> {
-        let (watch, mut reactor) = (self.watch.borrow(), self.reactor.borrow_mut());
-        let (Some(watch), Some(reactor)) = (&*watch, &mut *reactor) else { return Ok(false) };
+        let (watch, mut place) = (self.watch.borrow(), self.drive.seat.try_take());
+        let reactor = place.as_mut().and_then(|place| place.as_mut());
+        let (Some(watch), Some(reactor)) = (&*watch, reactor) else { return Ok(false) };
         reactor.take_sockets().map_err(|error| super::listen::thrown(env, &error, None))?;
         Ok(reactor.descriptor().is_some_and(|descriptor| watch.watch(env, descriptor)))
+    }
+
+    /// Whether the thread does not have the reactor.
+    pub(super) fn is_here(&self) -> bool {
+        self.drive.seat.try_take().is_some()
+    }
+
+    /// `None`: no event loop drives the reactor.
+    pub(super) fn idle_clock(&self) -> Option<IdleClock> {
+        self.watch.borrow().as_ref().map(Watch::idle_clock)
     }
 
     pub(super) fn is_driven(&self) -> bool {
@@ -125,11 +192,11 @@ impl Inline {
         self.is_driven()
     }
 
-    fn run_once(&self, loop_turn: u32) {
+    fn run_once(&self, loop_turn: u32) -> bool {
         self.run(|reactor| {
-            reactor.begin_loop_turn(loop_turn);
+            reactor.begin_loop_turn(Some(loop_turn));
             reactor.run_once(Some(Duration::ZERO))
-        });
+        })
     }
 
     pub(super) fn configure(&self, config: ReactorConfig) {
@@ -141,7 +208,7 @@ impl Inline {
         let turn = if self.is_driven() { self.loop_turn() } else { self.turns.get() };
         let mut result = None;
         self.run(|reactor| {
-            reactor.begin_loop_turn(turn);
+            reactor.begin_loop_turn(Some(turn));
             result = Some(step(reactor));
             Ok(())
         });
@@ -149,21 +216,30 @@ impl Inline {
         result
     }
 
-    /// The command has been applied when this returns.
-    pub(super) fn submit(&self, command: Command) {
-        self.act(|reactor| reactor.serve(command));
+    /// The command has been applied when this returns. `Some`: the thread has the reactor.
+    pub(super) fn submit(&self, command: Command) -> Option<Command> {
+        let mut command = Some(command);
+        let acted = self.act(|reactor| {
+            if let Some(command) = command.take() {
+                reactor.serve(command);
+            }
+        });
+        command.filter(|_| !acted)
     }
 
     /// The records have been applied when this returns, so the arena can be filled again. `last`
-    /// can be the payload of the last record.
-    pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Box<dyn Lent> {
-        let large = std::mem::take(&mut arena.large);
-        self.act(|reactor| reactor.serve_records(arena.bytes(), large, last));
-        arena.memory
+    /// can be the payload of the last record. False: the thread has the reactor, and the records are
+    /// untouched.
+    pub(super) fn flush(&self, arena: &mut Arena, last: Option<&[u8]>) -> bool {
+        self.act(|reactor| {
+            let large = std::mem::take(&mut arena.large);
+            reactor.serve_records(arena.bytes(), large, last);
+        })
     }
 
-    pub(super) fn give_credit(&self) {
-        self.act(Reactor::serve_credit);
+    /// False: the thread has the reactor.
+    pub(super) fn give_credit(&self) -> bool {
+        self.act(Reactor::serve_credit)
     }
 
     pub(super) fn stop(&self) {
@@ -171,7 +247,22 @@ impl Inline {
             reactor.close();
             Ok(())
         });
-        self.end();
+        if let Some(place) = self.drive.seat.try_take() {
+            self.end(place);
+        }
+    }
+
+    /// The thread has given the reactor back, unless it has taken it again.
+    pub(super) fn come_back(&self) {
+        if self.drive.seat.try_take().is_none() {
+            return;
+        }
+        if self.paused.take()
+            && let Some(watch) = &*self.watch.borrow()
+        {
+            watch.resume();
+        }
+        self.on_loop(Reason::Readable);
     }
 
     fn on_loop(&self, why: Reason) {
@@ -184,7 +275,12 @@ impl Inline {
         // With little traffic, going to sleep and waking up is most of the cost of a message.
         let mut turns = 0;
         while turns < MOST_TURNS {
-            turns += u32::from(self.turn());
+            let (driven, reported) = self.turn();
+            if !driven {
+                self.pause();
+                break;
+            }
+            turns += u32::from(reported);
             if !self.is_spinning() {
                 break;
             }
@@ -192,15 +288,24 @@ impl Inline {
         self.report_later();
     }
 
-    /// A turn of the reactor, then of JavaScript if there is something to report. Returns whether
-    /// there was.
-    fn turn(&self) -> bool {
-        self.run_once(self.loop_turn());
-        if !self.rung.swap(false, Ordering::Relaxed) && !self.stream_ops.is_waiting() {
-            return false;
+    /// A turn of the reactor, unless the thread has it, then of JavaScript if there is something to
+    /// report. Returns whether there was each.
+    fn turn(&self) -> (bool, bool) {
+        let driven = self.run_once(self.loop_turn());
+        let reports = self.rung.swap(false, Ordering::Relaxed) || self.stream_ops.is_waiting();
+        if reports {
+            self.call();
         }
-        self.call();
-        true
+        (driven, reports)
+    }
+
+    /// The thread has the reactor, and takes its events.
+    fn pause(&self) {
+        if !self.paused.replace(true)
+            && let Some(watch) = &*self.watch.borrow()
+        {
+            watch.pause();
+        }
     }
 
     fn call(&self) {
@@ -212,7 +317,10 @@ impl Inline {
 
     /// Whether to look again at once, because the loop has nothing else to do.
     fn is_spinning(&self) -> bool {
-        let spinning = self.reactor.borrow_mut().as_mut().is_some_and(Reactor::is_spinning);
+        let mut place = self.drive.seat.try_take();
+        let reactor = place.as_mut().and_then(|place| place.as_mut());
+        let spinning = reactor.is_some_and(Reactor::is_spinning);
+        drop(place);
         spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.event_loop().is_busy())
     }
 
@@ -223,32 +331,49 @@ impl Inline {
         }
     }
 
-    fn run(&self, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) {
-        let Ok(mut place) = self.reactor.try_borrow_mut() else { return };
-        let Some(reactor) = place.as_mut() else { return };
+    /// False: the thread has the reactor.
+    fn run(&self, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) -> bool {
+        let Some(mut place) = self.drive.seat.try_take() else { return false };
+        let Some(reactor) = place.as_mut() else {
+            drop(place);
+            if self.shared.is_some() {
+                // An ended reactor's descriptor can stay readable.
+                self.pause();
+            }
+            return true;
+        };
+        let began = self.shared.is_some().then(|| self.drive.begin_loop());
         let ended = catch_unwind(AssertUnwindSafe(|| {
             step(reactor)?;
-            Ok(reactor.rest())
+            Ok((reactor.last_wait().0, reactor.rest()))
         }));
         let why = match ended {
-            Ok(Ok(due)) => return self.arm(due),
+            Ok(Ok((vain, due))) => {
+                drop(place);
+                if let Some(began) = began {
+                    self.drive.on_turn(began.elapsed(), vain, due);
+                }
+                self.arm(due);
+                return true;
+            }
             Ok(Err(error)) => waiting_failed(&error),
             Err(_) => "the reactor panicked".to_owned(),
         };
-        drop(place);
-        self.end();
-        report_failure(&self.link, PIPE_SLOTS, &why, &|| self.rung.store(true, Ordering::Relaxed));
+        self.end(place);
+        report_failure(&self.link, self.slot, &why, &|| self.rung.store(true, Ordering::Relaxed));
         self.arm(Due::Now);
+        true
     }
 
     /// All sockets close.
-    fn end(&self) {
+    fn end(&self, mut place: Place<'_>) {
         if let Some(watch) = &*self.watch.borrow() {
             watch.stop();
         }
         self.armed.set(Due::Never);
         // After the watch has stopped, which needs the descriptor.
-        self.reactor.take();
+        drop(place.take());
+        drop(place);
         if self.is_wanted.get() {
             self.arm(Due::Now);
         }
@@ -269,4 +394,14 @@ impl Inline {
 
 pub(super) fn waiting_failed(error: &io::Error) -> String {
     format!("waiting for events failed: {error}")
+}
+
+#[cfg(unix)]
+fn number_of(descriptor: &Descriptor) -> i32 {
+    std::os::fd::AsRawFd::as_raw_fd(descriptor)
+}
+
+#[cfg(not(unix))]
+fn number_of(descriptor: &Descriptor) -> i32 {
+    match *descriptor {}
 }

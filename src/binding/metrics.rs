@@ -31,6 +31,9 @@ pub struct ReactorMetrics {
     pub pauses: Vec<HistogramCounts>,
     pub batch: HistogramCounts,
     pub ratio: HistogramCounts,
+    /// If the event loop shares its reactor with a thread: 1 if that drives it now, how often it has
+    /// begun to, nanoseconds of the loop and of the thread. Else empty.
+    pub drive: Vec<f64>,
 }
 
 #[napi(object)]
@@ -43,7 +46,7 @@ pub struct HistogramCounts {
 
 const NANOS: u64 = 1_000_000_000;
 
-pub(super) fn metrics(links: &[Arc<Link>], exchange: &Exchange) -> ReactorMetrics {
+pub(super) fn metrics(links: &[Arc<Link>], exchange: &Exchange, drive: Option<[u64; 4]>) -> ReactorMetrics {
     let mut tally = Tally::default();
     links.iter().for_each(|link| link.totals.add_to(&mut tally));
     let of =
@@ -67,6 +70,7 @@ pub(super) fn metrics(links: &[Arc<Link>], exchange: &Exchange) -> ReactorMetric
         ],
         batch,
         ratio: of(MILLIONTHS, |meters| &meters.ratios),
+        drive: drive.into_iter().flatten().map(|number| number as f64).collect(),
     }
 }
 

@@ -9,6 +9,7 @@ mod adopt;
 mod backends;
 mod callback;
 mod deflate;
+mod drive;
 mod exchange;
 mod handshake;
 mod inline;

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::reactor::{Link, Spin, Spinner};
 
@@ -31,15 +32,22 @@ pub(super) struct PollSpin {
     links: Vec<Arc<Link>>,
     delivered: Rc<Delivered>,
     spinner: RefCell<Spinner>,
+    /// Nanoseconds that have been spent on looks.
+    looking: Arc<AtomicU64>,
 }
 
 impl PollSpin {
-    pub(super) fn new(links: Vec<Arc<Link>>, delivered: Rc<Delivered>, spin: Spin) -> Self {
+    pub(super) fn new(
+        links: Vec<Arc<Link>>,
+        delivered: Rc<Delivered>,
+        spin: Spin,
+        looking: Arc<AtomicU64>,
+    ) -> Self {
         let spin = match spin {
             Spin::Micros(micros) => Spin::Micros(micros.min(LONGEST_LOOK)),
             spin => spin,
         };
-        Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
+        Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)), looking }
     }
 
     /// Calls JavaScript, which takes all batches; then again for batches that come soon after,
@@ -64,7 +72,9 @@ impl PollSpin {
             looked.set(bell.ring());
             looked.get()
         };
-        self.spinner.borrow_mut().look_for(self.delivered.records.get(), begin, || self.is_waiting());
+        let spent =
+            self.spinner.borrow_mut().look_for(self.delivered.records.get(), begin, || self.is_waiting());
+        self.looking.fetch_add(spent.as_nanos() as u64, Ordering::Relaxed);
         if !looked.get() {
             return false;
         }

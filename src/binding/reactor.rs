@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ use super::metrics::{ReactorMetrics, metrics};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::poll_spin::{Delivered, PollSpin};
 use super::start::{self, ReactorOptions};
-use super::threads::Threads;
+use super::threads::{SharedOptions, Threads};
 use super::tls::{self, JsSecureContext, JsTlsServer};
 
 /// Each copy of lib makes one.
@@ -120,9 +121,14 @@ impl JsReactor {
         let Some(inline) = exchange.links.get(INLINE).cloned() else { return Ok(()) };
         let links = Link::group((options.reactors as usize).max(1), &inline);
         let config = config.shared_by(links.len());
-        let poll_spin =
-            self.has_libuv.then(|| PollSpin::new(links.clone(), self.delivered.clone(), config.spin));
-        let threads = Threads::start(&env, &wake, &self.backends.inline.wake, &links, config, poll_spin)?;
+        let looking: Arc<AtomicU64> = Arc::default();
+        let poll_spin = self
+            .has_libuv
+            .then(|| PollSpin::new(links.clone(), self.delivered.clone(), config.spin, looking.clone()));
+        let shared = (options.adaptive != 0 && self.backends.inline.is_driven())
+            .then_some(SharedOptions { looking, eager: options.adaptive > 1 });
+        let wakes = &self.backends.inline.wake;
+        let threads = Threads::start(&env, &wake, wakes, &links, config, poll_spin, shared)?;
         exchange.links.extend(links);
         self.backends.start(threads);
         Ok(())
@@ -426,7 +432,7 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> ReactorMetrics {
         let exchange = self.exchange.borrow();
-        metrics(&exchange.links, &exchange)
+        metrics(&exchange.links, &exchange, self.backends.drive())
     }
 
     /// Writes the queued bytes as far as the kernel takes them, closes all connections, and waits

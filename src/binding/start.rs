@@ -15,6 +15,9 @@ pub struct ReactorOptions {
     /// The number of reactors, each in a thread; 0: one, on the JavaScript thread where that is
     /// possible.
     pub reactors: u32,
+    /// 0: the thread has its reactor alone. 1: the event loop drives it while that is better, where
+    /// that is possible. 2, for tests: they take turns.
+    pub adaptive: u32,
     /// An integer; 0 = no limit.
     pub unfinished_budget: f64,
     /// An integer; 0 = no limit.

@@ -1,10 +1,10 @@
-//! Reactors in threads of their own.
+//! Reactors in threads of their own, and the one that the event loop shares with a thread.
 
-use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use napi::bindgen_prelude::Function;
@@ -13,9 +13,14 @@ use napi::{Env, Error, Result, Status};
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::read_buffer::Lent;
-use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
+use crate::engine::Large;
+use crate::reactor::{
+    Balance, Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure,
+};
 
-use super::inline::waiting_failed;
+use super::adopt;
+use super::drive::{Companion, Drive};
+use super::inline::{Inline, waiting_failed};
 use super::listen::{system_error, thrown};
 use super::poll_spin::PollSpin;
 use super::uv::signal::Signal;
@@ -27,10 +32,24 @@ pub(super) struct Threads {
     running: RefCell<Vec<JoinHandle<()>>>,
     signal: Option<Signal>,
     ring: Ring,
+    /// The event loop, which also drives the one reactor.
+    home: Rc<OnceCell<Home>>,
+}
+
+struct Home {
+    inline: Rc<Inline>,
+    drive: Arc<Drive>,
 }
 
 /// Wakes the JavaScript thread.
-type Ring = Arc<dyn Fn() + Send + Sync>;
+pub(super) type Ring = Arc<dyn Fn() + Send + Sync>;
+
+pub(super) struct SharedOptions {
+    /// Nanoseconds that the loop has looked in vain.
+    pub(super) looking: Arc<AtomicU64>,
+    /// For tests: the thread takes every other turn.
+    pub(super) eager: bool,
+}
 
 /// Valid even if the flush failed.
 pub(super) struct Flushed {
@@ -51,10 +70,19 @@ impl Threads {
         links: &[Arc<Link>],
         config: ReactorConfig,
         poll_spin: Option<PollSpin>,
+        shared: Option<SharedOptions>,
     ) -> Result<Self> {
-        let wake = wake.clone();
-        let signal = poll_spin
-            .and_then(|poll_spin| Signal::start(env, move |event_loop| poll_spin.deliver(&wake, event_loop)));
+        let home: Rc<OnceCell<Home>> = Rc::default();
+        let (waking, at_home) = (wake.clone(), home.clone());
+        let signal = poll_spin.and_then(|poll_spin| {
+            Signal::start(env, move |event_loop| {
+                // What the thread has left comes before what the loop finds.
+                poll_spin.deliver(&waking, event_loop);
+                if let Some(home) = at_home.get() {
+                    home.inline.come_back();
+                }
+            })
+        });
         let ring: Ring = if let Some(signal) = signal.clone() {
             // Unlike Node-API's bell it takes no lock that the loop takes: on one CPU the loop would block
             // on that lock at once.
@@ -68,8 +96,12 @@ impl Threads {
                 let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
             })
         };
-        let mut threads = Self { handles: Vec::new(), running: RefCell::default(), signal, ring };
-        threads.run(env, links, config).inspect_err(|_| threads.close(()))?;
+        let mut threads = Self { handles: Vec::new(), running: RefCell::default(), signal, ring, home };
+        let begun = match (shared, links) {
+            (Some(shared), [link]) => threads.share(env, link, config, wake, shared),
+            _ => threads.run(env, links, config),
+        };
+        begun.inspect_err(|_| threads.close(&Rc::new(())))?;
         Ok(threads)
     }
 
@@ -80,17 +112,57 @@ impl Threads {
         });
         let reactors = reactors(forwards.collect(), config).map_err(|error| thrown(env, &error, None))?;
         self.handles = reactors.iter().map(Reactor::handle).collect();
-        reactors.into_iter().zip(links).try_for_each(|(reactor, link)| self.spawn(env, reactor, link.clone()))
+        reactors.into_iter().zip(links).try_for_each(|(reactor, link)| {
+            let (link, ring) = (link.clone(), self.ring.clone());
+            self.spawn(env, move || run(reactor, &link, &ring))
+        })
     }
 
-    fn spawn(&self, env: &Env, reactor: Reactor<Forward>, link: Arc<Link>) -> Result<()> {
-        let ring = self.ring.clone();
+    fn spawn(&self, env: &Env, run: impl FnOnce() + Send + 'static) -> Result<()> {
         let thread = std::thread::Builder::new()
             .name("reactor-ws".to_owned())
-            .spawn(move || run(reactor, &link, &ring))
+            .spawn(run)
             .map_err(|error| thrown(env, &error, None))?;
         self.running.borrow_mut().push(thread);
         Ok(())
+    }
+
+    /// The loop drives the reactor, and the thread while that is better.
+    fn share(
+        &mut self,
+        env: &Env,
+        link: &Arc<Link>,
+        config: ReactorConfig,
+        wake: &Rc<Wake>,
+        SharedOptions { looking, eager }: SharedOptions,
+    ) -> Result<()> {
+        let [by_loop, rung] = [false, false].map(|flag| Arc::new(AtomicBool::new(flag)));
+        let (ring, is_by_loop, at_home) = (self.ring.clone(), by_loop.clone(), rung.clone());
+        let ring = move || match is_by_loop.load(Ordering::Relaxed) {
+            true => at_home.store(true, Ordering::Relaxed),
+            false => ring(),
+        };
+        let forward = Forward::new(link.clone(), &config, Box::new(ring)).in_thread();
+        let failed = |error| thrown(env, &error, None);
+        let mut reactors = reactors(vec![forward], config).map_err(failed)?;
+        let Some(reactor) = reactors.pop() else { return Ok(()) };
+        let watched = reactor.descriptor().map(adopt::owned).transpose().map_err(failed)?.map(Arc::new);
+        self.handles = vec![reactor.handle()];
+        let drive = Arc::new(Drive::new(reactor, by_loop, looking));
+        let (drives, link, ring) = (drive.clone(), link.clone(), self.ring.clone());
+        let inline = watched
+            .clone()
+            .and_then(|watched| Inline::share(env, drive.clone(), watched, link.clone(), rung, wake.clone()));
+        let clock = inline.as_ref().and_then(|inline| inline.idle_clock());
+        let (Some(descriptor), Some(inline), Some(clock)) = (watched, inline, clock) else {
+            // The loop cannot drive it.
+            let reactor = drives.seat.take().take();
+            return reactor.map_or(Ok(()), |reactor| self.spawn(env, move || run(reactor, &link, &ring)));
+        };
+        let balance = Balance::new();
+        let companion = Companion { drive: drives, link, ring, clock, descriptor, balance, eager };
+        let _first = self.home.set(Home { inline, drive });
+        self.spawn(env, move || companion.run())
     }
 
     pub(super) fn count(&self) -> usize {
@@ -102,10 +174,20 @@ impl Threads {
     }
 
     pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
+        let command = match self.home.get() {
+            Some(home) => home.inline.submit(command),
+            None => Some(command),
+        };
+        let Some(command) = command else { return Ok(()) };
         self.handle(number)?.submit(command).map_err(|error| system_error(&error))
     }
 
-    pub(super) fn flush(&self, arena: Arena) -> Flushed {
+    /// As [`Backends::flush`](super::backends::Backends::flush).
+    pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
+        if self.home.get().is_some_and(|home| home.inline.flush(&mut arena, last)) {
+            return Flushed { next: arena.memory, wanting: false, outcome: Ok(()) };
+        }
+        arena.large.extend(last.map(Large::copy));
         let Some(handle) = self.handles.first() else {
             return Flushed { next: arena.memory, wanting: false, outcome: Ok(()) };
         };
@@ -119,7 +201,8 @@ impl Threads {
                 (arena.memory, true, Command::Chunk(chunk))
             }
         };
-        Flushed { next, wanting, outcome: self.submit(0, command) }
+        let outcome = handle.submit(command).map_err(|error| system_error(&error));
+        Flushed { next, wanting, outcome }
     }
 
     pub(super) fn buffer(&self, number: usize) -> Vec<u8> {
@@ -132,6 +215,9 @@ impl Threads {
     }
 
     pub(super) fn give_credit(&self, number: usize) -> Result<()> {
+        if self.home.get().is_some_and(|home| home.inline.give_credit()) {
+            return Ok(());
+        }
         self.handle(number)?.wake().map_err(|error| system_error(&error))
     }
 
@@ -145,6 +231,10 @@ impl Threads {
         // so there is nothing to wait for.
         let stop = |handle: &Handle| handle.submit(Command::Stop).is_ok();
         let sent: Vec<_> = self.handles.iter().take(threads.len()).map(stop).collect();
+        if let (Some(home), Some(thread)) = (self.home.get(), threads.first()) {
+            home.drive.stop();
+            thread.thread().unpark();
+        }
         for (thread, sent) in threads.into_iter().zip(sent) {
             if sent || thread.is_finished() {
                 let _panicked_and_reported = thread.join();
@@ -153,11 +243,24 @@ impl Threads {
     }
 
     /// For good. `until_closed` is dropped once the loop has closed the bell.
-    pub(super) fn close(&self, until_closed: impl Any) {
+    pub(super) fn close<T: 'static>(&self, until_closed: &Rc<T>) {
         self.stop();
-        if let Some(signal) = &self.signal {
-            signal.close(until_closed);
+        if let Some(home) = self.home.get() {
+            home.inline.close(until_closed);
         }
+        if let Some(signal) = &self.signal {
+            signal.close(until_closed.clone());
+        }
+    }
+
+    /// Whether the loop drives the reactor now: then a large payload is used in place.
+    pub(super) fn is_here(&self) -> bool {
+        self.home.get().is_some_and(|home| home.inline.is_here())
+    }
+
+    /// As [`Drive::report`].
+    pub(super) fn drive(&self) -> Option<[u64; 4]> {
+        self.home.get().map(|home| home.drive.report())
     }
 }
 

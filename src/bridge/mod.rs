@@ -16,7 +16,7 @@
 //! A [`Batch`](batch::Batch), [`Chunk`](chunk::Chunk) or [`Arena`](chunk::Arena) has one owner at
 //! any time and moves by value, so no byte is visible to both threads. They share the lists of the
 //! inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`], the
-//! [`Gauges`](gauges::Gauges).
+//! [`Gauges`](gauges::Gauges). Which of them runs a reactor that both can run, its [`Seat`](seat::Seat) says.
 //!
 //! # Order
 //!
@@ -56,6 +56,7 @@ pub mod origins;
 pub mod queue;
 pub mod rates;
 pub mod read_buffer;
+pub mod seat;
 pub mod split;
 mod sync;
 pub mod tally;

@@ -2,7 +2,7 @@
 //!
 //! That loop watches [`Reactor::descriptor`] and calls `run_once(Some(Duration::ZERO))` when the
 //! descriptor is readable, or at the time from [`Reactor::rest`]. Commands go through
-//! [`Reactor::serve`], which acts at once.
+//! [`Reactor::serve`], which acts at once, after those that were queued while a thread ran it.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -75,13 +75,17 @@ impl<C: Consumer> Reactor<C> {
 
     /// Does not look at the sockets.
     pub fn serve(&mut self, command: Command) {
-        self.between_turns(|reactor| reactor.on_command(command));
+        self.between_turns(|reactor| {
+            reactor.on_commands();
+            reactor.on_command(command);
+        });
     }
 
     /// Applies the records of a chunk. `last` is the payload of the last large record; what the
     /// kernel does not take at once is copied.
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.between_turns(|reactor| {
+            reactor.on_commands();
             // All records are applied: this budget has no end.
             reactor.on_records(bytes, Rest::all(large, Vec::new()), last);
         });
@@ -108,9 +112,18 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// From now on calls are made in this turn of the loop.
-    pub fn begin_loop_turn(&mut self, number: u32) {
-        self.loop_turn = Some(number);
+    /// From now on calls are made in this turn of the loop; `None`: by a thread.
+    pub fn begin_loop_turn(&mut self, number: Option<u32>) {
+        self.loop_turn = number;
+    }
+
+    /// Whether the last turn found nothing to do, and how long it had waited.
+    pub fn last_wait(&self) -> (bool, Duration) {
+        self.last_wait
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping
     }
 
     /// When the next turn is due; called before the loop serves others.
@@ -136,6 +149,7 @@ impl<C: Consumer> Reactor<C> {
 
     fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
         self.timers.begin_turn();
+        self.last_wait = (false, Duration::ZERO);
         self.begin_reading();
         // The memory that was handed over is the caller's again when this returns.
         self.writer.allow(usize::MAX);

@@ -75,6 +75,7 @@ use metrics::Metrics;
 use read::Reader;
 use timers::Timers;
 use topics::Topics;
+pub use wait::balance::{Balance, Usage};
 pub use wait::spin::{Spin, Spinner};
 use write::Writer;
 
@@ -101,6 +102,8 @@ pub struct Reactor<C: Consumer> {
     idling: Idling,
     spinner: Spinner,
     stopping: bool,
+    /// The last turn found nothing to do; how long it had waited.
+    last_wait: (bool, Duration),
     /// The current turn of another program's loop, if that runs the reactor.
     loop_turn: Option<u32>,
     /// The loop's turn that the budget for reading is for.
@@ -145,6 +148,7 @@ impl<C: Consumer> Reactor<C> {
             idling: Idling::new(config.give_back, now),
             spinner: Spinner::new(config.spin),
             stopping: false,
+            last_wait: (false, Duration::ZERO),
             loop_turn: None,
             read_in: None,
             swept_in: None,

@@ -2,7 +2,7 @@
 //! descriptor, `signal.rs` is a signal from other threads, `handles.rs` has what both share.
 //!
 //! The functions are looked up when first needed: a program without libuv, such as `cargo test`,
-//! has none. Only functions since libuv 1.19 are used, never the layout of its structures.
+//! has none. Only functions since libuv 1.39 are used, never the layout of its structures.
 #![expect(unsafe_code, reason = "a C library, declared by hand")]
 
 mod handles;
@@ -12,6 +12,9 @@ pub(super) mod watch;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::reactor::Descriptor;
 
 /// `uv_loop_t*`.
 type Loop = *mut c_void;
@@ -63,6 +66,7 @@ functions! {
     timer_start: fn(RawHandle, Callback, u64, u64) -> c_int,
     timer_stop: fn(RawHandle) -> c_int,
     backend_timeout: fn(Loop) -> c_int,
+    metrics_idle_time: fn(Loop) -> u64,
 }
 
 impl Api {
@@ -107,4 +111,35 @@ impl EventLoop {
         // SAFETY: the owner of this is called by the loop or has a handle of it.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }
     }
+}
+
+/// For another thread: how long a loop has waited. Dropped before the loop ends.
+pub(super) struct IdleClock(EventLoop);
+
+// SAFETY: the one function that is called takes a lock of the loop, and libuv allows it on any thread.
+unsafe impl Send for IdleClock {}
+
+impl IdleClock {
+    /// Since its start. Node has all loops measure this, for `performance.eventLoopUtilization()`.
+    pub(super) fn idle(&self) -> Duration {
+        let EventLoop { api, raw } = self.0;
+        // SAFETY: the loop lives: the environment's end waits for the thread that has this.
+        Duration::from_nanos(unsafe { (api.metrics_idle_time)(raw) })
+    }
+}
+
+/// Waits until the descriptor is readable, without a `timeout` for ever; whether it is. An error counts
+/// as such.
+#[cfg(unix)]
+pub(super) fn wait_readable(descriptor: &Descriptor, timeout: Option<Duration>) -> bool {
+    use std::os::fd::AsRawFd as _;
+    let mut one = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let millis = timeout.map_or(-1, |time| c_int::try_from(time.as_millis()).unwrap_or(c_int::MAX));
+    // SAFETY: one structure, which lives during the call.
+    unsafe { libc::poll(&raw mut one, 1, millis) != 0 }
+}
+
+#[cfg(not(unix))]
+pub(super) fn wait_readable(descriptor: &Descriptor, _timeout: Option<Duration>) -> bool {
+    match *descriptor {}
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use napi::Env;
 
 use super::handles::{Handle, Open, on_call, on_poll};
-use super::{CHECK, EventLoop, IDLE, POLL, READABLE, TIMER};
+use super::{CHECK, EventLoop, IDLE, IdleClock, POLL, READABLE, TIMER};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::binding) enum Reason {
@@ -100,6 +100,26 @@ impl Watch {
         self.turn.get()
     }
 
+    /// For a thread that ends before this is closed.
+    pub(in crate::binding) fn idle_clock(&self) -> IdleClock {
+        IdleClock(self.event_loop())
+    }
+
+    /// Looks at the descriptor again after `pause`.
+    pub(in crate::binding) fn resume(&self) {
+        if let Some((api, poll)) = self.poll.get().map(Handle::parts) {
+            // SAFETY: as `parts` says.
+            let _watched_before = unsafe { (api.poll_start)(poll, READABLE, on_poll) };
+        }
+    }
+
+    pub(in crate::binding) fn pause(&self) {
+        if let Some((api, poll)) = self.poll.get().map(Handle::parts) {
+            // SAFETY: as `parts` says.
+            unsafe { (api.poll_stop)(poll) };
+        }
+    }
+
     pub(in crate::binding) fn event_loop(&self) -> EventLoop {
         self.timer.event_loop()
     }
@@ -111,10 +131,8 @@ impl Watch {
         unsafe {
             (api.timer_stop)(timer);
             (api.idle_stop)(idle);
-            if let Some((_, poll)) = self.poll.get().map(Handle::parts) {
-                (api.poll_stop)(poll);
-            }
         }
+        self.pause();
     }
 
     pub(in crate::binding) fn close<T: Any>(self, until_closed: &Rc<T>) {

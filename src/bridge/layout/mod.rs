@@ -99,9 +99,11 @@ layout! {
     /// Bit 0: records of streams wait. Bit 1: their reactor waits until earlier ones have been
     /// dealt with.
     STREAMS_WAIT: usize = AFTER_RECORDS + 15;
+    /// 1 while JavaScript's thread has the sockets: a large payload is best written where it is.
+    IN_PLACE: usize = AFTER_RECORDS + 16;
     /// What streams are to do, [`OP_WORDS`] words each: slot, kind with the number of sends above
     /// it, offset and number of the bytes to write.
-    OPS: usize = AFTER_RECORDS + 16;
+    OPS: usize = AFTER_RECORDS + 17;
     OP_WORDS: usize = 4;
     MOST_OPS: usize = 256;
     /// Bit of [`OPS_WAIT`]: other memory is needed.

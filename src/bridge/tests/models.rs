@@ -18,6 +18,7 @@ use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::IN_PING;
 use crate::bridge::queue::Queue;
 use crate::bridge::read_buffer::Lent;
+use crate::bridge::seat::Seat;
 
 /// For models with too many orders: checks those with at most `preemptions` forced switches. Errors
 /// of order need one or two.
@@ -365,5 +366,116 @@ fn a_reactor_that_waits_for_a_delivery_is_woken() {
         javascript.join().unwrap();
         assert!(opens || wakes.load(Relaxed) == 1, "a reactor that sleeps with a gate closed is woken");
         assert_eq!(inbox.delivered(), part);
+    });
+}
+
+/// The reactor of the models about the seat: the commands that it has served.
+type Served = Vec<usize>;
+
+struct Shared {
+    seat: Seat<Served>,
+    outbox: Outbox<usize>,
+    wakes: AtomicUsize,
+    /// To the loop: the seat is free again.
+    rings: AtomicUsize,
+}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        let seat = Seat::new(Served::new());
+        Arc::new(Self { seat, outbox: Outbox::new(), wakes: AtomicUsize::new(0), rings: AtomicUsize::new(0) })
+    }
+
+    /// The loop's: commands that wait come first.
+    fn submit(&self, command: usize) {
+        if let Some(mut place) = self.seat.try_take() {
+            let served = place.as_mut().unwrap();
+            served.extend(self.outbox.take_all());
+            served.push(command);
+        } else if self.outbox.send(command) {
+            self.wakes.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn on_ring(&self) {
+        if self.rings.swap(0, Relaxed) != 0
+            && let Some(mut place) = self.seat.try_take()
+        {
+            place.as_mut().unwrap().extend(self.outbox.take_all());
+        }
+    }
+
+    /// A turn of the thread. Returns whether it goes to sleep.
+    fn turn(&self, served: &mut Served) -> bool {
+        self.outbox.sleep.prepare();
+        let sleeps = self.outbox.is_empty();
+        self.outbox.sleep.awake();
+        served.extend(self.outbox.take_all());
+        sleeps
+    }
+}
+
+#[test]
+fn seat_hands_over_without_losing_a_command_or_its_order() {
+    bounded(3, || {
+        let shared = Shared::new();
+        let thread = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let mut place = shared.seat.take();
+                    shared.turn(place.as_mut().unwrap());
+                    drop(place);
+                    shared.rings.fetch_add(1, Relaxed);
+                }
+            })
+        };
+        shared.submit(0);
+        shared.on_ring();
+        shared.submit(1);
+        thread.join().unwrap();
+        // What is left has a ring outstanding.
+        shared.on_ring();
+        assert_eq!(shared.seat.take().as_deref(), Some(&[0, 1][..]));
+    });
+}
+
+#[test]
+fn seat_of_a_thread_that_sleeps_has_no_command_without_a_wake() {
+    model(|| {
+        let shared = Shared::new();
+        let thread = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let mut place = shared.seat.take();
+                let served = place.as_mut().unwrap();
+                shared.outbox.sleep.prepare();
+                if !shared.outbox.is_empty() {
+                    shared.outbox.sleep.awake();
+                    served.extend(shared.outbox.take_all());
+                }
+            })
+        };
+        shared.submit(0);
+        thread.join().unwrap();
+        let served = shared.seat.take().as_ref().unwrap().len();
+        assert!(served == 1 || shared.wakes.load(Relaxed) == 1);
+    });
+}
+
+#[test]
+fn a_thread_that_sleeps_until_the_loop_has_work_is_woken() {
+    model(|| {
+        let shared = Shared::new();
+        let thread = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.seat.sleep.prepare();
+                shared.seat.turns()
+            })
+        };
+        let wakes = usize::from(shared.seat.made_turn(true));
+        let seen = thread.join().unwrap();
+        assert!(seen == 1 || wakes == 1);
     });
 }

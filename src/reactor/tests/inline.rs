@@ -41,6 +41,22 @@ fn what_is_sent_between_turns_is_written_at_once() {
 }
 
 #[test]
+fn what_was_queued_is_served_before_what_is_served_at_once() {
+    let (mut reactor, _seen, mut client, id) = opened(Setup::default());
+    let chunk = |text: &[u8]| {
+        let mut chunk = Chunk::default();
+        chunk.push_record((id.slot, id.generation), OUT_TEXT, OUT_FLAG_FIN, 0, text);
+        chunk
+    };
+    let handle = reactor.handle();
+    handle.submit(Command::Chunk(chunk(b"1"))).unwrap();
+    reactor.serve_records(&chunk(b"2").bytes, Vec::new(), None);
+    handle.submit(Command::Chunk(chunk(b"3"))).unwrap();
+    reactor.serve(Command::Chunk(chunk(b"4")));
+    client.expect("81 01 '1' 81 01 '2' 81 01 '3' 81 01 '4'");
+}
+
+#[test]
 fn it_says_when_it_wants_its_next_turn() {
     let config = ListenerConfig { handshake_timeout: Duration::from_secs(5), ..ListenerConfig::default() };
     let (mut reactor, address, _seen) = reactor(Setup { listener: config, ..Setup::default() });

@@ -1,5 +1,6 @@
 //! The beginning of a turn: how long to sleep, and the looks before that.
 
+pub(super) mod balance;
 pub(super) mod spin;
 
 use std::io;
@@ -40,6 +41,7 @@ impl<C: Consumer> Reactor<C> {
             Ok(()) => self.reader.polled(self.events.iter().count()),
         }
         let idle = self.events.is_empty() && self.handle.outbox().is_empty();
+        self.last_wait = (idle, self.timers.now().saturating_duration_since(now));
         if !idle {
             self.idling.disturb(self.timers.now());
         }

@@ -90,17 +90,23 @@ impl Spinner {
     }
 
     /// A consumer's turn had `things` events: looks for more, while that can pay. `begin` is
-    /// called before the first look; if it returns false, there is none.
-    pub fn look_for(&mut self, things: usize, begin: impl Fn() -> bool, found: impl Fn() -> bool) {
+    /// called before the first look; if it returns false, there is none. Returns how long it has looked.
+    pub fn look_for(
+        &mut self,
+        things: usize,
+        begin: impl Fn() -> bool,
+        found: impl Fn() -> bool,
+    ) -> Duration {
         let now = Instant::now();
         self.worked(now, things);
         if !self.spinning(now) || !begin() {
-            return;
+            return Duration::ZERO;
         }
         while !found() && self.spinning(Instant::now()) {
             // The peer can need this CPU, or the reactor.
             std::thread::yield_now();
         }
+        now.elapsed()
     }
 
     pub(super) fn yields(&self) -> bool {

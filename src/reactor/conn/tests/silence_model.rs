@@ -105,7 +105,7 @@ impl World {
     fn turn(&mut self, wait: Duration) {
         if let Some(number) = &mut self.loop_turns {
             *number += 1;
-            self.reactor.begin_loop_turn(*number);
+            self.reactor.begin_loop_turn(Some(*number));
         }
         self.reactor.run_once(Some(wait)).unwrap();
     }

@@ -1,0 +1,95 @@
+//! Who had better run a reactor: the event loop of its consumer, or a thread.
+//!
+//! On the loop a message needs no wake-up of another thread, which costs more than a short message
+//! does. In a thread, the work for the network does not add to the consumer's. So the thread is worth
+//! its wake-ups if the loop has no time to spare, and either the consumer itself takes that time, or
+//! so much comes together that a wake-up is little beside it.
+//!
+//! Wrong guesses are cheap: after each, the thread keeps the reactor for longer.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+/// In some stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    pub wall: Duration,
+    /// The loop was busy, but not with the reactor.
+    pub consumer: Duration,
+    /// Turns of the reactor that found something, wherever it was.
+    pub network: Duration,
+    /// Their number.
+    pub turns: u64,
+}
+
+/// How much work a turn brings, with the consumer's, from which on a wake-up is little beside it, and
+/// up to which it is not.
+const LONG_TURN: Duration = Duration::from_micros(250);
+const SHORT_TURN: Duration = Duration::from_micros(120);
+/// How long the thread drives at least, and at most after wrong guesses.
+const SHORTEST_STAY: Duration = Duration::from_millis(20);
+const LONGEST_STAY: Duration = Duration::from_secs(5);
+/// A loop that has driven for so long is the right driver.
+const SETTLED: Duration = Duration::from_secs(1);
+
+pub struct Balance {
+    /// The window before was for the thread.
+    leaning: bool,
+    /// How long the thread drives at least, after a guess.
+    stay: Duration,
+    /// When the loop got the reactor back, and until when it does not.
+    given_back: Duration,
+    not_before: Duration,
+}
+
+impl Balance {
+    pub fn new() -> Self {
+        Self { leaning: false, stay: SHORTEST_STAY, given_back: Duration::ZERO, not_before: Duration::ZERO }
+    }
+
+    /// While the loop drives, after each window. True: the thread had better.
+    pub fn leaves_loop(&mut self, window: &Usage) -> bool {
+        let work = window.work();
+        let is_busy = work * 2 > window.wall;
+        let is_worth_it = window.consumer * 2 > work || work > window.turns(LONG_TURN);
+        let leaned = std::mem::replace(&mut self.leaning, is_busy && is_worth_it);
+        leaned && self.leaning
+    }
+
+    /// The thread drives now: `guessed`, or the loop is stuck. `now`: since some beginning.
+    pub fn taken(&mut self, guessed: bool, now: Duration) {
+        let settled = now.saturating_sub(self.given_back) >= SETTLED;
+        if settled {
+            self.stay = SHORTEST_STAY;
+        } else if guessed {
+            self.stay = (self.stay * 2).min(LONGEST_STAY);
+        }
+        self.not_before = now + if guessed { self.stay } else { SHORTEST_STAY };
+        self.leaning = false;
+    }
+
+    /// While the thread drives, after each window. True: the loop had better.
+    pub fn leaves_thread(&mut self, window: &Usage, now: Duration) -> bool {
+        let work = window.work();
+        let is_light = work * 5 < window.wall * 2;
+        let is_cheaper = window.consumer * 5 < work * 2 && work < window.turns(SHORT_TURN);
+        let leaves = now >= self.not_before && (is_light || is_cheaper);
+        if leaves {
+            self.given_back = now;
+        }
+        leaves
+    }
+}
+
+impl Usage {
+    fn work(&self) -> Duration {
+        self.consumer + self.network
+    }
+
+    /// If each turn took this long.
+    fn turns(&self, each: Duration) -> Duration {
+        each.saturating_mul(u32::try_from(self.turns).unwrap_or(u32::MAX))
+    }
+}

@@ -1,0 +1,52 @@
+use super::*;
+
+fn usage(consumer: u64, network: u64, turns: u64) -> Usage {
+    let [wall, consumer, network] = [1000, consumer, network].map(Duration::from_micros);
+    Usage { wall, consumer, network, turns }
+}
+
+fn at(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+#[test]
+fn the_loop_keeps_what_costs_it_little() {
+    let mut balance = Balance::new();
+    // Nothing, short handlers, some seldom long ones, and many short turns with short handlers.
+    for window in [usage(0, 0, 0), usage(20, 100, 10), usage(450, 20, 1), usage(200, 790, 20)] {
+        assert!(!balance.leaves_loop(&window) && !balance.leaves_loop(&window), "{window:?}");
+    }
+}
+
+#[test]
+fn the_thread_takes_what_handlers_wait_for_in_the_second_window() {
+    // Long handlers, and long turns.
+    for window in [usage(700, 200, 50), usage(100, 880, 2)] {
+        let mut balance = Balance::new();
+        assert!(!balance.leaves_loop(&window));
+        assert!(!balance.leaves_loop(&usage(0, 0, 0)), "once is not enough");
+        assert!(!balance.leaves_loop(&window));
+        assert!(balance.leaves_loop(&window), "{window:?}");
+    }
+}
+
+#[test]
+fn the_thread_stays_longer_after_each_wrong_guess() {
+    let (mut balance, idle) = (Balance::new(), usage(0, 0, 0));
+    balance.taken(true, at(5000));
+    assert!(!balance.leaves_thread(&usage(700, 200, 50), at(6000)), "handlers take the loop's time");
+    assert!(!balance.leaves_thread(&idle, at(5019)));
+    assert!(balance.leaves_thread(&idle, at(5020)));
+    balance.taken(true, at(5030));
+    assert!(!balance.leaves_thread(&idle, at(5069)));
+    assert!(balance.leaves_thread(&usage(200, 790, 20), at(5070)), "the loop is cheaper");
+    for _ in 0..20 {
+        balance.taken(true, at(5080));
+    }
+    assert!(!balance.leaves_thread(&idle, at(10_000)));
+    assert!(balance.leaves_thread(&idle, at(10_080)));
+    balance.taken(false, at(10_100));
+    assert!(balance.leaves_thread(&idle, at(10_120)), "a loop that is stuck is no guess");
+    balance.taken(true, at(12_000));
+    assert!(balance.leaves_thread(&idle, at(12_020)), "it had settled");
+}
