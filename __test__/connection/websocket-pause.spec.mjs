@@ -177,7 +177,7 @@ for (const [hook, put] of Object.entries({
       ws.on('close', (code) => seen.push(code));
     });
     const connected = once(server, 'connection');
-    const received = () => server.metrics().reactors.bytesReceived;
+    const received = () => server.metrics().reactors?.bytesReceived;
     const before = hasThread && received();
     const raw = await askRaw(t, server.address().port, Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'a'), frame(1, 'b')]));
     raw.end();
