@@ -195,9 +195,9 @@ function webSocketOf(socket) {
   return isSecond || socket.listenersAnyOutgoing?.().length ? null : transport.socket;
 }
 
-/** @type {(transport: any) => boolean} */
-function isOurs({ socket }) {
-  return socket instanceof WebSocket;
+/** Engine.IO before 6.3, without this method, keeps packets back until the ones before have left. @param {any} transport */
+function isOurs({ _canSendPreEncodedFrame, socket }) {
+  return socket instanceof WebSocket && typeof _canSendPreEncodedFrame === 'function';
 }
 
 /** @param {unknown} part */
