@@ -96,7 +96,7 @@ test('listen(): bad input', (t) => {
     [[server, {}], /^options\.port is missing: /],
     [[server, { port: 0, path: '/a' }], /^options\.path is not an option\. There are: /],
     [[server, { port: 0, maxPayload: 1 }], /^options\.maxPayload is not an option\. /],
-    [[server, { port: 0, reactors: 'two' }], /^options\.reactors must be a number\. /],
+    [[server, { port: 0, reactors: 'two' }], /^options\.reactors must be a number or 'auto'\. /],
   ]) {
     t.regex(t.throws(() => listen(...args), { instanceOf: TypeError }).message, expected);
   }
