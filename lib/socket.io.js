@@ -83,6 +83,8 @@ class Rooms {
 
   /** A socket has connected, or its way has changed. @param {Socket} socket */
   place(socket) {
+    // Of two sockets with one id, as after a recovery that the first has not noticed, Socket.IO sends to the second.
+    if (this.namespace.sockets.get(socket.id) !== socket) return;
     const before = this.sockets.get(socket.id);
     const ws = webSocketOf(socket);
     if (ws === before) return;
@@ -127,7 +129,8 @@ class Rooms {
    */
   broadcast(packet, { rooms, except, flags }) {
     if (rooms.size > 1) return false;
-    const [room = ALL] = rooms;
+    // A program can name a room `undefined`.
+    const [room] = rooms.size === 0 ? [ALL] : rooms;
     const ids = this.idsOf(room);
     const excepted = new Set(Array.from(except ?? [], (one) => [...this.idsOf(one).keys()]).flat());
     if (ids.size < MIN_SOCKETS || excepted.size > ids.size / 2) return false;
@@ -135,7 +138,7 @@ class Rooms {
     packet.nsp = this.namespace.name;
     const encoded = this.adapter.encoder.encode(packet);
     // If parts can be dropped, others would come without them.
-    if ((volatile && encoded.length > 1) || !encoded.every(isData)) return false;
+    if (!Array.isArray(encoded) || (volatile && encoded.length > 1) || !encoded.every(isData)) return false;
     for (const { conn } of [...waiting]) {
       conn.transport.writable = true;
       conn.flush();
@@ -151,8 +154,10 @@ class Rooms {
       const message = { tag: tagOf({ compress: compress !== false }, !isText), data: isText ? MESSAGE + part : toBytes(part) };
       publishTo(topic, message, { ...TO_ALL, except: exceptions });
     }
-    for (const id of apart) {
-      const socket = excepted.has(id) ? undefined : this.namespace.sockets.get(id);
+    // Listeners can put other sockets apart, which have got it, or take sockets out of the room.
+    for (const id of [...apart]) {
+      const isDue = !excepted.has(id) && this.idsOf(room).has(id);
+      const socket = isDue ? this.namespace.sockets.get(id) : undefined;
       socket?.notifyOutgoingListeners?.(packet);
       socket?.client.writeToEngine(encoded, { preEncoded: true, volatile, compress });
     }
@@ -239,7 +244,23 @@ function origin(object, name) {
 /** @type {(object: any, name: string, change: (method: Function) => (this: any, ...args: any[]) => unknown) => void} */
 function replace(object, name, change) {
   const owner = origin(object, name);
-  if (owner !== undefined && !owner[name][kWatched]) owner[name] = Object.assign(change(owner[name]), { [kWatched]: true });
+  if (owner === undefined || owner[name][kWatched]) return;
+  let method = owner[name];
+  const changed = Object.assign(
+    change(/** @this {any} @param {any[]} args */ function (...args) {
+      return method.apply(this, args);
+    }),
+    { [kWatched]: true },
+  );
+  Object.defineProperty(owner, name, {
+    configurable: true,
+    get: () => changed,
+    // The close() of any server of Socket.IO puts the methods of adapters back.
+    set(value) {
+      if (this !== owner) Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
+      else if (value !== changed) method = value;
+    },
+  });
 }
 
 /** @param {Adapter} adapter */
@@ -252,7 +273,8 @@ function accelerate(adapter) {
   adapter.addAll = (/** @type {string} */ id, /** @type {Set<unknown>} */ joined) => {
     const socket = nsp.sockets.get(id);
     // Called when it has connected, for its own room.
-    if (socket !== undefined && !rooms.sockets.has(id)) {
+    if (socket !== undefined && (!socket[kWatched] || !rooms.sockets.has(id))) {
+      socket[kWatched] = true;
       watch(socket.client);
       for (const name of ['onAnyOutgoing', 'prependAnyOutgoing', 'offAnyOutgoing']) replace(socket, name, thenPlace);
       rooms.place(socket);
@@ -260,8 +282,8 @@ function accelerate(adapter) {
     return addAll.call(adapter, id, joined);
   };
   adapter.delAll = (/** @type {string} */ id) => {
+    delAll.call(adapter, id);
     rooms.remove(id);
-    return delAll.call(adapter, id);
   };
   replace(adapter, 'broadcast', orBroadcast);
   return adapter;

@@ -10,6 +10,7 @@ import { reactorAdapter } from 'reactor-ws/socket.io';
 import { Server } from 'socket.io';
 import { Adapter, ClusterAdapter, SessionAwareAdapter } from 'socket.io-adapter';
 import { Manager } from 'socket.io-client';
+import { Decoder, Encoder } from 'socket.io-parser';
 
 import { listen } from './helpers/http.mjs';
 
@@ -146,6 +147,86 @@ test('rooms: one publish for all, packets one by one only where they must', asyn
   assert.deepEqual(sockets[2].data.got, [1, 2, 3, 4, 5, 6, 7]);
 });
 
+test('rooms: the name undefined is a room, not all sockets', async (t) => {
+  const started = await start(t);
+  const { server } = started;
+  const sockets = (await all(6, () => connect(t, started))).flat();
+  server.to(undefined).emit('m', 1);
+  for (const socket of sockets.slice(1)) socket.join(undefined);
+  server.to(undefined).emit('m', 2);
+  server.emit('m', 3);
+  await until(() => sockets.every(({ data }) => data.got.includes(3)));
+  assert.deepEqual(sockets.map(({ data }) => data.got), [[3], ...Array(5).fill([2, 3])]);
+});
+
+test('rooms: of two sockets with one id, as after a second recovery, the later one gets all', async (t) => {
+  const started = await start(t);
+  const { server, single } = started;
+  server.use((socket, next) => {
+    if (server.sockets.sockets.size >= 4) socket.id = 'same';
+    next();
+  });
+  await all(4, () => connect(t, started));
+  const [first] = await connect(t, started);
+  server.emit('m', 1);
+  const [second] = await connect(t, started);
+  first.onAnyOutgoing(() => {});
+  server.emit('m', 2);
+  server.emit('m', 3, Buffer.from('bytes 3'));
+  await until(() => second.data.got.includes(3));
+  assert.deepEqual([first.data.got, second.data.got, single], [[1], [2, 3], []]);
+});
+
+test('rooms: listeners of outgoing packets change the room meanwhile', async (t) => {
+  const started = await start(t);
+  const { server } = started;
+  const sockets = (await all(8, () => connect(t, started))).flat();
+  const listener = () => {};
+  const [changing, apart, late, gone, left] = sockets;
+  server.socketsJoin('room');
+  changing.onAnyOutgoing((_, value) => {
+    if (value !== 1) return;
+    late.onAnyOutgoing(listener);
+    apart.offAnyOutgoing(listener);
+    gone.disconnect();
+    left.leave('room');
+  });
+  for (const one of [apart, gone, left]) one.onAnyOutgoing(listener);
+  server.to('room').emit('m', 1);
+  server.emit('m', 2);
+  await until(() => [left, late].every(({ data }) => data.got.includes(2)));
+  const both = [1, 2];
+  assert.deepEqual(sockets.map(({ data }) => data.got), [both, both, both, [], [2], both, both, both]);
+});
+
+test('rooms: packets of a parser that returns them without an array', async (t) => {
+  class OneEncoder extends Encoder {
+    encode(packet) {
+      const encoded = super.encode(packet);
+      return encoded.length === 1 ? encoded[0] : encoded;
+    }
+  }
+  const started = await start(t, { parser: { Encoder: OneEncoder, Decoder } });
+  const sockets = (await all(5, () => connect(t, started))).flat();
+  started.server.emit('m', 1);
+  await until(() => sockets.every(({ data }) => data.got.length === 1));
+});
+
+test('rooms: another server of Socket.IO is closed, and the broadcasts stay one publish', async (t) => {
+  const started = await start(t);
+  const { server, single } = started;
+  const sockets = (await all(5, () => connect(t, started))).flat();
+  await (await start(t)).server.close();
+  server.emit('m', 1);
+  const { adapter } = server.of('/');
+  adapter.broadcast = () => {};
+  server.emit('m', 2);
+  delete adapter.broadcast;
+  server.emit('m', 3);
+  await until(() => sockets.every(({ data }) => data.got.includes(3)));
+  assert.deepEqual([sockets[0].data.got, single], [[1, 3], []]);
+});
+
 test('rooms: a client that connects twice has two sockets, each with all packets', async (t) => {
   const started = await start(t);
   const { server } = started;
@@ -277,6 +358,7 @@ test('rooms: nothing of an empty room stays, and the topics of the program are i
   assert.equal(rooms.channels.size, 0);
   assert.deepEqual([...server.engine.ws.topics()], [['room', 5]]);
   assert.deepEqual(own[0].subscriptions, ['room']);
+  adapter.once('leave-room', (_, id) => server.sockets.sockets.get(id).join('left'));
   for (const socket of sockets) socket.disconnect(true);
   assert.equal(rooms.sockets.size, 0);
   assert.throws(() => reactorAdapter({}), { name: 'TypeError', message: /^inner must be an adapter of Socket\.IO/ });
