@@ -275,14 +275,14 @@ class WebSocketServer extends EventEmitter {
   _onOpened(slot, tag, bytes, start, via) {
     const { _context: context, _tls: tls } = via ?? this;
     if (tls !== null && isRefused(slot, bytes, start)) return;
-    if ((tag & KIND_MASK) === IN_HANDOFF) return handOff(this, slot, tag, bytes, start);
-    this._countConnection();
     if (context === null) this._show(slot, tag, bytes, start, via);
     else context.runInAsyncScope(this._show, this, slot, tag, bytes, start, via);
   }
 
   /** @type {WebSocketServer['_onOpened']} */
   _show(slot, tag, bytes, start, via) {
+    if ((tag & KIND_MASK) === IN_HANDOFF) return handOff(this, slot, tag, bytes, start);
+    this._countConnection();
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateHooks();
     // The reactor might have answered before JavaScript wanted to decide.

@@ -61,6 +61,8 @@ const OBSTACLES = {
   "'upgrade'": ["another listener of 'upgrade'", {}, (_, server, note) => server.on('upgrade', note), (_, server, note) => server.removeListener('upgrade', note)],
   "'connection'": ["a listener of 'connection'", {}, (_, server, note) => server.on('connection', note), (_, server, note) => server.removeListener('connection', note)],
   "'upgrade' in place of ours": ["another listener of 'upgrade'", {}, (wss, server, note) => server.removeAllListeners().on('upgrade', (...all) => note() < 0 || wss.handleUpgrade(...all, (ws) => wss.emit('connection', ws, all[0]))).on('connection', http._connectionListener)],
+  'a setting, later': [SETTING, {}, (_, server) => (server.maxHeadersCount = 20)],
+  "another listener of Node's event": [SETTING, {}, (_, server) => server.on('connection', server.listeners('connection')[0].bind(server)).removeListener('connection', server.listeners('connection')[0])],
   'emit of the HTTP server': [SETTING, {}, (_, server) => (server.emit = (...all) => http.Server.prototype.emit.apply(server, all))],
   'one for every path beside another': ['WebSocketServers that take the same path', {}, (wss, server) => new WebSocketServer({ server, path: '/other' })],
 };
@@ -99,8 +101,8 @@ for (const way of Object.keys(WAYS)) {
       const note = () => noted++;
       begin(wss, server, note);
       t.not(wss.metrics().handshakes.byJavaScript, null, title);
-      // Nothing reports an assigned method: the next connection shows it, and both servers see that one, too.
-      if (title.startsWith('emit of the HTTP')) await isNative(t, wss, port);
+      // Nothing reports an assigned property: the next connection shows it, and both servers see that one, too.
+      if (reason === SETTING) await isNative(t, wss, port);
       t.false(await isNative(t, wss, port), title);
       t.is(wss.metrics().handshakes.byJavaScript, reason, title);
       t.is(noted, begin.toString().includes('note') ? 1 : 0, title);
@@ -178,6 +180,11 @@ for (const way of Object.keys(WAYS)) {
     const { port, wss } = await start(t, way, { path: '/ws' });
     const plain = httpServer(t);
     attach(t, plain, { path: '/ws' });
+    // Ends within a head.
+    const half = await RawClient.connect(t, port);
+    await half.send(GET.slice(0, 20));
+    half.end();
+    t.regex(await half.closed(), /^HTTP\/1\.1 400 /);
     await once(plain.listen(0, '127.0.0.1'), 'listening');
     t.is(wss.metrics().handshakes.byJavaScript, null);
     const upgrade = upgradeRequest({ line: 'GET /ws HTTP/1.1' });
@@ -231,9 +238,11 @@ test('over TLS: the client, and the certificate of the port', async (t) => {
   t.is(String((await once(client, 'message'))[0]), 'secret');
 });
 
-test("'connection' runs in the context of listen(), as in that of server.listen()", async (t) => {
+test("'connection' and 'request' run in the context of listen(), as in that of server.listen()", async (t) => {
   const storage = new AsyncLocalStorage();
-  const { port, wss } = await storage.run('of listen()', () => start(t, 'socket'));
+  const server = httpServer(t, (_, response) => response.end(storage.getStore()));
+  const { listener, port, wss } = await storage.run('of listen()', () => start(t, 'socket', {}, { server }));
+  t.is((await get(listener, '/')).body, 'of listen()');
   const seen = new Promise((resolve) => {
     wss.on('connection', (ws) => ws.on('message', () => resolve(storage.getStore())));
   });

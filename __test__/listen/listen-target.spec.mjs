@@ -269,3 +269,8 @@ for (const [name, start] of Object.entries(WAYS)) {
     }
   });
 }
+
+ownOnLinux('an address with a zone, which only Node knows', async (t) => {
+  const server = await listen(t, { port: 0, host: '::1%lo' });
+  t.is(server.address().address, '::1');
+});

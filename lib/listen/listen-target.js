@@ -67,6 +67,8 @@ function badPort(port) {
 
 /** Null if only Node can listen there, or report why not. @type {(options: ServerOptions) => ListenTarget | null} */
 function targetOf({ backlog, host, port }) {
+  // Only Node knows the numbers of zones, as in fe80::1%eth0.
+  if (String(host ?? Object(port).host).includes('%')) return null;
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
   if (isPipeName(port)) return localTarget({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;

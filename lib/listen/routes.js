@@ -49,7 +49,8 @@ class Upgrades {
     this.ports = new Map();
     /** The event by which it gets connections. */
     this.kind = '';
-    this.isUsual = false;
+    /** As they were when they were usual; null: unknown, or not. @type {unknown[] | null} */
+    this.settings = null;
     /** @param {unknown} event */
     this.onChange = (event) => {
       if (SEEING.has(String(event))) this.change();
@@ -104,7 +105,7 @@ class Upgrades {
     if (typeof onIncoming !== 'function' || this.takers.size === 0) return;
     parser.onIncoming = (/** @type {any} */ request, /** @type {boolean} */ keepsAlive) => {
       const isOfHttp = (/** @type {Server} */ wss) => Boolean(wss.options.http) && !this.isFor(wss, request);
-      const isLeft = request.upgrade && request.method !== 'CONNECT' && this.server.listenerCount('upgrade') === this.takers.size;
+      const isLeft = request.upgrade && request.method !== 'CONNECT' && !this.isWatched();
       if (isLeft && [...this.takers].every(isOfHttp)) request.upgrade = false;
       return onIncoming(request, keepsAlive);
     };
@@ -127,10 +128,10 @@ class Upgrades {
 
   /** JavaScript answers until the program has done what it does in this turn. */
   change() {
-    this.isUsual = false;
+    this.settings = null;
     this.update();
     process.nextTick(() => {
-      this.isUsual = isUsual(this.server);
+      this.settings = isUsual(this.server) ? SETTINGS.map((name) => this.server[name]) : null;
       // Subclasses have defined fields, which nothing reports.
       for (const wss of this.takers) wss._updateHooks();
       this.update();
@@ -144,15 +145,21 @@ class Upgrades {
     return isNative;
   }
 
+  /** Whether 'upgrade' has another listener, or lacks one: a program can replace them. */
+  isWatched() {
+    const all = this.server.listeners('upgrade');
+    return all.length !== this.listeners.size || !all.every((/** @type {Function} */ one) => this.listeners.has(one));
+  }
+
   /** The one rule: why JavaScript answers; null: the reactors answer. */
   obstacle() {
-    const { listeners, ports, server, takers } = this;
+    const { ports, server, settings, takers } = this;
     if (ports.size === 0) return 'the HTTP server is not behind a port of the reactors';
     if ([...takers].some((wss) => wss._hooks !== 0)) return OF_SERVER;
-    const all = server.listeners('upgrade');
-    if (all.length !== listeners.size || !all.every((/** @type {Function} */ one) => listeners.has(one))) return "another listener of 'upgrade'";
+    if (this.isWatched()) return "another listener of 'upgrade'";
     if (server.listenerCount(this.kind) !== 1) return `a listener of '${this.kind}'`;
-    if ((server.emit !== nodeEmit && !isOwnEmit(server)) || !this.isUsual) return 'a setting or a method of the HTTP server';
+    const hasKept = settings?.every((one, index) => one === server[SETTINGS[index]]);
+    if (!hasKept || (server.emit !== nodeEmit && !isOwnEmit(server))) return 'a setting or a method of the HTTP server';
     return takers.size < 2 || arePathsDistinct([...takers]) ? null : 'WebSocketServers that take the same path';
   }
 }
@@ -234,7 +241,9 @@ function isUsual(server) {
   /** @type {any} */
   const usual = http.createServer();
   const symbol = Object.getOwnPropertySymbols(usual).find(({ description }) => description === 'IncomingMessage');
-  return SETTINGS.every((name) => String(server[name]) === String(usual[name])) && (symbol === undefined || server[symbol] === usual[symbol]);
+  const [listener] = usual.listeners('connection');
+  const isNodes = server.listeners(kindOf(server)).includes(listener);
+  return isNodes && SETTINGS.every((name) => String(server[name]) === String(usual[name])) && (symbol === undefined || server[symbol] === usual[symbol]);
 }
 
 /** As `is_websocket` of src/engine/handshake. @param {IncomingMessage} request */

@@ -231,8 +231,14 @@ impl Conn<'_> {
     }
 
     fn on_eof<C: Consumer>(&mut self, consumer: &mut C) {
-        let Connection { read, write, life, .. } = &mut *self.state;
-        read.peer = PeerSide::Ended;
+        self.state.read.peer = PeerSide::Ended;
+        if let Some(bytes) = upgrade::unfinished(self) {
+            self.hand_off(consumer, &bytes);
+        }
+        let Connection { write, life, .. } = &mut *self.state;
+        if life.is_gone() {
+            return;
+        }
         if life.is_relayed() && !write.state.is_ended() {
             return consumer.on_end(self);
         }

@@ -203,6 +203,13 @@ fn hand_off(conn: &mut Conn<'_>, head: &Head, bytes: Vec<u8>) -> Step {
     Step::HandOff(bytes)
 }
 
+/// The peer has ended its side within a head: the consumer's HTTP server says what is missing.
+pub(super) fn unfinished(conn: &mut Conn<'_>) -> Option<Vec<u8>> {
+    let Life::Opening(head) = &mut conn.state.life else { return None };
+    let is_others = conn.state.config.http.is_some() && head.has_begun() && !head.closed && !head.proxied;
+    is_others.then(|| std::mem::take(&mut head.bytes))
+}
+
 fn asks_health(config: &ListenerConfig, request: &Request<'_>) -> bool {
     matches!(request.method, "GET" | "HEAD")
         && !request.is_upgrade()
