@@ -189,7 +189,8 @@ for (const way of Object.keys(WAYS)) {
     t.is(wss.metrics().handshakes.byJavaScript, null);
     const upgrade = upgradeRequest({ line: 'GET /ws HTTP/1.1' });
     const frames = Buffer.concat([frame(1, 'one'), frame(1, 'two'), frame(8, Buffer.from([3, 0xe8]))]).toString('latin1');
-    for (const bytes of [upgrade + frames, GET + upgrade + frames, upgradeRequest({ line: 'GET /ws HTTP/1.1', 'Sec-WebSocket-Version': '7' }) + frames]) {
+    const withBody = upgradeRequest({ line: 'GET /ws HTTP/1.1', 'Content-Length': 5 }) + 'hello';
+    for (const bytes of [upgrade + frames, GET + upgrade + frames, withBody + frames, upgradeRequest({ line: 'GET /ws HTTP/1.1', 'Sec-WebSocket-Version': '7' }) + frames]) {
       const expected = lasting(await talk(t, plain.address().port, Buffer.from(bytes, 'latin1')));
       for (let at = 1; at < bytes.length; at += 20) {
         await Promise.all(Array.from({ length: 20 }, async (_, more) => {

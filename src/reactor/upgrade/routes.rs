@@ -33,10 +33,12 @@ impl PartialEq for Routes {
 }
 
 impl Route {
-    /// Longer heads are judged by the HTTP server.
+    /// Longer heads are judged by the HTTP server, and bodies: some versions of Node read them before
+    /// the upgrade.
     pub(super) fn serves(&self, request: &Request<'_>) -> bool {
         let ListenerConfig { head, path, .. } = &*self.config;
         request.is_upgrade()
+            && !request.has_body()
             && is_websocket(request)
             && is_for(request, path.as_deref())
             && request.head_len <= head.bytes
