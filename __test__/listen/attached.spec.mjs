@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import http from 'node:http';
+import tls from 'node:tls';
 
 import test from 'ava';
 
@@ -237,6 +238,17 @@ test('over TLS: the client, and the certificate of the port', async (t) => {
   t.truthy(socket.getCertificate());
   client.send('secret');
   t.is(String((await once(client, 'message'))[0]), 'secret');
+});
+
+test('over TLS: the end of the client is the end of a connection that nothing reads, as over https', async (t) => {
+  const server = http.createServer();
+  const { port } = await listenGiven(t, 'relay', server, { tls: { cert, key } });
+  const upgraded = once(server, 'upgrade');
+  const client = tls.connect({ port, host: '127.0.0.1', ca: cert, servername: 'localhost', allowHalfOpen: true });
+  client.end(upgradeRequest());
+  const [, socket] = await upgraded;
+  await once(socket, 'close');
+  t.false(socket.allowHalfOpen);
 });
 
 test("'connection' and 'request' run in the context of listen(), as in that of server.listen()", async (t) => {

@@ -25,7 +25,7 @@ function handOff(wss, slot, tag, bytes, start) {
   const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
   // Before anything that can throw: the next connection of the slot would get it.
   const fd = isRelayed ? -1 : state.native.takeSocket(slot);
-  const options = optionsFor(http);
+  const options = optionsFor(http, wss._tls);
   const socket = isRelayed ? new Relay(wss, slot, bytes, start, read.length, options.highWaterMark)._socket : socketOf(fd, options, read);
   if (socket === null) return;
   if (wss.options.proxyProtocol) showPeer(socket, new Endpoint()._read(slot, bytes, start, {}));

@@ -44,7 +44,7 @@ function isShared() {
  * @type {(http: EventEmitter, tcp: object, tls: InstanceType<typeof import('../tls/node').NodeTls> | null) => net.Server}
  */
 function createHandoffServer(http, tcp, tls) {
-  const options = { ...tcp, ...optionsFor(http) };
+  const options = { ...tcp, ...optionsFor(http, tls) };
   const handOff = (/** @type {net.Socket} */ socket) => upgradesOf(http).give(socket, EMPTY_BUFFER);
   return tls === null ? net.createServer(options, handOff) : tls.createServer(options, handOff, createServer);
 }

@@ -327,7 +327,8 @@ const Base = net.Socket;
 class RelayedSocket extends Base {
   /** @param {Relay} relay @param {number} [highWaterMark] */
   constructor(relay, highWaterMark) {
-    super({ allowHalfOpen: true, highWaterMark });
+    // As in Node, over TLS the end of one side is the end of both.
+    super({ allowHalfOpen: relay._tlsText === '', highWaterMark });
     /** @type {Relay} */
     this._owner = relay;
     this._listener = relay._owner;
