@@ -217,8 +217,9 @@ impl Companion {
     /// Runs turns until the loop had better. False: the reactor has ended.
     fn drive(&mut self, guessed: bool) -> bool {
         let drive = self.drive.clone();
-        let mut place = drive.seat.take();
-        let Some(reactor) = place.as_mut() else { return false };
+        // In the midst of its turn the loop is not stuck.
+        let Some(mut place) = drive.seat.try_take() else { return true };
+        let Some(reactor) = place.reactor() else { return false };
         drive.by_loop.store(false, Ordering::Relaxed);
         drive.taken.fetch_add(1, Ordering::Relaxed);
         let since = drive.now();
@@ -239,7 +240,7 @@ impl Companion {
             Err(_) => Some("the reactor thread panicked".to_owned()),
         };
         // All sockets close with it.
-        drop(place.take());
+        drop(place.end());
         drop(place);
         if let Some(why) = why {
             report_failure(&self.link, 0, &why, &*self.ring);

@@ -8,8 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use napi::bindgen_prelude::{Array, Function};
@@ -17,6 +17,7 @@ use napi::{Env, Result};
 
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::PIPE_SLOTS;
+use crate::bridge::seat::Taken;
 use crate::reactor::{
     Command, Descriptor, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until,
 };
@@ -52,8 +53,6 @@ pub(super) struct Inline {
     pub(super) wake: Rc<Wake>,
     watch: RefCell<Option<Watch>>,
 }
-
-type Place<'a> = MutexGuard<'a, Option<Reactor<Forward>>>;
 
 impl Inline {
     /// Where the loop of `env` cannot drive it, `turn_alone` must be called now and then.
@@ -154,15 +153,15 @@ impl Inline {
     /// The system's: out of descriptors.
     pub(super) fn take_sockets(&self, env: &Env) -> Result<bool> {
         let (watch, mut place) = (self.watch.borrow(), self.drive.seat.try_take());
-        let reactor = place.as_mut().and_then(|place| place.as_mut());
+        let reactor = place.as_mut().and_then(Taken::reactor);
         let (Some(watch), Some(reactor)) = (&*watch, reactor) else { return Ok(false) };
         reactor.take_sockets().map_err(|error| super::listen::thrown(env, &error, None))?;
         Ok(reactor.descriptor().is_some_and(|descriptor| watch.watch(env, descriptor)))
     }
 
-    /// Whether the thread does not have the reactor.
+    /// Whether the thread does not have the reactor, as far as this one knows.
     pub(super) fn is_here(&self) -> bool {
-        self.drive.seat.try_take().is_some()
+        !self.drive.seat.is_taken()
     }
 
     /// `None`: no event loop drives the reactor.
@@ -318,7 +317,7 @@ impl Inline {
     /// Whether to look again at once, because the loop has nothing else to do.
     fn is_spinning(&self) -> bool {
         let mut place = self.drive.seat.try_take();
-        let reactor = place.as_mut().and_then(|place| place.as_mut());
+        let reactor = place.as_mut().and_then(Taken::reactor);
         let spinning = reactor.is_some_and(Reactor::is_spinning);
         drop(place);
         spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.event_loop().is_busy())
@@ -334,7 +333,7 @@ impl Inline {
     /// False: the thread has the reactor.
     fn run(&self, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) -> bool {
         let Some(mut place) = self.drive.seat.try_take() else { return false };
-        let Some(reactor) = place.as_mut() else {
+        let Some(reactor) = place.reactor() else {
             drop(place);
             if self.shared.is_some() {
                 // An ended reactor's descriptor can stay readable.
@@ -366,13 +365,13 @@ impl Inline {
     }
 
     /// All sockets close.
-    fn end(&self, mut place: Place<'_>) {
+    fn end(&self, mut place: Taken<'_, Reactor<Forward>>) {
         if let Some(watch) = &*self.watch.borrow() {
             watch.stop();
         }
         self.armed.set(Due::Never);
         // After the watch has stopped, which needs the descriptor.
-        drop(place.take());
+        drop(place.end());
         drop(place);
         if self.is_wanted.get() {
             self.arm(Due::Now);

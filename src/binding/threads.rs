@@ -156,7 +156,7 @@ impl Threads {
         let clock = inline.as_ref().and_then(|inline| inline.idle_clock());
         let (Some(descriptor), Some(inline), Some(clock)) = (watched, inline, clock) else {
             // The loop cannot drive it.
-            let reactor = drives.seat.take().take();
+            let reactor = drives.seat.try_take().and_then(|mut place| place.end());
             return reactor.map_or(Ok(()), |reactor| self.spawn(env, move || run(reactor, &link, &ring)));
         };
         let balance = Balance::new();

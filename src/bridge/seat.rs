@@ -1,23 +1,25 @@
 //! A reactor with two drivers: the event loop of its consumer, and a thread. The driver that has the
-//! seat's lock runs its turns.
+//! seat runs its turns. Neither waits for it.
 //!
 //! ```text
-//! loop:    try_take -> serve, made_turn          thread: take -> turns, each as of a thread
-//!          none? -> Outbox::send, wake                   drop the guard -> ring the loop
+//! loop:    try_take -> serve, made_turn          thread: try_take -> turns, each as of a thread
+//!          none? -> Outbox::send, wake                   drop what it took -> ring the loop
 //! ```
 //!
-//! The loop never waits for the lock. If it finds the seat taken, it queues its command as for any
-//! reactor with a thread. That thread sees the command before it sleeps, or is woken, or it gives the
-//! seat back and rings *after* that: then the loop makes a turn, which finds the command. So the thread
-//! that gives back need not look once more.
+//! If the loop finds the seat taken, it queues its command as for any reactor with a thread. That thread
+//! sees the command before it sleeps, or is woken, or it gives the seat back and rings *after* that:
+//! then the loop makes a turn, which finds the command. So the thread that gives back need not look once
+//! more. As in the [bridge](super), the flag is exchanged, not looked at, so that no look is too old.
 
-use std::sync::{PoisonError, TryLockError};
+use std::sync::PoisonError;
 
 use super::doorbell::Sleep;
-use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 pub struct Seat<T> {
-    /// `None` once the reactor has ended.
+    taken: AtomicBool,
+    /// `None` once the reactor has ended. The lock is free for whatever has set the flag: it is there to
+    /// need no unsafe code.
     place: Mutex<Option<T>>,
     /// The loop has made so many.
     turns: AtomicU64,
@@ -27,21 +29,26 @@ pub struct Seat<T> {
 
 impl<T> Seat<T> {
     pub fn new(reactor: T) -> Self {
-        Self { place: Mutex::new(Some(reactor)), turns: AtomicU64::new(0), sleep: Sleep::default() }
-    }
-
-    /// Loop. `None`: the thread drives, or this very thread is in the midst of a turn.
-    pub fn try_take(&self) -> Option<MutexGuard<'_, Option<T>>> {
-        match self.place.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
+        Self {
+            taken: AtomicBool::new(false),
+            place: Mutex::new(Some(reactor)),
+            turns: AtomicU64::new(0),
+            sleep: Sleep::default(),
         }
     }
 
-    /// Thread: waits for the end of the loop's turn.
-    pub fn take(&self) -> MutexGuard<'_, Option<T>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    /// `None`: the other side has it, or this very thread in the midst of a turn.
+    pub fn try_take(&self) -> Option<Taken<'_, T>> {
+        if self.taken.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Taken { place: Some(place), taken: &self.taken })
+    }
+
+    /// A hint: it can be too old.
+    pub fn is_taken(&self) -> bool {
+        self.taken.load(Ordering::Relaxed)
     }
 
     /// Loop, after a turn. `wakes`: there was something to do.
@@ -55,5 +62,29 @@ impl<T> Seat<T> {
     /// Any thread. After `sleep.prepare()`: all turns that will not wake the thread for what they did.
     pub fn turns(&self) -> u64 {
         self.turns.load(Ordering::Relaxed)
+    }
+}
+
+/// Gives the seat back when it is dropped.
+pub struct Taken<'a, T> {
+    place: Option<MutexGuard<'a, Option<T>>>,
+    taken: &'a AtomicBool,
+}
+
+impl<T> Taken<'_, T> {
+    pub fn reactor(&mut self) -> Option<&mut T> {
+        self.place.as_mut()?.as_mut()
+    }
+
+    /// The reactor has ended.
+    pub fn end(&mut self) -> Option<T> {
+        self.place.as_mut()?.take()
+    }
+}
+
+impl<T> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        self.place = None;
+        self.taken.swap(false, Ordering::AcqRel);
     }
 }

@@ -389,7 +389,7 @@ impl Shared {
     /// The loop's: commands that wait come first.
     fn submit(&self, command: usize) {
         if let Some(mut place) = self.seat.try_take() {
-            let served = place.as_mut().unwrap();
+            let served = place.reactor().unwrap();
             served.extend(self.outbox.take_all());
             served.push(command);
         } else if self.outbox.send(command) {
@@ -401,7 +401,7 @@ impl Shared {
         if self.rings.swap(0, Relaxed) != 0
             && let Some(mut place) = self.seat.try_take()
         {
-            place.as_mut().unwrap().extend(self.outbox.take_all());
+            place.reactor().unwrap().extend(self.outbox.take_all());
         }
     }
 
@@ -417,26 +417,26 @@ impl Shared {
 
 #[test]
 fn seat_hands_over_without_losing_a_command_or_its_order() {
-    bounded(3, || {
+    bounded(4, || {
         let shared = Shared::new();
         let thread = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
                 for _ in 0..2 {
-                    let mut place = shared.seat.take();
-                    shared.turn(place.as_mut().unwrap());
+                    let Some(mut place) = shared.seat.try_take() else { continue };
+                    shared.turn(place.reactor().unwrap());
                     drop(place);
                     shared.rings.fetch_add(1, Relaxed);
                 }
             })
         };
         shared.submit(0);
-        shared.on_ring();
         shared.submit(1);
+        shared.on_ring();
         thread.join().unwrap();
         // What is left has a ring outstanding.
         shared.on_ring();
-        assert_eq!(shared.seat.take().as_deref(), Some(&[0, 1][..]));
+        assert_eq!(shared.seat.try_take().unwrap().end(), Some(vec![0, 1]));
     });
 }
 
@@ -447,8 +447,8 @@ fn seat_of_a_thread_that_sleeps_has_no_command_without_a_wake() {
         let thread = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                let mut place = shared.seat.take();
-                let served = place.as_mut().unwrap();
+                let Some(mut place) = shared.seat.try_take() else { return };
+                let served = place.reactor().unwrap();
                 shared.outbox.sleep.prepare();
                 if !shared.outbox.is_empty() {
                     shared.outbox.sleep.awake();
@@ -458,7 +458,7 @@ fn seat_of_a_thread_that_sleeps_has_no_command_without_a_wake() {
         };
         shared.submit(0);
         thread.join().unwrap();
-        let served = shared.seat.take().as_ref().unwrap().len();
+        let served = shared.seat.try_take().unwrap().end().unwrap().len();
         assert!(served == 1 || shared.wakes.load(Relaxed) == 1);
     });
 }
