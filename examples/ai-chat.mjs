@@ -64,7 +64,7 @@ async function take(socket, user, requests, data) {
   try {
     response = type === 'send' ? await begin(user, topic, messages) : await find(topic);
     if (!response) return type === 'send' ? fail('No response can begin now.') : end({ type: 'no-active' });
-    if (!requests.has(requestId)) return; // The page is gone.
+    if (socket.readyState !== WebSocket.OPEN) return; // The page is gone, and the response goes on.
     if (type === 'resume') answer({ type: 'start' });
     stop = follow(topic, response.position, ({ chunk, ended, run, sequence }) => {
       if (socket.bufferedAmount > MAX_UNREAD) socket.terminate();
@@ -78,8 +78,10 @@ async function take(socket, user, requests, data) {
   }
 
   function end(fields, entry) {
+    if (requests.get(requestId) !== end) return; // It has ended, and another request can have its id.
+    requests.delete(requestId);
     stop?.();
-    if (requests.delete(requestId) && fields) answer(fields);
+    if (fields) answer(fields);
     if (response && entry) write(topic, { run: response.run, ...entry }).catch(console.error);
   }
 }
@@ -150,6 +152,7 @@ function follow(topic, since, hear) {
   socket.on('error', () => {}); // 'close' comes next
   socket.on('close', () => {
     clearTimeout(timer);
+    far.destroy(); // Node does not tell it.
     hear({ ended: 'badly' });
   });
   inside.emit('connection', far);

@@ -78,7 +78,25 @@ test('ai: chats belong to users, origins are looked at, and limits hold', async 
   }
 });
 
-/** Nodes, each with its address and the lines that it prints. */
+test('ai: only the connections of the response stay when its pages have gone', async (t) => {
+  const [node] = await start(t, 1);
+  const page = tab(t, node);
+  await (await page.ask('chat', '10000')).getReader().read();
+  page.close();
+  for (let n = 0; n < 5; n++) {
+    const socket = new RealWebSocket(node.url, { headers: { cookie: 'user=ada' } });
+    await once(socket, 'open');
+    for (let id = 0; id < 8; id++) socket.send(resume('chat', `${id}`));
+    socket.close();
+    await once(socket, 'close');
+  }
+  while (node.said.at(-1) !== 'open: 2') {
+    process.kill(node.pid, 'SIGUSR2');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+});
+
+/** Nodes, each with its process, its address and the lines that it prints. */
 async function start(t, count) {
   const ends = [];
   t.after(async () => {
@@ -97,7 +115,7 @@ async function start(t, count) {
     const said = [];
     const lines = createInterface(child.stdout).on('line', (line) => said.push(line));
     await once(lines, 'line');
-    nodes.push({ said, url: `ws://127.0.0.1:${/\d+$/.exec(said[0])[0]}` });
+    nodes.push({ pid: child.pid, said, url: `ws://127.0.0.1:${/\d+$/.exec(said[0])[0]}` });
   }
   return [nodes[0], nodes.at(-1)];
 }
@@ -139,6 +157,6 @@ function numbers(count) {
   return Array.from({ length: count }, (_, n) => `${n} `).join('');
 }
 
-function resume(id) {
-  return JSON.stringify({ type: 'resume', requestId: '1', id, headers: {}, body: {} });
+function resume(id, requestId = '1') {
+  return JSON.stringify({ type: 'resume', requestId, id, headers: {}, body: {} });
 }

@@ -1,5 +1,6 @@
 // --import for programs of the AI SDK: the one model counts to the number in the question, refuses 'refuse', and prints
-// what it does.
+// what it does. On SIGUSR2 it prints the number of open connections.
+import { createRequire } from 'node:module';
 import { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,6 +17,8 @@ const model = new MockLanguageModelV4({
   },
 });
 const fallbackProvider = { specificationVersion: 'v4', languageModel: () => model };
+const { connections } = createRequire(import.meta.url)('../../../lib/reactor/table.js');
+process.on('SIGUSR2', () => console.log(`open: ${connections().length}`));
 globalThis.AI_SDK_DEFAULT_PROVIDER = customProvider({ fallbackProvider });
 
 async function* parts(count, signal) {
