@@ -1,4 +1,5 @@
 // reactor-ws/register-listen: `listen()` of servers that know nothing of this package.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -162,3 +163,14 @@ function withResolvers() {
   const promise = new Promise((resolved) => (resolve = resolved));
   return { promise, resolve };
 }
+
+own('a server cannot be sent to another process: an error, as for a closed one', async (t) => {
+  const server = http.createServer();
+  t.teardown(() => end(server));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const child = spawn(process.execPath, ['-e', 'process.on("message", () => {})'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  t.teardown(() => child.kill());
+  await once(child, 'spawn');
+  const error = await new Promise((resolve) => child.send('server', server, resolve));
+  t.regex(error.code, /^E(BADF|INVAL)$/);
+});

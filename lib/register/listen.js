@@ -2,6 +2,7 @@
 
 // `listen()` of Node's http and https servers, on ports of the reactors.
 
+const { createSocket } = require('node:dgram');
 const http = require('node:http');
 const https = require('node:https');
 const { Server: TlsServer } = require('node:tls');
@@ -96,7 +97,7 @@ function moves(server, options, callback) {
 /** `address()`, `close()`, `listening` and so on of the server, by what its methods ask for. @type {(server: any, port: any) => void} */
 function represent(server, port) {
   const { _server: listener } = port;
-  const handle = {
+  const handle = Object.assign(closedHandle(), {
     close() {
       // WebSockets that a reactor has accepted for it.
       for (const one of connections()) if (one._profile.shared.via === port) waitFor(server, one);
@@ -105,7 +106,7 @@ function represent(server, port) {
     getsockname: (/** @type {object} */ out) => (Object.assign(out, listener.address()), 0),
     ref: () => listener.ref(),
     unref: () => listener.unref(),
-  };
+  });
   const hold = () => {
     server._handle = handle;
     ports.set(server, port);
@@ -134,6 +135,16 @@ function represent(server, port) {
     if (socket._server !== server) waitFor(server, socket);
     Reflect.apply(give, upgrades, [socket, read]);
   };
+}
+
+/** `send(message, server)` of a process takes it for a handle of libuv, and reports that it is closed; an object without one ends the process. */
+function closedHandle() {
+  /** @type {any} */
+  const socket = createSocket('udp4');
+  const state = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'state symbol');
+  const handle = state && socket[state].handle;
+  socket.close();
+  return handle ?? {};
 }
 
 /** `close()` of the server does. @type {(server: any, connection: import('node:events')) => void} */
