@@ -36,11 +36,11 @@ const {
 
 /** @typedef {(error?: Error | null) => void} Done */
 
-/** Most bytes for the stream in one turn of the event loop: parsing them takes as long as for a socket of Node. */
+/** As many bytes as Node reads from a socket at once. When a stream has got them, the rest waits for the next turn of the event loop. */
 const SHARE = 64 * 1024;
 
-/** Most bytes at once, as over TLS of Node: between two pieces the stream can refuse more. */
-const PIECE = 16 * 1024;
+/** The number of the turn of the event loop, of those in which a stream gets bytes. */
+const turn = { number: 0, isCounted: false };
 
 /** Milliseconds between checks of whether a session of HTTP/2 has stopped to read. */
 const POLL_MILLISECONDS = 1000;
@@ -61,10 +61,12 @@ class Relay extends Endpoint {
   constructor(owner, slot, bytes, start, read, highWaterMark) {
     super(owner.options);
     this.bytesRead = read;
-    /** Bytes for the stream, the number of these bytes, and how many it got in this turn of the event loop. @type {Buffer[]} */
+    /** Bytes for the stream, the number of these bytes, and how many it got in which turn. @type {Buffer[]} */
     this.waiting = [];
     this.waitingBytes = 0;
     this.fed = 0;
+    this.fedIn = turn.number;
+    this.isDue = false;
     /** Whether the stream accepts more bytes. */
     this.wants = true;
     this.isPaused = false;
@@ -147,7 +149,7 @@ class Relay extends Endpoint {
     if (this.isFeeding) return;
     this.isFeeding = true;
     try {
-      while (waiting.length !== 0 && this.wants && this.fed < SHARE && !socket.destroyed) {
+      while (waiting.length !== 0 && this.wants && this.hasShare() && !socket.destroyed) {
         const piece = this.takePiece();
         // Set before the call: the stream can request more during it.
         this.wants = false;
@@ -162,6 +164,7 @@ class Relay extends Endpoint {
     } finally {
       this.isFeeding = false;
       this.judgeHold();
+      if (waiting.length !== 0 && this.wants && !socket.destroyed) this.feedLater();
     }
     if (waiting.length !== 0 || this.isOver) return;
     if (!this.hasEnded) return this.wants ? this.resume() : undefined;
@@ -194,18 +197,29 @@ class Relay extends Endpoint {
     return this.waiting.splice(0);
   }
 
-  nextTurn() {
-    this.fed = 0;
-    this.feed();
+  hasShare() {
+    if (this.fedIn !== turn.number) {
+      this.fedIn = turn.number;
+      this.fed = 0;
+    }
+    return this.fed < SHARE;
+  }
+
+  feedLater() {
+    if (this.isDue) return;
+    this.isDue = true;
+    inNextTurn(() => {
+      this.isDue = false;
+      this.feed();
+    });
   }
 
   takePiece() {
-    // The share counts for a whole turn of the event loop.
-    if (this.fed === 0) root.runInAsyncScope(setImmediate, undefined, () => this.nextTurn());
+    countTurn();
     const first = this.waiting[0];
-    const piece = first.subarray(0, PIECE);
+    const piece = first.subarray(0, SHARE);
     if (piece.length === first.length) this.waiting.shift();
-    else this.waiting[0] = first.subarray(PIECE);
+    else this.waiting[0] = first.subarray(SHARE);
     this.fed += piece.length;
     this.waitingBytes -= piece.length;
     return piece;
@@ -312,6 +326,21 @@ class Relay extends Endpoint {
     this.settled = settled;
     return isMoving;
   }
+}
+
+/** One immediate for all streams: each request is bytes for one. */
+function countTurn() {
+  if (turn.isCounted) return;
+  turn.isCounted = true;
+  inNextTurn(() => {
+    turn.number++;
+    turn.isCounted = false;
+  });
+}
+
+/** @param {() => void} act */
+function inNextTurn(act) {
+  root.runInAsyncScope(setImmediate, undefined, act);
 }
 
 /** As Node reports it. */
