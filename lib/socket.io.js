@@ -245,20 +245,15 @@ function origin(object, name) {
 function replace(object, name, change) {
   const owner = origin(object, name);
   if (owner === undefined || owner[name][kWatched]) return;
-  let method = owner[name];
-  const changed = Object.assign(
-    change(/** @this {any} @param {any[]} args */ function (...args) {
-      return method.apply(this, args);
-    }),
-    { [kWatched]: true },
-  );
+  const method = owner[name];
+  const changed = Object.assign(change(method), { [kWatched]: true });
   Object.defineProperty(owner, name, {
     configurable: true,
     get: () => changed,
     // The close() of any server of Socket.IO puts the methods of adapters back.
     set(value) {
-      if (this !== owner) Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
-      else if (value !== changed) method = value;
+      if (this === owner && value === method) return;
+      Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
     },
   });
 }
