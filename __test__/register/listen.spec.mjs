@@ -152,6 +152,7 @@ own('what only Node can do stays Node\'s, with a warning where that is no choice
     t.false(isReactors(server));
     await end(server);
   }
+  t.throws(() => http.createServer().listen({ port: 'text' }), { code: 'ERR_SOCKET_BAD_PORT' });
   t.is(warnings.length, 3, warnings.join('\n'));
   t.regex(warnings[0], /^reactor-ws: the port of a server stays Node's: options\.tls\.sigalgs /);
   t.is(net.Server.prototype.listen, listen);

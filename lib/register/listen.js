@@ -64,14 +64,18 @@ for (const { prototype: servers } of /** @type {any[]} */ ([http.Server, https.S
 /** Null if only Node can listen there. @type {(args: any[]) => PortOptions | null} */
 function optionsOf([first, ...rest]) {
   if (typeof first === 'object' && first !== null) {
-    return first.port == null || OF_NODE.some((name) => first[name] != null) ? null : pick(first, OF_PORT);
+    return first.port == null || isText(first.port) || OF_NODE.some((name) => first[name] != null) ? null : pick(first, OF_PORT);
   }
-  // In Node, any other text is a path.
-  if (typeof first === 'string' && !(Number(first) >= 0)) return null;
+  if (isText(first)) return null;
   const port = first == null || typeof first === 'function' ? 0 : first;
   const [host] = rest.filter((/** @type {unknown} */ one, /** @type {number} */ index) => index === 0 && typeof one === 'string');
   const backlog = rest.slice(0, 2).find((/** @type {unknown} */ one) => Number(one) > 0);
   return { port, ...(host && { host }), ...(backlog && { backlog: Number(backlog) }) };
+}
+
+/** In Node such a text is a path, and as an option wrong; the option `port` of ours takes it for a path. @param {unknown} port */
+function isText(port) {
+  return typeof port === 'string' && !(Number(port) >= 0);
 }
 
 /** The result: why not; undefined if it does. @type {(server: any, options: PortOptions, callback: unknown) => string | null | undefined} */
