@@ -6,6 +6,7 @@ const node = [
   'AbortSignal',
   'Blob',
   'Buffer',
+  'DOMException',
   'Event',
   'EventTarget',
   'MessageChannel',

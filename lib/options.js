@@ -9,6 +9,7 @@ const { Admission, originsOf } = require('./limits/admission');
 const { proxiesOf } = require('./limits/proxies');
 const { handoff } = require('./base/descriptors');
 const { BACKLOG, MAX_HEAD, MAX_HEADERS } = require('./base/layout');
+const { checkPath } = require('./handover/place');
 const { checkHttp, kAll } = require('./listen/http-option');
 const { checkPort, targetOf } = require('./listen/listen-target');
 const { reportUnknown } = require('./base/log');
@@ -72,6 +73,7 @@ const OWN = {
   limit: { type: 'string', initial: 'pause', values: ['pause', 'close'] },
   pingInterval: { type: 'number', initial: 0, min: 0, max: MAX_DELAY },
   idleTimeout: { type: 'number', initial: 0, min: 0, max: MAX_DELAY },
+  handover: { type: 'string', initial: null },
   ipv6Only: { type: 'boolean', initial: false },
   reusePort: { type: 'boolean', initial: false },
   noDelay: { type: 'boolean', initial: true },
@@ -125,6 +127,7 @@ function parse(given) {
   const settings = settingsOf(options);
   checkPlace(options, settings);
   checkHealth(options, settings);
+  checkHandover(options, settings);
   checkHttpOf(options);
   const tls = (Object.hasOwn(given, 'tls') ? given.tls : null) ?? null;
   if (tls !== null) {
@@ -203,6 +206,7 @@ function listenOptions(server, { backlog, fd, ipv6Only, mode, path, port, reuseP
     path: options.path ? String(options.path) : null,
     http: options.http ? { sockets: handoff.asSockets } : null,
     ask,
+    movable: settings.handover !== null,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
     connection: connectionOptions(server),
   };
@@ -258,6 +262,23 @@ function checkHealth({ port }, { healthCheck: path }) {
   if (path === null) return;
   if (!/^\/[!-~]*$/.test(path) || /[?#]/.test(path)) throw wrongType('options.healthCheck', "a path, such as '/healthz'", path);
   if (port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
+}
+
+/** @type {(options: ServerOptions, settings: Settings) => void} */
+function checkHandover(options, { clusterNode, handover, reactor, reusePort }) {
+  if (handover === null) return;
+  const target = options.port == null ? null : targetOf(options);
+  const { isWorker } = require('node:cluster');
+  if (target === null || target.path !== undefined || isWorker) {
+    throw new TypeError('options.handover needs a TCP port on which the server listens by itself, not in a worker of a cluster');
+  }
+  if (options.tls) throw new TypeError('options.handover cannot be used with options.tls: the keys of a connection do not move');
+  if (clusterNode !== null) throw new TypeError('options.handover cannot be used with options.adapter');
+  if (reusePort) throw new TypeError('options.handover cannot be used with options.reusePort: the port moves');
+  if (reactor.reactors === 0 || reactor.reactors === AUTO) {
+    throw new TypeError("options.handover needs a reactor with a thread of its own: options.reactors must not be 0 or 'auto'");
+  }
+  checkPath(handover);
 }
 
 /** @param {ServerOptions} options */

@@ -6,11 +6,14 @@ const { addon } = require('./reactor/addon');
 const { requiredHooks } = require('./upgrade/hooks');
 const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
-const { checkValue } = require('./base/checks');
+const { MAX_DELAY, checkOptions, checkValue } = require('./base/checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { protocolText, tailText } = require('./connection/handshake-info');
+const { scheduleNext } = require('./connection/receive');
 const { open } = require('./connection/state');
 const { upgradeOf } = require('./listen/http2');
+const { Handover } = require('./handover/handover');
+const { detach } = require('./handover/attachment');
 const { handOff } = require('./listen/handoff');
 const { startChecks, withProtocols } = require('./listen/http-option');
 const { createListener, isShared, takeOver } = require('./listen/http-server');
@@ -36,12 +39,12 @@ const { emitConnection } = require('./upgrade/request-visibility');
 const { onTls } = require('./upgrade/tls');
 const { isRefused } = require('./upgrade/pending-tls');
 const { ReactorHandshake, Upgrade, isReactors } = require('./upgrade/pending-upgrade');
-const { ASK_ACCEPTED, IN_HANDOFF, IN_REQUEST, KIND_MASK } = require('./base/layout');
+const { ASK_ACCEPTED, IN_FLAG_RESUMED, IN_HANDOFF, IN_REQUEST, KIND_MASK } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
-/** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
+/** @import { DrainOptions, DrainProgress, HandoverCounts, HandoverOptions, Metrics, Waiting } from '../types/running' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
 
@@ -51,6 +54,9 @@ const CLOSED = 2;
 
 /** @type {import('./base/checks').Range} */
 const COUNT = { type: 'number', min: 0, max: 2 ** 31 - 1 };
+
+/** Milliseconds. @type {import('./base/checks').Range} */
+const DELAY = { type: 'number', min: 0, max: MAX_DELAY };
 
 /** On a port of its own, on an HTTP server, or for upgrades that the program passes in. */
 class WebSocketServer extends EventEmitter {
@@ -80,6 +86,8 @@ class WebSocketServer extends EventEmitter {
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const target = this.options.port == null || isShared() ? null : targetOf(this.options);
     this._listens = target !== null; // by itself
+    /** The option `handover`. @type {InstanceType<typeof Handover> | null} */
+    this._handover = this._listens && settings.handover !== null ? new Handover(this, settings.handover) : null;
     this._admission = admissionOf(settings, this._listens); // null: no limits
     /** The async context of its listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
@@ -100,7 +108,7 @@ class WebSocketServer extends EventEmitter {
     /** @type {any} */
     this._server = undefined;
     // They refer back to the server, which must stay printable as JSON, as in ws.
-    for (const name of ['_drain', '_settings', '_tls', '_topics', '_upgrades']) Object.defineProperty(this, name, { enumerable: false });
+    for (const name of ['_drain', '_handover', '_settings', '_tls', '_topics', '_upgrades']) Object.defineProperty(this, name, { enumerable: false });
     this._tls = tlsOf(this, tls);
     watch(this.options, () => this._updateHooks());
     const { http } = this.options;
@@ -139,6 +147,7 @@ class WebSocketServer extends EventEmitter {
     if (callback) this.once('close', callback);
     if (this._state === CLOSING) return;
     this._state = CLOSING;
+    this._handover?.close();
     if (!this._listens) return this._leave();
     this._removeListeners?.();
     this._server = null;
@@ -149,6 +158,15 @@ class WebSocketServer extends EventEmitter {
   /** @returns {Promise<void>} */
   [Symbol.asyncDispose]() {
     return new Promise((resolve) => this.close(() => resolve()));
+  }
+
+  /** @type {(options?: HandoverOptions | null) => Promise<HandoverCounts>} */
+  async handover(options) {
+    checkOptions(options, ['timeout']);
+    const { timeout } = options ?? {};
+    if (timeout !== undefined) checkValue(DELAY, timeout, 'options.timeout');
+    if (this._handover === null) throw new Error('The server has no option handover');
+    return this._handover.wait(timeout);
   }
 
   /** @type {(options?: DrainOptions | null) => Promise<DrainProgress>} */
@@ -285,6 +303,8 @@ class WebSocketServer extends EventEmitter {
     this._countConnection();
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateHooks();
+    // The process before has decided.
+    if (isOpen && (tag & IN_FLAG_RESUMED) !== 0) return this._welcomeBack(slot, bytes, start);
     // The reactor might have answered before JavaScript wanted to decide.
     if (isOpen && isAccepted) this._openWebSocket(slot, bytes, start, via);
     else new Upgrade(this, slot, bytes, start, via, isOpen).decide();
@@ -304,6 +324,20 @@ class WebSocketServer extends EventEmitter {
     emitConnection(this, ws, bytes, start);
     // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
+  }
+
+  /** For a connection of the process before. @type {(slot: number, bytes: Buffer, start: number) => void} */
+  _welcomeBack(slot, bytes, start) {
+    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start), tls: '' };
+    const ws = this._makeWebSocket(slot, bytes, start, agreed);
+    setContext(ws, this._context);
+    detach(ws, bytes, start);
+    if (!this._isRunning()) return ws.terminate();
+    ws.emit('open');
+    this._opened(ws);
+    emitConnection(this, ws, bytes, start);
+    if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
+    else scheduleNext(ws);
   }
 
   /** HELLO, SECURE and TLS_ERROR records. @type {(kind: number, slot: number, bytes: Buffer) => void} */

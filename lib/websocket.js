@@ -26,6 +26,7 @@ const { Endpoint } = require('./connection/endpoint');
 const { binaryTypeOf, setBinaryType } = require('./connection/binary-type');
 const { command, hasConnection, enqueue } = require('./connection/enqueue');
 const { hasRoom } = require('./connection/backpressure');
+const { pack, unpack } = require('./handover/attachment');
 const { causeOf, open, startClosing, streamOf } = require('./connection/state');
 const { bytesSettled } = require('./reactor/exchange');
 const { DEFLATE } = require('./deflate/permessage-deflate');
@@ -78,6 +79,21 @@ class WebSocket extends Base {
     if (address !== null) connect(this, address, protocols, options);
   }
 
+  /** A copy of what the program has assigned, here or in the process before. */
+  get attachment() {
+    const bytes = this._extra === null ? null : this._extra.attachment;
+    return bytes === null ? undefined : unpack(bytes);
+  }
+
+  set attachment(value) {
+    this._ensureExtra().attachment = pack(value);
+  }
+
+  /** The connection comes from the process before. */
+  get resumed() {
+    return this._extra !== null && this._extra.isResumed;
+  }
+
   get binaryType() {
     return binaryTypeOf(this);
   }
@@ -98,7 +114,7 @@ class WebSocket extends Base {
 
   /** @returns {import('../types/events').CloseCause | null} null before 'close' */
   get closeCause() {
-    return this._readyState === CLOSED ? /** @type {any} */ (CAUSES[causeOf(this)]) : null;
+    return this._readyState === CLOSED ? /** @type {any} */ (CAUSES[causeOf(this)] ?? null) : null;
   }
 
   get extensions() {

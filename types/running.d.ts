@@ -108,6 +108,24 @@ export interface TrafficOptions {
 /** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */
 export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);
 
+/** Options of `handover()`. */
+export interface HandoverOptions {
+  /** Milliseconds to wait for the next process. Default: no limit */
+  timeout?: number | undefined;
+}
+
+/** Connections that have moved between processes. */
+export interface HandoverCounts {
+  /** To the next process. */
+  moved: number;
+  /** From the process before. */
+  taken: number;
+  /** Those that could not move when the others did; they were closed with 1012. */
+  stayed: number;
+  /** Conversations with other processes that ended too early. */
+  failed: number;
+}
+
 /**
  * Counts of a server since it was made, and of the reactors of its thread since they were started.
  */
@@ -143,6 +161,8 @@ export interface Metrics {
   bytesWaiting: number;
   /** Whether `drain()` is under way. */
   draining: boolean;
+  /** Connections that have moved between processes; null without option `handover`. */
+  handover: HandoverCounts | null;
   /**
    * How many messages slow members did not get, by topic: the first 20 topics that lost some. The
    * rest, and topics with names longer than 200 characters, are `other`.

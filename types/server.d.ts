@@ -107,6 +107,12 @@ export interface ServerOptions<
    */
   earlyHandshake?: boolean | null | undefined;
   /**
+   * With `port`: the absolute path at which the process gives its port and its connections to the next
+   * one, which has the same option. The folder must belong to the user. Not on Windows. Not in ws.
+   * Default: none
+   */
+  handover?: string | null | undefined;
+  /**
    * With `port`: the path on which a GET or HEAD is answered with 200, while JavaScript is busy too,
    * and with 503 from `drain()` on. Not in ws. Default: every such request is answered with 426
    */
@@ -332,6 +338,12 @@ export class WebSocketServer<
   [Symbol.asyncDispose](): Promise<void>;
 
   /**
+   * Resolves when the next process has taken the port and all connections that can move. Not in ws.
+   * @throws {Error} When `timeout` milliseconds are over, or without option `handover`
+   */
+  handover(options?: running.HandoverOptions | null): Promise<running.HandoverCounts>;
+
+  /**
    * Closes the clients, spread over a time; upgrades are answered with 503 from now on.
    * Not in ws.
    */
@@ -517,6 +529,11 @@ export class WebSocketServer<
    * The server is bound, and accepts connections. With `server` it is that server's 'listening'.
    */
   on(event: 'listening', listener: (this: this) => void): this;
+  /**
+   * The next process is there, and no connection is read any more. What the listener returns is awaited, for
+   * at most 10 s; then the connections move. Not in ws.
+   */
+  on(event: 'handover', listener: (this: this) => unknown): this;
   /** The server was closed, and the last of its connections is gone. */
   on(event: 'close', listener: (this: this) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;

@@ -26,6 +26,7 @@ const PARSED_ONLY = [
   [/^emitUpgrades\(/m, 'it needs socket.io; ecosystem/socket-io.test.mjs does the same'],
   [/reactorAdapter\(/, 'it needs socket.io; ecosystem/socket-io-rooms.test.mjs does the same'],
   [/redisAdapter\(\{ client \}\)/, 'it needs Redis: adapters/'],
+  [/handover: '/, 'it needs a folder of its own, and two processes: handover/'],
   [/new TopicsClient\(/, 'it is a page: protocol/client.spec.mjs and browser/resume.test.mjs do the same'],
   [/adapterTests\(/, 'tests of an adapter that the reader writes: adapters/'],
 ];

@@ -62,6 +62,7 @@ fn compress(input: &Input<'_>, params: Params) {
         strategy: Strategy::try_from(i32::from(input.strategy % 5)).unwrap_or_default(),
         threshold: 0,
         releasable: false,
+        movable: false,
     };
     let mut sender = Engine::new();
     sender.enable_deflate(Role::Client, params, &settings, &Arc::new(Pool::new(1 << 30)));

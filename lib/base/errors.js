@@ -57,6 +57,11 @@ function streamDestroyed() {
   return Object.assign(new Error('Cannot call write after a stream was destroyed'), { code: 'ERR_STREAM_DESTROYED' });
 }
 
+/** For sends to a connection that another process has. */
+function connectionMoved() {
+  return Object.assign(new Error('The connection has moved to another process'), { code: 'WS_ERR_MOVED' });
+}
+
 /** The system's number, name and sentence of a native error. @type {(error: any) => [errno: number, [code: string, sentence: string]] | undefined} */
 function systemError({ code, errno }) {
   const known = [...getSystemErrorMap()];
@@ -70,4 +75,4 @@ function throwLater(error) {
   });
 }
 
-module.exports = { closeArguments, maxPayloadExceeded, orThrow, protocolError, streamDestroyed, systemError, throwLater };
+module.exports = { closeArguments, connectionMoved, maxPayloadExceeded, orThrow, protocolError, streamDestroyed, systemError, throwLater };

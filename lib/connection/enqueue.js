@@ -141,11 +141,11 @@ function sent(ws, count) {
   else callAll(callbacks.take(count), 0);
 }
 
-/** The connection has ended: waiting sends never leave. @param {Connection} ws */
-function abandonSends(ws) {
+/** The connection has ended: waiting sends never leave. @type {(ws: Connection, error?: Error) => void} */
+function abandonSends(ws, error = streamDestroyed()) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null || callbacks.length === 0) return;
-  callAll(callbacks.take(), 0, streamDestroyed());
+  callAll(callbacks.take(), 0, error);
 }
 
 module.exports = { KEY_BYTES, abandonSends, callAll, command, hasConnection, isOther, keyed, enqueue, push, sent };

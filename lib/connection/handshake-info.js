@@ -57,6 +57,11 @@ function offsetOf(bytes, start, part) {
 /** @type {Array<(bytes: Buffer, start: number) => string>} */
 const [requestText, protocolText, tailText] = [REQUEST, PROTOCOL, TAIL].map((part) => (bytes, start) => textOf(bytes, start, part));
 
+/** @type {(bytes: Buffer, start: number) => number} */
+function tlsOffset(bytes, start) {
+  return offsetOf(bytes, start, TLS);
+}
+
 /** A copy. @type {(bytes: Buffer, start: number) => Buffer} */
 function tailOf(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
@@ -65,4 +70,4 @@ function tailOf(bytes, start) {
   return Buffer.from(bytes.subarray(at, at + length));
 }
 
-module.exports = { generationOf, protocolText, readPeer, requestText, tailOf, tailText };
+module.exports = { generationOf, protocolText, readPeer, requestText, tailOf, tailText, tlsOffset };

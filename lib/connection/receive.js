@@ -16,14 +16,14 @@ const {
 const { inContext } = require('../base/async-context');
 const { binaryTypeOf, convert } = require('./binary-type');
 const { list } = require('./clients');
-const { EMPTY_BUFFER, OPEN } = require('../base/constants');
+const { CLOSED, EMPTY_BUFFER, OPEN } = require('../base/constants');
 const { limit } = require('../base/checks');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
 const { payload, peek } = require('../reactor/batch');
 const { currentBatch } = require('../reactor/dispatch');
 const outbox = require('../reactor/outbox');
 const { JUST_NOW, reportEnd } = require('../reactor/loop-turns');
-const { closeArguments, protocolError } = require('../base/errors');
+const { closeArguments, connectionMoved, protocolError } = require('../base/errors');
 const {
   ABNORMAL,
   AUX_SHIFT,
@@ -38,6 +38,7 @@ const {
   IN_DRAIN,
   IN_END,
   IN_ERROR,
+  IN_MOVED,
   IN_PING,
   IN_PONG,
   IN_SENT,
@@ -76,6 +77,7 @@ function onRecord(ws, tag, offset, length) {
   else if (kind === IN_DRAIN) onDrainRecord(ws);
   else if (kind === IN_CLOSING) closing(ws);
   else if (kind === IN_CLOSED) closed(ws, tag);
+  else if (kind === IN_MOVED) moved(ws);
   // On their way when a relayed connection became this WebSocket; none: that was all.
   else if (kind === IN_DATA) outbox.push(ws._slot, ws._generation, OUT_HEAD, length === 0 ? EMPTY_BUFFER : peek(tag, offset, length));
   // Reported during the handshake, and overtaken by its end: it comes again when everything before it has been read.
@@ -125,6 +127,7 @@ function deliverBuffered(ws) {
   const { buffered } = extra;
   // All were delivered after a handler had paused and resumed.
   if (buffered === null) return;
+  if (buffered.isHeld) return void (buffered.isScheduled = false);
   const { records } = buffered;
   buffered.isScheduled = false;
   try {
@@ -322,6 +325,25 @@ function closed(ws, tag) {
     abandonSends(ws);
   } else {
     finish(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK);
+  }
+}
+
+/** The connection belongs to another process: it has not closed. @param {WebSocket} ws */
+function moved(ws) {
+  table.forget(ws._slot);
+  ws._bits = (ws._bits | GONE | TERMINATED) & ~(PAUSED | BUFFERING);
+  leaveTopics(ws);
+  ws._readyState = CLOSED;
+  const extra = ws._ensureExtra();
+  extra.buffered = null;
+  extra.isMoved = true;
+  if (!extra.socket?._unreferenced) unref();
+  abandonSends(ws, connectionMoved());
+  ws._owner?._closed(ws);
+  try {
+    ws.emit('handover');
+  } finally {
+    extra.socket?._onClosed();
   }
 }
 

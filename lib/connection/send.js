@@ -6,7 +6,7 @@ const { clearTimeout, setTimeout } = require('node:timers');
 const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, TERMINATED } = require('../base/bits');
 const { CONNECTING, OPEN, READY_STATES } = require('../base/constants');
 const { delay } = require('../base/checks');
-const { streamDestroyed } = require('../base/errors');
+const { connectionMoved, streamDestroyed } = require('../base/errors');
 const { AUX_SHIFT, CAUSE, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_FLAG_KEY, OUT_WRITE } = require('../base/layout');
 const outbox = require('../reactor/outbox');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
@@ -76,7 +76,7 @@ function sendClosed(ws, data, callback) {
   if (state === CONNECTING) throw new Error(message);
   const length = byteLength(data);
   if (length !== 0) ws._ensureExtra().lateBytes += length;
-  if (callback) process.nextTick(callback, new Error(message));
+  if (callback) process.nextTick(callback, ws._extra?.isMoved ? connectionMoved() : new Error(message));
 }
 
 /** With checked arguments. @type {(ws: WebSocket, code: number | undefined, reason: Uint8Array) => void} */

@@ -57,6 +57,8 @@ class RecordBuffer {
   isScheduled = false;
   /** Too many: the socket is not read. */
   isFull = false;
+  /** They are on their way to another process. */
+  isHeld = false;
 }
 
 /**
@@ -107,6 +109,14 @@ class ColdState {
     this.pendingPongs = 0;
     /** @type {Membership | null} */
     this.topics = null;
+    /** The protocol of topics has messages of it that it has not handled. */
+    this.isBusy = false;
+    /** Goes to the next process. @type {Buffer | null} */
+    this.attachment = null;
+    /** From the process before. */
+    this.isResumed = false;
+    /** To the next process. */
+    this.isMoved = false;
   }
 
   /** Keeps these fields out of the JSON of a WebSocket: some refer to it. */

@@ -16,6 +16,13 @@ const { addServer } = require('../reactor/table');
 /** @type {(server: Server, target: ListenTarget) => void} */
 function startListening(server, target) {
   checkMayListen();
+  const { _handover: handover } = server;
+  if (handover === null) return lookUp(server, target);
+  handover.begin(() => lookUp(server, target), (/** @type {number} */ fd) => listen(server, { __proto__: null, fd, port: 0 }, null));
+}
+
+/** @type {typeof startListening} */
+function lookUp(server, target) {
   const { host } = target;
   if (!host) return listen(server, target, null);
   if (isIP(host) !== 0) return listen(server, target, host);
@@ -45,6 +52,7 @@ function listen(server, target, address) {
   } catch (error) {
     const isOfTarget = native !== null && state.failure === null;
     const failed = isOfTarget ? listenError(/** @type {Error} */ (error), target, address) : error;
+    if (server._handover?.retry(failed)) return;
     process.nextTick(() => server._emit('error', failed));
     return;
   }
@@ -56,7 +64,8 @@ function listen(server, target, address) {
     if (!server._isRunning()) return;
     // By now a subclass has defined its fields, which nothing reports.
     server._updateHooks();
-    native.accept(server._listenerId);
+    // Those of the process before come first.
+    if (!server._handover?.onBound(server._listenerId)) native.accept(server._listenerId);
     server._emit('listening');
     server._listener?.emit('listening');
   });

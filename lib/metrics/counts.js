@@ -11,7 +11,7 @@ const { ABNORMAL, CAUSES, NO_STATUS, PROTOCOL_ERRORS, isValidStatusCode } = requ
 /**
  * A WebSocket, or its handshake, which has no number.
  *
- * @typedef {{ _bits: number, _order?: number, _extra: { callbacks: unknown, closeCode?: number } | null }} Counted
+ * @typedef {{ _bits: number, _order?: number, _extra: { callbacks: unknown, closeCode?: number, isMoved?: boolean } | null }} Counted
  */
 
 /** First of the codes that programs choose (RFC 6455, 7.4.2). */
@@ -60,6 +60,7 @@ class Counts {
   left(connection) {
     if (!(/** @type {number} */ (connection._order) > 0)) return;
     this.open--;
+    if (connection._extra?.isMoved) return;
     const code = connection._extra?.closeCode ?? ABNORMAL;
     const cause = /** @type {CloseCause} */ (CAUSES[causeOf(connection)]);
     this.closed[code in this.closed ? code : 'other']++;

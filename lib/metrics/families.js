@@ -34,6 +34,7 @@ const OF_SERVER = [
   ['counter', 'too_fast', 'Connections that were held back or closed', ({ tooFast }) => each('unit', { ...tooFast })],
   ['gauge', 'waiting_bytes', 'Bytes that wait to be sent', ({ bytesWaiting }) => one(bytesWaiting)],
   ['gauge', 'draining', 'Whether drain() is under way', ({ draining }) => one(Number(draining))],
+  ['counter', 'handover', 'Connections that have moved between processes or could not, and attempts that failed', ({ handover }) => (handover === null ? [] : each('result', { ...handover }))],
   ['gauge', 'adapter_connected', 'Whether the adapter has its broker', ({ adapter }) => (adapter === null ? [] : one(Number(adapter.state === 'connected')))],
   ['gauge', 'adapter_lag_seconds', 'For how long the oldest message waits that the broker has not confirmed', ({ adapter }) => (adapter === null ? [] : one(adapter.lag))],
   ['gauge', 'adapter_waiting_bytes', 'Bytes of messages that the broker has not confirmed', ({ adapter }) => (adapter === null ? [] : one(adapter.bytesWaiting))],

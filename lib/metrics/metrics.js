@@ -47,6 +47,7 @@ function metricsOf(server) {
     },
     tooFast: { messages, bytes },
     bytesWaiting: connectionsOf(server).reduce((sum, client) => sum + client.bufferedAmount, 0),
+    handover: server._handover?.counts ?? null,
     draining: server._drain !== null && !server._drain.isOver,
     dropped: { ...counts.dropped },
     adapter: server._topics?.clusterNode?.metrics() ?? null,

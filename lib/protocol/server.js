@@ -89,6 +89,8 @@ class Session {
     this.client = '';
     this.author = '';
     this.alive = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    // From the process before.
+    for (const name of ws.subscriptions) this.topics.set(name, { isReported: false, pending: 0 });
     ws.on('message', (data, isBinary) => this.receive(data, isBinary));
     ws.on('gap', (topic, from, to) => this.topics.has(topic) && this.send({ gap: topic, from, to }));
     ws.on('dropped', (topic) => this.reportDropped(topic));
@@ -209,6 +211,7 @@ class Session {
 
   /** Counts a request that will be answered. */
   begun() {
+    this.ws._ensureExtra().isBusy = true;
     if (++this.unanswered >= MAX_UNANSWERED) this.wait('unanswered');
   }
 
@@ -216,6 +219,7 @@ class Session {
   answered(replayed) {
     if (replayed !== null && this.replaying.delete(replayed)) this.goOn('replay');
     if (--this.unanswered < MAX_UNANSWERED) this.goOn('unanswered');
+    this.rest();
   }
 
   /** Whether messages of the topic have positions. @param {string} topic */
@@ -249,9 +253,15 @@ class Session {
   /** @param {string} reason */
   wait(reason) {
     this.reasons.add(reason);
+    this.ws._ensureExtra().isBusy = true;
     this.ws.pause();
     // A peer that does not read gets none.
     if (reason !== 'room') this.alive ??= setInterval(() => this.reasons.has('room') || this.send({ pong: true }), ALIVE).unref();
+  }
+
+  /** Whether the connection can move to another process. */
+  rest() {
+    if (this.unanswered === 0 && this.reasons.size === 0) this.ws._ensureExtra().isBusy = false;
   }
 
   /** @param {string} reason */
@@ -261,6 +271,7 @@ class Session {
     if (this.reasons.size !== 0) return;
     clearInterval(this.alive);
     this.alive = undefined;
+    this.rest();
     this.ws.resume();
   }
 }

@@ -22,12 +22,14 @@ const {
   IN_FAILURE,
   IN_FLAG_OWNED,
   IN_FLAG_SOCKET,
+  IN_FROZEN,
   IN_HANDOFF,
   IN_LISTENER_CLOSED,
   IN_OPEN,
   IN_HELLO,
   IN_REFUSED,
   IN_SECURE,
+  IN_THAWED,
   IN_TLS_ERROR,
   IN_REQUEST,
   IN_TEXT,
@@ -296,6 +298,8 @@ function deliverOther(slot, tag, offset, length) {
     if (server === undefined || --server._reactors !== 0) return;
     table.removeServer(slot);
     server._onReleased();
+  } else if (kind === IN_FROZEN || kind === IN_THAWED) {
+    table.serverOf(slot)?._handover?.onRecord(kind, length);
   } else if (kind === IN_REFUSED) {
     table.serverOf(slot)?._listener._onRefused(length);
   } else if (kind === IN_HELLO || kind === IN_SECURE || kind === IN_TLS_ERROR) {

@@ -19,6 +19,15 @@ pub(super) fn duplicate(fd: i32) -> io::Result<TcpStream> {
     owned(fd).map(TcpStream::from)
 }
 
+/// For a socket to another process.
+///
+/// # Errors
+/// As `duplicate`.
+#[cfg(unix)]
+pub(super) fn stream(fd: i32) -> io::Result<std::os::unix::net::UnixStream> {
+    owned(fd).map(Into::into)
+}
+
 /// For a socket that listens, or is bound.
 ///
 /// # Errors

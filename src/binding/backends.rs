@@ -8,12 +8,16 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use napi::Result;
+#[cfg(unix)]
+use napi::{Error, Status};
 
 use crate::bridge::chunk::{Arena, Outbox};
 use crate::bridge::layout::{PIPE_SLOTS, TOPIC_SLOT};
 use crate::bridge::split::split;
 use crate::engine::Large;
 use crate::reactor::Command;
+#[cfg(unix)]
+use crate::reactor::Handle;
 
 use super::inline::Inline;
 use super::threads::{Flushed, Threads};
@@ -67,6 +71,16 @@ impl Backends {
                 Ok(())
             }
         }
+    }
+
+    /// For other threads.
+    ///
+    /// # Errors
+    /// The reactor is on this thread, and no other can wake it.
+    #[cfg(unix)]
+    pub(super) fn handles(&self) -> Result<Vec<Handle>> {
+        let none = || Error::new(Status::GenericFailure, "no reactor has a thread");
+        self.threads().map(Threads::handles).ok_or_else(none)
     }
 
     pub(super) fn submit_to_sockets(&self, command: impl Fn() -> Command) -> Result<()> {

@@ -79,6 +79,7 @@ impl DeflateSettings {
                 // NaN and negative numbers are 0.
                 threshold: self.threshold as u64,
                 releasable: !release_after.is_zero(),
+                movable: false,
             },
             release_after,
             ..DeflateConfig::default()

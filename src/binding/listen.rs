@@ -46,6 +46,8 @@ pub struct ListenOptions {
     /// null: requests without an upgrade are answered with 426.
     pub http: Option<HttpOptions>,
     pub early_handshake: bool,
+    /// Its connections can move to another process.
+    pub movable: bool,
     pub handshake_timeout: f64,
     pub max_header_bytes: u32,
     /// At most 256.
@@ -141,6 +143,7 @@ pub(super) fn config(
         http: options.http.as_ref().map(|http| Http { routes: Arc::default(), sockets: http.sockets }),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
+        movable: options.movable,
         admission,
         rates,
         tls,

@@ -11,6 +11,7 @@ mod callback;
 mod deflate;
 mod drive;
 mod exchange;
+mod handover;
 mod handshake;
 mod inline;
 mod limits;
@@ -28,6 +29,7 @@ mod uv;
 mod wake;
 
 pub use exchange::Calls;
+pub use handover::{HandoverReport, JsCourier};
 pub use handshake::HeaderFault;
 pub use handshake::{accept_key, check_upgrade, negotiate_deflate, parse_extensions, parse_subprotocols};
 pub use limits::{JsAdmission, JsRates};

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::sync_channel;
+#[cfg(unix)]
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use napi::bindgen_prelude::{Array, Buffer, Function, Uint8Array, Uint8ArraySlice, Uint32ArraySlice};
@@ -20,6 +22,9 @@ use crate::engine::Role;
 use crate::reactor::{
     Adoption, Choice, Closer, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Route, Transport,
 };
+
+#[cfg(unix)]
+use crate::reactor::{Descriptor, Handle, Packs};
 
 use super::adopt;
 use super::backends::{Backends, INLINE};
@@ -247,6 +252,18 @@ impl JsReactor {
         }
     }
 
+    /// The listener stops accepting and its connections are not read, until `thaw` or the end of a handover. A
+    /// record of each reactor reports that.
+    #[napi(catch_unwind)]
+    pub fn freeze(&self, id: u32) -> Result<()> {
+        self.backends.submit_to_sockets(|| Command::Freeze(id))
+    }
+
+    #[napi(catch_unwind)]
+    pub fn thaw(&self, id: u32) -> Result<()> {
+        self.backends.submit_to_sockets(|| Command::Thaw { listener: id, accepts: true })
+    }
+
     #[napi(catch_unwind)]
     pub fn accept(&self, id: u32) -> Result<()> {
         self.backends.submit(self.owner(id), Command::Accept(id))
@@ -452,6 +469,27 @@ impl JsReactor {
     #[napi(getter, catch_unwind)]
     pub fn links(&self) -> u32 {
         if self.backends.is_inline() { 1 } else { self.exchange.borrow().links.len() as u32 }
+    }
+
+    /// Of the reactors that have sockets, for other threads.
+    #[cfg(unix)]
+    pub(super) fn handles(&self) -> Result<Vec<Handle>> {
+        self.backends.handles()
+    }
+
+    /// Makes the reactors pack the connections of a listener. With its socket.
+    #[cfg(unix)]
+    pub(super) fn pack(&self, id: u32) -> Result<(Vec<Handle>, Descriptor, Receiver<Packs>)> {
+        let handles = self.backends.handles()?;
+        let closed = || Error::new(Status::GenericFailure, "the listener has closed");
+        let port =
+            self.closers.get(&id).ok_or_else(closed)?.duplicate().map_err(|error| system_error(&error))?;
+        let (to, packs) = channel();
+        for (reactor, handle) in handles.iter().enumerate() {
+            let command = Command::Pack { listener: id, reactor, to: to.clone() };
+            handle.submit(command).map_err(|error| system_error(&error))?;
+        }
+        Ok((handles, port, packs))
     }
 
     fn owner(&self, id: u32) -> usize {

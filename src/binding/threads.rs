@@ -169,6 +169,11 @@ impl Threads {
         self.handles.len()
     }
 
+    #[cfg(unix)]
+    pub(super) fn handles(&self) -> Vec<Handle> {
+        self.handles.clone()
+    }
+
     pub(super) fn of_slot(&self, slot: u32) -> usize {
         slot as usize & (self.count().next_power_of_two() - 1)
     }

@@ -4,6 +4,7 @@ use super::deflate::Incomplete;
 use super::error::ErrorKind;
 use super::event::{Event, MessageKind, Payload};
 use super::frame::Header;
+use super::portable::Unfinished;
 use super::receive::Step;
 use super::utf8::Validator;
 use super::{Config, Engine};
@@ -73,6 +74,21 @@ impl Engine {
 impl Message {
     fn new(kind: MessageKind, compressed: bool) -> Self {
         Self { data: Vec::new(), declared: 0, fragments: 0, kind, compressed, utf8: Validator::default() }
+    }
+
+    /// A compressed one is inflated anew.
+    pub(super) fn export(&self) -> Unfinished {
+        let Self { ref data, declared, fragments, kind, compressed, .. } = *self;
+        let data = if compressed { Vec::new() } else { data.clone() };
+        Unfinished { kind, declared, fragments, compressed, data }
+    }
+
+    /// `None`: it is no text, because the settings before did not check that.
+    pub(super) fn import(unfinished: Unfinished, config: &Config) -> Option<Self> {
+        let Unfinished { kind, declared, fragments, compressed, data } = unfinished;
+        let mut utf8 = Validator::default();
+        let is_valid = kind == MessageKind::Binary || config.skip_utf8_validation || utf8.feed(&data);
+        is_valid.then_some(Self { data, declared, fragments, kind, compressed, utf8 })
     }
 
     /// Complete fragments, beyond one for each KiB.

@@ -37,6 +37,7 @@ pub mod event;
 pub mod frame;
 pub mod handshake;
 pub mod mask;
+pub mod portable;
 pub mod proxy;
 
 mod large;
@@ -311,7 +312,7 @@ enum Stage {
     Failed(ErrorKind),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PartialFrame {
     fin: bool,
     opcode: OpCode,

@@ -20,6 +20,7 @@ mod conn;
 mod connections;
 mod consume;
 mod group;
+pub mod handover;
 mod idling;
 mod inline;
 mod listen;
@@ -52,6 +53,8 @@ pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
 pub use group::reactors;
+pub use handover::parcel::Parcel;
+pub use handover::{Packed, Packs};
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use listen::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use listen::door::Closer;
@@ -69,6 +72,7 @@ use conn::Connection;
 use conn::teardown::Teardown;
 use connections::{Connections, Share};
 use group::Shard;
+use handover::Handovers;
 use idling::Idling;
 use listen::Listeners;
 use metrics::Metrics;
@@ -89,6 +93,7 @@ pub struct Reactor<C: Consumer> {
     consumer: C,
     connections: Connections,
     listeners: Listeners,
+    handovers: Handovers,
     messages: Messages,
     topics: Topics,
     shard: Shard,
@@ -135,6 +140,7 @@ impl<C: Consumer> Reactor<C> {
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),
             listeners: Listeners::default(),
+            handovers: Handovers::default(),
             messages: Messages::default(),
             topics: Topics::new(config.history_budget),
             shard: Shard::alone(),
@@ -257,6 +263,7 @@ impl<C: Consumer> Reactor<C> {
             writer: &mut self.writer,
             barrier: &mut self.barrier,
             teardown: &mut self.teardown,
+            handovers: &mut self.handovers,
             metrics: &mut self.metrics,
         };
         Some((conn, &mut self.consumer, &mut self.messages))

@@ -68,6 +68,13 @@ impl Timers {
         }
     }
 
+    /// `None`: it has none.
+    pub(super) fn left(&self, deadline: &Deadline) -> Option<Duration> {
+        let millis = deadline.due.checked_mul(TICK.as_millis() as u64).filter(|&millis| millis != 0)?;
+        let due = self.start.checked_add(Duration::from_millis(millis))?;
+        Some(due.saturating_duration_since(self.now))
+    }
+
     fn schedule(&mut self, id: ConnectionId, deadline: &mut Deadline) {
         deadline.scheduled = deadline.due.clamp(self.tick + 1, self.tick + LONGEST);
         self.entries.push(deadline.scheduled, id);

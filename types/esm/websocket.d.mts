@@ -63,6 +63,15 @@ export class WebSocket extends EventEmitter {
   constructor(address: null, protocols?: undefined, options?: ServerOptions<any, any>);
 
   /**
+   * A value that goes with the connection to the next process, see option `handover`: a structured clone
+   * of what was assigned, of at most 64 KiB. Not in ws.
+   * @throws {DOMException} DataCloneError, for what cannot be cloned
+   * @throws {RangeError} For more than 64 KiB
+   */
+  attachment: any;
+  /** Whether the connection comes from the process before, see option `handover`. Not in ws. */
+  readonly resumed: boolean;
+  /**
    * The form of binary messages. Text is always a `Buffer`. Unknown values are
    * ignored. Default: `'nodebuffer'`. When read it can be `'blob'`, which the type omits, as @types/ws does.
    */
@@ -248,6 +257,11 @@ export class WebSocket extends EventEmitter {
   on(event: 'drain', listener: (this: this) => void): this;
   /** On a client: the connection is open, and messages can be sent. */
   on(event: 'open', listener: (this: this) => void): this;
+  /**
+   * The next process has the connection. `readyState` is CLOSED, and no 'close' follows: it has not closed.
+   * Not in ws.
+   */
+  on(event: 'handover', listener: (this: this) => void): this;
   /**
    * The connection was too slow for messages of a topic, and does not get them.
    * At most once in 10 ms. Not in ws.

@@ -186,6 +186,16 @@ layout! {
     /// reported.
     IN_TLS_ERROR: u8 = 27;
 
+    /// Connections of a listener are not read any more. slot: listener id.
+    IN_FROZEN: u8 = 28;
+    /// Last record of a connection that another process has.
+    IN_MOVED: u8 = 29;
+    /// The other connections of a listener are read again. slot: listener id, length: 1 if it accepts again.
+    IN_THAWED: u8 = 30;
+
+    /// On [`IN_OPEN`]: the connection comes from another process. [`Moved`] is in the place of the TLS section.
+    IN_FLAG_RESUMED: u8 = 0x01;
+
     /// On [`IN_HANDOFF`]: JavaScript takes the socket itself.
     IN_FLAG_SOCKET: u8 = 0x01;
 
@@ -210,6 +220,11 @@ layout! {
     OPENED_REMOTE_ADDRESS: usize = 52;
     /// Latin1; subprotocol, tail and TLS section follow.
     OPENED_REQUEST: usize = 68;
+
+    /// Byte offsets in [`Moved`]: bytes that wait to be sent, a `u32`, little-endian. The payload of [`OUT_ATTACH`]
+    /// follows.
+    MOVED_QUEUED: usize = 0;
+    MOVED_ATTACHMENT: usize = 4;
 
     /// Byte offsets in the TLS section, all of `u16`, little-endian. The version as on the wire:
     /// 0x0303 for TLS 1.2, 0x0304 for 1.3.
@@ -280,10 +295,13 @@ layout! {
     /// without the flag.
     OUT_DEFER: u8 = 27;
 
+    /// The payload goes with the connection if that moves to another process. [`OUT_FLAG_ON`]: it must not move.
+    OUT_ATTACH: u8 = 29;
+
     OUT_FLAG_FIN: u8 = 0x01;
     /// A flag of [`OUT_TERMINATE`].
     OUT_FLAG_RESET: u8 = OUT_FLAG_FIN;
-    /// A flag of [`OUT_KEEP_ALIVE`] and [`OUT_DEFER`].
+    /// A flag of [`OUT_ATTACH`], [`OUT_DEFER`] and [`OUT_KEEP_ALIVE`].
     OUT_FLAG_ON: u8 = OUT_FLAG_FIN;
     /// Count this in [`IN_SENT`].
     OUT_FLAG_WANT_SENT: u8 = 0x02;
@@ -423,6 +441,23 @@ impl Opened<'_> {
         out.extend_from_slice(self.protocol);
         out.extend_from_slice(self.tail);
         out.extend_from_slice(self.tls);
+    }
+}
+
+/// What JavaScript must know of a connection that comes from another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved<'a> {
+    /// Bytes that wait to be sent.
+    pub queued: usize,
+    /// The payload of [`OUT_ATTACH`].
+    pub attachment: &'a [u8],
+}
+
+impl Moved<'_> {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let queued = u32::try_from(self.queued).unwrap_or(u32::MAX);
+        out.extend_from_slice(&queued.to_le_bytes());
+        out.extend_from_slice(self.attachment);
     }
 }
 

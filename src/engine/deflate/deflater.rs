@@ -25,6 +25,10 @@ impl Recipe {
         };
         Self { config, window_bits }
     }
+
+    pub(super) fn window_bits(&self) -> u8 {
+        self.window_bits
+    }
 }
 
 pub(super) struct Deflater {

@@ -7,7 +7,7 @@ use crate::engine::error::ErrorKind;
 use one_shot::Manner;
 
 use super::deflater::{Deflater, Recipe};
-use super::incoming::{Incoming, Incomplete};
+use super::incoming::{Held, Incoming, Incomplete};
 use super::pool::Pool;
 use super::settings::{Params, Settings};
 
@@ -32,6 +32,18 @@ pub(in crate::engine) struct Extension {
     whole: bool,
 }
 
+/// The extension for another process. Our own context begins anew, which is always legal: each frame ends at a byte.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::engine) struct Portable {
+    pub(in crate::engine) params: Params,
+    /// The end of the input so far, to which the peer can refer.
+    pub(in crate::engine) window: Vec<u8>,
+    /// The incoming message under way.
+    pub(in crate::engine) current: Option<Held>,
+    /// The outgoing message under way is compressed.
+    pub(in crate::engine) compresses: bool,
+}
+
 /// A fragment this long loses little when it is compressed by itself.
 const MIN_SEPARATE_BYTES: usize = 32 << 10;
 
@@ -42,7 +54,7 @@ impl Extension {
         let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
         let window = 1 << theirs.1.min(super::settings::MAX_WINDOW_BITS);
         Self {
-            incoming: Incoming::new(!theirs.0, window, settings.releasable, pool.budget()),
+            incoming: Incoming::new(!theirs.0, window, settings, pool.budget()),
             pool,
             takeover: !ours.0,
             recipe: Recipe::new(settings, ours.1),
@@ -54,6 +66,39 @@ impl Extension {
             compresses: false,
             whole: false,
         }
+    }
+
+    /// `None`: a context is in use that cannot move.
+    pub(in crate::engine) fn export(&self, role: Role) -> Option<Portable> {
+        let (window, current) = self.incoming.export()?;
+        let ours = (!self.takeover, self.recipe.window_bits());
+        let theirs = (!self.incoming.keeps_context(), self.incoming.window().trailing_zeros() as u8);
+        let (server, client) = if role == Role::Server { (ours, theirs) } else { (theirs, ours) };
+        let params = Params {
+            server_no_context_takeover: server.0,
+            client_no_context_takeover: client.0,
+            server_max_window_bits: server.1,
+            client_max_window_bits: client.1,
+        };
+        Some(Portable {
+            params,
+            window: window.to_vec(),
+            current: current.cloned(),
+            compresses: self.compresses,
+        })
+    }
+
+    pub(in crate::engine) fn import(
+        role: Role,
+        state: Portable,
+        settings: &Settings,
+        pool: Arc<Pool>,
+    ) -> Self {
+        let Portable { params, window, current, compresses } = state;
+        let mut extension = Self::new(role, params, settings, pool);
+        extension.compresses = compresses;
+        extension.incoming.import(window, current);
+        extension
     }
 
     pub(in crate::engine) fn holds_context(&self) -> bool {

@@ -7,6 +7,7 @@ use super::INFLATER_BYTES;
 use super::budget::Budget;
 use super::inflater::{Inflater, Sink};
 use super::pool::Pool;
+use super::settings::Settings;
 
 /// The context for incoming bytes, or the bytes that arrived without one.
 pub(in crate::engine) struct Incoming {
@@ -21,6 +22,9 @@ pub(in crate::engine) struct Incoming {
     begun: bool,
     /// The end of the input so far, for when the context is released.
     history: Option<Vec<u8>>,
+    /// The current message as it came, for another process, unless it is too long.
+    raw: Option<Box<Held>>,
+    movable: bool,
     window: usize,
 }
 
@@ -34,13 +38,40 @@ pub(in crate::engine) struct Incomplete<'a> {
 }
 
 impl Incoming {
-    /// `releasable`: a kept context can be released.
-    pub(super) fn new(takeover: bool, window: usize, releasable: bool, budget: &Budget) -> Self {
+    pub(super) fn new(takeover: bool, window: usize, settings: &Settings, budget: &Budget) -> Self {
         if takeover {
             budget.reserve();
         }
-        let history = (takeover && releasable).then(Vec::new);
-        Self { takeover, inflater: None, held: None, begun: false, history, window }
+        let Settings { releasable, movable, .. } = *settings;
+        let history = (takeover && (releasable || movable)).then(Vec::new);
+        Self { takeover, inflater: None, held: None, begun: false, history, raw: None, movable, window }
+    }
+
+    /// The end of the input so far, and the current message as it came. `None`: they were not remembered.
+    pub(super) fn export(&self) -> Option<(&[u8], Option<&Held>)> {
+        let current = self.raw.as_deref();
+        let remembers = self.history.is_some() || self.inflater.is_none() || !self.takeover;
+        let moves = remembers && (current.is_some() || !self.begun);
+        moves.then(|| (self.history.as_deref().unwrap_or_default(), current))
+    }
+
+    pub(super) fn import(&mut self, history: Vec<u8>, current: Option<Held>) {
+        if self.takeover && !history.is_empty() {
+            self.history = Some(history);
+        }
+        self.begun = current.as_ref().is_some_and(|current| current.len() > 0);
+        self.held = current.map(Box::new);
+        self.raw = self.held.clone();
+    }
+
+    /// The size of the peer's window.
+    pub(super) fn window(&self) -> usize {
+        self.window
+    }
+
+    /// Whether messages of the peer can refer to earlier ones.
+    pub(super) fn keeps_context(&self) -> bool {
+        self.takeover
     }
 
     pub(super) fn inflate(
@@ -50,6 +81,7 @@ impl Incoming {
         (frame_end, fin): (bool, bool),
         to: Incomplete<'_>,
     ) -> Result<(), ErrorKind> {
+        let is_first = !self.begun;
         self.begun |= !bytes.is_empty();
         // RFC 7692, section 7.2.3.6, has no message without a byte, but all implementations accept
         // it as an empty one.
@@ -57,6 +89,7 @@ impl Incoming {
             return Ok(());
         }
         let message_end = frame_end && fin;
+        self.note_raw(bytes, is_first, (frame_end, message_end));
         // The context is needed within this call only.
         let passes = message_end && !self.takeover && self.inflater.is_none();
         if !passes && !self.may_have_context(bytes.len(), pool.budget()) {
@@ -85,6 +118,19 @@ impl Incoming {
             self.end_message(pool, message, ended);
         }
         Ok(())
+    }
+
+    /// `ends`: the frame, and the message.
+    fn note_raw(&mut self, bytes: &[u8], is_first: bool, ends: (bool, bool)) {
+        if is_first && self.movable {
+            self.raw = Some(Box::default());
+        }
+        let fits = self.raw.as_ref().is_some_and(|raw| raw.len() + bytes.len() <= MOST_RAW);
+        if ends.1 || !fits {
+            self.raw = None;
+        } else if let Some(raw) = &mut self.raw {
+            raw.push(bytes, ends.0);
+        }
     }
 
     /// `ended`: the DEFLATE stream has ended too.
@@ -141,6 +187,7 @@ impl Incoming {
         self.begun = false;
         self.history = None;
         self.held = None;
+        self.raw = None;
         self.give_context(pool);
     }
 
@@ -158,13 +205,15 @@ impl Incoming {
     /// [`Budget`] only.
     pub(in crate::engine) fn lent(&self) -> usize {
         let lent = !self.takeover && (self.inflater.is_some() || self.held.is_some());
-        if lent { INFLATER_BYTES } else { 0 }
+        let raw = self.raw.as_ref().map_or(0, |raw| raw.buffered());
+        raw + if lent { INFLATER_BYTES } else { 0 }
     }
 
     pub(super) fn buffered(&self) -> usize {
         let inflater = if self.inflater.is_some() { INFLATER_BYTES } else { 0 };
         let held = self.held.as_ref().map_or(0, |held| held.buffered());
-        inflater + held + self.history.as_ref().map_or(0, Vec::capacity)
+        let raw = self.raw.as_ref().map_or(0, |raw| raw.buffered());
+        inflater + held + raw + self.history.as_ref().map_or(0, Vec::capacity)
     }
 }
 
@@ -181,16 +230,19 @@ impl Inflater {
     }
 }
 
+/// A longer message does not move.
+const MOST_RAW: usize = u16::MAX as usize;
+
 /// A longer message is worth a context.
 const MOST_HELD: usize = 4 << 10;
 
 /// The beginning of a message, still compressed, while there is no context to inflate it.
-#[derive(Default)]
-struct Held {
-    bytes: Vec<u8>,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::engine) struct Held {
+    pub(in crate::engine) bytes: Vec<u8>,
     /// The ends of frames in `bytes`, ascending. After a frame that ends its stream with BFINAL the
     /// next begins anew.
-    ends: Vec<u16>,
+    pub(in crate::engine) ends: Vec<u16>,
 }
 
 impl Held {

@@ -39,8 +39,8 @@ mod settings;
 
 pub use budget::Budget;
 pub(in crate::engine) use deflater::Recipe;
-pub(in crate::engine) use extension::Extension;
-pub(in crate::engine) use incoming::Incomplete;
+pub(in crate::engine) use extension::{Extension, Portable};
+pub(in crate::engine) use incoming::{Held, Incomplete};
 pub use inflater::INFLATER_BYTES;
 pub use pool::Pool;
 pub use settings::{Params, Settings, Strategy};

@@ -39,6 +39,9 @@ pub struct Settings {
     /// Whether incoming contexts can be [released](crate::engine::Engine::release_contexts), for
     /// which the end of the input is remembered. Default: false.
     pub releasable: bool,
+    /// Whether the state of incoming messages can be [exported](crate::engine::Engine::export), for which the end of the
+    /// input and the message under way are remembered. Default: false.
+    pub movable: bool,
 }
 
 impl Settings {
@@ -52,7 +55,14 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { level: 4, mem_level: 8, strategy: Strategy::Default, threshold: 1024, releasable: false }
+        Self {
+            level: 4,
+            mem_level: 8,
+            strategy: Strategy::Default,
+            threshold: 1024,
+            releasable: false,
+            movable: false,
+        }
     }
 }
 

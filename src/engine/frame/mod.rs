@@ -44,6 +44,11 @@ pub(in crate::engine) enum OpCode {
 }
 
 impl OpCode {
+    pub(in crate::engine) fn from_bits(bits: u8) -> Option<Self> {
+        let all = [Self::Continuation, Self::Text, Self::Binary, Self::Close, Self::Ping, Self::Pong];
+        all.into_iter().find(|opcode| *opcode as u8 == bits)
+    }
+
     /// The highest bit of the opcode (RFC 6455, section 5.5).
     pub(in crate::engine) fn is_control(self) -> bool {
         self as u8 & 0x8 != 0

@@ -31,7 +31,7 @@ use extensions::{Acceptance, Accepted, negotiate};
 pub use list::Fault;
 pub use refusal::Refusal;
 pub use request::{HttpError, MAX_HEADERS, Request};
-pub use response::{KEEP_ALIVE, abort, accept, bare, plain, reason_phrase, refuse};
+pub use response::{KEEP_ALIVE, abort, accept, bare, plain, read_accept, reason_phrase, refuse};
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 
 /// Demands of a server on an upgrade request, beyond the RFC.

@@ -2,6 +2,7 @@
 //! otherwise the connection ends after them.
 
 use super::refusal::Refusal;
+use super::request::MAX_HEADERS;
 
 /// The response that opens a WebSocket (RFC 6455 section 4.2.2). `extensions` is the value of its
 /// header.
@@ -21,6 +22,18 @@ pub fn accept(key: &[u8; 28], protocol: Option<&[u8]>, extensions: Option<&str>)
     }
     out.extend_from_slice(b"\r\n\r\n");
     out
+}
+
+/// The subprotocol and the extensions in the response that opened a WebSocket. `None`: it is none.
+pub fn read_accept(response: &[u8]) -> Option<(Option<&[u8]>, Option<&str>)> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Response::new(&mut fields);
+    parsed.parse(response).ok()?.is_complete().then_some(())?;
+    let value = |name: &str| {
+        parsed.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    };
+    let extensions = value("sec-websocket-extensions").map(str::from_utf8).transpose().ok()?;
+    Some((value("sec-websocket-protocol"), extensions))
 }
 
 pub fn refuse(refusal: Refusal) -> Vec<u8> {

@@ -7,6 +7,7 @@ mod frames;
 mod hostile;
 mod memory;
 mod payload;
+mod portable;
 mod prepared;
 mod send;
 mod splits;

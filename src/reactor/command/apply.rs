@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_DEFER, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
-    OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE,
-    OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE,
-    OUT_WRITE, TOPIC_SLOT,
+    OUT_ACCEPT, OUT_ASK_END, OUT_ATTACH, OUT_BINARY, OUT_CLOSE, OUT_DEFER, OUT_END, OUT_FLAG_COMPRESS,
+    OUT_FLAG_FIN, OUT_FLAG_ON, OUT_FLAG_RESET, OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY,
+    OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT,
+    OUT_UNSUBSCRIBE, OUT_WRITE, TOPIC_SLOT,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, MessageKind, Prepared};
@@ -287,6 +287,7 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
         OUT_DEFER => drop(conn.go_on(HoldReason::Ends)),
         OUT_NO_DELAY => conn.state.transport.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(conn, &payload),
+        OUT_ATTACH => conn.handovers.attach(conn.id.slot, &payload, head.flags & OUT_FLAG_ON != 0),
         OUT_KEEP_ALIVE => {
             let silence = Duration::from_secs(head.aux.into());
             conn.state.transport.set_keep_alive(head.flags & OUT_FLAG_ON != 0, silence);

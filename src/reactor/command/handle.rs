@@ -2,12 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use mio::Waker;
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::engine::deflate::Params;
-use crate::reactor::{BoundListener, Choice, ConnectionId, Export, ListenerConfig, Transport};
+use crate::reactor::{BoundListener, Choice, ConnectionId, Export, ListenerConfig, Packs, Parcel, Transport};
 
 pub enum Command {
     /// Records: frames, and everything else for single connections.
@@ -52,6 +53,26 @@ pub enum Command {
     Export {
         id: ConnectionId,
         export: Export,
+    },
+    /// The listener stops accepting, and its connections are not read, until `Thaw`.
+    Freeze(u32),
+    /// Packs the connections of a frozen listener that can move.
+    Pack {
+        listener: u32,
+        /// The caller's number for this reactor.
+        reactor: usize,
+        to: Sender<Packs>,
+    },
+    /// Another process has these connections.
+    Moved(Vec<ConnectionId>),
+    Thaw {
+        listener: u32,
+        accepts: bool,
+    },
+    /// Takes connections of another process, which are not read before `Thaw`.
+    Import {
+        listener: u32,
+        parcels: Vec<(Transport, Parcel)>,
     },
     /// Ends `run` after one attempt to write the queued bytes.
     Stop,

@@ -100,6 +100,11 @@ impl<C: Consumer> Reactor<C> {
             Command::Choose { id, choice } => {
                 self.step(id, |conn, consumer| conn.on_choice(consumer, choice))
             }
+            Command::Freeze(listener) => self.on_freeze(listener),
+            Command::Pack { listener, reactor, to } => self.on_pack(listener, reactor, &to),
+            Command::Moved(ids) => self.on_moved(&ids),
+            Command::Thaw { listener, accepts } => self.on_thaw(listener, accepts),
+            Command::Import { listener, parcels } => self.on_import(listener, parcels),
             Command::Export { id, export } => self.step(id, |conn, _| conn.on_export(&export)),
         }
     }

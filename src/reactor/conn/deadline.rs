@@ -48,6 +48,9 @@ impl<C: Consumer> Reactor<C> {
 
 impl Conn<'_> {
     fn on_deadline<C: Consumer>(&mut self, consumer: &mut C) {
+        if self.puts_off() {
+            return;
+        }
         if self.state.read.class == ReadClass::Handshaking {
             return self.on_slow_handshake(consumer);
         }

@@ -19,6 +19,7 @@ use crate::engine::{CloseCode, Engine, FrameKind, Role};
 
 use crate::reactor::barrier::DeliveryBarrier;
 use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, LAST_WRITE, READ_SIZE};
+use crate::reactor::handover::Handovers;
 use crate::reactor::metrics::Metrics;
 use crate::reactor::read::Reader;
 use crate::reactor::read::{PeerSide, ReadClass, ReadHalf};
@@ -76,6 +77,7 @@ pub struct Conn<'a> {
     pub(super) writer: &'a mut Writer,
     pub(super) barrier: &'a mut DeliveryBarrier,
     pub(super) teardown: &'a mut Teardown,
+    pub(super) handovers: &'a mut Handovers,
     pub(super) metrics: &'a mut Metrics,
 }
 

@@ -100,7 +100,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Takes a connection out of everything but the writer.
-    fn detach(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
+    pub(in crate::reactor) fn detach(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
         let (id, mut connection) = self.connections.remove(slot)?;
         self.shard.left();
         self.teardown.set_ticket(slot, None);
@@ -108,6 +108,7 @@ impl<C: Consumer> Reactor<C> {
         self.idling.freed(connection.heap_bytes());
         self.reader.forget(slot, &mut connection);
         self.topics.on_gone(id);
+        self.handovers.forget(slot);
         if let Ok(registry) = self.registry() {
             connection.transport.deregister(registry);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::batch::Credit;
-use crate::bridge::layout::Cause;
+use crate::bridge::layout::{Cause, Moved};
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::Event;
 use crate::reactor::tls::Failure;
@@ -113,6 +113,14 @@ pub trait Events {
     /// Follows `asks`, if that returned true.
     fn on_request(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
     fn on_open(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
+    /// As `on_open`, for a connection that has come from another process.
+    fn on_resumed(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _moved: &Moved<'_>) {}
+    /// The connections of the listener are not read any more.
+    fn on_frozen(&mut self, _listener: u32) {}
+    /// Another process has the connection; `id` is of no more use.
+    fn on_moved(&mut self, _id: ConnectionId) {}
+    /// The other connections of the listener are read again, and with `accepts` new ones are accepted.
+    fn on_thawed(&mut self, _listener: u32, _accepts: bool) {}
     /// The connection is the consumer's HTTP server's, with `info.rest`. With `socket`,
     /// `on_socket` follows and nothing more; else `on_data`, `on_end` and `on_closed`.
     fn on_handoff(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _socket: bool) {}

@@ -8,9 +8,9 @@ use std::time::Instant;
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CLOSING, IN_DATA,
-    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_SOCKET, IN_HANDOFF, IN_HELLO, IN_LISTENER_CLOSED,
-    IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT, IN_TEXT, IN_TLS_ERROR,
-    MAX_RECORDS, Opened,
+    IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_RESUMED, IN_FLAG_SOCKET, IN_FROZEN, IN_HANDOFF, IN_HELLO,
+    IN_LISTENER_CLOSED, IN_MOVED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SECURE, IN_SENT,
+    IN_TEXT, IN_THAWED, IN_TLS_ERROR, MAX_RECORDS, Moved, Opened,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::read_buffer::{Lent, ReadBuffer};
@@ -296,6 +296,38 @@ impl Events for Forward {
     fn on_open(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>) {
         let extensions = info.extensions.unwrap_or_default();
         self.push_info(conn, (IN_OPEN, 0), extensions.as_bytes(), info);
+    }
+
+    fn on_resumed(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, moved: &Moved<'_>) {
+        let ConnectionId { slot, generation } = conn.id();
+        let mut request = Vec::new();
+        if let Some(head) = info.request {
+            head.write_normal_form(&mut request);
+        }
+        let mut section = Vec::new();
+        moved.encode(&mut section);
+        self.link.gauges.open(slot, generation);
+        self.link.gauges.set_read(slot, conn.state.read.received);
+        let opened = Opened {
+            request: &request,
+            protocol: info.protocol.unwrap_or_default(),
+            tail: info.extensions.unwrap_or_default().as_bytes(),
+            tls: &section,
+            ..opened(generation, info)
+        };
+        self.push_opening(slot, (IN_OPEN, IN_FLAG_RESUMED), &opened);
+    }
+
+    fn on_frozen(&mut self, listener: u32) {
+        self.report(listener, IN_FROZEN, 0);
+    }
+
+    fn on_moved(&mut self, id: ConnectionId) {
+        self.report(id.slot, IN_MOVED, 0);
+    }
+
+    fn on_thawed(&mut self, listener: u32, accepts: bool) {
+        self.report(listener, IN_THAWED, accepts.into());
     }
 
     fn on_handoff(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, socket: bool) {

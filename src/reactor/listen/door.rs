@@ -76,6 +76,21 @@ impl Door {
 }
 
 impl Closer {
+    /// Another descriptor of the socket, which stays open.
+    ///
+    /// # Errors
+    /// The system's; `NotConnected` if it is closed.
+    #[cfg(unix)]
+    pub fn duplicate(&self) -> io::Result<std::os::fd::OwnedFd> {
+        use std::os::fd::AsFd as _;
+        let door = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
+        let watched = lock(&door);
+        match watched.as_ref().map(|watched| &watched.socket) {
+            Some(ListeningSocket::Tcp(listener)) => listener.as_fd().try_clone_to_owned(),
+            _ => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
     /// The port is free, and the file of the socket is gone, when this returns.
     pub fn close(&self) {
         // If the reactor has ended, so has the socket.

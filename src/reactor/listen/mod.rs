@@ -50,6 +50,17 @@ impl Listeners {
         }
     }
 
+    /// Until `start`, connections wait.
+    pub(super) fn stop(&mut self, id: u32) {
+        if let Some(listener) = self.by_id.get_mut(&id) {
+            listener.accepting = false;
+        }
+    }
+
+    pub(super) fn config(&self, id: u32) -> Option<Arc<ListenerConfig>> {
+        self.by_id.get(&id).map(|listener| listener.config.clone())
+    }
+
     fn report_refused<C: Consumer>(&mut self, id: u32, now: Instant, consumer: &mut C) {
         let count = self.by_id.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
         if count != 0 {
@@ -211,6 +222,9 @@ impl<C: Consumer> Reactor<C> {
         }
         stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, life);
+        if self.handovers.freezes(listener) {
+            connection.read.class = ReadClass::Frozen;
+        }
         if !connection.is_open() {
             let Connection { config, transport, read, deadline, .. } = &mut connection;
             let mut after = config.handshake_timeout;

@@ -230,6 +230,7 @@ impl Conn<'_> {
 fn is_read(Connection { read, life, .. }: &Connection) -> bool {
     !read.paused
         && read.class != ReadClass::AwaitingHandback
+        && !read.class.is_moving()
         && read.peer != PeerSide::Ended
         && !matches!(life, Life::Gone(_) | Life::AwaitingDecision(_))
 }

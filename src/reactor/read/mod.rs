@@ -19,12 +19,12 @@ mod tests;
 mod unfinished;
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::bridge::batch::Credit;
 use crate::reactor::config::{MODEST, TURN_BUDGET};
 use crate::reactor::queue::Mark;
-use crate::reactor::{Connection, Connections};
+use crate::reactor::{Connection, ConnectionId, Connections};
 use backpressure::Backpressure;
 use rate_limiter::RateLimiter;
 use ready::{Ready, Sweep};
@@ -115,6 +115,11 @@ impl Reader {
         self.unfinished.bytes
     }
 
+    /// The unfinished message of a connection that has come from another process takes `bytes`.
+    pub(super) fn resume_message(&mut self, id: ConnectionId, bytes: usize, now: Instant) {
+        self.unfinished.set(id, bytes, (0, true), now);
+    }
+
     pub(super) fn forget_message(&mut self, slot: u32) {
         self.unfinished.forget(slot);
     }
@@ -134,6 +139,20 @@ impl Reader {
 
     pub(super) fn keeps(&self, slot: u32) -> bool {
         !self.kept.is_empty() && self.kept.contains_key(&slot)
+    }
+
+    /// The kept bytes that were not read.
+    pub(super) fn kept(&self, slot: u32) -> &[u8] {
+        self.kept.get(&slot).and_then(|kept| kept.bytes.get(kept.read..)).unwrap_or_default()
+    }
+
+    /// Times until the rates of messages and bytes are whole again.
+    pub(super) fn export_rates(&self, slot: u32, now: Instant) -> [Duration; 2] {
+        self.rate_limiter.export(slot, now)
+    }
+
+    pub(super) fn import_rates(&mut self, slot: u32, used: [Duration; 2], now: Instant) {
+        self.rate_limiter.import(slot, used, now);
     }
 
     /// Reads the kept bytes that fit. `None`: there are none.
@@ -219,9 +238,18 @@ pub(super) enum ReadClass {
     Handshaking,
     /// None: the consumer hands back bytes, which come before the transport's.
     AwaitingHandback,
+    /// None: it is about to belong to another process, or has come from one.
+    Frozen,
+    /// None, nor is it written: its state is on the way to another process.
+    Packed,
 }
 
 impl ReadClass {
+    #[inline]
+    pub(super) fn is_moving(self) -> bool {
+        matches!(self, Self::Frozen | Self::Packed)
+    }
+
     /// After a share of which `spent` was used.
     fn note(&mut self, spent: usize) {
         if *self != Self::Handshaking {

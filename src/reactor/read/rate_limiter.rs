@@ -32,6 +32,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const NANOS: u128 = 1_000_000_000;
 /// A connection that has used up its bytes is read again when it can send a tenth of a second's.
 const PART: u64 = 10;
+/// Most of a rate that another process can have used up.
+const LONGEST_USED: Duration = Duration::from_secs(60);
 
 /// Connections with limits, by slot, and when the waiting ones are read again.
 #[derive(Default)]
@@ -47,6 +49,20 @@ impl RateLimiter {
         let bucket = |per_second| (per_second > 0).then_some(Bucket { per_second, full_at: now });
         let rate = Rate { messages: bucket(rates.messages.into()), bytes: bucket(rates.bytes), waits: false };
         self.rates.insert(slot, rate);
+    }
+
+    pub(super) fn export(&self, slot: u32, now: Instant) -> [Duration; 2] {
+        let used = |bucket: &Option<Bucket>| {
+            bucket.as_ref().map_or(Duration::ZERO, |bucket| bucket.full_at.saturating_duration_since(now))
+        };
+        self.rates.get(&slot).map_or_else(Default::default, |rate| [&rate.messages, &rate.bytes].map(used))
+    }
+
+    pub(super) fn import(&mut self, slot: u32, used: [Duration; 2], now: Instant) {
+        let Some(rate) = self.rates.get_mut(&slot) else { return };
+        for (bucket, used) in [&mut rate.messages, &mut rate.bytes].into_iter().flatten().zip(used) {
+            bucket.full_at = now.checked_add(used.min(LONGEST_USED)).unwrap_or(now);
+        }
     }
 
     /// The connection has ended, or is not limited any more.

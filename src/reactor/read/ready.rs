@@ -39,18 +39,18 @@ pub(super) struct Waited {
 impl Ready {
     pub(super) fn push(&mut self, id: ConnectionId, ReadHalf { queued, class, .. }: &mut ReadHalf) {
         let queue = match class {
-            ReadClass::Modest | ReadClass::AwaitingHandback => &mut self.modest,
             ReadClass::Greedy => &mut self.greedy,
             ReadClass::Handshaking => &mut self.handshake,
+            _ => &mut self.modest,
         };
         queue.push(id, queued);
     }
 
     pub(super) fn push_served(&mut self, id: ConnectionId, ReadHalf { queued, class, .. }: &mut ReadHalf) {
         let queue = match class {
-            ReadClass::Modest | ReadClass::AwaitingHandback => &mut self.served,
             ReadClass::Greedy => &mut self.served_greedy,
             ReadClass::Handshaking => &mut self.handshake,
+            _ => &mut self.served,
         };
         queue.push(id, queued);
     }
@@ -167,7 +167,8 @@ impl Conn<'_> {
         let read = &mut self.state.read;
         read.unread = true;
         read.peer = read.peer.max(seen);
-        if read.queued.is_set() {
+        // A connection that is about to move is read where it goes on.
+        if read.queued.is_set() || read.class.is_moving() {
             return;
         }
         if read.class != ReadClass::Modest {
@@ -184,6 +185,9 @@ impl Conn<'_> {
             return self.want_read();
         }
         self.state.read.unread = true;
+        if self.state.read.class.is_moving() {
+            return;
+        }
         // The event of an end that came meanwhile is over; a later end has an event of its own.
         let to_end = self.state.read.peer > PeerSide::Open;
         self.read(consumer, to_end);

@@ -114,6 +114,15 @@ impl Transport {
         None
     }
 
+    /// Another descriptor of the socket, if another process could go on with it alone.
+    pub(super) fn duplicate(&self) -> Option<Descriptor> {
+        #[cfg(unix)]
+        if let Self::Tcp(socket, _) = self {
+            return std::os::fd::AsFd::as_fd(socket).try_clone_to_owned().ok();
+        }
+        None
+    }
+
     /// `None` when the system does not know it (a dead socket).
     pub(super) fn local_address(&self) -> Option<SocketAddr> {
         self.as_tcp()?.local_addr().ok()

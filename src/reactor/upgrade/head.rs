@@ -27,6 +27,8 @@ pub(in crate::reactor) struct PendingUpgrade {
     pub(super) peer: Option<SocketAddr>,
     /// The consumer has had the connection, and can have bytes that were read after its request.
     pub(super) relayed: bool,
+    /// The head of the request, if the connection can move.
+    pub(super) head: Vec<u8>,
     pub(super) deflate: Option<Params>,
     /// The bytes after the request, once the consumer has handed them back.
     pub(super) behind: Vec<u8>,
@@ -45,6 +47,17 @@ impl Head {
     pub(in crate::reactor) fn close(&mut self) -> bool {
         self.closed = true;
         self.has_begun()
+    }
+
+    /// Whether a header of the PROXY protocol comes first, and the bytes so far. `None`: the connection has more
+    /// state than that.
+    pub(in crate::reactor) fn export(&self) -> Option<(bool, &[u8])> {
+        (self.skip == 0 && !self.closed && !self.known).then_some((self.proxied, &self.bytes))
+    }
+
+    /// The client that a proxy has named, or the peer.
+    pub(in crate::reactor) fn client(&self) -> Option<SocketAddr> {
+        self.peer
     }
 
     /// Whether a byte of the request arrived, or one after a request that was answered.

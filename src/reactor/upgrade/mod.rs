@@ -21,6 +21,7 @@ use crate::engine::proxy;
 
 use crate::reactor::config::UNREAD_ANSWERS;
 use crate::reactor::conn::life::Life;
+use crate::reactor::handover::Origin;
 use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
 use head::{Head, PendingUpgrade};
@@ -102,8 +103,11 @@ pub(super) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
 pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, response: &[u8]) {
     let Life::AwaitingDecision(pending) = &mut conn.state.life else { return };
-    let PendingUpgrade { deflate, since, behind, relayed, .. } = std::mem::take(&mut **pending);
+    let PendingUpgrade { deflate, since, behind, relayed, head, peer, .. } = std::mem::take(&mut **pending);
     conn.write(response);
+    if !head.is_empty() {
+        conn.handovers.begin(conn.id.slot, Origin::new(&head, response, peer));
+    }
     open(conn, deflate);
     note_accepted(conn, since);
     if relayed {
@@ -293,7 +297,9 @@ fn on_upgrade<C: Consumer>(
     // allow such a page.
     if asks || refused.is_some() {
         (info.protocol, info.rest) = (None, rest);
-        let pending = PendingUpgrade { since: head.since, peer: head.peer, ..PendingUpgrade::default() };
+        let (since, peer) = (head.since, head.peer);
+        let head = movable_head(&config, request, bytes).to_vec();
+        let pending = PendingUpgrade { since, peer, head, ..PendingUpgrade::default() };
         conn.state.life = Life::AwaitingDecision(Box::new(pending));
         // The peer has done its part in time; the consumer has no deadline.
         conn.state.deadline.clear();
@@ -302,7 +308,7 @@ fn on_upgrade<C: Consumer>(
     }
     match checked {
         Ok(ref upgrade) => {
-            switch_protocols(consumer, conn, &mut info, upgrade);
+            switch_protocols(consumer, conn, &mut info, upgrade, (head.peer, bytes));
             note_accepted(conn, head.since);
             return Step::Opened(rest.to_vec());
         }
@@ -337,9 +343,17 @@ fn switch_protocols<'r, C: Consumer>(
     conn: &mut Conn<'_>,
     info: &mut HandshakeInfo<'r>,
     upgrade: &'r Upgrade<'r>,
+    (client, bytes): (Option<SocketAddr>, &[u8]),
 ) {
     info.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
-    conn.write(&handshake::accept(&upgrade.accept, upgrade.protocol, info.extensions));
+    let response = handshake::accept(&upgrade.accept, upgrade.protocol, info.extensions);
+    conn.write(&response);
+    if let Some(request) = info.request {
+        let head = movable_head(&conn.state.config, request, bytes);
+        if !head.is_empty() {
+            conn.handovers.begin(conn.id.slot, Origin::new(head, &response, client));
+        }
+    }
     open(conn, upgrade.deflate.as_ref().map(|accepted| accepted.params));
     consumer.on_open(conn, info);
     if !conn.state.config.early_handshake
@@ -347,6 +361,11 @@ fn switch_protocols<'r, C: Consumer>(
     {
         conn.withhold(progress.recorded);
     }
+}
+
+/// The head of a request, if its connection can move; else empty.
+fn movable_head<'a>(config: &ListenerConfig, request: &Request<'_>, bytes: &'a [u8]) -> &'a [u8] {
+    bytes.get(..request.head_len).filter(|_| config.movable).unwrap_or_default()
 }
 
 /// A request without an upgrade: 426, as the HTTP server inside ws answers, or a health check.

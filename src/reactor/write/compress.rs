@@ -63,6 +63,7 @@ impl Conn<'_> {
         let Some(deflate) = config.deflate else { return };
         let mut settings = deflate.settings;
         settings.releasable = !deflate.release_after.is_zero();
+        settings.movable = self.handovers.knows(self.id.slot);
         self.state.engine.enable_deflate(
             config.engine.role,
             params,

@@ -16,9 +16,10 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
-use crate::engine::{Frame, Large};
+use crate::engine::{Frame, Large, deflate};
 
 use super::config::{COMPRESS_BUDGET, COST_OF_CALL, FREE_BUDGET, ReactorConfig};
 use super::queue::{Mark, Queue};
@@ -58,6 +59,10 @@ impl Writer {
             budget: Budget::new(config.send_budget),
             remains: VecDeque::new(),
         }
+    }
+
+    pub(super) fn deflate_pool(&self) -> &Arc<deflate::Pool> {
+        &self.compression.pool
     }
 
     pub(super) fn set_budget(&mut self, budget: usize) {
@@ -103,6 +108,10 @@ impl Writer {
     /// The next connection with deferred sends, if this turn can compress more.
     pub(super) fn next_deferred(&mut self) -> Option<ConnectionId> {
         if self.compression.budget == 0 { None } else { self.compression.deferred.pop_front() }
+    }
+
+    pub(super) fn is_deferring(&self) -> bool {
+        !self.compression.deferred.is_empty()
     }
 
     pub(super) fn defer_again(&mut self, id: ConnectionId) {
@@ -297,6 +306,29 @@ impl WriteHalf {
             self.marks = None;
         }
         reached as u32
+    }
+
+    /// Takes the marks of bytes that another process has: the first `packed_at` of all.
+    pub(super) fn take_moved(&mut self, packed_at: u64) -> u32 {
+        self.marks.take().map_or(0, |marks| marks.partition_point(|&mark| mark <= packed_at) as u32)
+    }
+
+    pub(super) fn pushed(&self) -> u64 {
+        self.outgoing.pushed()
+    }
+
+    /// A copy of the bytes that wait. `None`: more are being made, or something else must happen first.
+    pub(super) fn export(&self) -> Option<Vec<u8>> {
+        let moves = matches!(self.state, WriteState::Open(HoldReason::None | HoldReason::Edge));
+        (moves && self.deferred.is_none()).then(|| self.outgoing.copy())
+    }
+
+    /// The first bytes of a connection that has come from another process.
+    pub(super) fn import(&mut self, queued: Vec<u8>) {
+        self.accepted = queued.len() as u64;
+        if !queued.is_empty() {
+            self.outgoing.push_whole(Frame::new(queued, 0));
+        }
     }
 
     /// Counts an automatic pong. False: too many wait for a peer that does not read.

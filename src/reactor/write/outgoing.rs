@@ -146,6 +146,14 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(frame);
     }
 
+    /// The bytes that wait.
+    pub(super) fn copy(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len);
+        self.queue.iter().flat_map(|queue| queue.iter()).for_each(|frame| bytes.extend_from_slice(frame));
+        bytes.extend_from_slice(self.gathered.get(self.gathered_start..).unwrap_or_default());
+        bytes
+    }
+
     /// Writes until everything is written, the kernel takes no more, or the budget is used up.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use super::Writer;
 use super::outgoing::Written;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
 use crate::reactor::queue::Mark;
-use crate::reactor::read::PeerSide;
+use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::transport::Ahead;
 use crate::reactor::{Conn, ConnectionId, Connections, Consumer, Reactor};
 
@@ -54,6 +54,9 @@ impl Conn<'_> {
     /// Writes the connection's share, or puts it after the others if more than `most` bytes wait.
     /// Returns the charge in bytes.
     fn write_share<C: Consumer>(&mut self, consumer: &mut C, most: usize) -> usize {
+        if self.state.read.class == ReadClass::Packed {
+            return 0;
+        }
         let queued = self.state.write.outgoing.len();
         if queued > most {
             self.writer.waiting.push(self.id, &mut self.state.write.unwritten);

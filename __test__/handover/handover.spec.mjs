@@ -1,0 +1,535 @@
+// Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import WebSocket from 'ws';
+
+import { Child, WebSocketServer, ownOnPosix } from '../helpers/index.mjs';
+
+
+
+/** The reactor needs a thread of its own. */
+const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? ownOnPosix.skip : ownOnPosix;
+
+/** A folder that only this user can write to, with the path. */
+function place(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'handover-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'h.sock');
+}
+
+/** A version of the server; `port` 0: the first. */
+async function version(t, name, port, path, options = {}, how = {}) {
+  const child = new Child(t, 'movable.mjs', [name, port, path, JSON.stringify(options)], how);
+  const line = await child.line();
+  const [word, bound] = line.split(' ');
+  if (word === 'listening') await until(() => statSync(path, { throwIfNoEntry: false }));
+  return Object.assign(child, { port: Number(bound), first: line });
+}
+
+async function until(done) {
+  while (!done()) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 5);
+    });
+  }
+}
+
+async function open(port, url = '/', options = {}) {
+  const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, options.protocols ?? [], options);
+  ws.closes = new Promise((resolve) => {
+    ws.on('close', (code) => resolve(code));
+  });
+  await once(ws, 'open');
+  return ws;
+}
+
+async function ask(ws, text) {
+  const answer = once(ws, 'message');
+  ws.send(text);
+  return String((await answer)[0]);
+}
+
+async function exits(t, child) {
+  const { code, stdout, stderr } = await child.ended();
+  t.is(code, 0, stdout + stderr);
+  t.false(/error/.test(stdout), stdout);
+  t.is(stderr, '');
+  return stdout;
+}
+
+inMode('a connection moves through three versions, and its client notices nothing', async (t) => {
+  const path = place(t);
+  let current = await version(t, 'v0', 0, path);
+  t.is(statSync(path).mode & 0o777, 0o600);
+  const { port } = current;
+  const ws = await open(port, '/chat?a=1', { headers: { cookie: 'who=me' }, protocols: ['one', 'two'] });
+  t.is(await ask(ws, 'hello'), 'v0 /chat?a=1 1 hello who=me one');
+  for (const [n, name] of ['v1', 'v2', 'v3'].entries()) {
+    const next = await version(t, name, port, path);
+    t.regex(await exits(t, current), /closed/);
+    current = next;
+    t.is(await ask(ws, 'again'), `${name} /chat?a=1 ${n + 2} again who=me one`);
+  }
+  ws.close(1000);
+  t.is(await ws.closes, 1000);
+});
+
+inMode('connections in their opening handshake, and the client that a proxy has named', async (t) => {
+  const path = place(t);
+  const options = { proxyProtocol: { trusted: ['127.0.0.1'] } };
+  let current = await version(t, 'v0', 0, path, options);
+  const { port } = current;
+  const request = 'GET /address HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+  const stream = Buffer.concat([Buffer.from(`PROXY TCP4 192.0.2.7 192.0.2.8 4711 80\r\n${request}`), Buffer.from('818100000000', 'hex'), Buffer.from('x')]);
+  const sockets = [0, 5, 39, 40, 60, stream.length - 7, stream.length - 6, stream.length - 1, stream.length].map((cut) => {
+    const socket = net.connect({ port, host: '127.0.0.1' });
+    socket.write(stream.subarray(0, cut));
+    return { cut, socket, text: '' };
+  });
+  for (const one of sockets) {
+    one.socket.on('data', (chunk) => {
+      one.text += chunk;
+    });
+  }
+  await until(() => sockets.at(-1).text.includes('4711'));
+  for (const name of ['v1', 'v2']) {
+    const next = await version(t, name, port, path, options);
+    await exits(t, current);
+    current = next;
+  }
+  for (const { cut, socket } of sockets) socket.write(stream.subarray(cut));
+  await until(() => sockets.every(({ text }) => text.endsWith('192.0.2.7 4711')));
+  t.deepEqual(sockets.map(({ text }) => text.slice(-17, -15)), [...Array(8).fill('v2'), 'v0']);
+  for (const { socket } of sockets) socket.destroy();
+});
+
+/** A client that always has some messages under way, and checks that each is answered once and in order. */
+class Talker {
+  constructor(t, ws, url) {
+    Object.assign(this, { t, ws, url, sent: 0, got: 0, isOver: false });
+    ws.on('message', (data) => {
+      const [, , count, number] = String(data.subarray(0, 100)).split(' ');
+      this.got++;
+      if (Number(count) !== this.got || Number(number) !== this.got) t.fail(`${url}: answer ${count} to ${number}, not ${this.got}`);
+      if (!this.isOver) this.say();
+      else if (this.got === this.sent) ws.close(1000);
+    });
+    for (let n = 0; n < 4; n++) this.say();
+  }
+
+  say() {
+    const text = `${++this.sent} ${this.url === '/long' ? 'x'.repeat(150_000) : 'ü€🙂'}`;
+    if (this.url !== '/parts') return void this.ws.send(text);
+    this.ws.send(text.slice(0, 2), { fin: false });
+    setImmediate(() => {
+      this.ws.send(text.slice(2, 3), { fin: false });
+      this.ws.ping('in between');
+      this.ws.send(text.slice(3));
+    });
+  }
+
+  async end() {
+    this.isOver = true;
+    return this.ws.closes;
+  }
+}
+
+const KINDS = ['/', '/paused', '/much', '/long'];
+
+async function crowd(t, port, count, options) {
+  const talkers = [];
+  for (let n = 0; n < count; n++) {
+    const url = KINDS[n % KINDS.length];
+    talkers.push(new Talker(t, await open(port, url, options), url));
+  }
+  return talkers;
+}
+
+for (const [name, options, deflate] of [
+  ['plain', {}, false],
+  ['compressed, with windows', { perMessageDeflate: { threshold: 0 } }, true],
+  ['on three reactors', { reactors: 3 }, false],
+  ['with handshakes that JavaScript answers', { hook: true }, false],
+]) {
+  inMode(`under load, ${name}: nothing is closed, lost, repeated or out of order`, async (t) => {
+    const path = place(t);
+    let current = await version(t, 'v0', 0, path, options);
+    const { port } = current;
+    const talkers = await crowd(t, port, 16, { perMessageDeflate: deflate });
+    for (let n = 1; n <= 6; n++) {
+      const next = await version(t, `v${n}`, port, path, options);
+      await exits(t, current);
+      current = next;
+      const before = talkers.map((talker) => talker.got);
+      await until(() => talkers.every((talker, index) => talker.got > before[index]));
+    }
+    t.deepEqual(new Set(await Promise.all(talkers.map((talker) => talker.end()))), new Set([1000]));
+  });
+}
+
+/** Says the protocol of src/reactor/handover/courier.rs, without descriptors. */
+class Fake {
+  constructor(socket) {
+    this.socket = socket.on('error', () => {});
+    this.bytes = Buffer.alloc(0);
+    socket.on('data', (chunk) => {
+      this.bytes = Buffer.concat([this.bytes, chunk]);
+    });
+    this.isOver = new Promise((resolve) => {
+      socket.on('close', resolve);
+    });
+  }
+
+  say(kind, body = Buffer.alloc(0)) {
+    const head = Buffer.alloc(5);
+    head[0] = kind;
+    head.writeUInt32LE(body.length, 1);
+    this.socket.write(Buffer.concat([head, body]));
+  }
+
+  hello(number = 1, magic = 'reactor-ws handover') {
+    const body = Buffer.alloc(8 + magic.length + 8);
+    body.writeBigUInt64LE(BigInt(magic.length));
+    body.write(magic, 8);
+    body.writeBigUInt64LE(BigInt(number), 8 + magic.length);
+    this.say(HELLO, body);
+  }
+
+  async hears(kind) {
+    const isThere = () => this.bytes.length >= 5 && this.bytes.length >= 5 + this.bytes.readUInt32LE(1);
+    await until(() => isThere() || this.socket.destroyed);
+    if (!isThere()) throw new Error(`it left before ${kind}`);
+    const length = this.bytes.readUInt32LE(1);
+    const [heard] = this.bytes;
+    this.bytes = this.bytes.subarray(5 + length);
+    if (heard !== kind) throw new Error(`${heard}, not ${kind}`);
+  }
+}
+
+const [HELLO, REFUSED, PORT, READY, BATCH, HELD] = [1, 2, 3, 4, 5, 6];
+
+/** What a new process does before it leaves. */
+const STEPS = {
+  'says nothing': () => {},
+  'says no HELLO': (fake) => void fake.socket.write('GET / HTTP/1.1\r\n\r\n'),
+  'has another version': async (fake) => {
+    fake.hello(2);
+    await fake.hears(REFUSED);
+  },
+  'is another program': async (fake) => {
+    fake.hello(1, 'something else');
+    await fake.hears(REFUSED);
+  },
+  'leaves after HELLO': (fake) => fake.hello(),
+  'leaves after PORT': async (fake) => {
+    fake.hello();
+    await fake.hears(HELLO);
+    await fake.hears(PORT);
+  },
+  'leaves after READY': async (fake) => {
+    fake.hello();
+    await fake.hears(HELLO);
+    await fake.hears(PORT);
+    fake.say(READY);
+  },
+  'leaves after BATCH': async (fake) => {
+    fake.hello();
+    await fake.hears(HELLO);
+    await fake.hears(PORT);
+    fake.say(READY);
+    await fake.hears(BATCH);
+  },
+  'answers BATCH wrongly': async (fake) => {
+    fake.hello();
+    await fake.hears(HELLO);
+    await fake.hears(PORT);
+    fake.say(READY);
+    await fake.hears(BATCH);
+    fake.say(READY, Buffer.from('what'));
+    await fake.isOver;
+  },
+};
+
+inMode('a new process that leaves before YOURS: the old one goes on with everything', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const talkers = await crowd(t, old.port, 8);
+  for (const [name, step] of Object.entries(STEPS)) {
+    const socket = net.connect({ path });
+    await once(socket, 'connect');
+    const fake = new Fake(socket);
+    await step(fake);
+    socket.destroy();
+    const before = talkers.map((talker) => talker.got);
+    await until(() => talkers.every((talker, index) => talker.got > before[index] + 8));
+    t.is(await ask(await open(old.port), name), `v0 / 1 ${name}  `, 'the port is served');
+  }
+  const next = await version(t, 'v1', old.port, path);
+  const { code } = await old.ended();
+  t.is(code, 0);
+  const codes = await Promise.all(talkers.map((talker) => talker.end()));
+  t.deepEqual(new Set(codes), new Set([1000]));
+  t.regex(next.first, /listening/);
+});
+
+inMode('a batch that was confirmed belongs to the new process, even if that dies', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { reactors: 1 });
+  // More than a batch has.
+  const all = [];
+  for (let n = 0; n < 70; n++) all.push(await open(old.port));
+  const socket = net.connect({ path });
+  const fake = new Fake(socket);
+  fake.hello();
+  await fake.hears(HELLO);
+  await fake.hears(PORT);
+  fake.say(READY);
+  await fake.hears(BATCH);
+  fake.say(HELD);
+  await fake.hears(7);
+  socket.destroy();
+  const closed = () => all.filter((ws) => ws.readyState === 3).length;
+  await until(() => closed() === 64);
+  const stay = all.filter((ws) => ws.readyState === 1);
+  t.is(stay.length, 6);
+  for (const ws of stay) t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+});
+
+inMode('processes that are killed while connections move: each connection is served or closed, and the port is served', async (t) => {
+  const path = place(t);
+  let current = await version(t, 'v0', 0, path);
+  const { port } = current;
+  for (let n = 1; n <= 8; n++) {
+    const clients = [];
+    for (let m = 0; m < 40; m++) clients.push(await open(port));
+    const next = new Child(t, 'movable.mjs', [`v${n}`, port, path, '{"late":1}']);
+    const victim = n % 2 === 0 ? current : next;
+    await Promise.race([next.line().catch(() => {}), new Promise((resolve) => setTimeout(resolve, n * 40))]);
+    if (n > 4) await next.line().catch(() => {});
+    victim.process.kill('SIGKILL');
+    const left = victim === current ? next : current;
+    await victim.ended();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (left.process.exitCode !== null || victim === current) {
+      // Perhaps nothing had been given yet.
+      current = left.process.exitCode === null ? left : await version(t, `w${n}`, port, path);
+      await current.line();
+    }
+    await until(() => clients.every((ws) => ws.readyState === 3 || ws.readyState === 1));
+    for (const ws of clients) {
+      if (ws.readyState === 1) await Promise.race([ask(ws, 'there?'), ws.closes]);
+      ws.terminate();
+    }
+    t.regex(await ask(await open(port), 'x'), / 1 x/);
+  }
+});
+
+inMode('two new processes at once: the connections go to the one, then to the other', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { late: 100 });
+  const ws = await open(old.port);
+  const both = await Promise.all([version(t, 'v1', old.port, path), version(t, 'v2', old.port, path)]);
+  await exits(t, old);
+  const first = await Promise.race(both.map(async (child) => {
+    await child.ended();
+    return child;
+  }));
+  const last = both.find((child) => child !== first);
+  t.regex(await ask(ws, 'x'), last === both[0] ? /^v1/ : /^v2/);
+});
+
+inMode('handover() resolves with the counts, or fails', async (t) => {
+  const path = place(t);
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', handover: path });
+  await once(wss, 'listening');
+  await t.throwsAsync(wss.handover({ timeout: 1 }), { code: 'WS_ERR_HANDOVER', message: /within 1 ms/ });
+  await t.throwsAsync(wss.handover({ timeout: -1 }), { instanceOf: RangeError });
+  const { port } = wss.address();
+  const clients = [await open(port), await open(port)];
+  const closed = once(wss, 'close');
+  await until(() => statSync(path, { throwIfNoEntry: false }));
+  const next = version(t, 'v1', port, path);
+  t.deepEqual(await wss.handover(), { moved: 2, taken: 0, stayed: 0, failed: 0 });
+  t.deepEqual(wss.metrics().handover, { moved: 2, taken: 0, stayed: 0, failed: 0 });
+  t.is(wss.metrics().connections.open, 0);
+  await closed;
+  await next;
+  for (const ws of clients) t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  const plain = new WebSocketServer({ noServer: true });
+  await t.throwsAsync(plain.handover(), { message: /no option handover/ });
+});
+
+inMode('a listener of handover that never ends is not waited for', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { late: 100_000 });
+  const ws = await open(old.port);
+  const next = await version(t, 'v1', old.port, path);
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  t.regex(next.first, /listening/);
+});
+
+inMode('a new process without descriptors takes what it can, and the old one goes on with the others', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const all = [];
+  for (let n = 0; n < 200; n++) all.push(await open(old.port));
+  new Child(t, 'movable.mjs', ['v1', old.port, path], { under: ['sh', '-c', 'ulimit -n 160; exec "$@"', 'sh'] });
+  const warned = await old.line(1);
+  t.regex(warned, /warning .*did not take all connections/);
+  const answers = [];
+  for (const ws of all) answers.push(await ask(ws, 'x'));
+  t.true(answers.every((answer) => /^v[01] \/ 1 x {2}$/.test(answer)));
+  t.true(answers.includes('v0 / 1 x  '));
+});
+
+inMode('a file that is left over, and one that is something else', async (t) => {
+  const path = place(t);
+  const left = await version(t, 'v0', 0, path);
+  left.process.kill('SIGKILL');
+  await left.ended();
+  t.truthy(statSync(path));
+  const next = await version(t, 'v1', left.port, path);
+  t.is(await ask(await open(next.port), 'x'), 'v1 / 1 x  ');
+  const other = place(t);
+  writeFileSync(other, 'mine');
+  t.throws(() => new WebSocketServer({ port: 0, handover: other }), { message: /options\.handover: something else is there/ });
+});
+
+inMode('a foreign program at the path gives nothing', async (t) => {
+  const path = place(t);
+  for (const answer of [(socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), (socket) => socket.destroy()]) {
+    const foreign = net.createServer((socket) => {
+      socket.on('error', () => {});
+      answer(socket);
+    });
+    foreign.listen(path);
+    await once(foreign, 'listening');
+    const wss = new WebSocketServer({ port: 0, handover: path });
+    const [error] = await once(wss, 'error');
+    t.regex(error.message, /^options\.handover: the process at .* gives no connections: /);
+    foreign.close();
+    wss.close();
+  }
+});
+
+inMode('options that cannot work name themselves', (t) => {
+  const path = place(t);
+  const bad = [
+    [{ handover: 7 }, /options\.handover must be a string/],
+    [{ handover: 'relative.sock' }, /options\.handover must be an absolute path/],
+    [{ handover: join(path, 'x'.repeat(110)) }, /options\.handover: longer than/],
+    [{ handover: join(path, 'missing', 'h.sock') }, /options\.handover: the folder cannot be used/],
+    [{ handover: '/h.sock\0' }, /options\.handover/],
+    [{ handover: path, tls: { cert: '', key: '' } }, /options\.handover cannot be used with options\.tls/],
+    [{ handover: path, reactors: 0 }, /options\.handover needs a reactor with a thread of its own/],
+    [{ handover: path, reactors: 'auto' }, /options\.handover needs a reactor with a thread of its own/],
+    [{ handover: path, adapter: { start() {}, publish() {}, subscribe() {}, unsubscribe() {}, close() {} } }, /options\.handover cannot be used with options\.adapter/],
+    [{ handover: path, port: undefined, noServer: true }, /options\.handover needs a TCP port/],
+    [{ handover: path, port: '/tmp/other.sock' }, /options\.handover needs a TCP port/],
+    [{ handover: path, reusePort: true }, /options\.handover cannot be used with options\.reusePort/],
+  ];
+  for (const [options, message] of bad) t.throws(() => new WebSocketServer({ port: 0, ...options }), { message });
+  const folder = join(path, '..', 'open');
+  mkdirSync(folder);
+  chmodSync(folder, 0o777);
+  t.throws(() => new WebSocketServer({ port: 0, handover: join(folder, 'h.sock') }), { message: /the folder must belong to the user/ });
+});
+
+inMode('topics: members, histories, positions and presence move', async (t) => {
+  const path = place(t);
+  let current = await version(t, 'v0', 0, path, { history: 100 });
+  const { port } = current;
+  const [one, other] = [await open(port, '/topic'), await open(port, '/topic')];
+  const heard = [one, other].map((ws) => {
+    const texts = [];
+    ws.on('message', (data) => texts.push(String(data)));
+    return texts;
+  });
+  const expected = [];
+  const publish = async (count) => {
+    for (let n = 0; n < count; n++) {
+      expected.push(`message ${expected.length}`);
+      one.send(JSON.stringify({ publish: expected.at(-1) }));
+    }
+    await until(() => heard.every((texts) => texts.filter((text) => text.startsWith('message')).length === expected.length));
+  };
+  other.send(JSON.stringify({ enter: 'me' }));
+  await publish(7);
+  const ask = async (ws, command) => {
+    const answer = new Promise((resolve) => {
+      ws.on('message', (data) => data[0] === 0x7b && resolve(JSON.parse(data)));
+    });
+    ws.send(JSON.stringify(command));
+    return answer;
+  };
+  const { position } = await ask(one, { who: true });
+  t.is(position.offset, 7);
+  for (const name of ['v1', 'v2']) {
+    one.send(JSON.stringify({ publish: `message ${expected.length}` }));
+    expected.push(`message ${expected.length}`);
+    const next = await version(t, name, port, path, { history: 100 });
+    await exits(t, current);
+    current = next;
+    await publish(3);
+  }
+  for (const texts of heard) t.deepEqual(texts.filter((text) => text.startsWith('message')), expected);
+  const { who, position: last, subscriptions } = await ask(other, { who: true });
+  t.deepEqual([who, last, subscriptions], [['me'], { epoch: position.epoch, offset: expected.length }, ['/topic']]);
+  // A client that was away since before both moves.
+  const late = await open(port, '/topic');
+  const texts = [];
+  late.on('message', (data) => texts.push(String(data)));
+  late.send(JSON.stringify({ since: { ...position, offset: 5 } }));
+  await until(() => texts.length === expected.length - 5 + 1);
+  t.deepEqual(texts.slice(0, -1), expected.slice(5));
+  t.true(JSON.parse(texts.at(-1)).recovered);
+});
+
+inMode('clients of the protocol of topics go on', async (t) => {
+  const path = place(t);
+  let current = await version(t, 'v0', 0, path, { history: 100, protocol: true });
+  const { port } = current;
+  const ws = await open(port, '/', { protocols: ['topics.reactor-ws.v1'] });
+  const heard = [];
+  ws.on('message', (data) => heard.push(String(data)));
+  ws.send(JSON.stringify({ subscribe: 'room' }));
+  await until(() => heard.length === 1);
+  for (let n = 1; n <= 3; n++) {
+    const next = await version(t, `v${n}`, port, path, { history: 100, protocol: true });
+    await exits(t, current);
+    current = next;
+    ws.send(JSON.stringify({ publish: 'room', data: `text ${n}`, client: 'me', number: n }));
+    await until(() => heard.length === 1 + 2 * n);
+    t.truthy(heard.find((text) => text.endsWith(`\ntext ${n}`)));
+  }
+  const positions = heard.filter((text) => text.startsWith('{"published"')).map((text) => JSON.parse(text).position);
+  t.deepEqual(positions.map(({ offset }) => offset), [1, 2, 3]);
+  t.is(new Set(positions.map(({ epoch }) => epoch)).size, 1);
+});
+
+inMode('attachment: a copy of what can be cloned, up to 64 KiB', async (t) => {
+  const wss = new WebSocketServer({ port: 0 });
+  t.teardown(() => wss.close());
+  await once(wss, 'listening');
+  const connection = once(wss, 'connection');
+  const ws = await open(wss.address().port);
+  const [socket] = await connection;
+  t.is(socket.attachment, undefined);
+  t.false(socket.resumed);
+  const value = { map: new Map([[1, new Date(0)]]), bytes: Buffer.from('x') };
+  socket.attachment = value;
+  value.map.clear();
+  t.is(socket.attachment.map.size, 1);
+  for (const bad of [() => {}, Symbol('x'), { f() {} }, new WeakMap(), new SharedArrayBuffer(1)]) {
+    t.is(t.throws(() => (socket.attachment = bad), { any: true }).name, 'DataCloneError');
+  }
+  t.throws(() => (socket.attachment = 'x'.repeat(70_000)), { instanceOf: RangeError });
+  t.is(socket.attachment.map.size, 1, 'unchanged');
+  socket.attachment = undefined;
+  t.is(socket.attachment, undefined);
+  ws.terminate();
+});

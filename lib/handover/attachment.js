@@ -1,0 +1,77 @@
+'use strict';
+
+// What a WebSocket brings to the next process: the value of the program, and messages that wait for resume().
+
+const { deserialize, serialize } = require('node:v8');
+
+const { BUFFERING, PAUSED, SENDS_WAIT } = require('../base/bits');
+const { MOVED_ATTACHMENT, MOVED_QUEUED, OPENED_TLS_LENGTH, OUT_ATTACH, OUT_FLAG_ON } = require('../base/layout');
+const { tlsOffset } = require('../connection/handshake-info');
+const { scheduleNext } = require('../connection/receive');
+const { RecordBuffer } = require('../connection/state');
+const outbox = require('../reactor/outbox');
+const { exportMemberships, importMemberships } = require('./topics');
+
+/** @import { WebSocket } from '../connection/state' */
+
+/** Of the value of the program. */
+const MAX_BYTES = 64 * 1024;
+
+/** @type {(value: unknown) => Buffer | null} @throws {DOMException | RangeError} */
+function pack(value) {
+  if (value === undefined) return null;
+  let bytes;
+  try {
+    bytes = serialize(structuredClone(value));
+  } catch (error) {
+    // Such as memory that is shared between threads.
+    throw error instanceof DOMException ? error : new DOMException(/** @type {Error} */ (error).message, 'DataCloneError');
+  }
+  if (bytes.length > MAX_BYTES) throw new RangeError(`attachment must take at most ${MAX_BYTES} bytes. It takes ${bytes.length}`);
+  return bytes;
+}
+
+/** Sends the reactor what goes with the connection, or says that it cannot go. @param {WebSocket} ws */
+function attach(ws) {
+  if ((ws._bits & SENDS_WAIT) !== 0 || ws._extra?.isBusy) return void outbox.pushEmpty(ws._slot, ws._generation, OUT_ATTACH | OUT_FLAG_ON);
+  const extra = ws._extra;
+  const isPaused = (ws._bits & PAUSED) !== 0;
+  const memberships = exportMemberships(ws);
+  if (!isPaused && (ws._bits & BUFFERING) === 0 && !extra?.attachment && memberships === null) {
+    // Also when an earlier handover has failed.
+    return void outbox.pushEmpty(ws._slot, ws._generation, OUT_ATTACH);
+  }
+  const { isFull = false, next = 0, records = [] } = extra?.buffered ?? {};
+  // They are delivered once, here or there.
+  if (extra?.buffered) extra.buffered.isHeld = true;
+  const state = { attachment: extra?.attachment, isFull, isPaused, memberships, records: records.slice(next) };
+  outbox.push(ws._slot, ws._generation, OUT_ATTACH, serialize(state));
+}
+
+/** The connection has not moved. @param {WebSocket} ws */
+function release(ws) {
+  const { buffered = null } = ws._extra ?? {};
+  if (buffered === null || !buffered.isHeld) return;
+  buffered.isHeld = false;
+  if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+}
+
+/** The connection has come from another process: an OPEN record is at `start`. @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
+function detach(ws, bytes, start) {
+  const extra = ws._ensureExtra();
+  extra.isResumed = true;
+  const at = tlsOffset(bytes, start);
+  ws._accepted = bytes.readUInt32LE(at + MOVED_QUEUED);
+  const end = at + bytes.readUInt32LE(start + OPENED_TLS_LENGTH);
+  if (end === at + MOVED_ATTACHMENT) return;
+  // A copy: Buffers in it would keep the memory of the batch.
+  const { attachment, isFull, isPaused, memberships, records } = deserialize(Buffer.from(bytes.subarray(at + MOVED_ATTACHMENT, end)));
+  extra.attachment = attachment;
+  if (isPaused) ws._bits |= PAUSED;
+  if (memberships !== null) importMemberships(ws, memberships);
+  if (records.length === 0) return;
+  extra.buffered = Object.assign(new RecordBuffer(), { isFull, records });
+  ws._bits |= BUFFERING;
+}
+
+module.exports = { attach, detach, pack, release, unpack: deserialize };

@@ -1,0 +1,151 @@
+//! Threads that give connections to another process, or take them from one.
+
+#[cfg(unix)]
+use std::io::ErrorKind;
+
+use napi::bindgen_prelude::{Buffer, Function};
+use napi::{Env, Error, Result, Status};
+use napi_derive::napi;
+
+use super::reactor::JsReactor;
+
+/// What a thread reports.
+#[napi(object)]
+pub struct HandoverReport {
+    /// `met`, `port` or `ended`.
+    pub kind: String,
+    /// The listening socket, which the caller must close; -1: none.
+    pub fd: i32,
+    /// Of the program, from `give`.
+    pub state: Option<Buffer>,
+    /// Connections that have another owner now.
+    pub moved: u32,
+    /// Connections that cannot move.
+    pub stayed: u32,
+    pub bytes: f64,
+    /// Why the conversation ended too early; empty if it did not.
+    pub reason: String,
+    /// The other process has left.
+    pub left: bool,
+}
+
+/// One conversation with another process.
+#[napi(js_name = "Courier")]
+pub struct JsCourier {
+    /// `None`: stopped.
+    #[cfg(unix)]
+    start: Option<Start>,
+}
+
+#[cfg(unix)]
+enum Start {
+    Give(std::sync::mpsc::Sender<Giving>),
+    Take(std::sync::mpsc::Sender<Taking>),
+}
+
+#[cfg(unix)]
+use crate::reactor::handover::courier::{Giving, Outcome, Report, Taking, give, take};
+
+#[napi]
+impl JsCourier {
+    /// Begins, over a duplicate of the socket `fd`. `report` is called on this thread.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(_env: Env, fd: i32, gives: bool, report: Function<'_, HandoverReport, ()>) -> Result<Self> {
+        #[cfg(unix)]
+        {
+            use std::sync::mpsc::channel;
+
+            use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+
+            let stream = super::adopt::stream(fd).map_err(|error| super::listen::system_error(&error))?;
+            // It keeps the event loop alive until the thread ends.
+            let bell = report.build_threadsafe_function().callee_handled::<false>().build()?;
+            let report = move |report: Report| {
+                let _closing = bell.call(report.into(), ThreadsafeFunctionCallMode::NonBlocking);
+            };
+            let thread = std::thread::Builder::new().name("reactor-ws-move".to_owned());
+            let (start, begun) = if gives {
+                let (start, begun) = channel();
+                (Start::Give(start), thread.spawn(move || give(stream, &begun, &report)))
+            } else {
+                let (start, begun) = channel();
+                (Start::Take(start), thread.spawn(move || take(stream, &begun, &report)))
+            };
+            begun.map_err(|error| super::listen::system_error(&error))?;
+            Ok(Self { start: Some(start) })
+        }
+        #[cfg(not(unix))]
+        {
+            let _unused = (fd, gives, report);
+            Err(Error::new(Status::GenericFailure, "descriptors cannot be passed on here"))
+        }
+    }
+
+    /// The connections of the listener are packed and go, after `state`. All reactors have frozen it.
+    #[napi(catch_unwind)]
+    pub fn give(&self, reactor: &JsReactor, listener: u32, state: &[u8]) -> Result<()> {
+        #[cfg(unix)]
+        if let Some(Start::Give(start)) = &self.start {
+            let (handles, port, packs) = reactor.pack(listener)?;
+            let giving = Giving { handles, listener, port, state: state.to_vec(), packs };
+            return start.send(giving).map_err(|_ended| ended());
+        }
+        let _unused = (reactor, listener, state);
+        Err(ended())
+    }
+
+    /// Ends the conversation if it waits for `give` or `take`.
+    #[napi(catch_unwind)]
+    pub fn stop(&mut self) {
+        #[cfg(unix)]
+        {
+            self.start = None;
+        }
+    }
+
+    /// Connections that come are the listener's.
+    #[napi(catch_unwind)]
+    pub fn take(&self, reactor: &JsReactor, listener: u32) -> Result<()> {
+        #[cfg(unix)]
+        if let Some(Start::Take(start)) = &self.start {
+            let handles = reactor.handles()?;
+            return start.send(Taking { handles, listener }).map_err(|_ended| ended());
+        }
+        let _unused = (reactor, listener);
+        Err(ended())
+    }
+}
+
+fn ended() -> Error {
+    Error::new(Status::GenericFailure, "the conversation has ended")
+}
+
+#[cfg(unix)]
+impl From<Report> for HandoverReport {
+    fn from(report: Report) -> Self {
+        let empty = |kind: &str| Self {
+            kind: kind.to_owned(),
+            fd: -1,
+            state: None,
+            moved: 0,
+            stayed: 0,
+            bytes: 0.0,
+            reason: String::new(),
+            left: false,
+        };
+        match report {
+            Report::Met => empty("met"),
+            Report::Port(socket, state) => {
+                Self { fd: super::adopt::number(socket), state: Some(state.into()), ..empty("port") }
+            }
+            Report::Ended(Outcome { moved, stay, bytes, failure }) => Self {
+                moved: moved as u32,
+                stayed: stay as u32,
+                bytes: bytes as f64,
+                left: failure.as_ref().is_some_and(|failure| failure.kind() == ErrorKind::UnexpectedEof),
+                reason: failure.map(|failure| failure.to_string()).unwrap_or_default(),
+                ..empty("ended")
+            },
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Connections move between two reactors of one process as they do between two processes.
+#![expect(clippy::disallowed_types, reason = "clients block")]
+
+use std::net::SocketAddr;
+use std::sync::mpsc::channel;
+
+use proptest::prelude::*;
+
+use super::parcel::Parcel;
+use super::{Packed, Packs};
+use crate::engine::MessageKind;
+use crate::reactor::tests::server::reactor;
+use crate::reactor::tests::turns::{Reports, Turned, until};
+use crate::reactor::tests::*;
+use crate::reactor::{ConnectionId, ListenerConfig, Transport};
+
+/// A process, whose listener has the number 0.
+struct Process {
+    reactor: Turned,
+    address: SocketAddr,
+    seen: Reports,
+}
+
+impl Process {
+    fn with(script: Script, listener: ListenerConfig) -> Self {
+        let listener = ListenerConfig { movable: true, ..listener };
+        let (mut reactor, address, seen) = reactor(Setup { script, listener, ..Setup::default() });
+        reactor.run_once(Some(Duration::ZERO)).unwrap();
+        Self { reactor, address, seen }
+    }
+
+    fn new() -> Self {
+        Self::with(Script::default(), ListenerConfig::default())
+    }
+
+    fn turn(&mut self) {
+        self.reactor.run_once(Some(Duration::ZERO)).unwrap();
+    }
+
+    fn until(&mut self, done: impl FnMut(&mut Turned) -> bool) {
+        until(&mut self.reactor, done);
+    }
+
+    fn pack(&mut self) -> Packs {
+        let (to, packs) = channel();
+        self.reactor.on_freeze(0);
+        self.reactor.on_pack(0, 7, &to);
+        packs.recv().unwrap()
+    }
+
+    /// All connections go to `other`. Returns how many stay.
+    fn hand_over(&mut self, other: &mut Self) -> usize {
+        let Packs { reactor, packed, stay } = self.pack();
+        assert_eq!(reactor, 7);
+        let ids: Vec<ConnectionId> = packed.iter().map(|packed| packed.id).collect();
+        other.take(packed);
+        self.reactor.on_moved(&ids);
+        self.reactor.on_thaw(0, true);
+        stay
+    }
+
+    fn take(&mut self, packed: Vec<Packed>) {
+        let parcels = packed.into_iter().map(|Packed { socket, state, .. }| {
+            let parcel = Parcel::decode(&state).expect("it was just encoded");
+            let mut again = Vec::new();
+            parcel.encode(&mut again);
+            assert!(state == again, "the same bytes");
+            (Transport::from(std::net::TcpStream::from(socket)), parcel)
+        });
+        let parcels = parcels.collect();
+        self.reactor.on_import(0, parcels);
+        self.reactor.on_thaw(0, true);
+    }
+
+    fn received(&mut self) -> u64 {
+        let slots = self.reactor.connections.slots();
+        slots
+            .first()
+            .and_then(|&slot| self.reactor.connections.get_mut(slot))
+            .map_or(0, |it| it.read.received)
+    }
+}
+
+/// What a client sends after its request: fragments of text that is cut within characters, pings within and between
+/// messages, an empty message, and one with a long header.
+fn stream() -> Vec<u8> {
+    let key = Some([1, 2, 3, 4]);
+    let text = "gr\u{fc}\u{df}e \u{1f642}".as_bytes();
+    [
+        frame(0x01, key, &text[..3]),
+        frame(0x89, key, b"ping"),
+        frame(0x00, key, &text[3..9]),
+        frame(0x80, key, &text[9..]),
+        frame(0x82, key, b""),
+        frame(0x89, key, b""),
+        frame(0x82, key, &[7; 130]),
+    ]
+    .concat()
+}
+
+/// The answers to `stream`.
+fn answers() -> Vec<u8> {
+    [
+        frame(0x8a, None, b"ping"),
+        frame(0x81, None, "gr\u{fc}\u{df}e \u{1f642}".as_bytes()),
+        frame(0x82, None, b""),
+        frame(0x8a, None, b""),
+        frame(0x82, None, &[7; 130]),
+    ]
+    .concat()
+}
+
+/// The connection moves when each of `cuts` bytes have been read, to and fro.
+fn converse(cuts: &[usize]) {
+    let mut processes = [Process::new(), Process::new()];
+    let mut client = Client::connect(processes[0].address);
+    let sent = [UPGRADE.as_bytes(), &stream()].concat();
+    let (mut at, mut here) = (0, 0);
+    processes[0].until(|reactor| reactor.connections() == 1);
+    for &cut in cuts {
+        client.write(&sent[at..cut]);
+        at = cut;
+        let process = &mut processes[here];
+        let mut turns = 0;
+        until(&mut process.reactor, |reactor| {
+            let slot = reactor.connections.slots()[0];
+            let connection = reactor.connections.get_mut(slot).unwrap();
+            turns += 1;
+            connection.read.received as usize == cut && turns > 1
+        });
+        assert_eq!(process.received(), cut as u64);
+        let [first, second] = &mut processes;
+        let (from, to) = if here == 0 { (first, second) } else { (second, first) };
+        assert_eq!(from.hand_over(to), 0, "at {cut}");
+        assert_eq!((from.reactor.connections(), to.reactor.connections()), (0, 1));
+        here = 1 - here;
+    }
+    client.write(&sent[at..]);
+    let expected = [client::SWITCHED.as_bytes(), &answers()].concat();
+    let process = &mut processes[here];
+    client.0.set_nonblocking(true).unwrap();
+    let mut got = Vec::new();
+    process.until(|_| {
+        let mut piece = [0; 1024];
+        while let Ok(len @ 1..) = std::io::Read::read(&mut client.0, &mut piece) {
+            got.extend_from_slice(&piece[..len]);
+        }
+        got.len() >= expected.len()
+    });
+    assert_eq!(got, expected, "{cuts:?}");
+    let messages = processes.iter().flat_map(|process| process.seen.try_iter()).filter(|(_, seen)| {
+        assert_ne!(*seen, Seen::Closed);
+        matches!(seen, Seen::Text(_) | Seen::Binary(_))
+    });
+    assert_eq!(messages.count(), 3);
+}
+
+#[test]
+fn a_move_after_any_byte_changes_nothing() {
+    for cut in 0..=UPGRADE.len() + stream().len() {
+        converse(&[cut]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn moves_to_and_fro_change_nothing(mut cuts in prop::collection::vec(0..=UPGRADE.len() + stream().len(), 1..20)) {
+        cuts.sort_unstable();
+        converse(&cuts);
+    }
+
+    #[test]
+    fn hostile_parcels(bytes in prop::collection::vec(prop_oneof![Just(0), Just(1), any::<u8>()], 0..200)) {
+        let _refused = Parcel::decode(&bytes);
+    }
+}
+
+/// Bytes that the kernel does not take move, and those of a connection that stays after all leave once.
+#[test]
+fn queued_output_leaves_once() {
+    for resumes in [false, true] {
+        let payload: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 7) as u8).collect();
+        let sent = payload.clone();
+        let script = Script::on_open(move |conn| {
+            conn.send(MessageKind::Binary, true, &sent);
+            conn.mark();
+        });
+        let mut old = Process::with(script, ListenerConfig::default());
+        let mut new = Process::new();
+        let mut client = Client::connect_narrow(old.address, 4096);
+        client.write(UPGRADE.as_bytes());
+        old.until(|reactor| {
+            reactor.connections.get_mut(0).is_some_and(|it| it.write.queued() > 0 && it.write.sizes().1 > 200)
+        });
+        for _ in 0..5 {
+            old.turn();
+        }
+        if resumes {
+            let packs = old.pack();
+            assert_eq!(packs.packed.len(), 1);
+            // Sends meanwhile wait.
+            let id = packs.packed[0].id;
+            drop(packs);
+            old.reactor.step(id, |conn, _| conn.send(MessageKind::Text, true, b"late"));
+            old.turn();
+            old.reactor.on_thaw(0, true);
+        } else {
+            assert_eq!(old.hand_over(&mut new), 0);
+        }
+        let process = if resumes { &mut old } else { &mut new };
+        let mut expected = [client::SWITCHED.as_bytes(), &frame(0x82, None, &payload)].concat();
+        if resumes {
+            expected.extend(frame(0x81, None, b"late"));
+        }
+        client.0.set_nonblocking(true).unwrap();
+        let mut got = Vec::new();
+        process.until(|_| {
+            let mut piece = [0; 65536];
+            while let Ok(len @ 1..) = std::io::Read::read(&mut client.0, &mut piece) {
+                got.extend_from_slice(&piece[..len]);
+            }
+            got.len() >= expected.len()
+        });
+        assert!(got == expected);
+        old.turn();
+        let sent = old.seen.try_iter().filter(|(_, seen)| *seen == Seen::Sent(1)).count();
+        assert_eq!(sent, 1, "the callback of the send");
+    }
+}
+
+#[test]
+fn a_paused_connection_is_paused_where_it_goes_on() {
+    let mut old = Process::with(Script::on_open(|conn| conn.pause()), ListenerConfig::default());
+    let mut new = Process::new();
+    let mut client = Client::connect(old.address);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.read.paused));
+    client.write(&frame(0x81, Some([0; 4]), b"later"));
+    assert_eq!(old.hand_over(&mut new), 0);
+    for _ in 0..5 {
+        new.turn();
+    }
+    assert!(new.seen.try_iter().all(|(_, seen)| !matches!(seen, Seen::Text(_))));
+    new.reactor.step_at(0, |conn, _| conn.resume());
+    let seen = &new.seen;
+    until(&mut new.reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Text(b"later".to_vec())));
+}
+
+/// A closing handshake ends where it began.
+#[test]
+fn a_closing_connection_stays() {
+    let script = Script::on_open(|conn| conn.close(None, b""));
+    let mut old = Process::with(script, ListenerConfig::default());
+    let mut new = Process::new();
+    let mut client = Client::connect(old.address);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    old.turn();
+    assert_eq!(old.hand_over(&mut new), 1);
+    client.write(&frame(0x88, Some([0; 4]), b""));
+    client.end();
+    old.until(|reactor| reactor.connections() == 0);
+    client.expect_text(client::SWITCHED);
+    client.expect("88 00");
+    client.expect_end();
+}
+
+/// While a connection is frozen or packed its deadlines wait.
+#[test]
+fn silence_while_a_connection_moves_does_no_harm() {
+    let listener = ListenerConfig { idle_timeout: Duration::from_millis(40), ..ListenerConfig::default() };
+    let mut old = Process::with(Script::default(), listener);
+    let mut client = Client::connect(old.address);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    let packs = old.pack();
+    assert_eq!(packs.packed.len(), 1);
+    let begun = std::time::Instant::now();
+    until(&mut old.reactor, |_| begun.elapsed() > Duration::from_millis(300));
+    assert_eq!(old.reactor.connections(), 1);
+    old.reactor.on_thaw(0, true);
+    old.until(|reactor| reactor.connections() == 0);
+}
