@@ -124,6 +124,19 @@ ownOnly('what is no message of the protocol closes the connection, and no other'
   t.deepEqual(await good.answers({ unsubscribe: 'never' }), [{ unsubscribed: 'never' }]);
 });
 
+ownOnly('subscriptions that the program has made are none of the client', async (t) => {
+  const server = await startServer(t);
+  server.on('connection', (ws) => ws.subscribe('program'));
+  server.topicsProtocol({ ...all, maxTopics: 1 });
+  const client = visitor(t, urlOf(server), NAME);
+  const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
+  client.send('{"subscribe":"own"}');
+  t.is(JSON.parse((await once(client, 'message'))[0]).subscribed, 'own');
+  client.send('{"unsubscribe":"program"}');
+  await once(client, 'message');
+  t.deepEqual(ws.subscriptions, ['program', 'own']);
+});
+
 ownOnly('bounds are exact: topics, and the length of their names', async (t) => {
   const { open } = await speak(t, { maxTopics: 2, maxTopicLength: 4 });
   const { answers, ws } = await open();

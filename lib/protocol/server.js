@@ -89,8 +89,8 @@ class Session {
     this.client = '';
     this.author = '';
     this.alive = /** @type {NodeJS.Timeout | undefined} */ (undefined);
-    // From the process before.
-    for (const name of ws.subscriptions) this.topics.set(name, { isReported: false, pending: 0 });
+    // From the process before. Elsewhere the program has made them, and they are none of the peer's.
+    if (ws.resumed) for (const name of ws.subscriptions) this.topics.set(name, { isReported: false, pending: 0 });
     ws.on('message', (data, isBinary) => this.receive(data, isBinary));
     ws.on('gap', (topic, from, to) => this.topics.has(topic) && this.send({ gap: topic, from, to }));
     ws.on('dropped', (topic) => this.reportDropped(topic));
