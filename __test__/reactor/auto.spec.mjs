@@ -59,6 +59,11 @@ ownOnPosix('the thread takes over while JavaScript is blocked, and gives back', 
   await until(drive, ({ driver }) => driver === 'loop');
 });
 
+ownOnPosix('while a callback waits, deadlines are kept', async (t) => {
+  const server = new Child(t, 'adaptive-blocked.mjs', [], AT_EASE);
+  t.is(await server.line(0), '0');
+});
+
 ownOnPosix('process.exit() in a handler: what was sent leaves', async (t) => {
   const { client, server } = await startAdaptive(t, [], EAGER);
   const closed = once(client, 'close');

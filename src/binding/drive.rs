@@ -6,18 +6,17 @@
 //! is lost when the reactor changes hands.
 #![expect(clippy::disallowed_methods, reason = "measures both threads")]
 
+use std::io::{self, PipeReader, PipeWriter, Write as _};
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::park_timeout;
 use std::time::{Duration, Instant};
-use std::{io, mem};
 
 use crate::bridge::seat::Seat;
 use crate::reactor::{Balance, Descriptor, Due, Forward, Handle, Link, Reactor, Usage, report_failure};
 
-use super::inline::waiting_failed;
-use super::threads::Ring;
 use super::uv::{IdleClock, wait_readable};
 
 /// Between two looks at a loop with traffic; also how long it can be stuck before the thread acts.
@@ -31,10 +30,16 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// For tests: whenever the loop has made a turn, the thread makes one.
 const EAGER_LOOK: Duration = Duration::from_micros(50);
 
+/// Wakes the JavaScript thread.
+pub(super) type Ring = Arc<dyn Fn() + Send + Sync>;
+
 /// What both drivers have.
 pub(super) struct Drive {
     pub(super) seat: Seat<Reactor<Forward>>,
     pub(super) handle: Handle,
+    /// To the thread that sleeps. The reactor's waker would not do: the loop, which is awake, can take its
+    /// event before the thread looks. `None`: there is no thread.
+    bell: Option<PipeWriter>,
     began: Instant,
     /// Written by the driver: its records ring the loop.
     by_loop: Arc<AtomicBool>,
@@ -56,11 +61,17 @@ pub(super) struct Drive {
 const NEVER: u64 = u64::MAX;
 
 impl Drive {
-    pub(super) fn new(reactor: Reactor<Forward>, by_loop: Arc<AtomicBool>, looking: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(
+        reactor: Reactor<Forward>,
+        bell: Option<PipeWriter>,
+        by_loop: Arc<AtomicBool>,
+        looking: Arc<AtomicU64>,
+    ) -> Self {
         let handle = reactor.handle();
         Self {
             seat: Seat::new(reactor),
             handle,
+            bell,
             began: Instant::now(),
             by_loop,
             network: AtomicU64::new(0),
@@ -100,8 +111,10 @@ impl Drive {
     }
 
     fn rouse(&self) {
-        // A waker that cannot be written to belongs to no reactor.
-        let _broken_anyway = self.handle.rouse();
+        if let Some(mut bell) = self.bell.as_ref() {
+            // Fails if the thread has ended.
+            let _rung = bell.write(&[0]);
+        }
     }
 
     /// The thread ends, after one attempt to write the queued bytes.
@@ -149,6 +162,7 @@ pub(super) struct Companion {
     pub(super) clock: IdleClock,
     /// The poll's.
     pub(super) descriptor: Arc<Descriptor>,
+    pub(super) bell: PipeReader,
     pub(super) balance: Balance,
     pub(super) eager: bool,
 }
@@ -192,7 +206,7 @@ impl Companion {
     }
 
     fn is_work_waiting(&self) -> bool {
-        wait_readable(&self.descriptor, Some(Duration::ZERO))
+        wait_readable(&self.descriptor, None, Some(Duration::ZERO))
             || !self.drive.handle.outbox().is_empty()
             || self.drive.due.load(Ordering::Relaxed) <= self.drive.now()
     }
@@ -205,7 +219,7 @@ impl Companion {
             let due = self.drive.due.load(Ordering::Relaxed);
             let rest =
                 (due != NEVER).then(|| Duration::from_nanos(due.saturating_sub(self.drive.now())) + PATIENCE);
-            let is_woken = seat.turns() != turns || wait_readable(&self.descriptor, rest);
+            let is_woken = seat.turns() != turns || wait_readable(&self.descriptor, Some(&self.bell), rest);
             seat.sleep.awake();
             let before = mem::replace(&mut turns, seat.turns());
             if is_woken || turns == before {
@@ -230,6 +244,8 @@ impl Companion {
         drive.held.fetch_add(drive.now().saturating_sub(since), Ordering::Relaxed);
         let why = match ended {
             Ok(Ok(true)) => {
+                // Until the loop's next turn tells.
+                drive.due.store(0, Ordering::Relaxed);
                 drop(place);
                 // After that: the loop's turn finds what came since the last one here.
                 (self.ring)();
@@ -305,4 +321,8 @@ impl Sample {
         let consumer = wall.saturating_sub(now.idle.saturating_sub(self.idle) + looking + elsewhere);
         Usage { wall, consumer, network, turns: now.turns - self.turns }
     }
+}
+
+pub(super) fn waiting_failed(error: &io::Error) -> String {
+    format!("waiting for events failed: {error}")
 }

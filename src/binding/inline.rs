@@ -22,7 +22,7 @@ use crate::reactor::{
     Command, Descriptor, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until,
 };
 
-use super::drive::Drive;
+use super::drive::{Drive, waiting_failed};
 use super::uv::IdleClock;
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
@@ -69,7 +69,7 @@ impl Inline {
         let ring = Box::new(move || ring.store(true, Ordering::Relaxed));
         let forward = Forward::new(link.clone(), &config, ring);
         let reactor = Reactor::without_sockets(forward, config);
-        let drive = Arc::new(Drive::new(reactor, Arc::default(), Arc::default()));
+        let drive = Arc::new(Drive::new(reactor, None, Arc::default(), Arc::default()));
         let wake = Wake::new(env, wake, memory)?;
         let inline = Self::new(drive, None, PIPE_SLOTS, link, rung, wake);
         if has_libuv {
@@ -348,10 +348,10 @@ impl Inline {
         }));
         let why = match ended {
             Ok(Ok((vain, due))) => {
-                drop(place);
                 if let Some(began) = began {
                     self.drive.on_turn(began.elapsed(), vain, due);
                 }
+                drop(place);
                 self.arm(due);
                 return true;
             }
@@ -389,10 +389,6 @@ impl Inline {
         }
         self.armed.set(due);
     }
-}
-
-pub(super) fn waiting_failed(error: &io::Error) -> String {
-    format!("waiting for events failed: {error}")
 }
 
 #[cfg(unix)]

@@ -19,8 +19,8 @@ use crate::reactor::{
 };
 
 use super::adopt;
-use super::drive::{Companion, Drive};
-use super::inline::{Inline, waiting_failed};
+use super::drive::{Companion, Drive, Ring, waiting_failed};
+use super::inline::Inline;
 use super::listen::{system_error, thrown};
 use super::poll_spin::PollSpin;
 use super::uv::signal::Signal;
@@ -40,9 +40,6 @@ struct Home {
     inline: Rc<Inline>,
     drive: Arc<Drive>,
 }
-
-/// Wakes the JavaScript thread.
-pub(super) type Ring = Arc<dyn Fn() + Send + Sync>;
 
 pub(super) struct SharedOptions {
     /// Nanoseconds that the loop has looked in vain.
@@ -148,7 +145,8 @@ impl Threads {
         let Some(reactor) = reactors.pop() else { return Ok(()) };
         let watched = reactor.descriptor().map(adopt::owned).transpose().map_err(failed)?.map(Arc::new);
         self.handles = vec![reactor.handle()];
-        let drive = Arc::new(Drive::new(reactor, by_loop, looking));
+        let (bell, rings) = std::io::pipe().map_err(failed)?;
+        let drive = Arc::new(Drive::new(reactor, Some(rings), by_loop, looking));
         let (drives, link, ring) = (drive.clone(), link.clone(), self.ring.clone());
         let inline = watched
             .clone()
@@ -160,7 +158,7 @@ impl Threads {
             return reactor.map_or(Ok(()), |reactor| self.spawn(env, move || run(reactor, &link, &ring)));
         };
         let balance = Balance::new();
-        let companion = Companion { drive: drives, link, ring, clock, descriptor, balance, eager };
+        let companion = Companion { drive: drives, link, ring, clock, descriptor, bell, balance, eager };
         let _first = self.home.set(Home { inline, drive });
         self.spawn(env, move || companion.run())
     }

@@ -10,6 +10,7 @@ pub(super) mod signal;
 pub(super) mod watch;
 
 use std::ffi::{CStr, c_int, c_void};
+use std::io::PipeReader;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -128,18 +129,33 @@ impl IdleClock {
     }
 }
 
-/// Waits until the descriptor is readable, without a `timeout` for ever; whether it is. An error counts
-/// as such.
+/// Waits until the descriptor is readable or the bell rings, without a `timeout` for ever; whether one
+/// does. An error counts as such.
 #[cfg(unix)]
-pub(super) fn wait_readable(descriptor: &Descriptor, timeout: Option<Duration>) -> bool {
+pub(super) fn wait_readable(
+    descriptor: &Descriptor,
+    bell: Option<&PipeReader>,
+    timeout: Option<Duration>,
+) -> bool {
+    use std::io::Read as _;
     use std::os::fd::AsRawFd as _;
-    let mut one = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let watched = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // The system passes over a negative number.
+    let mut both = [watched(descriptor.as_raw_fd()), watched(bell.map_or(-1, |bell| bell.as_raw_fd()))];
     let millis = timeout.map_or(-1, |time| c_int::try_from(time.as_millis()).unwrap_or(c_int::MAX));
-    // SAFETY: one structure, which lives during the call.
-    unsafe { libc::poll(&raw mut one, 1, millis) != 0 }
+    // SAFETY: two structures, which live during the call.
+    let is_readable = unsafe { libc::poll(both.as_mut_ptr(), 2, millis) != 0 };
+    if let (Some(mut bell), true) = (bell, both[1].revents != 0) {
+        let _rung = bell.read(&mut [0; 64]);
+    }
+    is_readable
 }
 
 #[cfg(not(unix))]
-pub(super) fn wait_readable(descriptor: &Descriptor, _timeout: Option<Duration>) -> bool {
+pub(super) fn wait_readable(
+    descriptor: &Descriptor,
+    _bell: Option<&PipeReader>,
+    _timeout: Option<Duration>,
+) -> bool {
     match *descriptor {}
 }

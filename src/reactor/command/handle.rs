@@ -131,14 +131,6 @@ impl Handle {
         if self.shared.outbox.should_wake() { self.shared.wake() } else { Ok(()) }
     }
 
-    /// Wakes whatever waits for the reactor's descriptor, asleep or not.
-    ///
-    /// # Errors
-    /// As `submit`.
-    pub fn rouse(&self) -> io::Result<()> {
-        self.shared.wake()
-    }
-
     /// For the memory of records.
     pub fn outbox(&self) -> &Outbox<Command> {
         &self.shared.outbox
