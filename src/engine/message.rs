@@ -4,7 +4,6 @@ use super::deflate::Incomplete;
 use super::error::ErrorKind;
 use super::event::{Event, MessageKind, Payload};
 use super::frame::Header;
-use super::portable::Unfinished;
 use super::receive::Step;
 use super::utf8::Validator;
 use super::{Config, Engine};
@@ -69,6 +68,16 @@ impl Engine {
             Event::Message { kind: whole.kind, payload: Payload::Owned(whole.data) }
         }))
     }
+}
+
+/// A message under way, as plain data.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unfinished {
+    pub(super) kind: MessageKind,
+    pub(super) declared: u64,
+    pub(super) fragments: u32,
+    pub(super) compressed: bool,
+    pub(super) data: Vec<u8>,
 }
 
 impl Message {

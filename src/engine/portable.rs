@@ -9,7 +9,7 @@ use super::config::Role;
 use super::deflate::{self, Extension, Held, Params, Pool, Settings};
 use super::event::MessageKind;
 use super::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN, OpCode};
-use super::message::Message;
+use super::message::{Message, Unfinished};
 use super::receive::Kept;
 use super::{Config, Engine, PartialFrame, Stage};
 
@@ -23,15 +23,6 @@ pub struct Portable {
     sending_message: bool,
     small_fragments: u32,
     deflate: Option<deflate::Portable>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unfinished {
-    pub(super) kind: MessageKind,
-    pub(super) declared: u64,
-    pub(super) fragments: u32,
-    pub(super) compressed: bool,
-    pub(super) data: Vec<u8>,
 }
 
 impl Engine {

@@ -2,6 +2,7 @@
 
 pub(super) mod deadline;
 pub(super) mod life;
+pub(super) mod origin;
 pub(super) mod teardown;
 #[cfg(test)]
 mod tests;

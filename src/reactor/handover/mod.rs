@@ -18,7 +18,6 @@ pub(super) mod parcel;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -31,6 +30,7 @@ use crate::engine::deflate::Settings;
 use crate::engine::handshake::{HeadScanner, read_accept};
 
 use crate::reactor::conn::life::Life;
+use crate::reactor::conn::origin::Origin;
 use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::topics::Following;
 use crate::reactor::upgrade::head::Head;
@@ -42,34 +42,6 @@ use parcel::{Opened, Parcel, State};
 
 /// A deadline that comes while its connection is about to move is put off for this long.
 const PUT_OFF: Duration = Duration::from_millis(100);
-
-/// What a connection brings to another process, beyond the state of the protocol.
-pub(super) struct Origin {
-    /// The head of its request, and of the answer.
-    pub(super) request: Box<[u8]>,
-    pub(super) response: Box<[u8]>,
-    /// The client that a proxy has named.
-    pub(super) client: Option<SocketAddr>,
-    /// The consumer's.
-    pub(super) attachment: Box<[u8]>,
-    /// The consumer has work for it that cannot move.
-    pub(super) stays: bool,
-    /// Bytes ever queued when it was packed. Later ones are lost when it moves.
-    packed_at: u64,
-}
-
-impl Origin {
-    pub(super) fn new(request: &[u8], response: &[u8], client: Option<SocketAddr>) -> Self {
-        Self {
-            request: request.into(),
-            response: response.into(),
-            client,
-            attachment: Box::default(),
-            stays: false,
-            packed_at: 0,
-        }
-    }
-}
 
 /// A connection on its way out.
 pub struct Packed {

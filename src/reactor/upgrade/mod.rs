@@ -21,7 +21,7 @@ use crate::engine::proxy;
 
 use crate::reactor::config::UNREAD_ANSWERS;
 use crate::reactor::conn::life::Life;
-use crate::reactor::handover::Origin;
+use crate::reactor::conn::origin::Origin;
 use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
 use head::{Head, PendingUpgrade};

@@ -1,0 +1,31 @@
+//! Where an open connection comes from, for another process that takes it over.
+
+use std::net::SocketAddr;
+
+/// What a connection brings to another process, beyond the state of the protocol.
+pub(in crate::reactor) struct Origin {
+    /// The head of its request, and of the answer.
+    pub(in crate::reactor) request: Box<[u8]>,
+    pub(in crate::reactor) response: Box<[u8]>,
+    /// The client that a proxy has named.
+    pub(in crate::reactor) client: Option<SocketAddr>,
+    /// The consumer's.
+    pub(in crate::reactor) attachment: Box<[u8]>,
+    /// The consumer has work for it that cannot move.
+    pub(in crate::reactor) stays: bool,
+    /// Bytes ever queued when it was packed. Later ones are lost when it moves.
+    pub(in crate::reactor) packed_at: u64,
+}
+
+impl Origin {
+    pub(in crate::reactor) fn new(request: &[u8], response: &[u8], client: Option<SocketAddr>) -> Self {
+        Self {
+            request: request.into(),
+            response: response.into(),
+            client,
+            attachment: Box::default(),
+            stays: false,
+            packed_at: 0,
+        }
+    }
+}
