@@ -314,10 +314,14 @@ inMode('processes that are killed while connections move: each connection is ser
     const left = victim === current ? next : current;
     await victim.ended();
     await new Promise((resolve) => setTimeout(resolve, 50));
-    if (left.process.exitCode !== null || victim === current) {
-      // Perhaps nothing had been given yet.
-      current = left.process.exitCode === null ? left : await version(t, `w${n}`, port, path);
+    const isServed = await open(port).then((ws) => ask(ws, 'x').then(() => ws.terminate() ?? true)).catch(() => false);
+    if (victim === current) {
+      current = left;
       await current.line();
+    } else if (!isServed) {
+      // It had given everything.
+      await left.ended();
+      current = await version(t, `w${n}`, port, path);
     }
     await until(() => clients.every((ws) => ws.readyState === 3 || ws.readyState === 1));
     for (const ws of clients) {
@@ -397,6 +401,40 @@ inMode('a file that is left over, and one that is something else', async (t) => 
   const other = place(t);
   writeFileSync(other, 'mine');
   t.throws(() => new WebSocketServer({ port: 0, handover: other }), { message: /options\.handover: something else is there/ });
+});
+
+inMode('a process before that ends without a word: the port is bound', async (t) => {
+  const path = place(t);
+  const before = net.createServer({ pauseOnConnect: true }, (socket) => {
+    socket.on('error', () => {});
+    before.close();
+    // The greeting is unread by then, so that the socket is reset.
+    setTimeout(() => socket.destroy(), 100);
+  });
+  before.listen(path);
+  await once(before, 'listening');
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', handover: path });
+  t.teardown(() => wss.close());
+  await once(wss, 'listening');
+  t.truthy(wss.address().port);
+});
+
+inMode('a new process that closes while it takes: the old one goes on with the others', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const all = [];
+  for (let n = 0; n < 300; n++) all.push(await open(old.port));
+  const wss = new WebSocketServer({ port: old.port, handover: path });
+  const closed = once(wss, 'close');
+  const waits = t.throwsAsync(wss.handover(), { code: 'WS_ERR_HANDOVER', message: /has closed/ });
+  wss.on('connection', (ws) => ws.close(1001));
+  wss.on('listening', () => wss.close());
+  await waits;
+  await closed;
+  const left = all.filter((ws) => ws.readyState === 1);
+  t.true(left.length > 0);
+  for (const ws of left) t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  await t.throwsAsync(wss.handover(), { message: /has closed/ });
 });
 
 inMode('a foreign program at the path gives nothing', async (t) => {

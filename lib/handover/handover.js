@@ -63,7 +63,7 @@ class Handover {
     this.taken = 0;
     this.stayed = 0;
     this.refused = 0;
-    /** Calls of `handover()`. @type {Array<(counts: import('../../types/running').HandoverCounts) => void>} */
+    /** Calls of `handover()`; null: the server has closed. @type {Array<(counts: import('../../types/running').HandoverCounts | null) => void>} */
     this.waiters = [];
   }
 
@@ -73,15 +73,18 @@ class Handover {
 
   /** @type {(timeout?: number) => Promise<import('../../types/running').HandoverCounts>} */
   wait(timeout) {
+    if (this.isGiven) return Promise.resolve(this.counts);
     return new Promise((resolve, reject) => {
+      if (this.isOver) return reject(failed('the server has closed'));
       const late = () => {
         this.waiters.splice(this.waiters.indexOf(done), 1);
         reject(failed(`no process has taken the connections within ${timeout} ms`));
       };
       const timer = timeout === undefined ? undefined : setTimeout(late, timeout);
-      const done = (/** @type {import('../../types/running').HandoverCounts} */ counts) => {
+      const done = (/** @type {import('../../types/running').HandoverCounts | null} */ counts) => {
         clearTimeout(timer);
-        resolve(counts);
+        if (counts === null) reject(failed('the server has closed'));
+        else resolve(counts);
       };
       this.waiters.push(done);
     });
@@ -293,6 +296,7 @@ class Handover {
     if (this.isOver) return;
     this.isOver = true;
     this.stop();
+    for (const done of this.waiters.splice(0)) done(null);
     for (const socket of this.waiting.splice(0)) socket.destroy();
     if (this.host === null) return;
     this.host.close();

@@ -35,6 +35,8 @@ pub struct JsCourier {
     /// `None`: stopped.
     #[cfg(unix)]
     start: Option<Start>,
+    #[cfg(unix)]
+    stream: std::os::unix::net::UnixStream,
 }
 
 #[cfg(unix)]
@@ -58,6 +60,7 @@ impl JsCourier {
             use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
             let stream = super::adopt::stream(fd).map_err(|error| super::listen::system_error(&error))?;
+            let hold = stream.try_clone().map_err(|error| super::listen::system_error(&error))?;
             // It keeps the event loop alive until the thread ends.
             let bell = report.build_threadsafe_function().callee_handled::<false>().build()?;
             let report = move |report: Report| {
@@ -72,7 +75,7 @@ impl JsCourier {
                 (Start::Take(start), thread.spawn(move || take(stream, &begun, &report)))
             };
             begun.map_err(|error| super::listen::system_error(&error))?;
-            Ok(Self { start: Some(start) })
+            Ok(Self { start: Some(start), stream: hold })
         }
         #[cfg(not(unix))]
         {
@@ -94,12 +97,16 @@ impl JsCourier {
         Err(ended())
     }
 
-    /// Ends the conversation if it waits for `give` or `take`.
+    /// Ends the conversation if it waits for `give` or `take`. One that takes ends in any case: the other process
+    /// keeps the rest.
     #[napi(catch_unwind)]
     pub fn stop(&mut self) {
         #[cfg(unix)]
         {
-            self.start = None;
+            if let Some(Start::Take(_)) = self.start.take() {
+                // If that fails it has ended.
+                let _ended = self.stream.shutdown(std::net::Shutdown::Both);
+            }
         }
     }
 
@@ -115,6 +122,10 @@ impl JsCourier {
         Err(ended())
     }
 }
+
+/// The end of the other process, or of its socket. It is a reset if our greeting was never read.
+#[cfg(unix)]
+const LEFT: [ErrorKind; 3] = [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
 
 fn ended() -> Error {
     Error::new(Status::GenericFailure, "the conversation has ended")
@@ -142,7 +153,7 @@ impl From<Report> for HandoverReport {
                 moved: moved as u32,
                 stayed: stay as u32,
                 bytes: bytes as f64,
-                left: failure.as_ref().is_some_and(|failure| failure.kind() == ErrorKind::UnexpectedEof),
+                left: failure.as_ref().is_some_and(|failure| LEFT.contains(&failure.kind())),
                 reason: failure.map(|failure| failure.to_string()).unwrap_or_default(),
                 ..empty("ended")
             },

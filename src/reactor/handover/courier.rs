@@ -136,7 +136,8 @@ fn give_all(
 ) -> io::Result<()> {
     peer.send(PORT, state, &[port.as_fd()])?;
     drop(port);
-    peer.expect(READY, LONG_PATIENCE)?;
+    // Until then all connections are frozen.
+    peer.expect(READY, PATIENCE)?;
     for _ in handles {
         let Packs { reactor, packed, stay } = packs.recv_timeout(PATIENCE).map_err(late)?;
         outcome.stay += stay;
