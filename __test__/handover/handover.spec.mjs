@@ -367,6 +367,19 @@ inMode('handover() resolves with the counts, or fails', async (t) => {
   await t.throwsAsync(plain.handover(), { message: /no option handover/ });
 });
 
+inMode('a connection whose first answer waits for the ends of others moves', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { slow: 500 });
+  const first = await open(old.port);
+  first.close(1000);
+  await first.closes;
+  const second = open(old.port);
+  second.catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await version(t, 'v1', old.port, path);
+  t.is(await ask(await second, 'x'), 'v1 / 1 x  ');
+});
+
 inMode('a listener of handover that never ends is not waited for', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path, { late: 100_000 });

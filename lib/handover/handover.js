@@ -10,6 +10,7 @@ const { warn } = require('../base/log');
 const { IN_FROZEN, SERVICE_RESTART } = require('../base/layout');
 const { connectionsOf } = require('../connection/clients');
 const { addon } = require('../reactor/addon');
+const { releaseReplies } = require('../reactor/defer-replies');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
 const { attach, release } = require('./attachment');
@@ -224,6 +225,8 @@ class Handover {
       await settled(server.rawListeners('handover').map(async (listener) => Reflect.apply(listener, server, [])), PATIENCE);
       await this.sendsLeave(performance.now() + SETTLING);
       const topics = serialize(await exportTopics(server));
+      // A connection that has just opened can wait for the ends of others, and would stay.
+      releaseReplies();
       for (const ws of connectionsOf(server)) attach(ws);
       outbox.flush();
       if (this.courier === null || !server._accepts()) throw new Error('the server has closed');
