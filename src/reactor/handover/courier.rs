@@ -281,6 +281,13 @@ fn late(error: RecvTimeoutError) -> io::Error {
 
 struct Peer(UnixStream);
 
+impl Drop for Peer {
+    /// The other side sees the end even if the program has another descriptor.
+    fn drop(&mut self) {
+        let _ended = self.0.shutdown(std::net::Shutdown::Both);
+    }
+}
+
 impl Peer {
     fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
