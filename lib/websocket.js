@@ -59,6 +59,9 @@ const {
  * @typedef {(data?: Data | SentCallback, mask?: boolean | SentCallback, callback?: SentCallback) => void} SendControl
  */
 
+/** A property that a program has added. */
+const PROPERTY = { configurable: true, enumerable: true, writable: true };
+
 /** @type {new (options: unknown) => InstanceType<typeof Endpoint> & Fields & TopicFields} */
 const Base = /** @type {any} */ (Endpoint);
 
@@ -86,12 +89,18 @@ class WebSocket extends Base {
   }
 
   set attachment(value) {
-    this._ensureExtra().attachment = pack(value);
+    if (this._owner?._handover) this._ensureExtra().attachment = pack(value);
+    // With ws, a program can have a property of this name.
+    else Object.defineProperty(this, 'attachment', { ...PROPERTY, value });
   }
 
   /** The connection comes from the process before. */
   get resumed() {
     return this._extra !== null && this._extra.isResumed;
+  }
+
+  set resumed(value) {
+    Object.defineProperty(this, 'resumed', { ...PROPERTY, value });
   }
 
   get binaryType() {

@@ -63,7 +63,7 @@ export class WebSocket extends EventEmitter {
 
   /**
    * A value that goes with the connection to the next process, see option `handover`: a structured clone
-   * of what was assigned, of at most 64 KiB. Not in ws.
+   * of what was assigned, of at most 64 KiB. Without that option an ordinary property. Not in ws.
    * @throws {DOMException} DataCloneError, for what cannot be cloned
    * @throws {RangeError} For more than 64 KiB
    */

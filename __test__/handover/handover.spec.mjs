@@ -562,13 +562,28 @@ inMode('clients of the protocol of topics go on', async (t) => {
   t.is(new Set(positions.map(({ epoch }) => epoch)).size, 1);
 });
 
-inMode('attachment: a copy of what can be cloned, up to 64 KiB', async (t) => {
-  const wss = new WebSocketServer({ port: 0 });
+/** A WebSocket of a server, and its client. */
+async function connected(t, options) {
+  const wss = new WebSocketServer({ port: 0, ...options });
   t.teardown(() => wss.close());
   await once(wss, 'listening');
   const connection = once(wss, 'connection');
   const ws = await open(wss.address().port);
+  t.teardown(() => ws.terminate());
   const [socket] = await connection;
+  return socket;
+}
+
+ownOnPosix('without the option, attachment and resumed are properties as any', async (t) => {
+  const socket = await connected(t);
+  const value = { call: () => {} };
+  Object.assign(socket, { attachment: value, resumed: 'mine' });
+  t.is(socket.attachment, value);
+  t.is(socket.resumed, 'mine');
+});
+
+inMode('attachment: a copy of what can be cloned, up to 64 KiB', async (t) => {
+  const socket = await connected(t, { handover: place(t) });
   t.is(socket.attachment, undefined);
   t.false(socket.resumed);
   const value = { map: new Map([[1, new Date(0)]]), bytes: Buffer.from('x') };
@@ -582,5 +597,4 @@ inMode('attachment: a copy of what can be cloned, up to 64 KiB', async (t) => {
   t.is(socket.attachment.map.size, 1, 'unchanged');
   socket.attachment = undefined;
   t.is(socket.attachment, undefined);
-  ws.terminate();
 });
