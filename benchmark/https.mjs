@@ -113,7 +113,7 @@ function milliseconds(pattern, text) {
   return Number(number) * { us: 0.001, ms: 1, s: 1000 }[/** @type {'us'} */ (unit)];
 }
 
-/** Of all threads, and of JavaScript's. @param {number} pid */
+/** CPU time of all threads and of JavaScript's, in ticks. @param {number} pid */
 function ticks(pid) {
   return [`/proc/${pid}/stat`, `/proc/${pid}/task/${pid}/stat`].map((file) => {
     const fields = readFileSync(file, 'latin1').split(') ')[1].split(' ');

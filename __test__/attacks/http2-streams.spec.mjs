@@ -340,7 +340,7 @@ behind('behind a port, clients that only end TCP leave no session', async (t) =>
   t.pass();
 });
 
-/** A server behind a port with TLS, in a process that a client which has ended must not hold. */
+/** A process with a server behind a TLS port. A client that has ended must not keep the process alive. */
 async function startUnread(t, kind) {
   const child = new Child(t, 'unread.mjs', [kind], { stdio: ['pipe', 'pipe', 'pipe'] });
   const raw = net.connect({ port: Number(await child.line()), host: '127.0.0.1' });

@@ -5,7 +5,7 @@
 //   npm run test:autobahn -- --all               all sections, on a port, over TLS and over streams
 //   npm run test:autobahn -- --cases 1.*,6.12.*  some of them
 //   npm run test:autobahn -- --way stream        instead of a port: tls, server (node:http) or stream
-//   node __test__/autobahn/run.mjs --serve       only the server, whose port it prints; `--url`: with a server elsewhere
+//   node __test__/autobahn/run.mjs --serve       starts only the server and prints its port; `--url` tests another server
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -212,7 +212,7 @@ class Fake {
 
 const [HELLO, REFUSED, PORT, READY, BATCH, HELD] = [1, 2, 3, 4, 5, 6];
 
-/** What a new process does before it leaves. */
+/** The last step of a new process before it leaves. */
 const STEPS = {
   'says nothing': () => {},
   'says no HELLO': (fake) => void fake.socket.write('GET / HTTP/1.1\r\n\r\n'),

@@ -10,7 +10,7 @@ export const isSpread = !isReference && Number(process.env.REACTOR_WS_REACTORS ?
 
 /** Whether there is no reactor thread. */
 export const isInline = process.env.REACTOR_WS_REACTORS === '0' && process.platform !== 'win32';
-/** Whether the kernel can have what is sent before `send()` returns. */
+/** Whether `send()` can write to the kernel before it returns. */
 export const isWrittenAtOnce = isInline || (process.env.REACTOR_WS_REACTORS === 'auto' && process.platform !== 'win32');
 export const implementation = require(isReference ? 'ws' : '../../lib/index.js');
 export const { WebSocketServer, listen } = implementation;

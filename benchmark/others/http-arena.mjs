@@ -5,7 +5,7 @@
 //     [--rounds 5] [--seconds 5] [--connections 512,4096] [--cores 1,2] [--only <names>] [--record]
 //
 // gcannon is built before (`make`; it needs liburing 2.4 or later). BUN_PATH names Bun's program, UWS_PATH the directory of
-// uWebSockets.js; what is not named is left out. The programs listen on port 8080. With one core the server has CPU 0 and the load
+// uWebSockets.js; the script leaves out a peer without a path. The programs listen on port 8080. With one core the server has CPU 0 and the load
 // CPU 1; with two, both have both.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

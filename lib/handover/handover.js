@@ -104,7 +104,7 @@ class Handover {
       return void process.nextTick(() => this.server._emit('error', error));
     }
     const socket = new net.Socket();
-    // Nothing may be read here.
+    // Nothing must be read here.
     socket.pause();
     socket.on('error', (/** @type {Error & { code?: string }} */ error) => {
       if (!this.server._isRunning()) return;

@@ -1,5 +1,5 @@
-// --import for programs of the AI SDK: the one model counts to the number in the question, refuses 'refuse', and prints
-// what it does. On SIGUSR2 it prints the number of open connections.
+// --import for programs of the AI SDK. The fake model counts to the number in the question, refuses 'refuse', and prints
+// each step. On SIGUSR2 it prints the number of open connections.
 import { createRequire } from 'node:module';
 import { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';

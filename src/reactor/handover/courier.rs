@@ -110,7 +110,7 @@ fn converse_giving(
     outcome: &mut Outcome,
 ) -> io::Result<()> {
     let mut peer = Peer::new(stream)?;
-    let (body, _) = peer.expect(HELLO, PATIENCE)?;
+    let (body, _) = peer.receive_kind(HELLO, PATIENCE)?;
     if let Err(error) = read_hello(&body) {
         peer.send(REFUSED, &hello(), &[])?;
         return Err(error);
@@ -137,7 +137,7 @@ fn give_all(
     peer.send(PORT, state, &[port.as_fd()])?;
     drop(port);
     // Until then all connections are frozen.
-    peer.expect(READY, PATIENCE)?;
+    peer.receive_kind(READY, PATIENCE)?;
     for _ in handles {
         let Packs { reactor, packed, stay } = packs.recv_timeout(PATIENCE).map_err(late)?;
         outcome.stay += stay;
@@ -171,7 +171,7 @@ fn give_batch(peer: &mut Peer, batch: &[Packed]) -> io::Result<()> {
     }
     let sockets: Vec<BorrowedFd<'_>> = batch.iter().map(|packed| packed.socket.as_fd()).collect();
     peer.send(BATCH, &body, &sockets)?;
-    peer.expect(HELD, PATIENCE)?;
+    peer.receive_kind(HELD, PATIENCE)?;
     peer.send(YOURS, &[], &[])
 }
 
@@ -197,7 +197,7 @@ fn converse_taking(
         return Err(invalid("the other process refuses"));
     }
     report(Report::Met);
-    let (state, mut sockets) = peer.expect(PORT, LONG_PATIENCE)?;
+    let (state, mut sockets) = peer.receive_kind(PORT, LONG_PATIENCE)?;
     let port = sockets.pop().ok_or_else(|| invalid("no port came"))?;
     report(Report::Port(port, state));
     let Ok(Taking { handles, listener }) = start.recv() else { return Err(cancelled()) };
@@ -219,7 +219,7 @@ fn take_all(peer: &mut Peer, handles: &[Handle], listener: u32, outcome: &mut Ou
         }
         let parcels = read_batch(&body, sockets)?;
         peer.send(HELD, &[], &[])?;
-        peer.expect(YOURS, LONG_PATIENCE)?;
+        peer.receive_kind(YOURS, LONG_PATIENCE)?;
         outcome.moved += parcels.len();
         outcome.bytes += body.len();
         handle.submit(Command::Import { listener, parcels })?;
@@ -310,7 +310,9 @@ impl Peer {
         self.0.write_all(body)
     }
 
-    fn expect(&mut self, expected: u8, patience: Duration) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    /// # Errors
+    /// `InvalidData` for a message of another kind.
+    fn receive_kind(&mut self, expected: u8, patience: Duration) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         let (kind, body, sockets) = self.receive(patience)?;
         if kind == expected { Ok((body, sockets)) } else { Err(invalid("an unexpected message")) }
     }

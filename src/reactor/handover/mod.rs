@@ -123,7 +123,7 @@ impl<C: Consumer> Reactor<C> {
                 None => packs.stay += 1,
             }
         }
-        // If nobody waits any more, `Thaw` follows.
+        // If no receiver is left, `Thaw` follows.
         let _given_up = to.send(packs);
     }
 
