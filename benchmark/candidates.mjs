@@ -50,6 +50,13 @@ export function candidates() {
       missing: reactor.missing ?? missingOption('reactors'),
       full: true,
     },
+    reactor_auto: {
+      ...reactor,
+      text: "reactor-ws, reactors: 'auto'",
+      options: { reactors: 'auto' },
+      missing: reactor.missing ?? missingOption('reactors'),
+      full: true,
+    },
     reactors_2: {
       ...reactor,
       text: 'reactor-ws, 2 reactors',

@@ -243,18 +243,18 @@ function admissionOf(settings, listens) {
   return isLimited || settings.origins.patterns !== undefined ? new Admission(settings, settings.origins) : null;
 }
 
+const ALONE = 'on which the server listens by itself, not in a worker of a cluster';
+
 /** Checks options that depend on where the server listens. @type {(options: ServerOptions, settings: Settings) => void} */
 function checkPlace(options, { proxies, reusePort }) {
   const target = options.port == null ? null : targetOf(options);
   const isTcp = target !== null && target.path === undefined;
-  const { isWorker } = require('node:cluster');
-  const alone = 'on which the server listens by itself, not in a worker of a cluster';
-  if (proxies.length !== 0 && (!isTcp || isWorker)) throw new TypeError(`options.proxyProtocol needs a TCP port ${alone}`);
+  if (proxies.length !== 0 && !isTcp) throw new TypeError(`options.proxyProtocol needs a TCP port ${ALONE}`);
   if (reusePort && !(isTcp && target.fd === undefined)) throw wrongType('options.reusePort', 'false without a TCP port', true);
   const { mode } = Object(options.port);
   if (mode === undefined || mode === null) return;
   checkValue({ type: 'number', min: 0, max: 0o777 }, mode, 'options.port.mode');
-  if (target?.path === undefined || isWorker) throw new TypeError(`options.port.mode needs a path ${alone}`);
+  if (target?.path === undefined) throw new TypeError(`options.port.mode needs a path ${ALONE}`);
 }
 
 /** @type {(options: ServerOptions, settings: Settings) => void} */
@@ -268,10 +268,7 @@ function checkHealth({ port }, { healthCheck: path }) {
 function checkHandover(options, { clusterNode, handover, reactor, reusePort }) {
   if (handover === null) return;
   const target = options.port == null ? null : targetOf(options);
-  const { isWorker } = require('node:cluster');
-  if (target === null || target.path !== undefined || isWorker) {
-    throw new TypeError('options.handover needs a TCP port on which the server listens by itself, not in a worker of a cluster');
-  }
+  if (target === null || target.path !== undefined) throw new TypeError(`options.handover needs a TCP port ${ALONE}`);
   if (options.tls) throw new TypeError('options.handover cannot be used with options.tls: the keys of a connection do not move');
   if (clusterNode !== null) throw new TypeError('options.handover cannot be used with options.adapter');
   if (reusePort) throw new TypeError('options.handover cannot be used with options.reusePort: the port moves');

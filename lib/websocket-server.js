@@ -16,7 +16,7 @@ const { Handover } = require('./handover/handover');
 const { detach } = require('./handover/attachment');
 const { handOff } = require('./listen/handoff');
 const { startChecks, withProtocols } = require('./listen/http-option');
-const { createListener, isShared, takeOver } = require('./listen/http-server');
+const { createListener, takeOver } = require('./listen/http-server');
 const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { Handshake } = require('./upgrade/handshake');
 const { nodeEmit } = require('./base/node-emit');
@@ -84,7 +84,7 @@ class WebSocketServer extends EventEmitter {
     this._counts = new Counts();
     this._rates = ratesOf(settings); // null: no limit
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
-    const target = this.options.port == null || isShared() ? null : targetOf(this.options);
+    const target = this.options.port == null ? null : targetOf(this.options);
     this._listens = target !== null; // by itself
     /** The option `handover`. @type {InstanceType<typeof Handover> | null} */
     this._handover = this._listens && settings.handover !== null ? new Handover(this, settings.handover) : null;

@@ -1,7 +1,7 @@
 // Workers of a cluster share a port, as they do with any server of Node.
 import { once } from 'node:events';
 
-import { Child, test, visitor } from '../helpers/index.mjs';
+import { Child, isReference, ownOnLinux, test, visitor } from '../helpers/index.mjs';
 
 const STDIO = ['pipe', 'pipe', 'pipe'];
 const CONNECTIONS = 10;
@@ -27,7 +27,7 @@ test('two workers listen on the same port, and each gets connections', async (t)
     client.send('hello');
     t.is((await once(client, 'message'))[0].toString(), 'hello');
   }
-  t.deepEqual([...greetings].sort(), ['worker 1', 'worker 2']);
+  t.deepEqual([...greetings].map((greeting) => greeting.split(',')[0]).sort(), ['worker 1', 'worker 2']);
 
   const closed = clients.map((client) => once(client, 'close'));
   child.process.stdin.write('\n');
@@ -35,3 +35,17 @@ test('two workers listen on the same port, and each gets connections', async (t)
   t.is(await child.line(1), '[[0,null],[0,null]]');
   t.like(await child.ended(), { code: 0, stderr: '' });
 });
+
+for (const [own, declare] of [['exclusive', test], ['reusePort', ownOnLinux]]) {
+  declare(`a worker has a port of its own with ${own}: its reactor listens`, async (t) => {
+    const child = new Child(t, 'clustered.mjs', [own], { stdio: STDIO });
+    const ports = JSON.parse(await child.line(0));
+    t.not(ports[0], ports[1]);
+    for (const port of ports) {
+      const [greeting] = await once(visitor(t, `ws://127.0.0.1:${port}`), 'message');
+      if (!isReference) t.regex(greeting.toString(), /by its reactor$/);
+    }
+    child.process.stdin.write('\n');
+    t.is(await child.line(1), '[[0,null],[0,null]]');
+  });
+}

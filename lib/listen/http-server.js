@@ -33,11 +33,6 @@ function takeOver(wss, server) {
   };
 }
 
-/** In a worker of a cluster, the primary hands over connections. @returns {boolean} */
-function isShared() {
-  return require('node:cluster').isWorker;
-}
-
 /**
  * Listens for the server of option `http`.
  *
@@ -74,4 +69,4 @@ function createListener(server, callback) {
   }
 }
 
-module.exports = { createListener, isShared, takeOver };
+module.exports = { createListener, takeOver };

@@ -54,6 +54,16 @@ function checkPort({ host, port }) {
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' });
 }
 
+/**
+ * Whether the primary of a cluster listens, and hands over connections to this worker. As in Node, a port with `exclusive` or
+ * `reusePort` is the worker's own.
+ *
+ * @type {(place: { exclusive?: unknown, reusePort?: unknown }) => boolean}
+ */
+function isShared({ exclusive, reusePort }) {
+  return !exclusive && !reusePort && require('node:cluster').isWorker;
+}
+
 /** @param {number | string} port */
 function badPort(port) {
   const text = String(port);
@@ -66,7 +76,9 @@ function badPort(port) {
 }
 
 /** Null if only Node can listen there, or report why not. @type {(options: ServerOptions) => ListenTarget | null} */
-function targetOf({ backlog, host, port }) {
+function targetOf({ backlog, host, port, reusePort }) {
+  const { exclusive, reusePort: isReused = reusePort } = Object(port);
+  if (isShared({ exclusive, reusePort: isReused })) return null;
   // Only Node knows the numbers of zones, as in fe80::1%eth0.
   if (String(host ?? Object(port).host).includes('%')) return null;
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
@@ -129,4 +141,4 @@ function nodeTarget({ backlog, host, port }, { ipv6Only, reusePort }) {
   return { ...where, backlog: backlog ?? undefined };
 }
 
-module.exports = { addressOf, checkPort, closeGiven, listenError, nodeTarget, targetOf };
+module.exports = { addressOf, checkPort, closeGiven, isShared, listenError, nodeTarget, targetOf };

@@ -9,7 +9,7 @@ const { Server: TlsServer } = require('node:tls');
 
 const { warn } = require('../base/log');
 const { listen } = require('../listen');
-const { isShared } = require('../listen/http-server');
+const { isShared } = require('../listen/listen-target');
 const { upgradesOf } = require('../listen/routes');
 const { connections } = require('../reactor/table');
 const { NAMES, OF_CONTEXT } = require('../tls/options');
@@ -54,7 +54,7 @@ for (const { prototype: servers } of /** @type {any[]} */ ([http.Server, https.S
   /** @type {(this: any, ...args: any[]) => any} */
   servers.listen = function (...args) {
     const options = optionsOf(args);
-    const reason = options === null || this.listening || isShared() ? null : moves(this, options, args.at(-1));
+    const reason = options === null || this.listening || isShared(options) ? null : moves(this, options, args.at(-1));
     if (reason !== undefined) Reflect.apply(listenWithNode, this, args);
     if (reason) warn('REACTOR_WS_REGISTER', `the port of a server stays Node's: ${reason}`);
     return this;

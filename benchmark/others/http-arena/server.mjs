@@ -9,7 +9,7 @@ if (cluster.isPrimary) {
   for (let i = 0; i < count; i++) cluster.fork();
   console.log('Application started.');
 } else {
-  const server = new WebSocketServer({ port: 8080, path: '/ws' });
+  const server = new WebSocketServer({ port: 8080, path: '/ws', reusePort: true });
   server.on('connection', (socket) => {
     socket.on('error', () => {});
     socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
