@@ -1,11 +1,12 @@
-// The one picture of README.md: the cost of an echo on the JavaScript thread, and the echoes per
-// second, beside ws and uWebSockets.js.
+// The pictures with the theme of the page: HttpArena's two benchmarks for README.md, and for docs/performance.md the cost of an echo on
+// the JavaScript thread and the echoes per second.
 import { escape } from './chart.mjs';
 import { datesOf } from './record.mjs';
-import { summarize } from './stats.mjs';
+import { median, summarize } from './stats.mjs';
 
 /** @typedef {import('./record.mjs').Figures} Figures */
 /** @typedef {typeof THEMES.light} Theme */
+/** @typedef {{ date: string, machine: Figures['machine'], versions: Record<string, string>, results: Record<string, Record<string, { rate: number }[]>> }} Arena */
 /** @typedef {{ name: string, value: number, label: string, factor: string, highlighted: boolean }} Bar */
 
 export const THEMES = {
@@ -24,10 +25,12 @@ const GROUPS = [
   ['100x20x32', '20 bytes, 32 messages on the way on each of 100 connections'],
   ['200x16384', '16 KiB, one message at a time on each of 200 connections'],
 ];
-const PANELS = [
-  { title: 'JavaScript thread: CPU per message', note: 'shorter is better', left: 128 },
-  { title: 'Messages per second', note: 'longer is better', left: 480 },
-];
+const LEFTS = [128, 480];
+const PANELS = ['JavaScript thread: CPU per message|shorter is better', 'Messages per second|longer is better'];
+/** HttpArena's profiles, and the servers of its record that are drawn. */
+const PROFILES = ['echo-ws', 'echo-ws-pipeline'];
+const ARENA_PANELS = ['One message in flight|messages per second', '16 messages in flight|messages per second'];
+const ARENA_SERVERS = ['ws', 'Bun', 'uWebSockets.js', 'reactor-ws'];
 const WIDTH = 860;
 const BAR = 180;
 const ROW = 22;
@@ -57,23 +60,79 @@ export function overviewText(record) {
  * @returns {string} SVG
  */
 export function overview(record, theme) {
-  const parts = PANELS.map(({ title, note, left }) => text(left, 28, title, 'title') + text(left, 46, note, 'dim'));
-  let y = HEAD;
-  for (const [shape, name] of GROUPS) {
-    parts.push(text(16, y + 8, name, 'group'));
-    y += 18;
-    const panels = [cpuBars(record, shape), rateBars(record, shape)];
-    for (const [index, bars] of panels.entries()) {
-      const longest = Math.max(...bars.map(({ value }) => value));
-      for (const [row, bar] of bars.entries()) parts.push(draw(bar, PANELS[index].left, y + row * ROW, longest, index === 0));
-    }
-    y += CANDIDATES.length * ROW + GAP - 18;
-  }
   const { machine } = record;
   const shown = GROUPS.flatMap(([shape]) => [shape, `${shape}-unpinned`]);
   const foot = `Echo server, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${datesOf(record, shown)}. Each group has its own scale.`;
+  const groups = GROUPS.map(([shape, name]) => ({ name, panels: [cpuBars(record, shape), rateBars(record, shape)] }));
+  return drawPanels(theme, PANELS, groups, foot);
+}
+
+/**
+ * @param {Arena} record
+ * @param {Theme} theme
+ * @returns {string} SVG
+ */
+export function arena(record, theme) {
+  const { date, machine, versions } = record;
+  const foot = `HttpArena's load and programs, one core each for server and load. ${machine.cpu}, Node ${machine.node}, ws ${versions.ws}, ${date}.`;
+  const groups = [512, 4096]
+    .map((connections) => ({ name: `${connections.toLocaleString('en')} connections`, panels: PROFILES.map((profile) => arenaBars(record, profile, connections)) }))
+    .filter(({ panels }) => panels.every((bars) => bars.length > 0));
+  return drawPanels(theme, ARENA_PANELS, groups, foot);
+}
+
+/**
+ * @param {Arena} record
+ * @returns {string} A sentence with the figures of 512 connections
+ */
+export function arenaText(record) {
+  const tell = (/** @type {string} */ profile) => {
+    const all = Object.fromEntries(arenaBars(record, profile, 512).map(({ label, name }) => [name, label]));
+    return `**${all['reactor-ws']}** messages a second; \`ws\` ${all.ws}, uWebSockets.js ${all['uWebSockets.js']}, Bun ${all.Bun}`;
+  };
+  return `[HttpArena](https://www.http-arena.com)'s load, 512 connections, one core: ${tell('echo-ws')}. With 16 messages in flight: ${tell('echo-ws-pipeline')}. [Run it yourself](benchmark/README.md#benchmarks-of-others).`;
+}
+
+/**
+ * @param {Arena} record
+ * @param {string} profile
+ * @param {number} connections
+ * @returns {Bar[]}
+ */
+function arenaBars({ results }, profile, connections) {
+  const rates = results[`${profile}, cores: 1, connections: ${connections}`] ?? {};
+  const value = (/** @type {string} */ name) => median((rates[name] ?? []).map(({ rate }) => rate));
+  const servers = ARENA_SERVERS.filter((name) => rates[name] !== undefined);
+  return servers.map((name) => {
+    const highlighted = name === 'reactor-ws';
+    return { name, value: value(name), label: rateLabel(value(name)), factor: highlighted ? `${rounded(value(name) / value('ws'))} x ws` : '', highlighted };
+  });
+}
+
+/**
+ * @param {Theme} theme
+ * @param {string[]} titles Of each panel, and a note
+ * @param {{ name: string, panels: Bar[][] }[]} groups
+ * @param {string} foot
+ * @returns {string} SVG
+ */
+function drawPanels(theme, titles, groups, foot) {
+  const parts = titles.flatMap((title, index) => {
+    const [name, note] = title.split('|');
+    return [text(LEFTS[index], 28, name, 'title'), text(LEFTS[index], 46, note, 'dim')];
+  });
+  let y = HEAD;
+  for (const { name, panels } of groups) {
+    parts.push(text(16, y + 8, name, 'group'));
+    y += 18;
+    for (const [index, bars] of panels.entries()) {
+      const longest = Math.max(...bars.map(({ value }) => value));
+      for (const [row, bar] of bars.entries()) parts.push(draw(bar, LEFTS[index], y + row * ROW, longest, index === 0));
+    }
+    y += Math.max(...panels.map((bars) => bars.length)) * ROW + GAP - 18;
+  }
   parts.push(text(16, y + 2, foot, 'dim'));
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 16}" role="img" aria-label="${escape(ariaText(record))}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 16}" role="img" aria-label="${escape(ariaText(titles, groups))}">
 <style>
   text { font: 13px system-ui, sans-serif; fill: ${theme.ink} }
   .title { font-size: 16px; font-weight: 600 } .group, .ours { font-weight: 600 } .dim { fill: ${theme.dim} } .name { text-anchor: end }
@@ -101,8 +160,7 @@ function cpuBars(record, shape) {
  * @returns {Bar[]}
  */
 function rateBars(record, shape) {
-  const label = (/** @type {number} */ rate) => (rate < 1e6 ? `${Math.round(rate / 1000)},000` : `${digits(rate / 1e6)} million`);
-  return bars(record, `${shape}-unpinned`, 'msgs_per_s', label, (ours, theirs) => `${rounded(ours / theirs)} times ws`);
+  return bars(record, `${shape}-unpinned`, 'msgs_per_s', rateLabel, (ours, theirs) => `${rounded(ours / theirs)} times ws`);
 }
 
 /**
@@ -144,15 +202,18 @@ function draw({ name, value, label, factor, highlighted }, left, y, longest, nam
 }
 
 /**
- * @param {Figures} record
+ * @param {string[]} titles
+ * @param {{ name: string, panels: Bar[][] }[]} groups
  * @returns {string}
  */
-function ariaText(record) {
-  return GROUPS.map(([shape, name]) => {
-    const tell = (/** @type {Bar[]} */ bars) => bars.map((bar) => `${bar.name} ${bar.label}`).join(', ');
-    const [cpu, rate] = [cpuBars(record, shape), rateBars(record, shape)].map(tell);
-    return `${name}: CPU of the JavaScript thread per message: ${cpu}; messages per second: ${rate}.`;
-  }).join(' ');
+function ariaText(titles, groups) {
+  const tell = (/** @type {Bar[]} */ bars) => bars.map((bar) => `${bar.name} ${bar.label}`).join(', ');
+  return groups.map(({ name, panels }) => `${name}: ${panels.map((bars, index) => `${titles[index].replace('|', ', ')}: ${tell(bars)}`).join('; ')}.`).join(' ');
+}
+
+/** @param {number} rate Per second */
+function rateLabel(rate) {
+  return rate < 1e6 ? `${Math.round(rate / 1000)},000` : `${digits(rate / 1e6)} million`;
 }
 
 /**

@@ -8,8 +8,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join, relative } from 'node:path';
 import { candidateText, candidates } from './candidates.mjs';
 import { barChart } from './chart.mjs';
-import { THEMES, overview, overviewText } from './overview.mjs';
+import { THEMES, arena, arenaText, overview, overviewText } from './overview.mjs';
 import { benchmarkDir, rootDir } from './paths.mjs';
+import { newestOther } from './others/record.mjs';
 import { TOPICS, datesOf, figuresOf, newestFigures } from './record.mjs';
 import { digits, shapeText, viewOf } from './report.mjs';
 import { defaultShapes } from './shapes.mjs';
@@ -123,9 +124,19 @@ if (!record) throw new Error('No record yet: npm run bench');
 const plots = join(benchmarkDir, 'plots');
 mkdirSync(plots, { recursive: true });
 const drawn = draw(CHARTS, record);
-for (const [name, theme] of Object.entries(THEMES)) put(join(plots, `overview-${name}.svg`), overview(record, theme));
-rewrite(join(rootDir, 'README.md'), 'bench', () => picture(record));
-rewrite(join(rootDir, 'docs', 'performance.md'), 'bench', (where) => [...tables(record, false), '', ...images(drawn, where).slice(0, 3)]);
+const others = newestOther('http-arena');
+for (const [name, theme] of Object.entries(THEMES)) {
+  put(join(plots, `overview-${name}.svg`), overview(record, theme));
+  put(join(plots, `http-arena-${name}.svg`), arena(others, theme));
+}
+rewrite(join(rootDir, 'README.md'), 'bench', (where) => picture('http-arena', 'Messages per second in HttpArena beside ws, Bun and uWebSockets.js', where, arenaText(others)));
+rewrite(join(rootDir, 'docs', 'performance.md'), 'bench', (where) => [
+  ...picture('overview', 'CPU time and throughput beside ws and uWebSockets.js', where, overviewText(record)),
+  '',
+  ...tables(record, false),
+  '',
+  ...images(drawn, where).slice(0, 3),
+]);
 rewrite(join(benchmarkDir, 'README.md'), 'bench', (where) => [...tables(record, true), '', ...images(drawn, where)]);
 
 const topics = newestFigures(TOPICS);
@@ -192,19 +203,21 @@ function groupsOf({ metric, unit, takes, scale = 1, js }, from) {
 }
 
 /**
- * The picture of README.md, as GitHub and npm show it.
+ * A picture with the theme of the page, as GitHub and npm show it.
  *
- * @param {Figures} from
+ * @param {string} name
+ * @param {string} alt
+ * @param {string} where The folder of the pictures, as the document sees it
+ * @param {string} sentence
  */
-function picture(from) {
-  const where = relative(rootDir, plots);
+function picture(name, alt, where, sentence) {
   return [
     '<picture>',
-    `  <source media="(prefers-color-scheme: dark)" srcset="${where}/overview-dark.svg">`,
-    `  <img alt="CPU time and throughput beside ws and uWebSockets.js" src="${where}/overview-light.svg">`,
+    `  <source media="(prefers-color-scheme: dark)" srcset="${where}/${name}-dark.svg">`,
+    `  <img alt="${alt}" src="${where}/${name}-light.svg">`,
     '</picture>',
     '',
-    overviewText(from),
+    sentence,
   ];
 }
 

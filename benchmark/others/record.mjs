@@ -1,5 +1,5 @@
 // Records of other people's benchmarks: their figures, with the machine, the date and the versions.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeMachine } from '../record.mjs';
 import { benchmarkDir } from '../paths.mjs';
@@ -15,4 +15,17 @@ export function writeOther(name, figures) {
   const file = join(folder, `${name}-${machine.name}.json`);
   writeFileSync(file, `${JSON.stringify({ date, machine, versions, ...figures }, null, 1)}\n`);
   console.log(file);
+}
+
+/**
+ * The newest record of any machine.
+ *
+ * @param {string} name
+ */
+export function newestOther(name) {
+  const folder = join(benchmarkDir, 'record', 'others');
+  const records = readdirSync(folder)
+    .filter((file) => file.startsWith(`${name}-`))
+    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')));
+  return records.reduce((newest, record) => (record.date > newest.date ? record : newest));
 }
