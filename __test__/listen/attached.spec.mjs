@@ -64,6 +64,7 @@ const OBSTACLES = {
   "'upgrade' in place of ours": ["another listener of 'upgrade'", {}, (wss, server, note) => server.removeAllListeners().on('upgrade', (...all) => note() < 0 || wss.handleUpgrade(...all, (ws) => wss.emit('connection', ws, all[0]))).on('connection', http._connectionListener)],
   'a setting, later': [SETTING, {}, (_, server) => (server.maxHeadersCount = 20)],
   "another listener of Node's event": [SETTING, {}, (_, server) => server.on('connection', server.listeners('connection')[0].bind(server)).removeListener('connection', server.listeners('connection')[0])],
+  'listenerCount of the HTTP server': [SETTING, {}, (_, server) => (server.listenerCount = (event) => http.Server.prototype.listenerCount.call(server, event))],
   'emit of the HTTP server': [SETTING, {}, (_, server) => (server.emit = (...all) => http.Server.prototype.emit.apply(server, all))],
   'one for every path beside another': ['WebSocketServers that take the same path', {}, (wss, server) => new WebSocketServer({ server, path: '/other' })],
 };
@@ -78,6 +79,7 @@ for (const way of Object.keys(WAYS)) {
     const [ws, { headers, method, rawHeaders, socket, url }] = await connected;
     t.deepEqual([method, url, headers.cookie, rawHeaders.includes('Host')], ['GET', '/ws?b', 'c=1', true]);
     t.deepEqual([socket, socket.remoteAddress, socket.localPort], [ws._socket, '127.0.0.1', port]);
+    t.deepEqual(wss.address(), listener.address());
     t.true(wss.clients.has(ws));
     // Others are the HTTP server's, or refused as over Node.
     t.deepEqual(await get(listener, '/page'), { statusCode: 200, body: 'GET /page' });
@@ -88,6 +90,7 @@ for (const way of Object.keys(WAYS)) {
     client.send('still');
     t.is(String((await once(client, 'message'))[0]), 'still');
     t.is(server.listenerCount('newListener'), 0);
+    t.is(wss.address(), null);
     t.is(wss.metrics().handshakes.byJavaScript, 'the HTTP server is not behind a port of the reactors');
     const closed = once(wss, 'close');
     wss.close();

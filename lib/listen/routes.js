@@ -18,7 +18,7 @@ const { addServer } = require('../reactor/table');
 /** @import { AnySocket, Server } from '../connection/state' */
 
 /** Settings by which an HTTP server judges requests, or changes what is seen of them. */
-const SETTINGS = ['httpValidation', 'insecureHTTPParser', 'joinDuplicateHeaders', 'maxHeaderSize', 'maxHeadersCount', 'requireHostHeader', 'shouldUpgradeCallback'];
+const SETTINGS = ['httpValidation', 'insecureHTTPParser', 'joinDuplicateHeaders', 'listenerCount', 'maxHeaderSize', 'maxHeadersCount', 'requireHostHeader', 'shouldUpgradeCallback'];
 
 /** Listeners of these events see an upgrade before its answer. */
 const SEEING = new Set(['connection', 'secureConnection', 'upgrade']);
@@ -109,6 +109,12 @@ class Upgrades {
       if (isLeft && [...this.takers].every(isOfHttp)) request.upgrade = false;
       return onIncoming(request, keepsAlive);
     };
+  }
+
+  /** That of the first port: the HTTP server itself does not listen. */
+  address() {
+    const [listener] = this.ports.keys();
+    return listener?.address() ?? null;
   }
 
   /** A port listens. @param {Server} listener */
