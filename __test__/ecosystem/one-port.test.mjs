@@ -1,15 +1,23 @@
-// Frameworks behind listen(): with a WebSocketServer of ours, and with the engine of socket.io. Each is served by one line, with TLS and without. (A custom server of Next is a listener of
-// http.createServer() too.)
+// Frameworks behind listen(): with a WebSocketServer of ours, with their own way to WebSockets, and with the engine of socket.io. Each is served by one line, with TLS and without. (next/
+// does that with a custom server of Next.js.)
+import 'reflect-metadata';
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http, { createServer } from 'node:http';
 import https from 'node:https';
 import test from 'node:test';
 
-import { createAdaptorServer } from '@hono/node-server';
+import fastifyWebSocket from '@fastify/websocket';
+import { createAdaptorServer, upgradeWebSocket } from '@hono/node-server';
+import { Controller, Get, HttpCode, Module, Post, Req } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import express from 'express';
 import fastify from 'fastify';
 import { Hono } from 'hono';
+import Koa from 'koa';
 import { WebSocketServer, listen } from 'reactor-ws';
 import { Server } from 'socket.io';
 import { io } from 'socket.io-client';
@@ -57,7 +65,80 @@ const APPLICATIONS = {
     app.post('/size', async (context) => context.json((await context.req.arrayBuffer()).byteLength));
     return createAdaptorServer({ fetch: app.fetch });
   },
+  koa: () => {
+    const app = new Koa();
+    app.use(async (context) => {
+      if (context.path === '/hello') context.body = { hello: context.query.name, secure: context.secure, ip: context.ip };
+      if (context.path === '/size') context.body = String(Buffer.concat(await context.req.toArray()).length);
+    });
+    return createServer(app.callback());
+  },
+  nestjs: () => {
+    class Pages {
+      hello(request) {
+        return { hello: request.query.name, secure: request.secure, ip: request.ip };
+      }
+
+      async size(request) {
+        return String(Buffer.concat(await request.toArray()).length);
+      }
+    }
+    Controller()(Pages);
+    decorate(Pages, 'hello', Get('hello'));
+    decorate(Pages, 'size', Post('size'), HttpCode(200));
+    for (const name of ['hello', 'size']) Req()(Pages.prototype, name, 0);
+    return nest({ controllers: [Pages] });
+  },
 };
+
+/** By name: the HTTP server of an application that answers WebSockets of /live in the framework's way, and a message that it echoes. */
+const OWN_WAYS = {
+  hono: [
+    () => {
+      const app = new Hono();
+      app.get('/live', upgradeWebSocket(() => ({ onMessage: ({ data }, ws) => ws.send(data) })));
+      return createAdaptorServer({ fetch: app.fetch, websocket: { server: new WebSocketServer({ noServer: true }) } });
+    },
+    'hello',
+  ],
+  '@fastify/websocket': [
+    async () => {
+      const app = fastify();
+      await app.register(fastifyWebSocket);
+      await app.register(async (routes) => routes.get('/live', { websocket: true }, (ws) => ws.on('message', (data) => ws.send(String(data)))));
+      await app.ready();
+      return app.server;
+    },
+    'hello',
+  ],
+  'NestJS, platform-ws': [
+    () => {
+      class Gateway {
+        echo(_client, data) {
+          return { event: 'echo', data };
+        }
+      }
+      decorate(Gateway, 'echo', SubscribeMessage('echo'));
+      WebSocketGateway({ path: '/live' })(Gateway);
+      return nest({ providers: [Gateway] });
+    },
+    '{"event":"echo","data":[1,"ü"]}',
+  ],
+};
+
+/** The work of TypeScript's decorators. */
+function decorate({ prototype }, name, ...decorators) {
+  for (const one of decorators) one(prototype, name, Object.getOwnPropertyDescriptor(prototype, name));
+}
+
+async function nest(module) {
+  class Application {}
+  Module(module)(Application);
+  const app = await NestFactory.create(Application, { logger: false, bodyParser: false });
+  app.useWebSocketAdapter(new WsAdapter(app));
+  await app.init();
+  return app.getHttpServer();
+}
 
 function close(t, server, listener) {
   t.after(() => {
@@ -88,6 +169,22 @@ for (const [scheme, tls] of [['http', undefined], ['https', { key, cert }]]) {
       const bytes = Buffer.alloc(MEGABYTE, 'bytes');
       assert.deepEqual(await ask(client, bytes), bytes);
       await assertOnReactor(1);
+      client.close();
+      await once(client, 'close');
+    });
+  }
+
+  for (const [name, [make, message]] of Object.entries(OWN_WAYS)) {
+    test(`${name}, ${scheme}: WebSockets in its own way`, async (t) => {
+      const server = await make();
+      const listener = listen(server, { port: 0, host: '127.0.0.1', tls });
+      close(t, server, listener);
+      await once(listener, 'listening');
+      const origin = `localhost:${listener.address().port}`;
+      const client = await open(t, `${scheme.replace('http', 'ws')}://${origin}/live`, [], { ca: cert });
+      assert.equal(await ask(client, message), message);
+      await assertOnReactor(1);
+      assert.equal((await call(`${scheme}://${origin}/nothing`))[0], 404);
       client.close();
       await once(client, 'close');
     });
