@@ -5,6 +5,8 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 
 import { ALL_WAYS as WAYS, WebSocket, WebSocketServer, askRaw, connect, allWays as everyWay, isReference, startServer, test } from '../helpers/index.mjs';
+import { httpServer, listenGiven } from '../helpers/handoff.mjs';
+import { startHttp } from '../helpers/http.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 const OPEN = 'HTTP/1.1 101 Switching Protocols';
@@ -127,6 +129,56 @@ for (const [way, start] of Object.entries(WAYS)) {
     }
   });
 }
+
+/** Ways in that the others do not cover. */
+const MORE_WAYS = {
+  ...WAYS,
+  async noServer(t, options) {
+    const server = await startHttp(t);
+    const wss = new WebSocketServer({ noServer: true, ...options });
+    server.on('upgrade', (request, socket, head) => wss.handleUpgrade(request, socket, head, () => {}));
+    return Object.assign(wss, { address: () => server.address() });
+  },
+  async 'listen()'(t, options) {
+    const server = httpServer(t);
+    const wss = new WebSocketServer({ server, ...options });
+    const { listener } = await listenGiven(t, 'socket', server);
+    return Object.assign(wss, { address: () => listener.address() });
+  },
+};
+
+// RFC 6454, section 7.3: a page has one origin, and its browser sends one field.
+test('several origins are one value, which is no origin, on every way in', async (t) => {
+  const [good, other] = ['https://a.com', 'https://b.com'];
+  const named = [
+    [good, true],
+    [[good, good], false],
+    [[good, other], false],
+    [[other, good], false],
+    [[good, ''], false],
+    ['', false],
+    [undefined, true],
+    ['https://\xe4.com', false],
+  ];
+  const versions = [['13', 'Origin', 'Sec-WebSocket-Origin'], ['8', 'Sec-WebSocket-Origin', 'Origin']];
+  const rules = { patterns: ['https://a.com', 'https://\u00e4.com'], expression: /^https:\/\/a\.com$/, everything: '*' };
+  for (const [way, start] of Object.entries(MORE_WAYS)) {
+    for (const [rule, allowedOrigins] of Object.entries(rules)) {
+      const server = await start(t, { allowedOrigins });
+      for (const [version, field, ignored] of versions) {
+        for (const [origin, isAllowed] of named) {
+          const fields = { 'Sec-WebSocket-Version': version, [ignored]: 'https://evil.net', ...(origin === undefined ? {} : { [field]: origin }) };
+          const { head } = await ask(t, server, fields);
+          t.is(statusOf(head)[0], isAllowed || rule === 'everything' ? OPEN : 'HTTP/1.1 403 Forbidden', `${way}, ${rule}, ${version}: ${origin}`);
+        }
+      }
+    }
+    const origins = [];
+    const server = await start(t, { verifyClient: ({ origin }) => origins.push(origin) });
+    for (const [version, field] of versions) await ask(t, server, { 'Sec-WebSocket-Version': version, [field]: [good, other] });
+    t.deepEqual(origins, ['https://a.com, https://b.com', 'https://a.com, https://b.com'], way);
+  }
+});
 
 everyWay(test, 'allowedOrigins: without an origin only functions decide, and only true lets in', async (t, start) => {
   const page = 'https://a.com';

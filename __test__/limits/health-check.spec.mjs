@@ -54,6 +54,21 @@ for (const [name, port] of Object.entries(LISTENERS)) {
   });
 }
 
+test('healthCheck: a reactor and Node judge each request alike', async (t) => {
+  const servers = [];
+  for (const port of Object.values(LISTENERS)) servers.push(await startServer(t, { port, healthCheck: '/healthz' }));
+  const targets = ['/healthz', '/healthz?', '/healthz?a?/healthz', '/?/healthz', '//healthz', '/healthz/', '/HEALTHZ', '/%68ealthz', '/healthz;a', '/healthz#a', 'http://a/healthz', '*'];
+  for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'DELETE']) {
+    for (const target of targets) {
+      const request = `${method} ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+      const [one, other] = await Promise.all(servers.map(async (server) => (await (await askRaw(t, server.address().port, request)).closed()).split('\r\n')[0]));
+      const isHealth = /^(GET|HEAD) \/healthz( |\?)/.test(request);
+      t.is(one, isHealth ? 'HTTP/1.1 200 OK' : 'HTTP/1.1 426 Upgrade Required', request);
+      t.is(other, one, request);
+    }
+  }
+});
+
 // The counters include all servers of the thread.
 test.serial('healthCheck: HTTP/1.0 without a Host, as HAProxy asks; no Host in HTTP/1.1 is 400', async (t) => {
   const server = await startServer(t, { healthCheck: '/healthz' });

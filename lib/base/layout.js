@@ -242,6 +242,13 @@ module.exports = {
   },
 
   /**
+   * The field that names the page, by the version of a handshake.
+   *
+   * @type {Record<number, string>}
+   */
+  ORIGIN_FIELDS: { 8: 'Sec-WebSocket-Origin', 13: 'Origin' },
+
+  /**
    * Why somebody may not connect, by the numbers from 1, and the answer.
    *
    * @type {Array<{ name: string, status: number, headers: Record<string, string> }>}

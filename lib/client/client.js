@@ -11,7 +11,7 @@ const { CONNECTING } = require('../base/constants');
 const { checkNumbers } = require('../base/checks');
 const { DEFAULTS: SHARED, NUMBERS } = require('../connection/options');
 const { setCause, startClosing } = require('../connection/state');
-const { CAUSE } = require('../base/layout');
+const { CAUSE, ORIGIN_FIELDS } = require('../base/layout');
 const { checkDeflate } = require('../deflate/options');
 const extension = require('../deflate/extension');
 const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
@@ -120,7 +120,7 @@ class Client {
     };
     if (deflate !== null) headers['Sec-WebSocket-Extensions'] = extension.format({ [DEFLATE]: deflate.offer() });
     if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
-    if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
+    if (origin) headers[ORIGIN_FIELDS[protocolVersion]] = origin;
     return {
       ...settings,
       ...where,

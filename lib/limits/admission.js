@@ -4,7 +4,7 @@ const { isRegExp } = require('node:util').types;
 
 const { wrongType } = require('../base/checks');
 const { addon } = require('../reactor/addon');
-const { DENIALS, MAX_SHOWN } = require('../base/layout');
+const { DENIALS, MAX_SHOWN, ORIGIN_FIELDS } = require('../base/layout');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket } from '../connection/state' */
@@ -77,9 +77,9 @@ class Admission {
   }
 }
 
-/** As `verifyClient` gets it. @type {(request: IncomingMessage) => any} */
+/** As `verifyClient` gets it: several fields are one value, which is no origin. @type {(request: IncomingMessage) => any} */
 function originOf({ headers }) {
-  return headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
+  return headers[ORIGIN_FIELDS[Number(headers['sec-websocket-version'])].toLowerCase()];
 }
 
 /** @typedef {(origin: string | undefined, request: IncomingMessage) => boolean} Judge */

@@ -6,6 +6,7 @@ const net = require('node:net');
 const { createServer } = require('node:tls');
 
 const { EMPTY_BUFFER } = require('../base/constants');
+const { addon } = require('../reactor/addon');
 const { plainAnswer } = require('../upgrade/handshake');
 const { optionsFor } = require('./http-option');
 const { nodeTarget } = require('./listen-target');
@@ -61,8 +62,7 @@ function createListener(server, callback) {
 
   /** @type {(request: http.IncomingMessage, response: http.ServerResponse) => void} */
   function onRequest({ method, url }, response) {
-    const asksHealth = (method === 'GET' || method === 'HEAD') && url?.split('?')[0] === healthCheck;
-    const status = asksHealth ? (server._drain || !server._isRunning() ? 503 : 200) : 426;
+    const status = addon().plainStatus(String(method), String(url), healthCheck, server._drain !== null || !server._isRunning());
     const { body, headers } = plainAnswer(status);
     response.writeHead(status, headers);
     response.end(body);

@@ -28,6 +28,13 @@ pub fn check_upgrade(
     checked.err().map(|refusal| format!("{refusal:?}").to_uppercase())
 }
 
+/// The status of the answer to a request without an upgrade, on a server with this path of health checks.
+#[napi(catch_unwind)]
+pub fn plain_status(method: String, target: String, health_check: Option<String>, refuses: bool) -> u16 {
+    let path = health_check.as_deref().map(str::as_bytes);
+    handshake::plain_status(handshake::asks_health(&method, target.as_bytes(), path), refuses)
+}
+
 #[napi(catch_unwind)]
 pub fn accept_key(key: String) -> String {
     text(&handshake::accept_for(key.as_bytes()))

@@ -47,7 +47,7 @@ impl JsAdmission {
 
     #[napi(catch_unwind)]
     pub fn allows(&self, origin: String) -> bool {
-        // JavaScript sees header bytes as latin1; other bytes than ASCII match nothing.
+        // JavaScript sees header bytes as latin1; other bytes than ASCII match no pattern.
         self.shared.allows(Some(origin.as_bytes()))
     }
 

@@ -31,7 +31,9 @@ mod wake;
 pub use exchange::Calls;
 pub use handover::{HandoverReport, JsCourier};
 pub use handshake::HeaderFault;
-pub use handshake::{accept_key, check_upgrade, negotiate_deflate, parse_extensions, parse_subprotocols};
+pub use handshake::{
+    accept_key, check_upgrade, negotiate_deflate, parse_extensions, parse_subprotocols, plain_status,
+};
 pub use limits::{JsAdmission, JsRates};
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use metrics::{HistogramCounts, ReactorMetrics};

@@ -1,6 +1,6 @@
 //! The pages that can connect: `Origin` (RFC 6454) against patterns.
 
-/// Longer origins match no pattern but `*`.
+/// Longer origins match no pattern but `*`, nor do others than of ASCII.
 const MOST_BYTES: usize = 512;
 
 /// Patterns of origins; without any, every origin can connect.
@@ -19,8 +19,8 @@ impl Origins {
     pub fn allow(&self, origin: &[u8]) -> bool {
         let Some(patterns) = &self.0 else { return true };
         let origin = origin.to_ascii_lowercase();
-        let matches =
-            |pattern: &[u8]| pattern == b"*" || (origin.len() <= MOST_BYTES && matches(pattern, &origin));
+        let can_match = origin.is_ascii() && origin.len() <= MOST_BYTES;
+        let matches = |pattern: &[u8]| pattern == b"*" || (can_match && matches(pattern, &origin));
         patterns.iter().any(|pattern| matches(pattern))
     }
 }

@@ -89,6 +89,7 @@ fn origins() {
         ("https://example.com", "null", false),
         ("https://example.com", "", false),
         ("", "", true),
+        ("https://\u{e4}.com", "https://\u{e4}.com", false),
     ] {
         assert_eq!(allows(&[pattern], origin), allowed, "{pattern} {origin}");
     }

@@ -9,7 +9,7 @@ use crate::bridge::admission::Denial;
 use crate::bridge::layout::{Cause, FLAGS_SHIFT, Slow, all_constants, is_payload, is_topic};
 use crate::bridge::tally::Tally;
 use crate::engine::frame::wire_len;
-use crate::engine::handshake::Refusal;
+use crate::engine::handshake::{ORIGIN_FIELDS, Refusal};
 use crate::engine::{CloseCode, ErrorKind};
 
 const LIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib");
@@ -56,6 +56,7 @@ fn javascript() -> String {
         writeln!(out, "  {name}: {number},").unwrap();
     }
     refusals(&mut out);
+    origin_fields(&mut out);
     denials(&mut out);
     causes(&mut out);
     policies(&mut out);
@@ -154,6 +155,11 @@ fn refusals(out: &mut String) {
             .unwrap();
     }
     out.push_str("  },\n");
+}
+
+fn origin_fields(out: &mut String) {
+    let fields: Vec<_> = ORIGIN_FIELDS.iter().map(|(version, name)| format!("{version}: '{name}'")).collect();
+    writeln!(out, "\n  /**\n   * The field that names the page, by the version of a handshake.\n   *\n   * @type {{Record<number, string>}}\n   */\n  ORIGIN_FIELDS: {{ {} }},", fields.join(", ")).unwrap();
 }
 
 fn denials(out: &mut String) {

@@ -136,6 +136,30 @@ fn parse_version(value: &[u8]) -> Option<u8> {
     }
 }
 
+/// The field that names the page, by version.
+pub const ORIGIN_FIELDS: [(u8, &str); 2] = [(8, "Sec-WebSocket-Origin"), (13, "Origin")];
+
+/// The page. Several fields are one value, as Node joins them for `verifyClient`: it is no origin (RFC 6454, section 7.3).
+pub fn origin_of(request: &Request<'_>, version: u8) -> Option<Vec<u8>> {
+    let (_, name) = ORIGIN_FIELDS.iter().find(|(of, _)| *of == version)?;
+    let values: Vec<&[u8]> = request.values(name).collect();
+    (!values.is_empty()).then(|| values.join(&b", "[..]))
+}
+
+/// Whether a request asks for the health of a server, whose checks have this path.
+pub fn asks_health(method: &str, target: &[u8], path: Option<&[u8]>) -> bool {
+    matches!(method, "GET" | "HEAD") && path == Some(path_of(target))
+}
+
+/// To a request without an upgrade. `refuses`: the server takes no more connections.
+pub fn plain_status(asks_health: bool, refuses: bool) -> u16 {
+    match (asks_health, refuses) {
+        (false, _) => 426,
+        (true, true) => 503,
+        (true, false) => 200,
+    }
+}
+
 pub fn path_of(target: &[u8]) -> &[u8] {
     target.split(|&byte| byte == b'?').next().unwrap_or_default()
 }

@@ -215,9 +215,8 @@ pub(super) fn unfinished(conn: &mut Conn<'_>) -> Option<Vec<u8>> {
 }
 
 fn asks_health(config: &ListenerConfig, request: &Request<'_>) -> bool {
-    matches!(request.method, "GET" | "HEAD")
-        && !request.is_upgrade()
-        && config.health_check.as_deref() == Some(handshake::path_of(request.target))
+    !request.is_upgrade()
+        && handshake::asks_health(request.method, request.target, config.health_check.as_deref())
 }
 
 /// Takes the header by which a proxy names its client. False: it is incomplete, or was refused.
@@ -287,7 +286,10 @@ fn on_upgrade<C: Consumer>(
     };
     let asks = consumer.asks(info.listener, verdict);
     let refused = admission.filter(|admission| {
-        !asks && checked.as_ref().is_ok_and(|it| !is_allowed(admission, request, it.version))
+        !asks
+            && checked
+                .as_ref()
+                .is_ok_and(|it| !admission.allows(handshake::origin_of(request, it.version).as_deref()))
     });
     if let Some(admission) = refused.filter(|admission| !admission.shows_origin()) {
         deny(conn, admission.deny(Denial::Origin));
@@ -376,14 +378,10 @@ fn on_plain_request<C: Consumer>(
     request: &Request<'_>,
     bytes: &[u8],
 ) -> Step {
-    let status = if !asks_health(&conn.state.config, request) {
-        conn.metrics.tally.plain_requests += 1;
-        426
-    } else if head.closed || consumer.refuses(conn.state.listener) {
-        503
-    } else {
-        200
-    };
+    let asks_health = asks_health(&conn.state.config, request);
+    conn.metrics.tally.plain_requests += u64::from(!asks_health);
+    let refuses = head.closed || consumer.refuses(conn.state.listener);
+    let status = handshake::plain_status(asks_health, refuses);
     // HTTP/1.1 demands it, and `ws` does not.
     if request.minor == 1 && request.values("host").next().is_none() {
         conn.respond(&bare(400));
@@ -430,15 +428,4 @@ fn deny(conn: &mut Conn<'_>, denial: Denial) {
     let (status, retry_after) = (denial.status(), denial.retry_after());
     let fields: &[(&str, &str)] = if retry_after.is_empty() { &[] } else { &[("Retry-After", retry_after)] };
     conn.respond(&handshake::abort(status, reason_phrase(status), fields));
-}
-
-fn is_allowed(admission: &Admission, request: &Request<'_>, version: u8) -> bool {
-    // As for `verifyClient`: the last drafts of the protocol have a field of their own.
-    let name = if version == 8 { "sec-websocket-origin" } else { "origin" };
-    let mut origins = request.values(name).peekable();
-    if origins.peek().is_none() {
-        admission.allows(None)
-    } else {
-        origins.all(|origin| admission.allows(Some(origin)))
-    }
 }
