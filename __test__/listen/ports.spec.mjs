@@ -5,9 +5,10 @@ import { createRequire } from 'node:module';
 import { connect as connectTo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-import { WebSocketServer, isReference, onPosix, startServer, test, visitor } from '../helpers/index.mjs';
+import { WebSocketServer, isReference, onPosix, ownOnLinux, startServer, test, visitor } from '../helpers/index.mjs';
 
 let pipes = 0;
 
@@ -95,6 +96,16 @@ test('_server.maxConnections and getConnections()', async (t) => {
   server._server.maxConnections = undefined;
   await once(open(), 'open');
   t.deepEqual(await count(), [null, 2]);
+});
+
+const ofProcess = (/** @type {string} */ file, /** @type {RegExp} */ line) => Number(line.exec(readFileSync(`/proc/self/${file}`, 'latin1'))?.[1]);
+
+ownOnLinux('the table of descriptors is long before connections come', async (t) => {
+  const limit = ofProcess('limits', /^Max open files +(\d+)/m);
+  await startServer(t);
+  const length = [16_384, 4096, 1024, 0].find((count) => count <= limit);
+  while (ofProcess('status', /^FDSize:\s+(\d+)/m) < length) await sleep(5);
+  t.pass();
 });
 
 const BUSY = `

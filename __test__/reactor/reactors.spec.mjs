@@ -2,8 +2,8 @@
 // behaviour that does not depend on their number is tested by all the other files with
 // REACTOR_WS_REACTORS=3.
 import { once } from 'node:events';
-import { readFileSync, readdirSync } from 'node:fs';
 
+import { figures } from '../helpers/figures.mjs';
 import { OWN_HOST, RawClient, connectMany, ownOnLinux, ownOnly, startServer } from '../helpers/index.mjs';
 
 const REACTORS = 3;
@@ -19,8 +19,7 @@ async function startMany(t, options) {
 ownOnLinux('each has a thread', async (t) => {
   // A reactor that serves has begun to run, and has its name.
   await startMany(t);
-  const names = readdirSync('/proc/self/task').map((id) => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').trim());
-  t.is(names.filter((name) => name === 'reactor-ws').length, REACTORS);
+  t.is(figures().threads, REACTORS);
 });
 
 ownOnly('a server closes on all of them, and its port is free then', async (t) => {

@@ -270,8 +270,9 @@ pub(super) const LAST_WRITE: usize = 4 << 20;
 pub(super) const FREE_BUDGET: usize = 64 << 20;
 /// Most connections that one listener accepts in one turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
-/// Time for handshakes of transports in a turn. A signature takes from 30 us (ECDSA) to 1 ms (RSA).
-pub(super) const HANDSHAKE_BUDGET: Duration = Duration::from_millis(2);
+/// Time for handshakes of transports in a turn, which an open connection's message waits for twice: before
+/// it is read, and before its answer is written. A signature takes from 30 us (ECDSA) to 1 ms (RSA).
+pub(super) const HANDSHAKE_BUDGET: Duration = Duration::from_millis(1);
 /// A handshake that waits for its turn when its time is over gets this much more.
 pub(super) const HANDSHAKE_GRACE: Duration = Duration::from_millis(100);
 /// Most failed handshakes reported in a turn: a peer can cause any number.

@@ -17,6 +17,10 @@ use crate::reactor::{ListenerConfig, Transport};
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
+/// A table of so many takes 128 KiB of the kernel's memory.
+#[cfg(target_os = "linux")]
+const DESCRIPTORS: i32 = 16 << 10;
+
 /// Least time between two reports of refused connections: a peer can cause any number.
 const REPORTS: Duration = Duration::from_secs(1);
 
@@ -44,6 +48,7 @@ pub(super) enum Accepted {
 
 impl Listener {
     pub(super) fn new(socket: Door, config: Arc<ListenerConfig>) -> Self {
+        lengthen_table();
         let mut listener = Self { socket: Some(socket), ..Self::elsewhere(config) };
         listener.reserve.fill();
         listener
@@ -144,6 +149,26 @@ impl Listener {
     /// When to accept again, event or not.
     pub(super) fn due(&self) -> Option<Instant> {
         [self.retry_at, self.report_at()].into_iter().flatten().min()
+    }
+}
+
+/// Lets the kernel make the process's table of descriptors long enough for many connections. Each time it makes
+/// the table longer, the thread that wants a descriptor sleeps for 10 to 40 ms: here a thread that has nothing
+/// else to do.
+fn lengthen_table() {
+    #[cfg(target_os = "linux")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            let thread = std::thread::Builder::new().name("descriptors".to_owned());
+            let _can_fail = thread.spawn(|| {
+                // Numbers above the limit of open files are refused.
+                let mut lengths = [DESCRIPTORS, DESCRIPTORS / 4, DESCRIPTORS / 16].into_iter();
+                File::open("/dev/null").is_ok_and(|file| {
+                    lengths.any(|length| rustix::io::fcntl_dupfd_cloexec(&file, length - 1).is_ok())
+                })
+            });
+        });
     }
 }
 
