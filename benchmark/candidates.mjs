@@ -30,19 +30,14 @@ const URING_ECHO = join(targetDir, 'release', 'uring_echo');
  */
 export function candidates() {
   const reactor = { command: server('reactor'), missing: missingAddon() };
+  const secure = { ...reactor, command: server('secure'), tasks: ['tls'], missing: reactor.missing ?? missingOption('tls'), full: true };
   return {
     ws: { text: 'ws', command: server('ws') },
     reactor: { ...reactor, text: 'reactor-ws' },
     reactor_adopted: { ...reactor, text: 'reactor-ws behind node:http', command: server('adopted'), full: true },
     reactor_listened: { ...reactor, text: 'reactor-ws, node:http by listen()', command: server('listened'), full: true },
-    reactor_tls: {
-      ...reactor,
-      text: 'reactor-ws, TLS on the reactor',
-      command: server('secure'),
-      tasks: ['tls'],
-      missing: reactor.missing ?? missingOption('tls'),
-      full: true,
-    },
+    reactor_tls: { ...secure, text: 'reactor-ws, TLS on the reactor' },
+    reactor_tls_auto: { ...secure, text: "reactor-ws, TLS, reactors: 'auto'", options: { reactors: 'auto' } },
     reactor_inline: {
       ...reactor,
       text: 'reactor-ws, no thread',

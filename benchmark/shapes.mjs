@@ -312,7 +312,7 @@ function deflated({ text, load: { binary: _, ...load }, task, ...shape }) {
  * @returns {Shape}
  */
 function tls(shape) {
-  const candidates = ['ws', 'reactor', 'reactor_tls', 'uws'];
+  const candidates = ['ws', 'reactor', 'reactor_tls', 'reactor_tls_auto', 'uws'];
   return { ...full(shape, candidates), text: `${shape.text}, TLS`, load: { ...shape.load, tls: true }, task: 'tls' };
 }
 

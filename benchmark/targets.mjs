@@ -74,8 +74,14 @@ export const targets = [
   ...Object.keys(shapes)
     .filter((shape) => shapes[shape].task?.startsWith('tls'))
     .map((shape) => ({ shape, ...CPU, against: 'ws', limit: 1 })),
-  ...['tls-100x20', 'tls-100x20x32'].map((shape) => ({ shape, ...CPU, candidate: 'reactor_tls', against: 'ws', limit: 0.5 })),
-  ...['tls-10x1024', 'tls-10x16384', 'tls-200x16384'].map((shape) => ({ shape, ...CPU, candidate: 'reactor_tls', against: 'ws', limit: 0.4 })),
+  ...['tls-100x20', 'tls-100x20x32', 'tls-10x16384', 'tls-200x16384'].map((shape) => ({
+    shape,
+    ...CPU,
+    candidate: 'reactor_tls',
+    against: 'uws',
+    limit: 1,
+  })),
+  { shape: 'tls-10x1024', ...CPU, candidate: 'reactor_tls_auto', against: 'uws', limit: 1 },
   ...['tls-rate', 'tls-rate-resumed', 'tls-rate-rsa', 'tls-rate-rsa-resumed'].map((shape) => ({
     shape,
     metric: 'cpu_ns_per_handshake',
