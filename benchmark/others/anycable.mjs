@@ -15,7 +15,7 @@ import { canPin, freePort } from '../server-process.mjs';
 import { median } from '../stats.mjs';
 import { writeOther } from './record.mjs';
 
-const ENGINE = fileURLToPath(new URL('anycable-engine.mjs', import.meta.url));
+const ENGINE = fileURLToPath(new URL('socketio-engine.mjs', import.meta.url));
 const { values, positionals } = parseArgs({
   options: { clients: { type: 'string', default: '1000' }, rounds: { type: 'string', default: '3' }, record: { type: 'boolean' } },
   allowPositionals: true,
