@@ -22,14 +22,16 @@ for (const way of Object.keys(WAYS)) {
     const { _socket: socket } = ws;
     let isEnough = 0;
     let calls = 0;
-    const messages = nextEvents(client, 'message', 40);
+    let writes = 0;
     const drained = once(socket, 'drain');
     // A binary message of 70,000 bytes, more than any high-water mark: the kernel can take it at once.
     const frames = Buffer.concat([Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 1, 0x11, 0x70]), Buffer.alloc(70_000, 'x')]);
-    for (let i = 0; i < 40; i++) isEnough += socket.write(frames, () => calls++) ? 0 : 1;
-    t.true(isEnough > 30, String(isEnough));
+    // A socket of Node says it once the kernel takes no more.
+    for (; writes < 40 || isEnough === 0; writes++) isEnough += socket.write(frames, () => calls++) ? 0 : 1;
+    const messages = nextEvents(client, 'message', writes);
+    t.true(isEnough > (isReference ? 0 : 30), String(isEnough));
     await drained;
-    t.is(calls, 40);
+    t.is(calls, writes);
     t.false(socket.writableNeedDrain);
     t.is(socket.writableLength, 0);
     await messages;
