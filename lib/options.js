@@ -268,6 +268,7 @@ function checkHealth({ port }, { healthCheck: path }) {
 function checkHandover(options, { clusterNode, handover, reactor, reusePort }) {
   if (handover === null) return;
   const target = options.port == null ? null : targetOf(options);
+  if (options.server || options.noServer) throw new TypeError('options.handover belongs to a port of the reactors: listen(server, { port, handover })');
   if (target === null || target.path !== undefined) throw new TypeError(`options.handover needs a TCP port ${ALONE}`);
   if (options.tls) throw new TypeError('options.handover cannot be used with options.tls: the keys of a connection do not move');
   if (clusterNode !== null) throw new TypeError('options.handover cannot be used with options.adapter');

@@ -303,11 +303,12 @@ class WebSocketServer extends EventEmitter {
     this._countConnection();
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     const isAccepted = this._updateHooks();
+    const isResumed = (tag & IN_FLAG_RESUMED) !== 0;
     // The process before has decided.
-    if (isOpen && (tag & IN_FLAG_RESUMED) !== 0) return this._welcomeBack(slot, bytes, start);
+    if (isOpen && isResumed) return this._welcomeBack(slot, bytes, start, via);
     // The reactor might have answered before JavaScript wanted to decide.
     if (isOpen && isAccepted) this._openWebSocket(slot, bytes, start, via);
-    else new Upgrade(this, slot, bytes, start, via, isOpen).decide();
+    else new Upgrade(this, slot, bytes, start, via, isOpen, isResumed).decide();
   }
 
   /** For a connection that the reactor opened by itself. @type {(slot: number, bytes: Buffer, start: number, via?: WebSocketServer) => void} */
@@ -326,11 +327,11 @@ class WebSocketServer extends EventEmitter {
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
-  /** For a connection of the process before. @type {(slot: number, bytes: Buffer, start: number) => void} */
-  _welcomeBack(slot, bytes, start) {
-    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start), tls: '' };
+  /** For a connection of the process before. @type {(slot: number, bytes: Buffer, start: number, via?: WebSocketServer) => void} */
+  _welcomeBack(slot, bytes, start, via) {
+    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start), tls: '', via };
     const ws = this._makeWebSocket(slot, bytes, start, agreed);
-    setContext(ws, this._context);
+    setContext(ws, (via ?? this)._context);
     detach(ws, bytes, start);
     if (!this._isRunning()) return ws.terminate();
     ws.emit('open');

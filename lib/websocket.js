@@ -89,7 +89,7 @@ class WebSocket extends Base {
   }
 
   set attachment(value) {
-    if (this._owner?._handover) this._ensureExtra().attachment = pack(value);
+    if ((this._profile.shared.via ?? this._owner)?._handover) this._ensureExtra().attachment = pack(value);
     // With ws, a program can have a property of this name.
     else Object.defineProperty(this, 'attachment', { ...PROPERTY, value });
   }

@@ -120,10 +120,18 @@ export interface HandoverCounts {
   moved: number;
   /** From the process before. */
   taken: number;
-  /** Those that could not move when the others did; they were closed with 1012. */
-  stayed: number;
-  /** Conversations with other processes that ended too early. */
+  /** Those that could not move when the others did, by the reason; open ones were closed with 1012. */
+  stayed: Record<string, number>;
+  /** Those from the process before that the program did not accept here; they were closed with 1012. */
+  declined: number;
+  /** Conversations with other processes after which nothing had moved. */
   failed: number;
+  /** Bytes of the state of connections, without that of topics. */
+  bytes: number;
+  /** Seconds that the last conversation has taken. */
+  duration: number;
+  /** Seconds for which connections were not read in it: the longest pause of a client. */
+  pause: number;
 }
 
 /**

@@ -1,6 +1,8 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +11,7 @@ import WebSocket from 'ws';
 
 import { Child, WebSocketServer, ownOnPosix } from '../helpers/index.mjs';
 
-
+const { prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
 
 /** The reactor needs a thread of its own. */
 const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? ownOnPosix.skip : ownOnPosix;
@@ -23,7 +25,7 @@ function place(t) {
 
 /** A version of the server; `port` 0: the first. */
 async function version(t, name, port, path, options = {}, how = {}) {
-  const child = new Child(t, 'movable.mjs', [name, port, path, JSON.stringify(options)], how);
+  const child = new Child(t, options.mode ? 'movable-http.mjs' : 'movable.mjs', [name, port, path, JSON.stringify(options)], how);
   const line = await child.line();
   const [word, bound] = line.split(' ');
   if (word === 'listening') await until(() => statSync(path, { throwIfNoEntry: false }));
@@ -140,10 +142,10 @@ class Talker {
 
 const KINDS = ['/', '/paused', '/much', '/long'];
 
-async function crowd(t, port, count, options) {
+async function crowd(t, port, count, options, kinds = KINDS) {
   const talkers = [];
   for (let n = 0; n < count; n++) {
-    const url = KINDS[n % KINDS.length];
+    const url = kinds[n % kinds.length];
     talkers.push(new Talker(t, await open(port, url, options), url));
   }
   return talkers;
@@ -170,6 +172,63 @@ for (const [name, options, deflate] of [
     t.deepEqual(new Set(await Promise.all(talkers.map((talker) => talker.end()))), new Set([1000]));
   });
 }
+
+for (const mode of ['native', 'hook', 'noServer']) {
+  inMode(`on the port of an HTTP server, ${mode}: nothing is closed, lost, repeated or out of order`, async (t) => {
+    const path = place(t);
+    const options = { mode };
+    let current = await version(t, 'v0', 0, path, options);
+    const { port } = current;
+    const talkers = await crowd(t, port, 6, { perMessageDeflate: true }, ['/', mode === 'native' ? '/other' : '/']);
+    const headers = { cookie: 'who=me' };
+    const ws = await open(port, '/?a=1', { headers, protocols: ['one'], perMessageDeflate: mode === 'hook' });
+    t.is(await ask(ws, 'hello'), 'v0 /?a=1 1 hello who=me one');
+    for (let n = 1; n <= 3; n++) {
+      const next = await version(t, `v${n}`, port, path, options);
+      t.regex(await exits(t, current), /"stayed":\{("[a-z]+":0,?)+\}/);
+      current = next;
+      t.is(await (await fetch(`http://127.0.0.1:${port}/page`)).text(), `v${n} /page`);
+      t.is(await ask(ws, 'again'), `v${n} /?a=1 ${n + 1} again who=me one`);
+      const before = talkers.map((talker) => talker.got);
+      await until(() => talkers.every((talker, index) => talker.got > before[index]));
+    }
+    t.deepEqual(new Set(await Promise.all(talkers.map((talker) => talker.end()))), new Set([1000]));
+    ws.close(1000);
+    t.is(await ws.closes, 1000);
+  });
+
+  inMode(`on the port of an HTTP server, ${mode}: topics and histories move`, async (t) => {
+    const path = place(t);
+    const options = { mode, history: 10 };
+    const old = await version(t, 'v0', 0, path, options);
+    const ws = await open(old.port);
+    const heard = [];
+    ws.on('message', (data) => heard.push(String(data)));
+    ws.send('one');
+    await until(() => heard.length === 1);
+    await version(t, 'v1', old.port, path, options);
+    await exits(t, old);
+    ws.send('two');
+    await until(() => heard.length === 2);
+    t.deepEqual(heard, ['one', 'two']);
+  });
+}
+
+inMode('on the port of an HTTP server: what the program does not accept again is closed with 1012', async (t) => {
+  const path = place(t);
+  const options = { mode: 'noServer' };
+  const old = await version(t, 'v0', 0, path, options);
+  const urls = ['/refused', '/destroyed', '/socket.io/?EIO=4&transport=websocket', '/'];
+  const all = await Promise.all(urls.map((url) => open(old.port, url)));
+  const next = await version(t, 'v1', old.port, path, options);
+  t.deepEqual(await Promise.all(all.slice(0, 3).map((ws) => ws.closes)), [1012, 1012, 1012]);
+  t.is(await ask(all[3], 'x'), 'v1 / 1 x  ');
+  const last = await version(t, 'v2', old.port, path, options);
+  const text = await exits(t, next);
+  t.like(JSON.parse(text.slice(text.lastIndexOf('closed ') + 7)), { moved: 1, taken: 4, declined: 3, failed: 0 });
+  t.is(await ask(all[3], 'x'), 'v2 / 2 x  ');
+  t.truthy(last);
+});
 
 /** Says the protocol of src/reactor/handover/courier.rs, without descriptors. */
 class Fake {
@@ -210,7 +269,17 @@ class Fake {
   }
 }
 
-const [HELLO, REFUSED, PORT, READY, BATCH, HELD] = [1, 2, 3, 4, 5, 6];
+const [HELLO, REFUSED, PORT, BATCH, HELD, END, MINE] = [1, 2, 3, 4, 5, 6, 7];
+
+/** The conversation of a new process, up to a message of the old one. */
+async function upTo(fake, last) {
+  fake.hello();
+  for (const kind of [HELLO, PORT, BATCH, END]) {
+    await fake.hears(kind);
+    if (kind === last) return;
+    if (kind === BATCH) fake.say(HELD);
+  }
+}
 
 /** The last step of a new process before it leaves. */
 const STEPS = {
@@ -225,36 +294,17 @@ const STEPS = {
     await fake.hears(REFUSED);
   },
   'leaves after HELLO': (fake) => fake.hello(),
-  'leaves after PORT': async (fake) => {
-    fake.hello();
-    await fake.hears(HELLO);
-    await fake.hears(PORT);
-  },
-  'leaves after READY': async (fake) => {
-    fake.hello();
-    await fake.hears(HELLO);
-    await fake.hears(PORT);
-    fake.say(READY);
-  },
-  'leaves after BATCH': async (fake) => {
-    fake.hello();
-    await fake.hears(HELLO);
-    await fake.hears(PORT);
-    fake.say(READY);
-    await fake.hears(BATCH);
-  },
+  'leaves after PORT': (fake) => upTo(fake, PORT),
+  'leaves after BATCH': (fake) => upTo(fake, BATCH),
+  'leaves after END': (fake) => upTo(fake, END),
   'answers BATCH wrongly': async (fake) => {
-    fake.hello();
-    await fake.hears(HELLO);
-    await fake.hears(PORT);
-    fake.say(READY);
-    await fake.hears(BATCH);
-    fake.say(READY, Buffer.from('what'));
+    await upTo(fake, BATCH);
+    fake.say(MINE, Buffer.from('what'));
     await fake.isOver;
   },
 };
 
-inMode('a new process that leaves before YOURS: the old one goes on with everything', async (t) => {
+inMode('a new process that leaves before MINE: the old one goes on with everything', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path);
   const talkers = await crowd(t, old.port, 8);
@@ -276,27 +326,66 @@ inMode('a new process that leaves before YOURS: the old one goes on with everyth
   t.regex(next.first, /listening/);
 });
 
-inMode('a batch that was confirmed belongs to the new process, even if that dies', async (t) => {
+inMode('with MINE everything belongs to the new process, even if that dies', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path, { reactors: 1 });
-  // More than a batch has.
-  const all = [];
-  for (let n = 0; n < 70; n++) all.push(await open(old.port));
+  const all = [await open(old.port), await open(old.port)];
   const socket = net.connect({ path });
   const fake = new Fake(socket);
-  fake.hello();
-  await fake.hears(HELLO);
-  await fake.hears(PORT);
-  fake.say(READY);
-  await fake.hears(BATCH);
-  fake.say(HELD);
-  await fake.hears(7);
-  socket.destroy();
-  const closed = () => all.filter((ws) => ws.readyState === 3).length;
-  await until(() => closed() === 64);
-  const stay = all.filter((ws) => ws.readyState === 1);
-  t.is(stay.length, 6);
-  for (const ws of stay) t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  await upTo(fake, END);
+  fake.say(MINE);
+  await once(socket, 'close');
+  t.deepEqual(await Promise.all(all.map((ws) => ws.closes)), [1006, 1006]);
+  await exits(t, old);
+});
+
+inMode('a program that trickles bytes does not hold a deploy', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const socket = net.connect({ path });
+  socket.on('error', () => {});
+  const timer = setInterval(() => socket.write('\x01'), 100);
+  t.teardown(() => clearInterval(timer));
+  await once(socket, 'connect');
+  const next = await version(t, 'v1', old.port, path);
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  t.regex(next.first, /listening/);
+});
+
+for (const [name, port, options, message] of [
+  ['port', 1, {}, /^error WS_ERR_HANDOVER options\.port is 1, and was \d+/],
+  ['host', 0, { host: '0.0.0.0' }, /^error WS_ERR_HANDOVER options\.host is 0\.0\.0\.0, and was 127\.0\.0\.1/],
+]) {
+  inMode(`a new version with another ${name} takes nothing, and says so`, async (t) => {
+    const path = place(t);
+    const old = await version(t, 'v0', 0, path);
+    const ws = await open(old.port);
+    const next = new Child(t, 'movable.mjs', ['v1', port, path, JSON.stringify(options)]);
+    t.regex(await next.line(), message);
+    t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+    t.is(await ask(await open(old.port), 'x'), 'v0 / 1 x  ');
+  });
+}
+
+inMode('in the new process, listening comes after the connections', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { reactors: 3 });
+  for (let n = 0; n < 100; n++) await open(old.port);
+  const wss = new WebSocketServer({ host: 'localhost', port: old.port, handover: path });
+  t.teardown(() => wss.close());
+  let count = 0;
+  wss.on('connection', (ws) => {
+    t.true(ws.resumed);
+    t.is(wss.address().port, old.port);
+    count++;
+  });
+  await once(wss, 'listening');
+  t.is(count, 100);
+  const { bytes, duration, pause, taken } = wss.metrics().handover;
+  t.is(taken, 100);
+  t.true(bytes > 10_000 && pause > 0 && duration >= pause);
+  for (const ws of wss.clients) ws.terminate();
 });
 
 inMode('processes that are killed while connections move: each connection is served or closed, and the port is served', async (t) => {
@@ -353,16 +442,25 @@ inMode('handover() resolves with the counts, or fails', async (t) => {
   await t.throwsAsync(wss.handover({ timeout: 1 }), { code: 'WS_ERR_HANDOVER', message: /within 1 ms/ });
   await t.throwsAsync(wss.handover({ timeout: -1 }), { instanceOf: RangeError });
   const { port } = wss.address();
-  const clients = [await open(port), await open(port)];
+  const clients = [await open(port), await open(port), await open(port)];
+  // Its client does not answer the close frame.
+  clients[2]._socket.pause();
+  [...wss.clients].at(-1).close();
   const closed = once(wss, 'close');
   await until(() => statSync(path, { throwIfNoEntry: false }));
   const next = version(t, 'v1', port, path);
-  t.deepEqual(await wss.handover(), { moved: 2, taken: 0, stayed: 0, failed: 0 });
-  t.deepEqual(wss.metrics().handover, { moved: 2, taken: 0, stayed: 0, failed: 0 });
-  t.is(wss.metrics().connections.open, 0);
+  const counts = await wss.handover();
+  t.like(counts, { moved: 2, taken: 0, failed: 0 });
+  t.deepEqual(Object.entries(counts.stayed).filter(([, count]) => count > 0), [['closing', 1]]);
+  t.deepEqual(wss.metrics().handover, counts);
+  for (const name of ['handover_total{result="moved"} 2', 'handover_stayed_total{reason="closing"} 1', `handover_bytes_total ${counts.bytes}`]) {
+    t.true(prometheus(wss).includes(`reactor_ws_${name}`), name);
+  }
+  t.is(wss.metrics().connections.open, 1);
+  clients[2]._socket.resume();
   await closed;
   await next;
-  for (const ws of clients) t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  for (const ws of clients.slice(0, 2)) t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
   const plain = new WebSocketServer({ noServer: true });
   await t.throwsAsync(plain.handover(), { message: /no option handover/ });
 });
@@ -389,18 +487,16 @@ inMode('a listener of handover that never ends is not waited for', async (t) => 
   t.regex(next.first, /listening/);
 });
 
-inMode('a new process without descriptors takes what it can, and the old one goes on with the others', async (t) => {
+inMode('a new process without descriptors takes nothing', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path);
   const all = [];
   for (let n = 0; n < 200; n++) all.push(await open(old.port));
-  new Child(t, 'movable.mjs', ['v1', old.port, path], { under: ['sh', '-c', 'ulimit -n 160; exec "$@"', 'sh'] });
-  const warned = await old.line(1);
-  t.regex(warned, /warning .*did not take all connections/);
-  const answers = [];
-  for (const ws of all) answers.push(await ask(ws, 'x'));
-  t.true(answers.every((answer) => /^v[01] \/ 1 x {2}$/.test(answer)));
-  t.true(answers.includes('v0 / 1 x  '));
+  const next = new Child(t, 'movable.mjs', ['v1', old.port, path], { under: ['sh', '-c', 'ulimit -n 160; exec "$@"', 'sh'] });
+  t.regex(await old.line(1), /warning .*did not take the connections/);
+  t.regex(await next.line(), /^error WS_ERR_HANDOVER/);
+  for (const ws of all) t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  t.is(await ask(await open(old.port), 'x'), 'v0 / 1 x  ', 'the port is served');
 });
 
 inMode('a file that is left over, and one that is something else', async (t) => {
@@ -432,21 +528,18 @@ inMode('a process before that ends without a word: the port is bound', async (t)
   t.truthy(wss.address().port);
 });
 
-inMode('a new process that closes while it takes: the old one goes on with the others', async (t) => {
+inMode('a new process that closes before it takes: the old one goes on', async (t) => {
   const path = place(t);
-  const old = await version(t, 'v0', 0, path);
+  const old = await version(t, 'v0', 0, path, { late: 200 });
   const all = [];
-  for (let n = 0; n < 300; n++) all.push(await open(old.port));
-  const wss = new WebSocketServer({ port: old.port, handover: path });
+  for (let n = 0; n < 100; n++) all.push(await open(old.port));
+  const wss = new WebSocketServer({ port: old.port, host: '127.0.0.1', handover: path });
   const closed = once(wss, 'close');
   const waits = t.throwsAsync(wss.handover(), { code: 'WS_ERR_HANDOVER', message: /has closed/ });
-  wss.on('connection', (ws) => ws.close(1001));
-  wss.on('listening', () => wss.close());
+  setTimeout(() => wss.close(), 100);
   await waits;
   await closed;
-  const left = all.filter((ws) => ws.readyState === 1);
-  t.true(left.length > 0);
-  for (const ws of left) t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  for (const ws of all) t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
   await t.throwsAsync(wss.handover(), { message: /has closed/ });
 });
 
@@ -474,12 +567,13 @@ inMode('options that cannot work name themselves', (t) => {
     [{ handover: 'relative.sock' }, /options\.handover must be an absolute path/],
     [{ handover: join(path, 'x'.repeat(110)) }, /options\.handover: longer than/],
     [{ handover: join(path, 'missing', 'h.sock') }, /options\.handover: the folder cannot be used/],
-    [{ handover: '/h.sock\0' }, /options\.handover/],
+    [{ handover: '/h.sock\0' }, /options\.handover: has a null character: \/h\.sock\\0$/],
     [{ handover: path, tls: { cert: '', key: '' } }, /options\.handover cannot be used with options\.tls/],
     [{ handover: path, reactors: 0 }, /options\.handover needs a reactor with a thread of its own/],
     [{ handover: path, reactors: 'auto' }, /options\.handover needs a reactor with a thread of its own/],
     [{ handover: path, adapter: { start() {}, publish() {}, subscribe() {}, unsubscribe() {}, close() {} } }, /options\.handover cannot be used with options\.adapter/],
-    [{ handover: path, port: undefined, noServer: true }, /options\.handover needs a TCP port/],
+    [{ handover: path, port: undefined, noServer: true }, /options\.handover belongs to a port of the reactors: listen\(server, \{ port, handover \}\)/],
+    [{ handover: path, port: undefined, server: createServer() }, /options\.handover belongs to a port of the reactors/],
     [{ handover: path, port: '/tmp/other.sock' }, /options\.handover needs a TCP port/],
     [{ handover: path, reusePort: true }, /options\.handover cannot be used with options\.reusePort/],
   ];

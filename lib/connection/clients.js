@@ -54,6 +54,13 @@ function connectionsInTable(server) {
   return all.filter((one) => one._order > 0 && one._owner === server);
 }
 
+/** WebSockets with a slot that have come by the port of a server. @param {Server} port */
+function connectionsBy(port) {
+  /** @type {any[]} */
+  const all = connections();
+  return all.filter((one) => one._order > 0 && (one._profile.shared.via ?? one._owner) === port);
+}
+
 /** Connections until 'close', also without `clientTracking`. @type {typeof connectionsInTable} */
 function connectionsOf(server) {
   const tracked = clientsOf(server);
@@ -88,4 +95,4 @@ function trackClients(server, clients) {
   Object.defineProperty(server, 'clients', property);
 }
 
-module.exports = { clientsOf, connectionsOf, list, track, trackClients, joinBroadcast };
+module.exports = { clientsOf, connectionsBy, connectionsOf, list, track, trackClients, joinBroadcast };

@@ -62,6 +62,11 @@ function tlsOffset(bytes, start) {
   return offsetOf(bytes, start, TLS);
 }
 
+/** Where the record ends. @type {(bytes: Buffer, start: number) => number} */
+function endOf(bytes, start) {
+  return tlsOffset(bytes, start) + bytes.readUInt32LE(start + OPENED_TLS_LENGTH);
+}
+
 /** A copy. @type {(bytes: Buffer, start: number) => Buffer} */
 function tailOf(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
@@ -70,4 +75,4 @@ function tailOf(bytes, start) {
   return Buffer.from(bytes.subarray(at, at + length));
 }
 
-module.exports = { generationOf, protocolText, readPeer, requestText, tailOf, tailText, tlsOffset };
+module.exports = { endOf, generationOf, protocolText, readPeer, requestText, tailOf, tailText, tlsOffset };

@@ -5,8 +5,8 @@
 const { deserialize, serialize } = require('node:v8');
 
 const { BUFFERING, PAUSED, SENDS_WAIT } = require('../base/bits');
-const { MOVED_ATTACHMENT, MOVED_QUEUED, OPENED_TLS_LENGTH, OUT_ATTACH, OUT_FLAG_ON } = require('../base/layout');
-const { tlsOffset } = require('../connection/handshake-info');
+const { MOVED_ATTACHMENT, MOVED_QUEUED, OUT_ATTACH, OUT_FLAG_ON } = require('../base/layout');
+const { endOf, tlsOffset } = require('../connection/handshake-info');
 const { scheduleNext } = require('../connection/receive');
 const { RecordBuffer } = require('../connection/state');
 const outbox = require('../reactor/outbox');
@@ -62,7 +62,7 @@ function detach(ws, bytes, start) {
   extra.isResumed = true;
   const at = tlsOffset(bytes, start);
   ws._accepted = bytes.readUInt32LE(at + MOVED_QUEUED);
-  const end = at + bytes.readUInt32LE(start + OPENED_TLS_LENGTH);
+  const end = endOf(bytes, start);
   if (end === at + MOVED_ATTACHMENT) return;
   // A copy: Buffers in it would keep the memory of the batch.
   const { attachment, isFull, isPaused, memberships, records } = deserialize(Buffer.from(bytes.subarray(at + MOVED_ATTACHMENT, end)));

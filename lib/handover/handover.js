@@ -2,20 +2,22 @@
 
 // A server that gives its connections to the next process, and has taken those of the one before.
 
-const { chmodSync, closeSync, renameSync, statSync, unlinkSync } = require('node:fs');
+const { closeSync, statSync, unlinkSync } = require('node:fs');
 const net = require('node:net');
 const { deserialize, serialize } = require('node:v8');
 
-const { warn } = require('../base/log');
+const { log, warn } = require('../base/log');
 const { IN_FROZEN, SERVICE_RESTART } = require('../base/layout');
-const { connectionsOf } = require('../connection/clients');
+const { connectionsBy } = require('../connection/clients');
+const { kAll } = require('../listen/http-option');
+const { upgradesOf } = require('../listen/routes');
 const { addon } = require('../reactor/addon');
 const { releaseReplies } = require('../reactor/defer-replies');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
 const { attach, release } = require('./attachment');
 const { exportTopics, importTopics } = require('./topics');
-const { checkPath, ownName } = require('./place');
+const { checkPath, listenAt } = require('./place');
 
 /** @import { HandoverReport } from '../native/binding' */
 /** @import { Server } from '../connection/state' */
@@ -33,6 +35,9 @@ const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
 const MOST_TRIES = 10;
 const RETRY = 50;
 
+/** In a second. */
+const MILLISECONDS = 1000;
+
 class Handover {
   /** @param {Server} server @param {string} path */
   constructor(server, path) {
@@ -44,10 +49,11 @@ class Handover {
     this.courier = null;
     /** Processes that want the connections. @type {net.Socket[]} */
     this.waiting = [];
+    /** All has come from the process before, and this server is about to have it. */
     this.isTaking = false;
     /** The inode of the socket at the path. */
     this.file = 0;
-    /** Of the process before. @type {import('./topics').Moved[]} */
+    /** Of the WebSocketServers of the process before, by their paths. @type {Array<{ path: string, topics: import('./topics').Moved[] }>} */
     this.topics = [];
     /** This server has given everything away. */
     this.isOver = false;
@@ -60,16 +66,28 @@ class Handover {
     this.gone = 0;
     this.tries = 0;
     this.again = () => {};
+    this.serve = () => {};
+    /** When the conversation began, and since when connections were not read. */
+    this.begun = 0;
+    this.silentSince = 0;
+    this.hasFailed = false;
     this.moved = 0;
     this.taken = 0;
-    this.stayed = 0;
+    /** By the reason. @type {Record<string, number>} */
+    this.stayed = {};
+    this.declined = 0;
     this.refused = 0;
+    this.bytes = 0;
+    /** Of the last one, in seconds. */
+    this.duration = 0;
+    this.pause = 0;
     /** Calls of `handover()`; null: the server has closed. @type {Array<(counts: import('../../types/running').HandoverCounts | null) => void>} */
     this.waiters = [];
   }
 
   get counts() {
-    return { moved: this.moved, taken: this.taken, stayed: this.stayed, failed: this.refused };
+    const { bytes, declined, duration, moved, pause, refused, stayed, taken } = this;
+    return { moved, taken, stayed: { ...stayed }, declined, failed: refused, bytes, duration, pause };
   }
 
   /** @type {(timeout?: number) => Promise<import('../../types/running').HandoverCounts>} */
@@ -92,7 +110,8 @@ class Handover {
   }
 
   /**
-   * Takes the port and the connections of the process before, or else calls `listen`. `bind` listens at a descriptor.
+   * Takes the port and the connections of the process before, or else calls `listen`. `bind` listens at a descriptor, and
+   * throws if it cannot.
    *
    * @type {(listen: () => void, bind: (fd: number) => void) => void}
    */
@@ -108,39 +127,64 @@ class Handover {
     socket.pause();
     socket.on('error', (/** @type {Error & { code?: string }} */ error) => {
       if (!this.server._isRunning()) return;
-      if (NOBODY.has(String(error.code))) listen();
-      else this.server._emit('error', failed(error.message, error));
+      if (!NOBODY.has(String(error.code))) this.fail(failed(error.message, error));
+      // It has died, and this process has its port.
+      else if (this.server._accepts()) this.serve();
+      else listen();
     });
     socket.connect({ path: this.path }, () => {
       const fd = /** @type {any} */ (socket)._handle.fd;
-      this.courier = new (addon().Courier)(fd, false, (report) => this.onTaking(report, listen, bind));
+      this.begun = performance.now();
+      this.courier = new (addon().Courier)(fd, false, (report) => this.onTaking(report, bind));
       socket.destroy();
     });
   }
 
-  /** @type {(report: HandoverReport, listen: () => void, bind: (fd: number) => void) => void} */
-  onTaking({ kind, fd, left, moved, reason, state: topics }, listen, bind) {
+  /** @type {(report: HandoverReport, bind: (fd: number) => void) => void} */
+  onTaking(report, bind) {
+    const { bytes, fd, kind, left, moved, paused, reason, state: topics } = report;
     const isRunning = this.server._isRunning();
-    if (kind === 'port') {
-      if (!isRunning) {
-        closeSync(fd);
-        return this.stop();
-      }
-      this.isTaking = true;
+    if (kind === 'whole') {
+      this.silentSince = performance.now() - paused;
       this.topics = deserialize(/** @type {Buffer} */ (topics));
-      bind(fd);
+      if (isRunning && !this.server._accepts()) return this.tryBinding(bind, fd);
+      closeSync(fd);
+      if (isRunning) this.take();
+      else this.stop();
     } else if (kind === 'ended') {
       this.courier = null;
-      this.taken = moved;
-      if (!isRunning) return;
-      if (this.isTaking) {
-        this.isTaking = false;
-        if (reason !== '') warn('REACTOR_WS_HANDOVER', `the process before has not given all connections: ${reason}`);
+      if (!isRunning || this.hasFailed) return;
+      if (reason === '') {
+        this.taken += moved;
+        this.bytes += bytes;
         this.open();
-      } else if (!left || !this.retry()) {
-        this.server._emit('error', failed(`the process at ${this.path} gives no connections: ${reason}`));
+        return this.finishTaking();
       }
+      this.isTaking = false;
+      if (!left || !this.retry()) this.fail(failed(`the process at ${this.path} gives no connections: ${reason}`));
     }
+  }
+
+  /** @type {(bind: (fd: number) => void, fd: number) => void} */
+  tryBinding(bind, fd) {
+    this.isTaking = true;
+    try {
+      bind(fd);
+    } catch (error) {
+      closeSync(fd);
+      this.fail(/** @type {Error} */ (error));
+    }
+  }
+
+  /** Nothing has moved, and nothing will. @param {Error} error */
+  fail(error) {
+    this.hasFailed = true;
+    this.refused++;
+    this.isTaking = false;
+    this.stop();
+    // The port is the other process's.
+    if (this.server._accepts()) state.native.closeListener(this.server._listenerId);
+    this.server._emit('error', error);
   }
 
   /** Whether another process can be at the path a little later. `error`: why the server could not listen. @type {(error?: unknown) => boolean} */
@@ -151,22 +195,71 @@ class Handover {
     return true;
   }
 
-  /** The server is bound. Whether connections come, with the first of which it accepts others. @param {number} id */
-  onBound(id) {
-    if (!this.isTaking) {
+  /** The server is bound. `serve`: it accepts. Whether connections come first. @param {() => void} serve */
+  onBound(serve) {
+    this.serve = () => {
+      serve();
       this.open();
-      return false;
+    };
+    if (this.isTaking) this.take();
+    else this.serve();
+  }
+
+  /** From here on this process has the port and the connections. */
+  take() {
+    this.isTaking = true;
+    this.left = state.reactors + 1;
+    try {
+      for (const server of this.servers()) this.importInto(server);
+    } catch (error) {
+      return this.fail(/** @type {Error} */ (error));
     }
-    importTopics(this.server, this.topics);
-    this.topics = [];
     outbox.flush();
-    this.courier?.take(state.native, id);
-    return true;
+    this.courier?.take(state.native, this.server._listenerId);
+  }
+
+  /** The server gets the topics that one with its path has had. @param {Server} server */
+  importInto(server) {
+    const { path } = server.options;
+    const index = this.topics.findIndex((one) => one.path === String(path ?? ''));
+    if (index !== -1) importTopics(server, this.topics.splice(index, 1)[0].topics);
+  }
+
+  /** The program has not accepted a connection of the process before. */
+  noteDeclined() {
+    this.declined++;
+  }
+
+  /** WebSocketServers whose connections come by the port. @returns {Set<Server>} */
+  servers() {
+    const { server } = this;
+    const { http, [kAll]: isPort } = /** @type {any} */ (server.options);
+    const takers = http ? upgradesOf(http).takers : [];
+    const owners = connectionsBy(server).map(({ _owner: owner }) => owner);
+    return new Set([...(isPort ? [] : [server]), ...takers, ...owners]);
+  }
+
+  /** The thread has ended, and each reactor has reported its connections: the last of these calls counts. */
+  finishTaking() {
+    if (--this.left !== 0) return;
+    this.isTaking = false;
+    this.note();
+    log('handover: %d connections taken, %d bytes, in %d s; not read for %d s', this.taken, this.bytes, this.duration, this.pause);
+    this.server._emit('listening');
+    this.server._listener?.emit('listening');
+    this.next();
+  }
+
+  /** A conversation has ended: with all, or without any. */
+  note() {
+    const now = performance.now();
+    this.duration = (now - this.begun) / MILLISECONDS;
+    this.pause = (now - this.silentSince) / MILLISECONDS;
+    this.silentSince = 0;
   }
 
   /** From now on the next process can come. */
   open() {
-    const name = ownName(this.path);
     this.host = net.createServer({ pauseOnConnect: true }, (socket) => {
       this.waiting.push(socket.on('error', () => {}));
       this.next();
@@ -174,22 +267,15 @@ class Handover {
     this.host.on('error', (error) => {
       this.server._emit('error', failed(error.message, error));
     });
-    this.host.listen({ path: name }, () => {
-      try {
-        chmodSync(name, 0o600);
-        this.file = statSync(name).ino;
-        // In one step: some process is always there.
-        renameSync(name, this.path);
-      } catch (error) {
-        this.host?.emit('error', error);
-      }
+    listenAt(this.host, this.path, (file) => {
+      this.file = file;
     });
     this.host.unref();
   }
 
   /** Serves the next of the waiting processes. */
   next() {
-    if (this.courier !== null || this.isOver) return;
+    if (this.courier !== null || this.isTaking || this.isOver) return;
     const socket = this.waiting.shift();
     if (socket === undefined) return;
     const fd = /** @type {any} */ (socket)._handle?.fd ?? -1;
@@ -199,18 +285,21 @@ class Handover {
   }
 
   /** @param {HandoverReport} report */
-  onGiving({ kind, moved, reason, stayed }) {
+  onGiving({ bytes, kind, moved, reason, stayed }) {
     if (kind === 'met') return void this.give();
     if (kind !== 'ended') return;
     this.courier = null;
-    this.moved += moved;
-    this.stayed = stayed;
+    if (this.silentSince !== 0) this.note();
     if (reason === '') {
+      this.moved += moved;
+      this.stayed = stayed;
+      this.bytes += bytes;
       this.isGiven = true;
+      log('handover: %d connections given, %d bytes, in %d s; not read for %d s; stay: %o', moved, bytes, this.duration, this.pause, stayed);
       return this.leaveIfDone();
     }
     this.refused++;
-    warn('REACTOR_WS_HANDOVER', `a process at ${this.path} did not take all connections: ${reason}`);
+    warn('REACTOR_WS_HANDOVER', `a process at ${this.path} did not take the connections: ${reason}`);
     if (this.left !== 0) this.thaw();
     this.next();
   }
@@ -220,22 +309,33 @@ class Handover {
     const { server } = this;
     const id = server._listenerId;
     if (!server._accepts()) return this.stop();
+    this.begun = this.silentSince = performance.now();
     try {
       await this.freeze(id);
-      await settled(server.rawListeners('handover').map(async (listener) => Reflect.apply(listener, server, [])), PATIENCE);
+      await this.tell();
       await this.sendsLeave(performance.now() + SETTLING);
-      const topics = serialize(await exportTopics(server));
+      const topics = [];
+      for (const one of this.servers()) topics.push({ path: String(one.options.path ?? ''), topics: await exportTopics(one) });
       // A connection that has just opened can wait for the ends of others, and would stay.
       releaseReplies();
-      for (const ws of connectionsOf(server)) attach(ws);
+      for (const ws of connectionsBy(server)) attach(ws);
       outbox.flush();
-      if (this.courier === null || !server._accepts()) throw new Error('the server has closed');
-      this.courier.give(state.native, id, topics);
+      if (!server._accepts()) throw new Error('the server has closed');
+      this.courier?.give(state.native, id, serialize(topics.filter(({ topics: { length } }) => length !== 0)), performance.now() - this.silentSince);
     } catch (error) {
       warn('REACTOR_WS_HANDOVER', `connections stay: ${/** @type {Error} */ (error).message}`);
       this.thaw();
       this.stop();
     }
+  }
+
+  /** Lets listeners of 'handover' finish their work. */
+  tell() {
+    const { server } = this;
+    const pending = [...new Set([server, ...this.servers()])].flatMap((one) =>
+      one.rawListeners('handover').map(async (/** @type {Function} */ listener) => Reflect.apply(listener, one, [])),
+    );
+    return settled(pending, PATIENCE);
   }
 
   /** Resolves when JavaScript has had all that was read. @param {number} id @returns {Promise<void>} */
@@ -254,7 +354,7 @@ class Handover {
 
   /** Blobs are being read, or requests of the protocol of topics are under way. @param {number} due */
   async sendsLeave(due) {
-    while (connectionsOf(this.server).some(({ _extra: extra }) => extra?.pendingSends?.length || extra?.isBusy) && performance.now() < due) {
+    while (connectionsBy(this.server).some(({ _extra: extra }) => extra?.pendingSends?.length || extra?.isBusy) && performance.now() < due) {
       await new Promise((resolve) => {
         setTimeout(resolve, STEP);
       });
@@ -265,8 +365,10 @@ class Handover {
   onRecord(kind, accepts) {
     if (kind === IN_FROZEN) {
       if (this.left !== 0 && --this.left === 0) this.frozen();
+    } else if (this.isTaking) {
+      this.finishTaking();
     } else if (accepts !== 0) {
-      for (const ws of connectionsOf(this.server)) release(ws);
+      for (const ws of connectionsBy(this.server)) release(ws);
     } else {
       this.gone--;
       this.leaveIfDone();
@@ -285,13 +387,16 @@ class Handover {
     this.host?.close();
     const { server } = this;
     for (const done of this.waiters.splice(0)) done(this.counts);
-    server.close();
-    for (const ws of connectionsOf(server)) ws.close(SERVICE_RESTART);
+    const stay = connectionsBy(server);
+    for (const one of new Set([server, ...this.servers()])) one.close();
+    for (const ws of stay) ws.close(SERVICE_RESTART);
+    /** @type {any} */
+    const { http } = server.options;
+    http?.closeIdleConnections?.();
   }
 
   stop() {
     this.courier?.stop();
-    this.courier = null;
   }
 
   /** The server closes: no process takes over from it. */

@@ -2,8 +2,7 @@
 
 // The path at which a process gives its connections to the next one.
 
-const { randomBytes } = require('node:crypto');
-const { lstatSync, statSync } = require('node:fs');
+const { chmodSync, lstatSync, mkdtempSync, renameSync, rmdirSync, statSync, unlinkSync } = require('node:fs');
 const { dirname, isAbsolute, join } = require('node:path');
 
 const { wrongType } = require('../base/checks');
@@ -11,6 +10,10 @@ const { hasDescriptors } = require('../base/descriptors');
 
 /** Bytes of the longest path of a socket. */
 const MAX_PATH = process.platform === 'linux' ? 107 : 103;
+
+/** A folder in which a process makes its socket: this, and six characters. */
+const OWN_FOLDER = '.';
+const OWN_NAME = '/s';
 
 /** Permissions of others to write. */
 const OTHERS_WRITE = 0o022;
@@ -24,10 +27,10 @@ function refuse(path, why) {
 function checkPath(path) {
   if (!hasDescriptors) throw refuse(path, 'connections cannot move on this system');
   if (!isAbsolute(path)) throw wrongType('options.handover', 'an absolute path', path);
-  // It is made under another name in the same folder.
-  if (path.includes('\0') || Buffer.byteLength(path) > MAX_PATH || Buffer.byteLength(ownName(path)) > MAX_PATH) {
-    throw refuse(path, `longer than ${MAX_PATH} bytes`);
-  }
+  if (path.includes('\0')) throw refuse(path.replaceAll('\0', '\\0'), 'has a null character');
+  // It is made in a folder beside it.
+  const made = `${join(dirname(path), OWN_FOLDER)}XXXXXX${OWN_NAME}`;
+  if (Math.max(Buffer.byteLength(path), Buffer.byteLength(made)) > MAX_PATH) throw refuse(path, `longer than ${MAX_PATH} bytes`);
   checkFolder(path);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() === false) throw refuse(path, 'something else is there');
 }
@@ -48,9 +51,44 @@ function checkFolder(path) {
   }
 }
 
-/** A name under which this process makes the socket. @param {string} path */
-function ownName(path) {
-  return join(dirname(path), `.${randomBytes(6).toString('hex')}`);
+/**
+ * Listens at the path, in place of another process or none: in one step, and at no time can another user connect. Calls
+ * `done` with the inode.
+ *
+ * @type {(server: import('node:net').Server, path: string, done: (file: number) => void) => void}
+ */
+function listenAt(server, path, done) {
+  /** @type {string} */
+  let folder;
+  try {
+    folder = mkdtempSync(join(dirname(path), OWN_FOLDER));
+  } catch (error) {
+    return void process.nextTick(() => server.emit('error', error));
+  }
+  const made = folder + OWN_NAME;
+  server.once('error', () => remove(made, folder));
+  server.listen({ path: made }, () => {
+    try {
+      chmodSync(made, 0o600);
+      const { ino } = statSync(made);
+      renameSync(made, path);
+      done(ino);
+    } catch (error) {
+      server.emit('error', error);
+    }
+    remove(made, folder);
+  });
 }
 
-module.exports = { checkPath, ownName };
+/** @type {(made: string, folder: string) => void} */
+function remove(made, folder) {
+  for (const act of [() => unlinkSync(made), () => rmdirSync(folder)]) {
+    try {
+      act();
+    } catch {
+      // It is not there.
+    }
+  }
+}
+
+module.exports = { checkPath, listenAt };

@@ -7,6 +7,7 @@ const WebSocketServer = require('../websocket-server');
 /** Options of the port. Options of WebSockets belong to the listeners that accept the upgrades. */
 const OPTIONS = [
   'backlog',
+  'handover',
   'handshakeTimeout',
   'host',
   'ipv6Only',

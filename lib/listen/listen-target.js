@@ -3,6 +3,7 @@
 // Where a server listens: option `port`, which ws passes to Node's `server.listen()`.
 
 const { closeSync } = require('node:fs');
+const { SocketAddress, isIPv6 } = require('node:net');
 const { inspect } = require('node:util');
 
 const { systemError } = require('../base/errors');
@@ -31,6 +32,9 @@ const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 const LAST_STANDARD = 2;
 
 const SHOWN = 28;
+
+/** Where a server listens without a host. */
+const EVERY = ['::', '0.0.0.0'];
 
 /** @type {(port: unknown) => number | undefined} */
 function portNumber(port) {
@@ -118,6 +122,24 @@ function addressOf({ address, family, port }) {
 }
 
 /**
+ * Which option asks for another socket than a given one, and both values; null: none.
+ *
+ * @type {(target: ListenTarget, address: string | null, bound: { address: string, port: number }) => string | null}
+ */
+function differs({ fd, port }, address, bound) {
+  // A given descriptor is the same socket, or nothing tells.
+  if (fd !== undefined) return null;
+  if (port !== 0 && port !== bound.port) return `port is ${port}, and was ${bound.port}`;
+  const is = address === null ? EVERY.includes(bound.address) : plainAddress(address) === plainAddress(bound.address);
+  return is ? null : `host is ${address ?? 'not given'}, and was ${bound.address}`;
+}
+
+/** @param {string} address */
+function plainAddress(address) {
+  return new SocketAddress({ address, family: isIPv6(address) ? 'ipv6' : 'ipv4' }).address;
+}
+
+/**
  * The native error as `net.Server` would emit it: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
  *
  * @type {(error: Error & { code?: string }, target: ListenTarget, host: string | null) => Error}
@@ -141,4 +163,4 @@ function nodeTarget({ backlog, host, port }, { ipv6Only, reusePort }) {
   return { ...where, backlog: backlog ?? undefined };
 }
 
-module.exports = { addressOf, checkPort, closeGiven, isShared, listenError, nodeTarget, targetOf };
+module.exports = { addressOf, checkPort, closeGiven, differs, isShared, listenError, nodeTarget, targetOf };

@@ -1,9 +1,10 @@
 'use strict';
 
 const dns = require('node:dns');
+const { closeSync } = require('node:fs');
 const { isIP } = require('node:net');
 
-const { addressOf, closeGiven, listenError } = require('./listen-target');
+const { addressOf, closeGiven, differs, listenError } = require('./listen-target');
 const { upgradesOf } = require('./routes');
 const { listenOptions } = require('../options');
 const { start } = require('../reactor/start');
@@ -17,23 +18,24 @@ const { addServer } = require('../reactor/table');
 function startListening(server, target) {
   checkMayListen();
   const { _handover: handover } = server;
-  if (handover === null) return lookUp(server, target);
-  handover.begin(() => lookUp(server, target), (/** @type {number} */ fd) => listen(server, { __proto__: null, fd, port: 0 }, null));
-}
-
-/** @type {typeof startListening} */
-function lookUp(server, target) {
-  const { host } = target;
-  if (!host) return listen(server, target, null);
-  if (isIP(host) !== 0) return listen(server, target, host);
-  dns.lookup(host, (error, address) => {
-    if (!server._isRunning()) return;
-    if (error) server._emit('error', error);
-    else listen(server, target, address);
+  lookUp(server, target, (address) => {
+    const listenHere = () => listen(server, target, address);
+    if (handover === null) listenHere();
+    else handover.begin(listenHere, (/** @type {number} */ fd) => takePort(server, target, address, fd));
   });
 }
 
-/** `address`: IP literal, or null for every address. @type {(server: Server, target: ListenTarget, address: string | null) => void} */
+/** `then` gets an IP literal, or null for every address. @type {(server: Server, target: ListenTarget, then: (address: string | null) => void) => void} */
+function lookUp(server, { host }, then) {
+  if (!host || isIP(host) !== 0) return then(host || null);
+  dns.lookup(host, (error, address) => {
+    if (!server._isRunning()) return;
+    if (error) server._emit('error', error);
+    else then(address);
+  });
+}
+
+/** `address`: as of `lookUp`. @type {(server: Server, target: ListenTarget, address: string | null) => void} */
 function listen(server, target, address) {
   server._updateHooks();
   /** @type {any} */
@@ -41,13 +43,7 @@ function listen(server, target, address) {
   try {
     native = start(server._settings.reactor);
     if (state.failure !== null) throw state.failure;
-    /** @type {any} */
-    const tls = server._tls;
-    const options = listenOptions(server, target, address);
-    const { id, ...bound } = native.listen(options, server._admission?.native, server._rates, tls?.native);
-    server._listenerId = id;
-    server._reactors = state.reactors;
-    server._address = addressOf(bound);
+    bind(server, native, listenOptions(server, target, address));
     closeGiven(target);
   } catch (error) {
     const isOfTarget = native !== null && state.failure === null;
@@ -56,18 +52,59 @@ function listen(server, target, address) {
     process.nextTick(() => server._emit('error', failed));
     return;
   }
+  bound(server);
+}
+
+/**
+ * Listens at a socket of the process before. Throws if it is not the one that the options ask for.
+ *
+ * @type {(server: Server, target: ListenTarget, address: string | null, fd: number) => void}
+ */
+function takePort(server, target, address, fd) {
+  server._updateHooks();
+  const native = start(server._settings.reactor);
+  if (state.failure !== null) throw state.failure;
+  const id = bind(server, native, listenOptions(server, { __proto__: null, fd, port: 0 }, null));
+  const other = differs(target, address, /** @type {any} */ (server._address));
+  if (other !== null) {
+    native.closeListener(id);
+    server._listenerId = -1;
+    throw Object.assign(new Error(`options.${other}: with options.handover, the port of the process before moves unchanged`), { code: 'WS_ERR_HANDOVER' });
+  }
+  closeSync(fd);
+  closeGiven(target);
+  bound(server);
+}
+
+/** @type {(server: Server, native: import('../reactor/reactors').Native, options: any) => number} */
+function bind(server, native, options) {
+  /** @type {any} */
+  const tls = server._tls;
+  const { id, ...at } = native.listen(options, server._admission?.native, server._rates, tls?.native);
+  server._listenerId = id;
+  server._reactors = state.reactors;
+  server._address = addressOf(at);
+  return id;
+}
+
+/** @param {Server} server */
+function bound(server) {
   addServer(server._listenerId, server);
   if (server.options.http) upgradesOf(server.options.http).open(server);
   server._listener?._onBound();
+  const serve = () => {
+    state.native.accept(server._listenerId);
+    server._emit('listening');
+    server._listener?.emit('listening');
+  };
   // Accepts after this turn: the program attaches its listeners now.
   process.nextTick(() => {
     if (!server._isRunning()) return;
     // By now a subclass has defined its fields, which nothing reports.
     server._updateHooks();
-    // Those of the process before come first.
-    if (!server._handover?.onBound(server._listenerId)) native.accept(server._listenerId);
-    server._emit('listening');
-    server._listener?.emit('listening');
+    // Connections of the process before come first.
+    if (server._handover === null) serve();
+    else server._handover.onBound(serve);
   });
 }
 

@@ -34,7 +34,11 @@ const OF_SERVER = [
   ['counter', 'too_fast', 'Connections that were held back or closed', ({ tooFast }) => each('unit', { ...tooFast })],
   ['gauge', 'waiting_bytes', 'Bytes that wait to be sent', ({ bytesWaiting }) => one(bytesWaiting)],
   ['gauge', 'draining', 'Whether drain() is under way', ({ draining }) => one(Number(draining))],
-  ['counter', 'handover', 'Connections that have moved between processes or could not, and attempts that failed', ({ handover }) => (handover === null ? [] : each('result', { ...handover }))],
+  ['counter', 'handover', 'Connections that have moved between processes or were declined, and conversations that failed', ({ handover }) => (handover === null ? [] : each('result', { moved: handover.moved, taken: handover.taken, declined: handover.declined, failed: handover.failed }))],
+  ['counter', 'handover_stayed', 'Connections that could not move, by the reason', ({ handover }) => (handover === null ? [] : each('reason', handover.stayed))],
+  ['counter', 'handover_bytes', 'Bytes of their state', ({ handover }) => (handover === null ? [] : one(handover.bytes))],
+  ['gauge', 'handover_seconds', 'How long the last conversation has taken', ({ handover }) => (handover === null ? [] : one(handover.duration))],
+  ['gauge', 'handover_pause_seconds', 'For how long connections were not read in it', ({ handover }) => (handover === null ? [] : one(handover.pause))],
   ['gauge', 'adapter_connected', 'Whether the adapter has its broker', ({ adapter }) => (adapter === null ? [] : one(Number(adapter.state === 'connected')))],
   ['gauge', 'adapter_lag_seconds', 'For how long the oldest message waits that the broker has not confirmed', ({ adapter }) => (adapter === null ? [] : one(adapter.lag))],
   ['gauge', 'adapter_waiting_bytes', 'Bytes of messages that the broker has not confirmed', ({ adapter }) => (adapter === null ? [] : one(adapter.bytesWaiting))],
@@ -132,6 +136,6 @@ function spread({ count, sum, upTo }, labels = {}) {
 }
 
 /** Labels of our own samples. */
-const OWN_LABELS = ['budget', 'cause', 'code', 'direction', 'kind', 'le', 'node', 'package', 'reason', 'session', 'side', 'state', 'status', 'topic', 'unit'];
+const OWN_LABELS = ['budget', 'cause', 'code', 'direction', 'kind', 'le', 'node', 'package', 'reason', 'result', 'session', 'side', 'state', 'status', 'topic', 'unit'];
 
 module.exports = { OWN_LABELS, familiesOf };

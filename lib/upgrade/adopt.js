@@ -6,7 +6,7 @@ const { GONE, OWN_PONG } = require('../base/bits');
 const { hasDescriptors } = require('../base/descriptors');
 const { become } = require('../sockets/adopted-socket');
 const { isRelayed } = require('../sockets/relayed-socket');
-const { NO_SLOT, kWebSocket } = require('../base/constants');
+const { NO_SLOT, kPort, kWebSocket } = require('../base/constants');
 const { attachStream } = require('../transport/attach');
 const { hasOwnPong, servedOptions, socketOptions } = require('../options');
 const { ref } = require('../reactor/lifetime');
@@ -18,6 +18,7 @@ const { OUT_ACCEPT, OUT_HEAD } = require('../base/layout');
 const { unshared } = require('../base/views');
 const WebSocket = require('../websocket');
 
+/** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Server, WebSocket as Connection } from '../connection/state' */
 
 const { setSocket } = WebSocket.prototype;
@@ -35,9 +36,9 @@ let retryAt = 0;
 /**
  * Makes a socket the connection of a WebSocket: adopted by a reactor if possible, otherwise served on this thread.
  *
- * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, server: Server) => void}
+ * @type {(ws: Connection, request: IncomingMessage, socket: AnySocket, head: Buffer, response: string, server: Server) => void}
  */
-function attach(ws, socket, head, response, server) {
+function attach(ws, request, socket, head, response, server) {
   const { options } = server;
   socket[kWebSocket] = ws;
   // A program's `setSocket()` gets the socket itself, after the 101.
@@ -47,9 +48,9 @@ function attach(ws, socket, head, response, server) {
     return;
   }
   // A reactor relays its bytes, and nothing else needs them.
-  if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return handBack(ws, socket, head, response, server);
+  if (isRelayed(socket) && (socket._owner._bits & GONE) === 0 && isUntouched(socket)) return handBack(ws, request, socket, head, response, server);
   const isBomb = head.length + socket.readableLength > MAX_COMPRESSED && 'permessage-deflate' in ws._extensions;
-  if (isAdoptable(socket) && !isBomb && adopt(ws, socket, head, Buffer.from(response), server)) return;
+  if (isAdoptable(socket) && !isBomb && adopt(ws, request, socket, head, Buffer.from(response), server)) return;
   socket.write(response);
   want(server._settings.reactor);
   attachStream(ws, socket, head, socketOptions(options));
@@ -99,11 +100,28 @@ function startReactor(server) {
 }
 
 /**
+ * The request of a connection that can move to another process; undefined: it cannot.
+ *
+ * @type {(request: IncomingMessage, socket: AnySocket) => import('../native/binding').AskedOptions | undefined}
+ */
+function askedOf({ httpVersion, method, rawHeaders, url }, socket) {
+  /** @type {Server | undefined} */
+  const port = socket[kPort];
+  if (!port?._accepts()) return undefined;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
+  const { remoteAddress: address, remoteFamily: family, remotePort } = socket;
+  const host = family === 'IPv6' ? `[${address}]` : address;
+  const client = port.options.proxyProtocol && address ? `${host}:${remotePort}` : undefined;
+  return { listener: port._listenerId, request: Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), client };
+}
+
+/**
  * Returns false if nothing has changed.
  *
- * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: Buffer, server: Server) => boolean}
+ * @type {(ws: Connection, request: IncomingMessage, socket: AnySocket, head: Buffer, response: Buffer, server: Server) => boolean}
  */
-function adopt(ws, socket, head, response, server) {
+function adopt(ws, request, socket, head, response, server) {
   const native = startReactor(server);
   // No reactor would ever serve it.
   if (native === null || state.failure !== null) return false;
@@ -114,7 +132,7 @@ function adopt(ws, socket, head, response, server) {
   if (hasOwnPong(server.options)) ws._bits |= OWN_PONG;
   const place = claim(ws);
   try {
-    native.adopt(socket._handle.fd, place, response, early, servedOptions(server, ws), server._rates);
+    native.adopt(socket._handle.fd, place, response, early, servedOptions(server, ws), server._rates, askedOf(request, socket));
   } catch {
     // Out of descriptors, but this thread can still serve it.
     forget(place.slot);
@@ -139,18 +157,18 @@ function readAll(socket, head) {
  * The reactor that relays it serves it from now on. Bytes on their way to the stream are handed back when they come
  * (IN_DATA in connection/receive.js).
  *
- * @type {(ws: Connection, socket: AnySocket, head: Buffer, response: string, server: Server) => void}
+ * @type {(ws: Connection, request: IncomingMessage, socket: AnySocket, head: Buffer, response: string, server: Server) => void}
  */
-function handBack(ws, socket, head, response, server) {
+function handBack(ws, request, socket, head, response, server) {
   const { _owner: relay } = socket;
   const { _generation: generation, _slot: slot } = relay;
   if (hasOwnPong(server.options)) ws._bits |= OWN_PONG;
-  state.native.serve(slot, generation, servedOptions(server, ws), server._rates);
+  state.native.serve(slot, generation, servedOptions(server, ws), server._rates, askedOf(request, socket));
   for (const piece of [...readAll(socket, head), ...relay.leave()]) {
     if (piece.length !== 0) outbox.push(slot, generation, OUT_HEAD, piece);
   }
   outbox.push(slot, generation, OUT_ACCEPT, response);
-  relay._moveTo(ws);
+  relay._moveTo(ws, { via: socket[kPort] });
   become(socket, ws, 0, Buffer.byteLength(response));
   ws._open();
 }

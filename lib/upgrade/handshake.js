@@ -10,7 +10,7 @@ const { attach } = require('./adopt');
 const { delay } = require('../base/checks');
 const { originOf } = require('../limits/admission');
 const { list } = require('../connection/clients');
-const { kWebSocket } = require('../base/constants');
+const { kPort, kWebSocket } = require('../base/constants');
 const extension = require('../deflate/extension');
 const { DEFLATE, PerMessageDeflate } = require('../deflate/permessage-deflate');
 const diagnostics = require('../reactor/diagnostics');
@@ -110,9 +110,7 @@ class Handshake {
   finish(extensions, key, protocols) {
     const { request, server, socket } = this;
     if (!socket.readable || !socket.writable) return socket.destroy();
-    if (this.isAnswered()) {
-      throw new Error('server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration');
-    }
+    this.checkUnanswered();
     if (this.isTurnedAway()) return;
     if (!server._isRunning()) return this.respond(503);
     const lines = [
@@ -207,6 +205,13 @@ class Handshake {
     return this.socket[kWebSocket] !== undefined || this.socket.headersSent === true;
   }
 
+  /** @throws {Error} */
+  checkUnanswered() {
+    if (this.isAnswered()) {
+      throw new Error('server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration');
+    }
+  }
+
   mayRespond() {
     return this.socket.headersSent !== true;
   }
@@ -218,11 +223,11 @@ class Handshake {
    */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
-    ws._profile = ws._profile.variant({ extensions: '', local: 0, localPort: 0, owner: server, protocol });
+    ws._profile = ws._profile.variant({ extensions: '', local: 0, localPort: 0, owner: server, protocol, via: socket[kPort] });
     if (extensions !== '') ws._extensions = this.accepted;
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
-    attach(ws, socket, head, response, server);
+    attach(ws, request, socket, head, response, server);
     server._countConnection();
     // The reactors' table does not know it.
     list(server);

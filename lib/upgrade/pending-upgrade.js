@@ -1,12 +1,17 @@
 'use strict';
 
+// Not the global ones, which a test can replace.
+const { clearTimeout, setTimeout } = require('node:timers');
+
 const { END_WAITS, OWN_PONG, PAUSED } = require('../base/bits');
 const { capture, setContext } = require('../base/async-context');
 const { list, joinBroadcast } = require('../connection/clients');
 const { Endpoint } = require('../connection/endpoint');
-const { protocolText, requestText, tailOf, tailText } = require('../connection/handshake-info');
+const { endOf, protocolText, requestText, tailOf, tailText } = require('../connection/handshake-info');
 const { open } = require('../connection/state');
 const { EMPTY_BUFFER, kUpgrade } = require('../base/constants');
+const { DEFLATE } = require('../deflate/permessage-deflate');
+const { detach } = require('../handover/attachment');
 const diagnostics = require('../reactor/diagnostics');
 const { payload } = require('../reactor/batch');
 const { reportEnd } = require('../reactor/loop-turns');
@@ -32,6 +37,14 @@ const {
 
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
 
+/** @typedef {{ protocol: string, extensions: string, record: Buffer, timer: NodeJS.Timeout }} Resumed */
+
+/** Milliseconds for the program to accept a connection of the process before. */
+const PATIENCE = 10_000;
+
+/** In the URL of an engine.io session. */
+const SESSION = /[?&]EIO=\d/;
+
 /**
  * A connection that the reactor has accepted and JavaScript decides on, until there is a WebSocket, or the connection is
  * closed. `handleUpgrade()` gets its socket.
@@ -44,14 +57,21 @@ class Upgrade extends Endpoint {
    * @param {number} start
    * @param {Server | undefined} via The server of its port, if that is another one
    * @param {boolean} isLate The reactor answered before it knew that it had to ask: an OPEN record
+   * @param {boolean} isResumed The process before has answered
    */
-  constructor(server, slot, bytes, start, via, isLate) {
+  constructor(server, slot, bytes, start, via, isLate, isResumed) {
     super(server.options);
-    this._take(slot, bytes, start, { owner: server, via });
+    this._take(slot, bytes, start, isResumed ? { owner: server, tls: '', via: via ?? server } : { owner: server, via });
     if (this._socket === null) this._adopt(socketOf(this));
     this._socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
-    this.head = isLate ? EMPTY_BUFFER : tailOf(bytes, start);
+    this.head = isLate || isResumed ? EMPTY_BUFFER : tailOf(bytes, start);
+    /** The answer of the process before, and what the connection brings. @type {Resumed | null} */
+    this.resumed = null;
+    if (isResumed) {
+      this.request.resumed = true;
+      this.resumed = { protocol: protocolText(bytes, start), extensions: tailText(bytes, start), record: copyOf(bytes, start), timer: setTimeout(() => this.decline(), PATIENCE) };
+    }
     /** @type {Array<[number, Buffer]>} */
     const records = [];
     /** The reactor's answer, if JavaScript was asked too late, and the records since. */
@@ -76,6 +96,11 @@ class Upgrade extends Endpoint {
   }
 
   _onFailed() {
+    if (this.resumed !== null) {
+      clearTimeout(this.resumed.timer);
+      const { owner, via } = this._profile.shared;
+      (via ?? owner)?._handover?.noteDeclined();
+    }
     ended(this);
     this._owner._closed(this);
     super._onFailed();
@@ -84,10 +109,22 @@ class Upgrade extends Endpoint {
   /** Emits 'upgrade'. Without a listener, the answer is 426, as for a request without an upgrade. */
   decide() {
     const { _owner: server, _socket: socket, head, request } = this;
+    // An engine.io session has state in JavaScript, which does not move.
+    if (this.resumed !== null && SESSION.test(request.url)) return this.decline();
+    const http = server._upgrades?.server ?? (this.resumed === null ? undefined : server.options.http);
     // Of a server that is closed by now, neither is left.
-    if ((server._upgrades?.server ?? server._listener)?.emit('upgrade', request, socket, head)) return;
+    if ((http ?? server._listener)?.emit('upgrade', request, socket, head)) return;
     const { body, headers } = plainAnswer(426);
     this.respond([...linesOf(426, { Connection: 'close', ...headers }), '', body].join('\r\n'));
+  }
+
+  /** The connection of the process before goes on as one of a server. @param {Server} server */
+  goOn(server) {
+    const { perMessageDeflate } = server.options;
+    const carrier = { _extensions: perMessageDeflate ? { [DEFLATE]: { params: {}, _options: perMessageDeflate } } : {} };
+    state.native.serve(this._slot, this._generation, servedOptions(server, /** @type {any} */ (carrier)), server._rates);
+    this.push(OUT_ACCEPT, '');
+    clearTimeout(this.resumed?.timer);
   }
 
   /**
@@ -103,6 +140,11 @@ class Upgrade extends Endpoint {
     if (head.length !== 0) outbox.push(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);
     this._socket._answered = Buffer.byteLength(response);
+  }
+
+  /** A connection of the process before is closed with 1012. */
+  decline() {
+    if (!this.answered) this.push(OUT_RESPOND, '');
   }
 
   /** The connection ends after this answer. @param {string} response */
@@ -129,6 +171,25 @@ class ReactorHandshake extends Handshake {
     return this.upgrade.answered;
   }
 
+  handle() {
+    const { callback, head, request, server, socket, upgrade } = this;
+    if (upgrade.resumed === null) return super.handle();
+    socket.on('error', destroyOnError);
+    if (!server.shouldHandle(request)) return upgrade.decline();
+    server.completeUpgrade({}, String(request.headers['sec-websocket-key']), new Set(), request, socket, head, callback);
+  }
+
+  /** @type {InstanceType<typeof Handshake>['finish']} */
+  finish(extensions, key, protocols) {
+    const { server, upgrade } = this;
+    const { resumed } = upgrade;
+    if (resumed === null) return super.finish(extensions, key, protocols);
+    this.checkUnanswered();
+    if (!server._isRunning()) return upgrade.decline();
+    const { WebSocket } = server.options;
+    this.accept(new WebSocket(null, undefined, server.options), '', resumed.protocol, resumed.extensions);
+  }
+
   mayRespond() {
     return this.socket.writable && !this.upgrade.answered;
   }
@@ -147,9 +208,11 @@ class ReactorHandshake extends Handshake {
   accept(ws, response, protocol, extensions) {
     const { accepted, head, server, socket, upgrade } = this;
     if (socket.destroyed) return;
-    const { late } = upgrade;
+    const { late, resumed } = upgrade;
     const isServedAlike = server === upgrade._owner;
-    if (late === null) {
+    if (resumed !== null) {
+      upgrade.goOn(server);
+    } else if (late === null) {
       upgrade.accept(response, server, accepted, head);
     } else if (!isServedAlike || late.protocol !== protocol || late.extensions !== extensions) {
       // Another answer waits for its record, or has left with `earlyHandshake`: then the connection ends.
@@ -161,6 +224,7 @@ class ReactorHandshake extends Handshake {
       upgrade.open = null;
       upgrade._moveTo(opened, { extensions, owner: server, protocol });
       open(opened);
+      if (resumed !== null) resume(opened, resumed.record);
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
       joinBroadcast(opened);
       if (late !== null) {
@@ -184,12 +248,26 @@ class ReactorHandshake extends Handshake {
     this.callback(ws, this.request);
     // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
+    else if (resumed !== null) receive.scheduleNext(ws);
   }
 
   /** @param {string} response */
   end(response) {
     this.upgrade.respond(response);
   }
+}
+
+/** @type {(bytes: Buffer, start: number) => Buffer} */
+function copyOf(bytes, start) {
+  return Buffer.from(bytes.subarray(start, endOf(bytes, start)));
+}
+
+/** @type {(ws: WebSocket, record: Buffer) => void} */
+function resume(ws, record) {
+  const port = ws._profile.shared.via ?? ws._owner;
+  // Its topics come before the memberships.
+  port?._handover?.importInto(/** @type {Server} */ (ws._owner));
+  detach(ws, record, 0);
 }
 
 /** @param {AnySocket} socket */

@@ -1,27 +1,35 @@
 //! Threads that give connections to another process, or take them from one.
 
+use std::collections::HashMap;
 #[cfg(unix)]
 use std::io::ErrorKind;
+#[cfg(unix)]
+use std::time::Instant;
 
 use napi::bindgen_prelude::{Buffer, Function};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
+#[cfg(unix)]
+use super::deflate::millis;
 use super::reactor::JsReactor;
 
 /// What a thread reports.
 #[napi(object)]
 pub struct HandoverReport {
-    /// `met`, `port` or `ended`.
+    /// `met`, `whole` or `ended`.
     pub kind: String,
     /// The listening socket, which the caller must close; -1: none.
     pub fd: i32,
     /// Of the program, from `give`.
     pub state: Option<Buffer>,
+    /// Milliseconds for which connections have not been read.
+    pub paused: f64,
     /// Connections that have another owner now.
     pub moved: u32,
-    /// Connections that cannot move.
-    pub stayed: u32,
+    /// Connections that cannot move, by the reason.
+    pub stayed: HashMap<String, u32>,
+    /// Of state.
     pub bytes: f64,
     /// Why the conversation ended too early; empty if it did not.
     pub reason: String,
@@ -46,7 +54,7 @@ enum Start {
 }
 
 #[cfg(unix)]
-use crate::reactor::handover::courier::{Giving, Outcome, Report, Taking, give, take};
+use crate::reactor::handover::courier::{Giving, Offer, Outcome, Report, Taking, give, take};
 
 #[napi]
 impl JsCourier {
@@ -84,37 +92,37 @@ impl JsCourier {
         }
     }
 
-    /// The connections of the listener are packed and go, after `state`. All reactors have frozen it.
+    /// The connections of the listener are packed and go, after `state`. All reactors have frozen it, `paused`
+    /// milliseconds ago.
     #[napi(catch_unwind)]
-    pub fn give(&self, reactor: &JsReactor, listener: u32, state: &[u8]) -> Result<()> {
+    pub fn give(&mut self, reactor: &JsReactor, listener: u32, state: &[u8], paused: f64) -> Result<()> {
         #[cfg(unix)]
-        if let Some(Start::Give(start)) = &self.start {
+        if let Some(Start::Give(start)) = self.start.take() {
+            let now = Instant::now();
+            let frozen = now.checked_sub(millis(paused)).unwrap_or(now);
             let (handles, port, packs) = reactor.pack(listener)?;
-            let giving = Giving { handles, listener, port, state: state.to_vec(), packs };
+            let giving = Giving { handles, listener, port, state: state.to_vec(), frozen, packs };
             return start.send(giving).map_err(|_ended| ended());
         }
-        let _unused = (reactor, listener, state);
+        let _unused = (reactor, listener, state, paused);
         Err(ended())
     }
 
-    /// Ends the conversation if it waits for `give` or `take`. One that takes ends in any case: the other process
-    /// keeps the rest.
+    /// Ends the conversation before `give` or `take`: nothing has moved then. Later it does nothing.
     #[napi(catch_unwind)]
     pub fn stop(&mut self) {
         #[cfg(unix)]
-        {
-            if let Some(Start::Take(_)) = self.start.take() {
-                // If that fails it has ended.
-                let _ended = self.stream.shutdown(std::net::Shutdown::Both);
-            }
+        if self.start.take().is_some() {
+            // If that fails it has ended.
+            let _ended = self.stream.shutdown(std::net::Shutdown::Both);
         }
     }
 
-    /// Connections that come are the listener's.
+    /// Connections come, and are the listener's.
     #[napi(catch_unwind)]
-    pub fn take(&self, reactor: &JsReactor, listener: u32) -> Result<()> {
+    pub fn take(&mut self, reactor: &JsReactor, listener: u32) -> Result<()> {
         #[cfg(unix)]
-        if let Some(Start::Take(start)) = &self.start {
+        if let Some(Start::Take(start)) = self.start.take() {
             let handles = reactor.handles()?;
             return start.send(Taking { handles, listener }).map_err(|_ended| ended());
         }
@@ -138,20 +146,24 @@ impl From<Report> for HandoverReport {
             kind: kind.to_owned(),
             fd: -1,
             state: None,
+            paused: 0.0,
             moved: 0,
-            stayed: 0,
+            stayed: HashMap::new(),
             bytes: 0.0,
             reason: String::new(),
             left: false,
         };
         match report {
             Report::Met => empty("met"),
-            Report::Port(socket, state) => {
-                Self { fd: super::adopt::number(socket), state: Some(state.into()), ..empty("port") }
-            }
+            Report::Whole(Offer { port, state, paused }) => Self {
+                fd: super::adopt::number(port),
+                state: Some(state.into()),
+                paused: paused.as_secs_f64() * 1e3,
+                ..empty("whole")
+            },
             Report::Ended(Outcome { moved, stay, bytes, failure }) => Self {
                 moved: moved as u32,
-                stayed: stay as u32,
+                stayed: stay.by_name().map(|(name, count)| (name.to_owned(), count as u32)).collect(),
                 bytes: bytes as f64,
                 left: failure.as_ref().is_some_and(|failure| LEFT.contains(&failure.kind())),
                 reason: failure.map(|failure| failure.to_string()).unwrap_or_default(),

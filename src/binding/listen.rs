@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::JsObjectValue as _;
+use napi::bindgen_prelude::{Buffer, JsObjectValue as _};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
@@ -17,7 +17,7 @@ use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
 use crate::reactor::tls::TlsServer;
-use crate::reactor::{BoundListener, Http, ListenAddress, ListenerConfig, TcpOptions};
+use crate::reactor::{Asked, BoundListener, Http, ListenAddress, ListenerConfig, TcpOptions};
 
 /// Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
@@ -46,7 +46,7 @@ pub struct ListenOptions {
     /// null: requests without an upgrade are answered with 426.
     pub http: Option<HttpOptions>,
     pub early_handshake: bool,
-    /// Its connections can move to another process.
+    /// Its connections can move to another process. Those of a route, if those of its port can.
     pub movable: bool,
     pub handshake_timeout: f64,
     pub max_header_bytes: u32,
@@ -82,6 +82,24 @@ pub struct ConnectionOptions {
     pub ping_interval: f64,
     pub idle_timeout: f64,
     pub deflate: Option<NegotiatedDeflate>,
+}
+
+/// The request of a connection that can move to another process.
+#[napi(object)]
+pub struct AskedOptions {
+    /// The listener that has the port.
+    pub listener: u32,
+    /// The head.
+    pub request: Buffer,
+    /// The client that a proxy has named, with its port; null: the peer.
+    pub client: Option<String>,
+}
+
+impl AskedOptions {
+    pub(super) fn asked(&self) -> Asked {
+        let client = self.client.as_deref().and_then(|client| client.parse().ok());
+        Asked { port: self.listener, client, request: self.request.to_vec() }
+    }
 }
 
 #[napi(object)]
@@ -131,8 +149,10 @@ fn tcp_options(options: &ListenOptions) -> TcpOptions {
     TcpOptions { no_delay: options.no_delay, keep_alive }
 }
 
+/// `movable`: the listener with the port, if its connections can move.
 pub(super) fn config(
     options: &ListenOptions,
+    movable: Option<u32>,
     admission: Option<Arc<Admission>>,
     rates: Option<Arc<Rates>>,
     tls: Option<Arc<TlsServer>>,
@@ -143,7 +163,7 @@ pub(super) fn config(
         http: options.http.as_ref().map(|http| Http { routes: Arc::default(), sockets: http.sockets }),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
-        movable: options.movable,
+        movable,
         admission,
         rates,
         tls,

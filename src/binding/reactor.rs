@@ -32,7 +32,7 @@ use super::deflate::NegotiatedDeflate;
 use super::exchange::{Calls, Exchange};
 use super::inline::Inline;
 use super::limits::{JsAdmission, JsRates};
-use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
+use super::listen::{self, AskedOptions, ConnectionOptions, ListenOptions, Listening, system_error};
 use super::metrics::{ReactorMetrics, metrics};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::poll_spin::{Delivered, PollSpin};
@@ -176,7 +176,7 @@ impl JsReactor {
         let role = if is_server { Role::Server } else { Role::Client };
         let config = self.served_config(&options, limits, role);
         let pipe = Pipe::new(id, self.backends.inline.stream_ops.clone());
-        self.begin(Transport::Pipe(Box::new(pipe)), place, &options, config, [&[], &[]])
+        self.begin(Transport::Pipe(Box::new(pipe)), place, (&options, config, None), [&[], &[]])
     }
 
     /// Lends memory for what streams write: a whole ArrayBuffer, which replaces the one before.
@@ -212,7 +212,8 @@ impl JsReactor {
         self.set_ask(id, options.ask);
         let admission = admission.map(|admission| admission.shared.clone());
         let tls = tls.map(|tls| tls.shared.clone());
-        let config = listen::config(&options, admission, shared(limits), tls);
+        let movable = options.movable.then_some(id);
+        let config = listen::config(&options, movable, admission, shared(limits), tls);
         if config.http.is_some() {
             self.beside_http.insert(id, config.clone());
         }
@@ -235,9 +236,10 @@ impl JsReactor {
     ) -> Result<u32> {
         let id = self.next_listener;
         self.next_listener += 1;
-        let tls = self.beside_http.get(&listener).and_then(|config| config.tls.clone());
+        let port = self.beside_http.get(&listener);
+        let (tls, movable) = port.map(|config| (config.tls.clone(), config.movable)).unwrap_or_default();
         let admission = admission.map(|admission| admission.shared.clone());
-        let config = listen::config(&options, admission, shared(limits), tls);
+        let config = listen::config(&options, movable, admission, shared(limits), tls);
         self.beside_http.insert(id, config.clone());
         self.backends.submit_to_sockets(|| Command::Join { id, config: config.clone() })?;
         Ok(id)
@@ -282,7 +284,7 @@ impl JsReactor {
     /// Serves a duplicate of the socket `fd`: writes `response`, and takes `prefix` for the first
     /// bytes read. `slot`, from `ADOPTED_SLOTS` on, must be free; it is free again after a CLOSED
     /// record. Its lowest bits are a reactor's number. Throws if the descriptor cannot be
-    /// duplicated; nothing has changed then.
+    /// duplicated; nothing has changed then. `asked`: null: it cannot move to another process.
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -292,10 +294,11 @@ impl JsReactor {
         prefix: &[u8],
         options: ConnectionOptions,
         limits: Option<&JsRates>,
+        asked: Option<AskedOptions>,
     ) -> Result<()> {
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
         let config = self.served_config(&options, limits, Role::Server);
-        self.begin(stream.into(), place, &options, config, [response, prefix])
+        self.begin(stream.into(), place, (&options, config, asked), [response, prefix])
     }
 
     /// The descriptor that an IN_HANDOFF record has brought, which the caller must close; -1: none.
@@ -306,7 +309,7 @@ impl JsReactor {
     }
 
     /// Sets the options of a connection after its REQUEST record, in case it is accepted; of a
-    /// relayed one, that its upgrade is accepted next.
+    /// relayed one, that its upgrade is accepted next; `asked`: of one that can move to another process.
     #[napi(catch_unwind)]
     pub fn serve(
         &mut self,
@@ -314,11 +317,13 @@ impl JsReactor {
         generation: u32,
         options: ConnectionOptions,
         limits: Option<&JsRates>,
+        asked: Option<AskedOptions>,
     ) -> Result<()> {
         let id = ConnectionId { slot, generation };
+        let asked = asked.map(|asked| asked.asked());
         let deflate = options.deflate.as_ref().map(NegotiatedDeflate::params);
         let config = self.served_config(&options, limits, Role::Server);
-        self.backends.submit(self.backends.of_slot(slot), Command::Serve { id, config, deflate })
+        self.backends.submit(self.backends.of_slot(slot), Command::Serve { id, config, deflate, asked })
     }
 
     /// Answers an `IN_HELLO` record. `context`: null: that of the host, or the server's; `alpn`: null: by
@@ -502,8 +507,7 @@ impl JsReactor {
         &self,
         stream: Transport,
         Place { slot, generation }: Place,
-        options: &ConnectionOptions,
-        config: Arc<ListenerConfig>,
+        (options, config, asked): (&ConnectionOptions, Arc<ListenerConfig>, Option<AskedOptions>),
         [response, prefix]: [&[u8]; 2],
     ) -> Result<()> {
         // Before the reactor knows the connection: `bytes_written` answers at once.
@@ -516,6 +520,7 @@ impl JsReactor {
             listener: NO_LISTENER,
             config,
             deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
+            asked: asked.map(|asked| asked.asked()),
         };
         self.backends.submit(self.backends.of_slot(slot), Command::Adopt(Box::new(adoption)))
     }

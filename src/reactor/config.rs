@@ -44,8 +44,8 @@ pub struct ListenerConfig {
     pub head: HeadLimits,
     /// `None`, the default: the offers of clients are ignored.
     pub deflate: Option<DeflateConfig>,
-    /// Open connections can move to another process. Default: false.
-    pub movable: bool,
+    /// Open connections can move to another process, with those of this listener: it has the port. Default: `None`.
+    pub movable: Option<u32>,
     /// Answer pings without asking the consumer. Default: true.
     pub auto_pong: bool,
     /// Automatic pongs that can wait for a peer that does not read; one more ends the connection.
@@ -83,7 +83,7 @@ impl Default for ListenerConfig {
             tcp: if INHERITS { None } else { Some(TcpOptions::default()) },
             head: HeadLimits::default(),
             deflate: None,
-            movable: false,
+            movable: None,
             auto_pong: true,
             max_pending_auto_pongs: 60,
             early_handshake: false,

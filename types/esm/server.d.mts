@@ -242,6 +242,7 @@ export interface GivenOptions<
 export type PortOptions = Pick<
   ServerOptions,
   | 'backlog'
+  | 'handover'
   | 'handshakeTimeout'
   | 'host'
   | 'ipv6Only'
@@ -268,6 +269,8 @@ export interface Listener extends EventEmitter {
   [Symbol.asyncDispose](): Promise<void>;
   /** As of `WebSocketServer`. */
   metrics(): running.Metrics;
+  /** As of `WebSocketServer`. */
+  handover(options?: running.HandoverOptions | null): Promise<running.HandoverCounts>;
 }
 
 /**

@@ -193,7 +193,9 @@ layout! {
     /// The other connections of a listener are read again. slot: listener id, length: 1 if it accepts again.
     IN_THAWED: u8 = 30;
 
-    /// On [`IN_OPEN`]: the connection comes from another process. [`Moved`] is in the place of the TLS section.
+    /// On [`IN_OPEN`] and [`IN_REQUEST`]: the connection comes from another process. The tail is as of [`IN_OPEN`], and
+    /// [`Moved`] is in the place of the TLS section. It opens with an [`OUT_ACCEPT`] without a response; any other answer
+    /// closes it with 1012.
     IN_FLAG_RESUMED: u8 = 0x01;
 
     /// On [`IN_HANDOFF`]: JavaScript takes the socket itself.

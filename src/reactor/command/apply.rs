@@ -249,6 +249,8 @@ fn apply(conn: &mut Conn<'_>, head: Head, payload: Outbound<'_>, more: bool) {
         return mark(conn, head.kind, head.flags);
     }
     match head.kind {
+        // A connection of the process before cannot have another answer.
+        OUT_WRITE | OUT_END | OUT_RESPOND | OUT_TERMINATE if conn.restarts() => {}
         // Senders do not count a close frame: no send follows it.
         OUT_CLOSE => {
             let (masking, reason) = payload.masking(head.flags, 0);

@@ -8,7 +8,9 @@ use mio::Waker;
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::engine::deflate::Params;
-use crate::reactor::{BoundListener, Choice, ConnectionId, Export, ListenerConfig, Packs, Parcel, Transport};
+use crate::reactor::{
+    Asked, BoundListener, Choice, ConnectionId, Duplicates, Export, ListenerConfig, Packs, Parcel, Transport,
+};
 
 pub enum Command {
     /// Records: frames, and everything else for single connections.
@@ -43,6 +45,8 @@ pub enum Command {
         config: Arc<ListenerConfig>,
         /// The negotiated parameters of permessage-deflate; `config` has the other settings.
         deflate: Option<Params>,
+        /// If the connection was relayed, and can move.
+        asked: Option<Asked>,
     },
     /// Goes on with a handshake for which the consumer was asked.
     Choose {
@@ -74,6 +78,11 @@ pub enum Command {
         listener: u32,
         parcels: Vec<(Transport, Parcel)>,
     },
+    /// Duplicates the sockets of packed connections.
+    Duplicate {
+        ids: Vec<ConnectionId>,
+        to: Sender<Duplicates>,
+    },
     /// Ends `run` after one attempt to write the queued bytes.
     Stop,
 }
@@ -92,6 +101,8 @@ pub struct Adoption {
     pub config: Arc<ListenerConfig>,
     /// As in [`Command::Serve`].
     pub deflate: Option<Params>,
+    /// `None`: it cannot move.
+    pub asked: Option<Asked>,
 }
 
 struct Mailbox {

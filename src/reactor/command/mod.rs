@@ -94,14 +94,17 @@ impl<C: Consumer> Reactor<C> {
             }
             Command::CloseListener(id) => self.on_close_listener(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
-            Command::Serve { id, config, deflate } => {
-                self.step(id, |conn, _| upgrade::serve(conn, config, deflate));
+            Command::Serve { id, config, deflate, asked } => {
+                self.step(id, |conn, _| upgrade::serve(conn, config, deflate, asked));
             }
             Command::Choose { id, choice } => {
                 self.step(id, |conn, consumer| conn.on_choice(consumer, choice))
             }
             Command::Freeze(listener) => self.on_freeze(listener),
             Command::Pack { listener, reactor, to } => self.on_pack(listener, reactor, &to),
+            Command::Duplicate { ids, to } => {
+                let _given_up = to.send(self.on_duplicate(&ids));
+            }
             Command::Moved(ids) => self.on_moved(&ids),
             Command::Thaw { listener, accepts } => self.on_thaw(listener, accepts),
             Command::Import { listener, parcels } => self.on_import(listener, parcels),

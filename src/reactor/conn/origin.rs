@@ -2,11 +2,23 @@
 
 use std::net::SocketAddr;
 
+/// The request of a connection that can move.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub port: u32,
+    /// The client that a proxy has named.
+    pub client: Option<SocketAddr>,
+    /// The head.
+    pub request: Vec<u8>,
+}
+
 /// What a connection brings to another process, beyond the state of the protocol.
 pub(in crate::reactor) struct Origin {
     /// The head of its request, and of the answer.
     pub(in crate::reactor) request: Box<[u8]>,
     pub(in crate::reactor) response: Box<[u8]>,
+    /// The listener that has the port.
+    pub(in crate::reactor) port: u32,
     /// The client that a proxy has named.
     pub(in crate::reactor) client: Option<SocketAddr>,
     /// The consumer's.
@@ -18,11 +30,12 @@ pub(in crate::reactor) struct Origin {
 }
 
 impl Origin {
-    pub(in crate::reactor) fn new(request: &[u8], response: &[u8], client: Option<SocketAddr>) -> Self {
+    pub(in crate::reactor) fn new(asked: &Asked, response: &[u8]) -> Self {
         Self {
-            request: request.into(),
+            request: asked.request.as_slice().into(),
             response: response.into(),
-            client,
+            port: asked.port,
+            client: asked.client,
             attachment: Box::default(),
             stays: false,
             packed_at: 0,

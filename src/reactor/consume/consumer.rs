@@ -113,8 +113,15 @@ pub trait Events {
     /// Follows `asks`, if that returned true.
     fn on_request(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
     fn on_open(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>) {}
-    /// As `on_open`, for a connection that has come from another process.
-    fn on_resumed(&mut self, _conn: &mut Conn<'_>, _info: &HandshakeInfo<'_>, _moved: &Moved<'_>) {}
+    /// As `on_open`, for a connection that has come from another process; with `asks` as `on_request`.
+    fn on_resumed(
+        &mut self,
+        _conn: &mut Conn<'_>,
+        _info: &HandshakeInfo<'_>,
+        _moved: &Moved<'_>,
+        _asks: bool,
+    ) {
+    }
     /// The connections of the listener are not read any more.
     fn on_frozen(&mut self, _listener: u32) {}
     /// Another process has the connection; `id` is of no more use.

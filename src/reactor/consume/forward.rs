@@ -298,7 +298,7 @@ impl Events for Forward {
         self.push_info(conn, (IN_OPEN, 0), extensions.as_bytes(), info);
     }
 
-    fn on_resumed(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, moved: &Moved<'_>) {
+    fn on_resumed(&mut self, conn: &mut Conn<'_>, info: &HandshakeInfo<'_>, moved: &Moved<'_>, asks: bool) {
         let ConnectionId { slot, generation } = conn.id();
         let mut request = Vec::new();
         if let Some(head) = info.request {
@@ -315,7 +315,8 @@ impl Events for Forward {
             tls: &section,
             ..opened(generation, info)
         };
-        self.push_opening(slot, (IN_OPEN, IN_FLAG_RESUMED), &opened);
+        let kind = if asks { IN_REQUEST } else { IN_OPEN };
+        self.push_opening(slot, (kind, IN_FLAG_RESUMED), &opened);
     }
 
     fn on_frozen(&mut self, listener: u32) {

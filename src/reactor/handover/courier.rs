@@ -7,22 +7,24 @@
 //!                      <-     HELLO version, or REFUSED if it has another one
 //!                             the reactors freeze, JavaScript does its part, the reactors pack
 //!                      <-     PORT (its descriptor), with the state of the program
-//! READY, once it listens ->
 //!                      <-     BATCH (a descriptor for each connection)
 //! HELD                 ->     it has understood all of them
-//!                      <-     YOURS: here, and at no other time, connections change their owner
-//!                      <-     ... END
+//!                      <-     ... END, with the time since they were read
+//! it listens, and its program has the state
+//! MINE                 ->     here, and at no other time, the port and all connections change their owner
 //! ```
 //!
 //! A message is its kind, the length of its body in four bytes, and the body. Descriptors come with the kind. If the
-//! conversation ends before YOURS, for any reason, the old process goes on with what it still has.
+//! conversation ends before MINE, for any reason, nothing has moved. MINE is one write: the other process has it, or
+//! the writer learns that it never will.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
 use rustix::net::{
@@ -30,8 +32,8 @@ use rustix::net::{
     SendFlags,
 };
 
-use super::parcel::{LONGEST, Parcel};
-use super::{Packed, Packs};
+use super::parcel::{self, Parcel};
+use super::{Packed, Packs, Stays};
 use crate::engine::portable::{Decoder, Encoder};
 use crate::reactor::{Command, ConnectionId, Handle, Transport};
 
@@ -42,36 +44,52 @@ const MAGIC: &[u8] = b"reactor-ws handover";
 const HELLO: u8 = 1;
 const REFUSED: u8 = 2;
 const PORT: u8 = 3;
-const READY: u8 = 4;
-const BATCH: u8 = 5;
-const HELD: u8 = 6;
-const YOURS: u8 = 7;
-const END: u8 = 8;
+const BATCH: u8 = 4;
+const HELD: u8 = 5;
+const END: u8 = 6;
+const MINE: u8 = 7;
 
 /// Most connections of a batch: a message carries at most 253 descriptors.
 const MOST: usize = 64;
 /// A batch with more bytes has one connection.
 const BATCH_BYTES: usize = 4 << 20;
-/// For an answer that needs no work.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// For a process whose program does its part.
+/// The longest message.
+const MOST_BYTES: usize = parcel::LONGEST + BATCH_BYTES;
+/// Of the first message, from any program.
+const GREETING_BYTES: usize = 256;
+/// Bytes that are read or written at once: the time is looked at in between.
+const PIECE: usize = 64 << 10;
+
+/// For the first message of a process that has connected.
+const GREETING: Duration = Duration::from_secs(5);
+/// From PORT to MINE: nothing is read meanwhile.
+const TRANSFER: Duration = Duration::from_secs(30);
+/// For all that the process before does, the work of its program and other conversations included.
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a thread reports.
 pub enum Report {
     /// The other side speaks our version.
     Met,
-    /// The listening socket, and the state of the program.
-    Port(OwnedFd, Vec<u8>),
+    /// All has come, and is the caller's to take.
+    Whole(Offer),
     Ended(Outcome),
+}
+
+pub struct Offer {
+    /// The listening socket.
+    pub port: OwnedFd,
+    /// Of the program.
+    pub state: Vec<u8>,
+    /// For how long connections have not been read.
+    pub paused: Duration,
 }
 
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Connections that have another owner now.
     pub moved: usize,
-    /// Connections that cannot move.
-    pub stay: usize,
+    pub stay: Stays,
     /// Bytes of state.
     pub bytes: usize,
     /// `None`: all that can move has.
@@ -85,6 +103,8 @@ pub struct Giving {
     pub port: OwnedFd,
     /// Of the program, which must have it before connections come.
     pub state: Vec<u8>,
+    /// Since when connections are not read.
+    pub frozen: Instant,
     /// One for each reactor.
     pub packs: Receiver<Packs>,
 }
@@ -109,38 +129,47 @@ fn converse_giving(
     report: &dyn Fn(Report),
     outcome: &mut Outcome,
 ) -> io::Result<()> {
-    let mut peer = Peer::new(stream)?;
-    let (body, _) = peer.receive_kind(HELLO, PATIENCE)?;
-    if let Err(error) = read_hello(&body) {
+    let mut peer = Peer::new(stream, GREETING)?;
+    let (kind, body, _) = peer.receive(GREETING_BYTES)?;
+    if let Err(error) = read_hello(kind, &body) {
         peer.send(REFUSED, &hello(), &[])?;
         return Err(error);
     }
     peer.send(HELLO, &hello(), &[])?;
     report(Report::Met);
-    let Ok(Giving { handles, listener, port, state, packs }) = start.recv() else { return Err(cancelled()) };
-    let given = give_all(&mut peer, &handles, (port, &state), &packs, outcome);
-    let accepts = given.is_err();
-    for handle in &handles {
+    let Ok(giving) = start.recv() else { return Err(cancelled()) };
+    let mut moved = Vec::new();
+    let given = give_all(&mut peer, &giving, &mut moved, outcome);
+    if given.is_ok() {
+        outcome.moved = moved.iter().map(|(_, ids)| ids.len()).sum();
+        for (reactor, ids) in moved {
+            if let Some(handle) = giving.handles.get(reactor) {
+                let _ended = handle.submit(Command::Moved(ids));
+            }
+        }
+    }
+    for handle in &giving.handles {
         // A reactor that cannot be woken has ended, with its connections.
-        let _ended = handle.submit(Command::Thaw { listener, accepts });
+        let _ended = handle.submit(Command::Thaw { listener: giving.listener, accepts: given.is_err() });
     }
     given
 }
 
+/// `moved`: the connections of each reactor that have gone.
 fn give_all(
     peer: &mut Peer,
-    handles: &[Handle],
-    (port, state): (OwnedFd, &[u8]),
-    packs: &Receiver<Packs>,
+    giving: &Giving,
+    moved: &mut Vec<(usize, Vec<ConnectionId>)>,
     outcome: &mut Outcome,
 ) -> io::Result<()> {
+    let Giving { handles, port, state, frozen, packs, .. } = giving;
+    peer.within(TRANSFER);
     peer.send(PORT, state, &[port.as_fd()])?;
-    drop(port);
-    // Until then all connections are frozen.
-    peer.receive_kind(READY, PATIENCE)?;
     for _ in handles {
-        let Packs { reactor, packed, stay } = packs.recv_timeout(PATIENCE).map_err(late)?;
-        outcome.stay += stay;
+        let Packs { reactor, packed, stay } = packs.recv_timeout(peer.left()?).map_err(late)?;
+        outcome.stay.add(&stay);
+        let handle = handles.get(reactor).ok_or_else(cancelled)?;
+        let mut gone = Vec::new();
         let mut packed = packed.into_iter().peekable();
         while packed.peek().is_some() {
             let mut bytes = 0;
@@ -151,32 +180,50 @@ fn give_all(
                 bytes += next.state.len();
                 batch.push(next);
             }
-            give_batch(peer, &batch)?;
-            outcome.moved += batch.len();
+            gone.extend(give_batch(peer, handle, &batch)?);
             outcome.bytes += bytes;
-            let ids: Vec<ConnectionId> = batch.iter().map(|packed| packed.id).collect();
-            if let Some(handle) = handles.get(reactor) {
-                let _ended = handle.submit(Command::Moved(ids));
-            }
         }
+        moved.push((reactor, gone));
     }
-    peer.send(END, &[], &[])
+    let mut body = Vec::new();
+    Encoder(&mut body).number(u64::try_from(frozen.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    peer.send(END, &body, &[])?;
+    match peer.receive_kind(MINE) {
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
+            // It has said it already, or never can.
+            peer.stream.shutdown(Shutdown::Read)?;
+            peer.within(GREETING);
+            peer.receive_kind(MINE).map_err(|_silent| error).map(drop)
+        }
+        answer => answer.map(drop),
+    }
 }
 
-fn give_batch(peer: &mut Peer, batch: &[Packed]) -> io::Result<()> {
+/// Returns the connections that have not ended meanwhile.
+fn give_batch(peer: &mut Peer, handle: &Handle, batch: &[Packed]) -> io::Result<Vec<ConnectionId>> {
+    let (to, duplicates) = channel();
+    handle.submit(Command::Duplicate { ids: batch.iter().map(|packed| packed.id).collect(), to })?;
+    let duplicates = duplicates.recv_timeout(peer.left()?).map_err(late)?;
+    let sockets = duplicates.ok_or_else(|| io::Error::other("no descriptors are left"))?;
     let mut body = Vec::with_capacity(batch.iter().map(|packed| packed.state.len() + 8).sum());
     let put = &mut Encoder(&mut body);
-    for packed in batch {
-        put.bytes(&packed.state);
+    // In the same order.
+    let mut rest = batch.iter();
+    for (id, _) in &sockets {
+        if let Some(packed) = rest.find(|packed| packed.id == *id) {
+            put.bytes(&packed.state);
+        }
     }
-    let sockets: Vec<BorrowedFd<'_>> = batch.iter().map(|packed| packed.socket.as_fd()).collect();
-    peer.send(BATCH, &body, &sockets)?;
-    peer.receive_kind(HELD, PATIENCE)?;
-    peer.send(YOURS, &[], &[])
+    let (ids, sockets): (Vec<ConnectionId>, Vec<OwnedFd>) = sockets.into_iter().unzip();
+    if !sockets.is_empty() {
+        let sockets: Vec<BorrowedFd<'_>> = sockets.iter().map(OwnedFd::as_fd).collect();
+        peer.send(BATCH, &body, &sockets)?;
+        peer.receive_kind(HELD)?;
+    }
+    Ok(ids)
 }
 
-/// Takes connections. `start` brings the order after [`Report::Port`]. Those that were taken stay, whatever happens
-/// then.
+/// Takes connections. `start` brings the order after [`Report::Whole`]; without it nothing has changed.
 pub fn take(stream: UnixStream, start: &Receiver<Taking>, report: &dyn Fn(Report)) {
     let mut outcome = Outcome::default();
     outcome.failure = converse_taking(stream, start, report, &mut outcome).err();
@@ -189,45 +236,51 @@ fn converse_taking(
     report: &dyn Fn(Report),
     outcome: &mut Outcome,
 ) -> io::Result<()> {
-    let mut peer = Peer::new(stream)?;
+    let mut peer = Peer::new(stream, LONG_PATIENCE)?;
     peer.send(HELLO, &hello(), &[])?;
-    let (kind, body, _) = peer.receive(PATIENCE)?;
-    read_hello(&body)?;
-    if kind != HELLO {
-        return Err(invalid("the other process refuses"));
-    }
+    let (kind, body, _) = peer.receive(GREETING_BYTES)?;
+    read_hello(kind, &body)?;
     report(Report::Met);
-    let (state, mut sockets) = peer.receive_kind(PORT, LONG_PATIENCE)?;
+    peer.within(LONG_PATIENCE);
+    let (state, mut sockets) = peer.receive_kind(PORT)?;
     let port = sockets.pop().ok_or_else(|| invalid("no port came"))?;
-    report(Report::Port(port, state));
+    let (batches, paused) = take_all(&mut peer, outcome)?;
+    report(Report::Whole(Offer { port, state, paused }));
     let Ok(Taking { handles, listener }) = start.recv() else { return Err(cancelled()) };
-    let taken = take_all(&mut peer, &handles, listener, outcome);
+    peer.within(TRANSFER);
+    peer.send(MINE, &[], &[])?;
+    outcome.moved = batches.iter().map(Vec::len).sum();
+    for (handle, parcels) in handles.iter().cycle().zip(batches) {
+        handle.submit(Command::Import { listener, parcels })?;
+    }
     for handle in &handles {
         let _ended = handle.submit(Command::Thaw { listener, accepts: true });
     }
-    taken
+    Ok(())
 }
 
-fn take_all(peer: &mut Peer, handles: &[Handle], listener: u32, outcome: &mut Outcome) -> io::Result<()> {
-    peer.send(READY, &[], &[])?;
-    for handle in handles.iter().cycle() {
-        let (kind, body, sockets) = peer.receive(LONG_PATIENCE)?;
+type Batch = Vec<(Transport, Parcel)>;
+
+/// All connections, and for how long the other process has not read them.
+fn take_all(peer: &mut Peer, outcome: &mut Outcome) -> io::Result<(Vec<Batch>, Duration)> {
+    let mut batches = Vec::new();
+    loop {
+        let (kind, body, sockets) = peer.receive(MOST_BYTES)?;
         match kind {
             BATCH => {}
-            END => return Ok(()),
+            END => {
+                let paused = Decoder(&body).number().ok_or_else(|| invalid("a malformed end"))?;
+                return Ok((batches, Duration::from_nanos(paused)));
+            }
             _ => return Err(invalid("an unexpected message")),
         }
-        let parcels = read_batch(&body, sockets)?;
-        peer.send(HELD, &[], &[])?;
-        peer.receive_kind(YOURS, LONG_PATIENCE)?;
-        outcome.moved += parcels.len();
+        batches.push(read_batch(&body, sockets)?);
         outcome.bytes += body.len();
-        handle.submit(Command::Import { listener, parcels })?;
+        peer.send(HELD, &[], &[])?;
     }
-    Err(cancelled())
 }
 
-fn read_batch(body: &[u8], sockets: Vec<OwnedFd>) -> io::Result<Vec<(Transport, Parcel)>> {
+fn read_batch(body: &[u8], sockets: Vec<OwnedFd>) -> io::Result<Batch> {
     let from = &mut Decoder(body);
     let mut parcels = Vec::with_capacity(sockets.len());
     for socket in sockets {
@@ -250,14 +303,15 @@ fn hello() -> Vec<u8> {
 }
 
 /// # Errors
-/// It is another program, or has another version.
-fn read_hello(body: &[u8]) -> io::Result<()> {
+/// It is another program, has another version, or refuses us.
+fn read_hello(kind: u8, body: &[u8]) -> io::Result<()> {
     let from = &mut Decoder(body);
     if from.bytes() != Some(MAGIC) {
         return Err(invalid("the other program is no server of reactor-ws"));
     }
     match from.number() {
-        Some(VERSION) => Ok(()),
+        Some(VERSION) if kind == HELLO => Ok(()),
+        Some(VERSION) => Err(invalid("the other process refuses")),
         other => {
             let other = other.unwrap_or_default();
             let text =
@@ -275,24 +329,42 @@ fn cancelled() -> io::Error {
     io::Error::new(ErrorKind::Interrupted, "the server has closed")
 }
 
-fn late(error: RecvTimeoutError) -> io::Error {
-    io::Error::new(ErrorKind::TimedOut, error)
+fn late(_error: impl std::error::Error) -> io::Error {
+    io::Error::new(ErrorKind::TimedOut, "the other process takes too long")
 }
 
-struct Peer(UnixStream);
+/// A blocking socket reports that its time is over as if it did not block.
+fn named(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::WouldBlock { late(error) } else { error }
+}
+
+struct Peer {
+    stream: UnixStream,
+    /// All reads and writes must have ended by then.
+    due: Instant,
+}
 
 impl Drop for Peer {
     /// The other side sees the end even if the program has another descriptor.
     fn drop(&mut self) {
-        let _ended = self.0.shutdown(std::net::Shutdown::Both);
+        let _ended = self.stream.shutdown(Shutdown::Both);
     }
 }
 
 impl Peer {
-    fn new(stream: UnixStream) -> io::Result<Self> {
+    fn new(stream: UnixStream, patience: Duration) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self(stream))
+        Ok(Self { stream, due: Instant::now() + patience })
+    }
+
+    /// For what follows.
+    fn within(&mut self, patience: Duration) {
+        self.due = Instant::now() + patience;
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.due.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(named(ErrorKind::WouldBlock.into())) } else { Ok(left) }
     }
 
     fn send(&mut self, kind: u8, body: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -305,27 +377,42 @@ impl Peer {
             return Err(invalid("too many descriptors"));
         }
         let parts = [IoSlice::new(&head)];
-        let sent = retry_on_intr(|| rustix::net::sendmsg(&self.0, &parts, &mut control, flags()))?;
-        self.0.write_all(head.get(sent..).unwrap_or_default())?;
-        self.0.write_all(body)
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        let sent = retry_on_intr(|| rustix::net::sendmsg(&self.stream, &parts, &mut control, flags()));
+        self.write(head.get(sent.map_err(|error| named(error.into()))?..).unwrap_or_default())?;
+        body.chunks(PIECE).try_for_each(|piece| self.write(piece))
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.stream.set_write_timeout(Some(self.left()?))?;
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(named(error)),
+            }
+        }
+        Ok(())
     }
 
     /// # Errors
     /// `InvalidData` for a message of another kind.
-    fn receive_kind(&mut self, expected: u8, patience: Duration) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-        let (kind, body, sockets) = self.receive(patience)?;
+    fn receive_kind(&mut self, expected: u8) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+        let (kind, body, sockets) = self.receive(MOST_BYTES)?;
         if kind == expected { Ok((body, sockets)) } else { Err(invalid("an unexpected message")) }
     }
 
     /// The next message, of any kind.
-    fn receive(&mut self, patience: Duration) -> io::Result<(u8, Vec<u8>, Vec<OwnedFd>)> {
-        self.0.set_read_timeout(Some(patience))?;
+    fn receive(&mut self, most: usize) -> io::Result<(u8, Vec<u8>, Vec<OwnedFd>)> {
         let mut head = [0; 5];
         let mut sockets = Vec::new();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut room = [IoSliceMut::new(&mut head)];
-        let got = retry_on_intr(|| rustix::net::recvmsg(&self.0, &mut room, &mut control, receiving()))?;
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        let got = retry_on_intr(|| rustix::net::recvmsg(&self.stream, &mut room, &mut control, receiving()))
+            .map_err(|error| named(error.into()))?;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(received) = message {
                 sockets.extend(received);
@@ -335,20 +422,33 @@ impl Peer {
         if got.bytes == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        // The rest of a conversation has its own time.
-        self.0.set_read_timeout(Some(PATIENCE))?;
-        self.0.read_exact(head.get_mut(got.bytes..).unwrap_or_default())?;
+        self.read(head.get_mut(got.bytes..).unwrap_or_default())?;
         let [kind, len @ ..] = head;
-        let len = u32::from_le_bytes(len);
-        if len as usize > LONGEST + BATCH_BYTES {
+        let len = u32::from_le_bytes(len) as usize;
+        if len > most {
             return Err(invalid("a message is too long"));
         }
         let mut body = Vec::new();
-        (&mut self.0).take(len.into()).read_to_end(&mut body)?;
-        if body.len() != len as usize {
-            return Err(ErrorKind::UnexpectedEof.into());
+        // Memory follows what has come.
+        while body.len() < len {
+            let at = body.len();
+            body.resize(len.min(at + PIECE), 0);
+            self.read(body.get_mut(at..).unwrap_or_default())?;
         }
         Ok((kind, body, sockets))
+    }
+
+    fn read(&mut self, mut into: &mut [u8]) -> io::Result<()> {
+        while !into.is_empty() {
+            self.stream.set_read_timeout(Some(self.left()?))?;
+            match self.stream.read(into) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(read) => into = into.get_mut(read..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(named(error)),
+            }
+        }
+        Ok(())
     }
 }
 

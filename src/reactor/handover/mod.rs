@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Freeze   the listener does not accept, its connections are not read -> on_frozen, after all that was read
-//! Pack     each connection that can move as bytes, with a duplicate of its socket; it is not written any more
+//! Pack     each connection that can move as bytes; it is not written any more
+//! Duplicate  the sockets of some
 //! Moved    the other process has these: they leave without an end
 //! Thaw     the others go on -> on_thawed
 //!
@@ -18,22 +19,24 @@ pub(super) mod parcel;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use mio::Token;
 
-use crate::bridge::layout::Cause;
-use crate::engine::Engine;
+use crate::bridge::layout::{Cause, Moved};
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::{HeadScanner, read_accept};
+use crate::engine::portable::Portable;
+use crate::engine::{CloseCode, Engine};
 
 use crate::reactor::conn::life::Life;
-use crate::reactor::conn::origin::Origin;
+use crate::reactor::conn::origin::{Asked, Origin};
 use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::topics::Following;
-use crate::reactor::upgrade::head::Head;
+use crate::reactor::upgrade::head::{Head, PendingUpgrade};
 use crate::reactor::write::HoldReason;
 use crate::reactor::{
     Conn, Connection, ConnectionId, Consumer, Descriptor, HandshakeInfo, ListenerConfig, Reactor, Transport,
@@ -46,17 +49,71 @@ const PUT_OFF: Duration = Duration::from_millis(100);
 /// A connection on its way out.
 pub struct Packed {
     pub id: ConnectionId,
-    pub socket: Descriptor,
     pub state: Vec<u8>,
 }
+
+/// Duplicates of the sockets of connections that are still packed; `None`: no descriptors are left.
+pub type Duplicates = Option<Vec<(ConnectionId, Descriptor)>>;
 
 /// What a reactor has packed.
 pub struct Packs {
     /// The caller's number.
     pub reactor: usize,
     pub packed: Vec<Packed>,
-    /// Connections of the listener that cannot move.
-    pub stay: usize,
+    pub stay: Stays,
+}
+
+/// Why a connection cannot move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stay {
+    /// One side has begun to close it.
+    Closing,
+    /// Its request is being decided about.
+    Asked,
+    /// A topic has messages for it that are in no queue.
+    Behind,
+    /// The consumer has work for it that cannot move.
+    Busy,
+    /// A long compressed message is under way.
+    Compressed,
+    /// Its state is too long.
+    Long,
+    /// The head of its request is not known, or it has another state before it opens.
+    Unknown,
+}
+
+/// Connections that cannot move, by the reason.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Stays([usize; Stay::ALL.len()]);
+
+impl Stay {
+    const ALL: [(Self, &'static str); 7] = [
+        (Self::Closing, "closing"),
+        (Self::Asked, "asked"),
+        (Self::Behind, "behind"),
+        (Self::Busy, "busy"),
+        (Self::Compressed, "compressed"),
+        (Self::Long, "long"),
+        (Self::Unknown, "unknown"),
+    ];
+}
+
+impl Stays {
+    fn note(&mut self, why: Stay) {
+        for (count, (stay, _)) in self.0.iter_mut().zip(Stay::ALL) {
+            *count += usize::from(stay == why);
+        }
+    }
+
+    fn add(&mut self, others: &Self) {
+        for (count, other) in self.0.iter_mut().zip(others.0) {
+            *count += other;
+        }
+    }
+
+    pub fn by_name(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        Stay::ALL.into_iter().zip(self.0).map(|((_, name), count)| (name, count))
+    }
 }
 
 #[derive(Default)]
@@ -115,16 +172,31 @@ impl<C: Consumer> Reactor<C> {
             self.writer.begin_turn();
             self.on_deferred();
         }
-        let mut packs = Packs { reactor, packed: Vec::new(), stay: 0 };
+        let mut packs = Packs { reactor, packed: Vec::new(), stay: Stays::default() };
         for slot in self.slots_of(listener) {
             let Some((mut conn, ..)) = self.conn_at(slot) else { continue };
             match conn.pack() {
-                Some(packed) => packs.packed.push(packed),
-                None => packs.stay += 1,
+                Ok(packed) => packs.packed.push(packed),
+                // The HTTP server of the consumer has it.
+                Err(_) if conn.state.life.is_relayed() => {}
+                Err(why) => packs.stay.note(why),
             }
         }
         // If no receiver is left, `Thaw` follows.
         let _given_up = to.send(packs);
+    }
+
+    /// A few at a time, as the process can have many connections for its limit of descriptors.
+    pub(super) fn on_duplicate(&mut self, ids: &[ConnectionId]) -> Duplicates {
+        let mut sockets = Vec::with_capacity(ids.len());
+        for &id in ids {
+            if let Some(connection) = self.connections.get(id)
+                && connection.read.class == ReadClass::Packed
+            {
+                sockets.push((id, connection.transport.duplicate()?));
+            }
+        }
+        Some(sockets)
     }
 
     /// The other process has these connections.
@@ -182,13 +254,26 @@ impl<C: Consumer> Reactor<C> {
         &mut self,
         id: ConnectionId,
         mut stream: Transport,
-        (listener, config): (u32, Arc<ListenerConfig>),
+        (mut listener, mut config): (u32, Arc<ListenerConfig>),
         Parcel { client, unread, state }: Parcel,
     ) -> Option<()> {
         stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let ip = client.or_else(|| stream.remote_address()).map(|address| address.ip());
-        let handshake_timeout = config.handshake_timeout;
         let admission = config.admission.clone();
+        let handshake_timeout = config.handshake_timeout;
+        // Of connections for the consumer's HTTP server, it decides.
+        let asks = match (&state, &config.http) {
+            (State::Open(opened), Some(http)) => {
+                let request = HeadScanner::default().parse(&opened.request, &parcel::HEADS).ok()??;
+                let route = http.routes.current().iter().find(|route| route.serves(&request)).cloned();
+                let asks = route.is_none();
+                if let Some(route) = route {
+                    (listener, config) = (route.listener, route.config);
+                }
+                asks
+            }
+            _ => false,
+        };
         let mut connection = Connection::new(stream, listener, config, Life::Open);
         connection.read.class = ReadClass::Frozen;
         connection.read.unread = true;
@@ -199,14 +284,7 @@ impl<C: Consumer> Reactor<C> {
                 self.timers.arm(id, &mut connection.deadline, handshake_timeout);
                 None
             }
-            State::Open(opened) => {
-                let pool = self.writer.deflate_pool();
-                let settings = connection.config.deflate.map(|deflate| deflate.settings).unwrap_or_default();
-                let settings = Settings { movable: true, ..settings };
-                let config = &connection.config.engine;
-                connection.engine = Engine::import(opened.engine, config, &settings, pool)?;
-                Some((opened.rest, Origin::new(&opened.request, &opened.response, client)))
-            }
+            State::Open(opened) => Some(*opened),
         };
         self.connections.insert(id, connection);
         self.shard.came();
@@ -216,74 +294,79 @@ impl<C: Consumer> Reactor<C> {
             conn.teardown.set_ticket(id.slot, admission.admit(ip).ok());
         }
         conn.reader.keep(id.slot, &unread);
-        let Some((rest, origin)) = opened else { return Some(()) };
-        let opens = conn.reopen(consumer, rest, origin);
-        if opens.is_none() {
+        let Some(opened) = opened else { return Some(()) };
+        let is_known = conn.reopen(consumer, opened, client, asks);
+        if is_known.is_none() {
+            // The consumer does not know of it.
+            conn.state.life = Life::Opening(Box::default());
             self.destroy(id.slot, Cause::Handshake);
         }
-        opens
+        is_known
     }
 
+    /// Connections that have come by the listener's port.
     fn slots_of(&mut self, listener: u32) -> Vec<u32> {
         let mut slots = self.connections.slots();
         slots.retain(|&slot| {
-            self.connections.get_mut(slot).is_some_and(|connection| connection.listener == listener)
+            self.handovers.origins.get(&slot).is_some_and(|origin| origin.port == listener)
+                || self.connections.get_mut(slot).is_some_and(|connection| connection.listener == listener)
         });
         slots
     }
 }
 
 impl Conn<'_> {
-    /// Its bytes, if it can move. From here on it is not written.
-    fn pack(&mut self) -> Option<Packed> {
-        if self.state.read.class != ReadClass::Frozen {
-            return None;
+    /// Its bytes. From here on it is not written.
+    fn pack(&mut self) -> Result<Packed, Stay> {
+        if self.state.life.is_awaiting_decision() {
+            return Err(Stay::Asked);
+        }
+        if self.state.read.class != ReadClass::Frozen || self.state.read.peer == PeerSide::Ended {
+            return Err(Stay::Closing);
         }
         // The consumer has dealt with all records before this command.
         self.go_on(HoldReason::Delivery);
-        let connection = &*self.state;
-        let read = &connection.read;
-        if read.peer == PeerSide::Ended {
-            return None;
-        }
-        let (unread, client, state) = match &connection.life {
+        let (unread, client, state) = match &self.state.life {
             Life::Opening(head) => {
-                let (proxied, bytes) = head.export().filter(|_| self.queued() == 0)?;
+                let exported = head.export().filter(|_| self.queued() == 0);
+                let (proxied, bytes) = exported.ok_or(Stay::Unknown)?;
                 (bytes.to_vec(), head.client(), State::Opening { proxied })
             }
             Life::Open => {
-                let origin = self.handovers.origins.get(&self.id.slot).filter(|origin| !origin.stays)?;
+                let origin = self.handovers.origins.get(&self.id.slot).ok_or(Stay::Unknown)?;
                 let opened = self.export(origin)?;
                 (Vec::new(), origin.client, State::Open(Box::new(opened)))
             }
-            _ => return None,
+            _ => return Err(Stay::Closing),
         };
         let unread = [&unread, self.reader.kept(self.id.slot)].concat();
         let mut bytes = Vec::new();
         Parcel { client, unread, state }.encode(&mut bytes);
         if bytes.len() > parcel::LONGEST {
-            return None;
+            return Err(Stay::Long);
         }
-        let socket = connection.transport.duplicate()?;
-        let packed_at = connection.write.pushed();
+        let packed_at = self.state.write.pushed();
         if let Some(origin) = self.handovers.origins.get_mut(&self.id.slot) {
             origin.packed_at = packed_at;
         }
         self.state.read.class = ReadClass::Packed;
-        Some(Packed { id: self.id, socket, state: bytes })
+        Ok(Packed { id: self.id, state: bytes })
     }
 
-    fn export(&self, origin: &Origin) -> Option<Opened> {
-        let connection = &*self.state;
-        // Its topics have messages for it that are in no queue.
-        if connection.following == Following::Lagging {
-            return None;
+    fn export(&self, origin: &Origin) -> Result<Opened, Stay> {
+        if origin.stays {
+            return Err(Stay::Busy);
         }
-        let write = connection.write.export()?;
-        Some(Opened {
+        let connection = &*self.state;
+        if connection.following == Following::Lagging {
+            return Err(Stay::Behind);
+        }
+        let queued = connection.write.export().ok_or(Stay::Closing)?;
+        let engine = connection.engine.export(connection.config.engine.role).ok_or(Stay::Compressed)?;
+        Ok(Opened {
             request: origin.request.to_vec(),
             response: origin.response.to_vec(),
-            engine: connection.engine.export(connection.config.engine.role)?,
+            engine,
             rest: parcel::Rest {
                 attachment: origin.attachment.to_vec(),
                 paused: connection.read.paused,
@@ -291,7 +374,7 @@ impl Conn<'_> {
                 silence: self.timers.left(&connection.deadline),
                 rates: self.reader.export_rates(self.id.slot, self.timers.now()),
                 received: connection.read.received,
-                queued: write,
+                queued,
             },
         })
     }
@@ -304,32 +387,84 @@ impl Conn<'_> {
         }
     }
 
-    /// Opens a connection that has come from another process. `None`: its heads are none.
-    fn reopen<C: Consumer>(&mut self, consumer: &mut C, rest: parcel::Rest, origin: Origin) -> Option<()> {
-        let request = HeadScanner::default().parse(&origin.request, &parcel::HEADS).ok()??;
-        let (protocol, extensions) = read_accept(&origin.response)?;
+    /// Opens a connection that has come from another process, or with `asks` when the consumer says so. `None`: its heads
+    /// are none, or the settings forbid its state.
+    fn reopen<C: Consumer>(
+        &mut self,
+        consumer: &mut C,
+        opened: Opened,
+        client: Option<SocketAddr>,
+        asks: bool,
+    ) -> Option<()> {
+        let Opened { request: head, response, engine, rest } = opened;
+        let engine = if asks { Err(engine) } else { Ok(self.revive(engine)?) };
+        let request = HeadScanner::default().parse(&head, &parcel::HEADS).ok()??;
+        let (protocol, extensions) = read_accept(&response)?;
         let info = HandshakeInfo {
             request: Some(&request),
-            remote: origin.client.or_else(|| self.remote_address()),
+            remote: client.or_else(|| self.remote_address()),
             protocol,
             extensions,
             ..self.handshake_info()
         };
-        let parcel::Rest { attachment, paused, pinged, silence, rates, received, queued } = rest;
+        self.state.read.received = rest.received;
+        let moved = Moved { queued: rest.queued.len(), attachment: &rest.attachment };
+        consumer.on_resumed(self, &info, &moved, asks);
+        match engine {
+            Ok(engine) => {
+                let asked = self.state.config.movable.map(|port| Asked { port, client, request: head });
+                self.begin_again(engine, rest, asked.map(|asked| Origin::new(&asked, &response)));
+            }
+            Err(engine) => {
+                let opened = Opened { request: head, response, engine, rest };
+                self.state.life = Life::AwaitingDecision(Box::new(PendingUpgrade::resumed(opened, client)));
+            }
+        }
+        Some(())
+    }
+
+    /// The consumer accepts a connection that has come from another process.
+    pub(super) fn go_on_here(&mut self, opened: Opened, client: Option<SocketAddr>) {
+        let Opened { request, response, engine, rest } = opened;
+        self.state.life = Life::Open;
+        let Some(engine) = self.revive(engine) else { return self.terminate() };
+        let asked = Asked { port: self.state.listener, client, request };
+        self.begin_again(engine, rest, Some(Origin::new(&asked, &response)));
+        self.read_again();
+    }
+
+    /// Closes such a connection, which the consumer does not accept. False: it is none.
+    pub(super) fn restarts(&mut self) -> bool {
+        let Life::AwaitingDecision(pending) = &mut self.state.life else { return false };
+        let Some((opened, client)) = pending.take_resumed() else { return false };
+        self.go_on_here(opened, client);
+        self.close(Some(CloseCode::SERVICE_RESTART), b"");
+        true
+    }
+
+    /// `None`: the settings forbid the state.
+    fn revive(&self, engine: Portable) -> Option<Engine> {
+        let config = &self.state.config;
+        let settings = config.deflate.map(|deflate| deflate.settings).unwrap_or_default();
+        let settings = Settings { movable: true, ..settings };
+        Engine::import(engine, &config.engine, &settings, self.writer.deflate_pool())
+    }
+
+    fn begin_again(&mut self, engine: Engine, rest: parcel::Rest, origin: Option<Origin>) {
+        let parcel::Rest { paused, pinged, silence, rates, queued, .. } = rest;
+        self.state.engine = engine;
         self.limit_rate();
         self.reader.import_rates(self.id.slot, rates, self.timers.now());
         if let Some(after) = self.state.silence() {
             self.arm(silence.map_or(after, |left| left.min(after)));
         }
         self.reader.resume_message(self.id, self.state.engine.buffered(), self.timers.now());
-        let state = &mut *self.state;
-        (state.pinged, state.read.paused, state.read.received) = (pinged, paused, received);
-        let moved = crate::bridge::layout::Moved { queued: queued.len(), attachment: &attachment };
-        state.write.import(queued);
-        consumer.on_resumed(self, &info, &moved);
-        self.handovers.begin(self.id.slot, origin);
+        (self.state.pinged, self.state.read.paused) = (pinged, paused);
+        self.state.write.import(queued);
+        if let Some(origin) = origin {
+            self.handovers.begin(self.id.slot, origin);
+        }
         self.touch();
-        Some(())
     }
 
     /// A deadline has come. True: the connection is about to move, and it comes again.

@@ -31,7 +31,7 @@ pub(super) enum State {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Opened {
+pub(in crate::reactor) struct Opened {
     pub(super) request: Vec<u8>,
     pub(super) response: Vec<u8>,
     pub(super) engine: Portable,
@@ -39,7 +39,7 @@ pub(super) struct Opened {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(in crate::reactor) struct Rest {
     pub(super) attachment: Vec<u8>,
     pub(super) paused: bool,
     pub(super) pinged: bool,

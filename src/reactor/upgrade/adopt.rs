@@ -4,12 +4,13 @@ use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;
 
 use crate::reactor::conn::life::Life;
+use crate::reactor::conn::origin::Origin;
 use crate::reactor::upgrade;
 use crate::reactor::{Adoption, Conn, Consumer, Reactor};
 
 impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_adopt(&mut self, adoption: Adoption) {
-        let Adoption { stream, id: chosen, response, prefix, listener, config, deflate } = adoption;
+        let Adoption { stream, id: chosen, response, prefix, listener, config, deflate, asked } = adoption;
         let id = match chosen {
             Some(id) => self.connections.reserve(id),
             None => self.connections.next_id(),
@@ -19,6 +20,9 @@ impl<C: Consumer> Reactor<C> {
             Some(slot) => {
                 let report = chosen.is_none();
                 self.step_at(slot, |conn, consumer| {
+                    if let Some(asked) = asked {
+                        conn.handovers.begin(slot, Origin::new(&asked, &response));
+                    }
                     conn.open_adopted(consumer, (deflate, report), &response, &prefix);
                 });
             }

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
+use crate::reactor::conn::origin::Asked;
+use crate::reactor::handover::parcel::Opened;
 
 #[derive(Default)]
 pub(in crate::reactor) struct Head {
@@ -27,8 +29,10 @@ pub(in crate::reactor) struct PendingUpgrade {
     pub(super) peer: Option<SocketAddr>,
     /// The consumer has had the connection, and can have bytes that were read after its request.
     pub(super) relayed: bool,
-    /// The head of the request, if the connection can move.
-    pub(super) head: Vec<u8>,
+    /// If the connection can move.
+    pub(super) asked: Option<Asked>,
+    /// The connection has come from another process: it opens as it was there.
+    pub(super) resumed: Option<Box<Opened>>,
     pub(super) deflate: Option<Params>,
     /// The bytes after the request, once the consumer has handed them back.
     pub(super) behind: Vec<u8>,
@@ -67,6 +71,15 @@ impl Head {
 }
 
 impl PendingUpgrade {
+    /// With the client that a proxy has named.
+    pub(in crate::reactor) fn take_resumed(&mut self) -> Option<(Opened, Option<SocketAddr>)> {
+        self.resumed.take().map(|opened| (*opened, self.peer))
+    }
+
+    pub(in crate::reactor) fn resumed(opened: Opened, peer: Option<SocketAddr>) -> Self {
+        Self { peer, resumed: Some(Box::new(opened)), ..Self::default() }
+    }
+
     /// The consumer is told that the peer has ended its side. False: it knows.
     pub(in crate::reactor) fn note_end(&mut self) -> bool {
         !std::mem::replace(&mut self.ended, true)

@@ -21,7 +21,7 @@ use crate::engine::proxy;
 
 use crate::reactor::config::UNREAD_ANSWERS;
 use crate::reactor::conn::life::Life;
-use crate::reactor::conn::origin::Origin;
+use crate::reactor::conn::origin::{Asked, Origin};
 use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Consumer, ListenerConfig};
 use head::{Head, PendingUpgrade};
@@ -103,10 +103,14 @@ pub(super) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
 pub(super) fn accept<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, response: &[u8]) {
     let Life::AwaitingDecision(pending) = &mut conn.state.life else { return };
-    let PendingUpgrade { deflate, since, behind, relayed, head, peer, .. } = std::mem::take(&mut **pending);
+    let PendingUpgrade { deflate, since, behind, relayed, asked, peer, resumed, .. } =
+        std::mem::take(&mut **pending);
+    if let Some(opened) = resumed {
+        return conn.go_on_here(*opened, peer);
+    }
     conn.write(response);
-    if !head.is_empty() {
-        conn.handovers.begin(conn.id.slot, Origin::new(&head, response, peer));
+    if let Some(asked) = asked {
+        conn.handovers.begin(conn.id.slot, Origin::new(&asked, response));
     }
     open(conn, deflate);
     note_accepted(conn, since);
@@ -126,10 +130,16 @@ pub(super) fn keep(conn: &mut Conn<'_>, bytes: &[u8]) {
     }
 }
 
-/// If the consumer accepts, these settings replace the listener's. Until then, nothing is read.
-pub(super) fn serve(conn: &mut Conn<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
+/// If the consumer accepts, these settings replace the listener's. Until then, nothing is read. `asked`: of a relayed
+/// connection that can move.
+pub(super) fn serve(
+    conn: &mut Conn<'_>,
+    config: Arc<ListenerConfig>,
+    deflate: Option<Params>,
+    asked: Option<Asked>,
+) {
     if conn.state.life.is_relayed() {
-        let pending = PendingUpgrade { relayed: true, ..PendingUpgrade::default() };
+        let pending = PendingUpgrade { relayed: true, asked, ..PendingUpgrade::default() };
         conn.state.life = Life::AwaitingDecision(Box::new(pending));
     }
     if let Life::AwaitingDecision(pending) = &mut conn.state.life {
@@ -300,8 +310,8 @@ fn on_upgrade<C: Consumer>(
     if asks || refused.is_some() {
         (info.protocol, info.rest) = (None, rest);
         let (since, peer) = (head.since, head.peer);
-        let head = movable_head(&config, request, bytes).to_vec();
-        let pending = PendingUpgrade { since, peer, head, ..PendingUpgrade::default() };
+        let asked = asked(&config, request, (peer, bytes));
+        let pending = PendingUpgrade { since, peer, asked, ..PendingUpgrade::default() };
         conn.state.life = Life::AwaitingDecision(Box::new(pending));
         // The peer has done its part in time; the consumer has no deadline.
         conn.state.deadline.clear();
@@ -350,11 +360,9 @@ fn switch_protocols<'r, C: Consumer>(
     info.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
     let response = handshake::accept(&upgrade.accept, upgrade.protocol, info.extensions);
     conn.write(&response);
-    if let Some(request) = info.request {
-        let head = movable_head(&conn.state.config, request, bytes);
-        if !head.is_empty() {
-            conn.handovers.begin(conn.id.slot, Origin::new(head, &response, client));
-        }
+    if let Some(asked) = info.request.and_then(|request| asked(&conn.state.config, request, (client, bytes)))
+    {
+        conn.handovers.begin(conn.id.slot, Origin::new(&asked, &response));
     }
     open(conn, upgrade.deflate.as_ref().map(|accepted| accepted.params));
     consumer.on_open(conn, info);
@@ -365,9 +373,14 @@ fn switch_protocols<'r, C: Consumer>(
     }
 }
 
-/// The head of a request, if its connection can move; else empty.
-fn movable_head<'a>(config: &ListenerConfig, request: &Request<'_>, bytes: &'a [u8]) -> &'a [u8] {
-    bytes.get(..request.head_len).filter(|_| config.movable).unwrap_or_default()
+/// `None`: the connection cannot move.
+fn asked(
+    config: &ListenerConfig,
+    request: &Request<'_>,
+    (client, bytes): (Option<SocketAddr>, &[u8]),
+) -> Option<Asked> {
+    let port = config.movable?;
+    Some(Asked { port, client, request: bytes.get(..request.head_len)?.to_vec() })
 }
 
 /// A request without an upgrade: 426, as the HTTP server inside ws answers, or a health check.

@@ -21,7 +21,7 @@ impl Routes {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = routes.into();
     }
 
-    pub(super) fn current(&self) -> Arc<[Route]> {
+    pub(in crate::reactor) fn current(&self) -> Arc<[Route]> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -35,7 +35,7 @@ impl PartialEq for Routes {
 impl Route {
     /// Longer heads are judged by the HTTP server, and bodies: some versions of Node read them before
     /// the upgrade.
-    pub(super) fn serves(&self, request: &Request<'_>) -> bool {
+    pub(in crate::reactor) fn serves(&self, request: &Request<'_>) -> bool {
         let ListenerConfig { head, path, .. } = &*self.config;
         request.is_upgrade()
             && !request.has_body()

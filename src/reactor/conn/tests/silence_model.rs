@@ -153,6 +153,7 @@ impl World {
             listener: 7,
             config: Arc::new(self.config.clone()),
             deflate: None,
+            asked: None,
         })));
         client
     }

@@ -12,7 +12,7 @@ use crate::engine::MessageKind;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
-use crate::reactor::{ConnectionId, ListenerConfig, Transport};
+use crate::reactor::{ConnectionId, Descriptor, ListenerConfig, Transport};
 
 /// A process, whose listener has the number 0.
 struct Process {
@@ -23,7 +23,7 @@ struct Process {
 
 impl Process {
     fn with(script: Script, listener: ListenerConfig) -> Self {
-        let listener = ListenerConfig { movable: true, ..listener };
+        let listener = ListenerConfig { movable: Some(0), ..listener };
         let (mut reactor, address, seen) = reactor(Setup { script, listener, ..Setup::default() });
         reactor.run_once(Some(Duration::ZERO)).unwrap();
         Self { reactor, address, seen }
@@ -53,14 +53,16 @@ impl Process {
         let Packs { reactor, packed, stay } = self.pack();
         assert_eq!(reactor, 7);
         let ids: Vec<ConnectionId> = packed.iter().map(|packed| packed.id).collect();
-        other.take(packed);
+        let sockets = self.reactor.on_duplicate(&ids).unwrap();
+        other.take(packed, sockets);
         self.reactor.on_moved(&ids);
         self.reactor.on_thaw(0, true);
-        stay
+        stay.by_name().map(|(_, count)| count).sum()
     }
 
-    fn take(&mut self, packed: Vec<Packed>) {
-        let parcels = packed.into_iter().map(|Packed { socket, state, .. }| {
+    fn take(&mut self, packed: Vec<Packed>, sockets: Vec<(ConnectionId, Descriptor)>) {
+        let parcels = packed.into_iter().zip(sockets).map(|(Packed { state, id }, (of, socket))| {
+            assert_eq!(id, of);
             let parcel = Parcel::decode(&state).expect("it was just encoded");
             let mut again = Vec::new();
             parcel.encode(&mut again);

@@ -29,6 +29,7 @@ fn adoption(stream: TcpStream) -> Adoption {
         listener: 7,
         config: Arc::new(ListenerConfig::default()),
         deflate: None,
+        asked: None,
     }
 }
 
