@@ -1,44 +1,17 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import WebSocket from 'ws';
 
 import { Child, WebSocketServer, ownOnPosix } from '../helpers/index.mjs';
+import { exits, inMode, place, until, version } from '../helpers/versions.mjs';
 
 const { prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
-
-/** The reactor needs a thread of its own. */
-const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? ownOnPosix.skip : ownOnPosix;
-
-/** A folder that only this user can write to, with the path. */
-function place(t) {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  return join(folder, 'h.sock');
-}
-
-/** A version of the server; `port` 0: the first. */
-async function version(t, name, port, path, options = {}, how = {}) {
-  const child = new Child(t, options.mode ? 'movable-http.mjs' : 'movable.mjs', [name, port, path, JSON.stringify(options)], how);
-  const line = await child.line();
-  const [word, bound] = line.split(' ');
-  if (word === 'listening') await until(() => statSync(path, { throwIfNoEntry: false }));
-  return Object.assign(child, { port: Number(bound), first: line });
-}
-
-async function until(done) {
-  while (!done()) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, 5);
-    });
-  }
-}
 
 async function open(port, url = '/', options = {}) {
   const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, options.protocols ?? [], options);
@@ -53,14 +26,6 @@ async function ask(ws, text) {
   const answer = once(ws, 'message');
   ws.send(text);
   return String((await answer)[0]);
-}
-
-async function exits(t, child) {
-  const { code, stdout, stderr } = await child.ended();
-  t.is(code, 0, stdout + stderr);
-  t.false(/error/.test(stdout), stdout);
-  t.is(stderr, '');
-  return stdout;
 }
 
 inMode('a connection moves through three versions, and its client notices nothing', async (t) => {

@@ -1,0 +1,42 @@
+// Versions of a server with option `handover`, each in a process of its own.
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { Child, ownOnPosix } from './index.mjs';
+
+/** The reactor needs a thread of its own. */
+export const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? ownOnPosix.skip : ownOnPosix;
+
+/** A folder that only this user can write to, with the path. */
+export function place(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'handover-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'h.sock');
+}
+
+/** A version of the server; `port` 0: the first. */
+export async function version(t, name, port, path, options = {}, how = {}) {
+  const child = new Child(t, options.mode ? 'movable-http.mjs' : 'movable.mjs', [name, port, path, JSON.stringify(options)], how);
+  const line = await child.line();
+  const [word, bound] = line.split(' ');
+  if (word === 'listening') await until(() => statSync(path, { throwIfNoEntry: false }));
+  return Object.assign(child, { port: Number(bound), first: line });
+}
+
+/** A version has ended as it should. */
+export async function exits(t, child) {
+  const { code, stdout, stderr } = await child.ended();
+  t.is(code, 0, stdout + stderr);
+  t.false(/error/.test(stdout), stdout);
+  t.is(stderr, '');
+  return stdout;
+}
+
+export async function until(done) {
+  while (!done()) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 5);
+    });
+  }
+}
