@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import http from 'node:http';
+import https from 'node:https';
 import tls from 'node:tls';
 
 import test from 'ava';
@@ -241,6 +242,23 @@ test('over TLS: the client, and the certificate of the port', async (t) => {
   t.truthy(socket.getCertificate());
   client.send('secret');
   t.is(String((await once(client, 'message'))[0]), 'secret');
+});
+
+test("over TLS: 'connection' of an https.Server has the socket of the requests, and makes JavaScript answer upgrades", async (t) => {
+  const sockets = new Set();
+  const server = https.createServer((request, response) => response.end(String(sockets.has(request.socket))));
+  const { port, wss } = await start(t, 'relay', {}, { server, tls: { cert, key } });
+  t.is(wss.metrics().handshakes.byJavaScript, null);
+  server.on('connection', (socket) => sockets.add(socket));
+  t.is(wss.metrics().handshakes.byJavaScript, "a listener of 'connection'");
+  const [response] = await once(https.get({ port, host: '127.0.0.1', agent: false, rejectUnauthorized: false }), 'response');
+  t.is(String(await response.toArray()), 'true');
+  const connected = once(wss, 'connection');
+  const client = new wsClient(`wss://localhost:${port}/`, { ca: cert });
+  t.teardown(() => client.terminate());
+  const [[, { socket }]] = await Promise.all([connected, once(client, 'open')]);
+  t.true(sockets.has(socket));
+  t.is(sockets.size, 2);
 });
 
 test('over TLS: the end of the client is the end of a connection that nothing reads, as over https', async (t) => {

@@ -96,9 +96,20 @@ function connect(server, socket, read) {
     server.prependOnceListener('session', onSession);
   }
   try {
-    server.emit(event, socket);
+    if (event === 'secureConnection') emitConnection(server, socket);
   } finally {
-    server.removeListener('session', onSession);
+    try {
+      server.emit(event, socket);
+    } finally {
+      server.removeListener('session', onSession);
+    }
+  }
+}
+
+/** Programs track sockets by it, also of https: for all listeners but Node's, which would begin TLS. @type {(server: EventEmitter, socket: AnySocket) => void} */
+function emitConnection(server, socket) {
+  for (const listener of server.rawListeners('connection')) {
+    if (listener.name !== 'tlsConnectionListener') Reflect.apply(listener, server, [socket]);
   }
 }
 

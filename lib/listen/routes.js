@@ -23,6 +23,9 @@ const SETTINGS = ['httpValidation', 'insecureHTTPParser', 'joinDuplicateHeaders'
 /** Listeners of these events see an upgrade before its answer. */
 const SEEING = new Set(['connection', 'secureConnection', 'upgrade']);
 
+/** Events that show a connection, by the kind of the server. @type {Record<string, string[]>} */
+const EVENTS = { connection: ['connection'], secureConnection: ['connection', 'secureConnection'] };
+
 /** Why JavaScript answers: `requiredHooks` has found something. */
 const OF_SERVER = 'an option, a listener or a method of a WebSocketServer';
 
@@ -163,7 +166,8 @@ class Upgrades {
     if (ports.size === 0) return 'the HTTP server is not behind a port of the reactors';
     if ([...takers].some((wss) => wss._hooks !== 0)) return OF_SERVER;
     if (this.isWatched()) return "another listener of 'upgrade'";
-    if (server.listenerCount(this.kind) !== 1) return `a listener of '${this.kind}'`;
+    const seen = EVENTS[this.kind].find((event) => server.listenerCount(event) !== 1);
+    if (seen !== undefined) return `a listener of '${seen}'`;
     const hasKept = settings?.every((one, index) => one === server[SETTINGS[index]]);
     if (!hasKept || (server.emit !== nodeEmit && !isOwnEmit(server))) return 'a setting or a method of the HTTP server';
     return takers.size < 2 || arePathsDistinct([...takers]) ? null : 'WebSocketServers that take the same path';
