@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -21,7 +22,8 @@ test('the programs of packages that import ws compile, and so do the declaration
   const { stdout } = run('typescript/bin/tsc', ['--project', 'types', '--listFiles']);
   const lines = stdout.split('\n');
   // The types of the override, by require and by import.
-  for (const file of ['index.d.ts', 'index.d.mts']) assert.ok(lines.includes(join(root, file)), file);
+  const ours = dirname(createRequire(import.meta.url).resolve('ws/package.json'));
+  for (const file of ['index.d.ts', 'index.d.mts']) assert.ok(lines.includes(join(ours, file)), file);
   assert.ok(!lines.some((line) => line.includes('@types/ws/')), 'not @types/ws');
   const errors = lines.filter((line) => /: error TS\d+/.test(line) && !FAULTY.test(line));
   assert.deepEqual(errors, []);

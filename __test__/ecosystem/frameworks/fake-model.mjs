@@ -17,7 +17,8 @@ const model = new MockLanguageModelV4({
   },
 });
 const fallbackProvider = { specificationVersion: 'v4', languageModel: () => model };
-const { connections } = createRequire(import.meta.url)('../../../lib/reactor/table.js');
+const installed = createRequire(import.meta.url).resolve('reactor-ws');
+const { connections } = createRequire(installed)('./reactor/table.js');
 process.on('SIGUSR2', () => console.log(`open: ${connections().length}`));
 globalThis.AI_SDK_DEFAULT_PROVIDER = customProvider({ fallbackProvider });
 

@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 
-import { WebSocketServer } from '../../../lib/index.mjs';
-
 import { listen } from './http.mjs';
-import { RealWebSocket, assertOnReactor } from './on-reactor.mjs';
+import { RealWebSocket, WebSocketServer, assertOnReactor } from './on-reactor.mjs';
 
 const LONG = 'a longer paragraph. '.repeat(20_000);
 

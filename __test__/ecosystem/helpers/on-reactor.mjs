@@ -9,10 +9,10 @@ import { setImmediate } from 'node:timers/promises';
 const folder = new URL('.', pathToFileURL(process.argv[1]));
 const require = createRequire(folder);
 
-const { WebSocket, WebSocketServer } = require('reactor-ws');
-const own = createRequire(import.meta.url);
-const { bytesSettled } = own('../../../lib/reactor/exchange.js');
-const table = own('../../../lib/reactor/table.js');
+export const { WebSocket, WebSocketServer } = require('reactor-ws');
+const own = createRequire(require.resolve('reactor-ws'));
+const { bytesSettled } = own('./reactor/exchange.js');
+const table = own('./reactor/table.js');
 
 /** The `ws` of npm, of which the clients are made. */
 export const RealWebSocket = require('ws-real').WebSocket;

@@ -4,35 +4,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 
 import { cert as ca } from '../../helpers/certificate.mjs';
+import { installOurs } from './installed.mjs';
 
 const { WebSocket } = createRequire(pathToFileURL(process.argv[1]))('ws-real');
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const { systemName } = createRequire(import.meta.url)('../../../lib/reactor/addon.js');
-
-/** Puts this package, and the one with its addon, into a node_modules. */
-export function installOurs(folder) {
-  const name = `reactor-ws-${systemName()}`;
-  const [ours, addon] = ['reactor-ws', name].map((one) => join(folder, 'node_modules', one));
-  for (const place of [ours, addon]) {
-    rmSync(place, { recursive: true, force: true });
-    mkdirSync(place, { recursive: true });
-  }
-  const { files } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const parts = new Set(['package.json', ...files.map((file) => file.split('/')[0])]);
-  const isNative = (path) => path.startsWith(join(ROOT, 'lib/native'));
-  for (const part of parts) cpSync(join(ROOT, part), join(ours, part), { recursive: true, filter: (path) => !isNative(path) });
-  const file = `reactor-ws.${systemName()}.node`;
-  cpSync(join(ROOT, 'lib/native', file), join(addon, file));
-  cpSync(join(ROOT, 'npm', systemName(), 'package.json'), join(addon, 'package.json'));
-}
 
 /** Tests of the program in a folder, which `command` builds to .output, where nothing else is installed; and of its development server. */
 export function testBuilt(name, folder, command) {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { build, exercise, installOurs, start } from '../helpers/programs.mjs';
+import { installOurs } from '../helpers/installed.mjs';
+import { build, exercise, start } from '../helpers/programs.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 
