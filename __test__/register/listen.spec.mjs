@@ -80,6 +80,21 @@ for (const [kind, { get, make, scheme }] of Object.entries(KINDS)) {
     t.is((await ask(get, server)).text, 'late');
   });
 
+  test(`${kind}: close() is over at once if all connections are idle, as in Node`, async (t) => {
+    const server = make((request, response) => response.end(String(request.socket._server === server)));
+    t.teardown(() => end(server));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const agent = new { http, https }[kind].Agent({ keepAlive: true });
+    t.teardown(() => agent.destroy());
+    const [response] = await once(get({ host: '127.0.0.1', port: server.address().port, agent, rejectUnauthorized: false }), 'response');
+    t.is(String(await response.toArray()), 'true');
+    const order = [];
+    const later = new Promise((resolve) => setImmediate(() => resolve(order.push('immediate'))));
+    server.close(() => order.push('closed'));
+    await later;
+    t.deepEqual(order, ['closed', 'immediate']);
+  });
+
   test(`${kind}: the reactor answers upgrades, and close() waits for the WebSockets`, async (t) => {
     const server = make();
     const wss = new WebSocketServer({ server });

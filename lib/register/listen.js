@@ -135,8 +135,13 @@ function represent(server, port) {
   const { give } = Object.getPrototypeOf(upgrades);
   // Not by a listener of 'connection', for which JavaScript would have to read the upgrades.
   upgrades.give = (/** @type {any} */ socket, /** @type {Buffer} */ read) => {
-    // Node counts the sockets that it accepts itself.
-    if (socket._server !== server) waitFor(server, socket);
+    // Node counts the sockets that it accepts itself, and others to their end, which can be before their 'close'.
+    if (socket._server == null) {
+      socket._server = server;
+      server._connections++;
+    } else if (socket._server !== server) {
+      waitFor(server, socket);
+    }
     Reflect.apply(give, upgrades, [socket, read]);
   };
 }
