@@ -15,7 +15,7 @@ const ARCHITECTURE_WORDS = 2600;
 const FOLDERS = ['.', 'docs', 'examples', 'benchmark'];
 /** `<!-- file: path -->`, and the block behind it. */
 const SHOWN = /<!-- file: (\S+) -->\n(?:\n```[^]*?\n```\n)?/g;
-const LANGUAGES = { '.mjs': 'js', '.ts': 'ts', '.rs': 'rust' };
+const LANGUAGES = { '.cjs': 'js', '.mjs': 'js', '.ts': 'ts', '.rs': 'rust' };
 
 /** Where options are declared, and the document that must have all of them. */
 const OPTIONS = [

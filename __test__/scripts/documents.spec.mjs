@@ -26,7 +26,8 @@ const PARSED_ONLY = [
   [/^emitUpgrades\(/m, 'it needs socket.io; ecosystem/socket-io.test.mjs does the same'],
   [/reactorAdapter\(/, 'it needs socket.io; ecosystem/socket-io-rooms.test.mjs does the same'],
   [/redisAdapter\(\{ client \}\)/, 'it needs Redis: adapters/'],
-  [/handover: '/, 'it needs a folder of its own, and two processes: handover/'],
+  [/WebSocketServer\(.*handover: '/, 'it needs a folder of its own, and two processes: handover/'],
+  [/^listen\(.*handover: '/m, 'the same, on the port of an HTTP server'],
   [/new TopicsClient\(/, 'it is a page: protocol/client.spec.mjs and browser/resume.test.mjs do the same'],
   [/adapterTests\(/, 'tests of an adapter that the reader writes: adapters/'],
 ];
