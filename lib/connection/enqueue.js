@@ -142,10 +142,10 @@ function sent(ws, count) {
 }
 
 /** The connection has ended: waiting sends never leave. @type {(ws: Connection, error?: Error) => void} */
-function abandonSends(ws, error = streamDestroyed()) {
+function abandonSends(ws, error) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null || callbacks.length === 0) return;
-  callAll(callbacks.take(), 0, error);
+  callAll(callbacks.take(), 0, error ?? streamDestroyed());
 }
 
 module.exports = { KEY_BYTES, abandonSends, callAll, command, hasConnection, isOther, keyed, enqueue, push, sent };
