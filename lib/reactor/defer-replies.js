@@ -8,6 +8,7 @@ const { setImmediate } = require('node:timers');
 
 const { OUT_FLAG_ON, OUT_DEFER } = require('../base/layout');
 const outbox = require('./outbox');
+const { servers } = require('./table');
 
 /** @import { ConnectionId } from './exchange' */
 
@@ -22,8 +23,8 @@ let waiting = [];
 
 /** The end of a connection leaves. */
 function ended() {
-  // Answers that wait do not wait for later ends: one could follow another for ever.
-  if (waiting.length !== 0) return;
+  // Answers that wait do not wait for later ends: one could follow another for ever. Without a port, none waits.
+  if (waiting.length !== 0 || servers().length === 0) return;
   if (turnsLeft === 0) setImmediate(onTurn);
   turnsLeft = TURNS;
 }
