@@ -24,6 +24,8 @@ function become(socket, ws, early, answered) {
   const { _handle: handle, remoteAddress: address, remoteFamily: family, remotePort: port } = socket;
   socket.setTimeout(0);
   const adopted = { _early: early, _answered: answered, _peer: { address, family, port }, _here: socket.address() };
+  // Before any is deleted: then all sockets share a layout, which saves V8 a slow look-up at each later access.
+  Object.setPrototypeOf(socket, prototypeOf(ws));
   // The HTTP server has put methods on the socket that detach its parser when a listener is added.
   for (const name of ADDERS) {
     const own = Object.hasOwn(socket, name) ? socket[name] : null;
@@ -31,7 +33,7 @@ function become(socket, ws, early, answered) {
   }
   for (const key of LEFT) delete socket[key];
   if (socket._maxListeners === undefined) delete socket._maxListeners;
-  Object.setPrototypeOf(Object.assign(socket, adopted), prototypeOf(ws));
+  Object.assign(socket, adopted);
   ws._adopt(socket);
   // A relayed socket has no handle.
   if (handle) {
