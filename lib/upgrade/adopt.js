@@ -130,6 +130,7 @@ function adopt(ws, request, socket, head, response, server) {
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
   if (hasOwnPong(server.options)) ws._bits |= OWN_PONG;
+  socket.setNoDelay();
   const place = claim(ws);
   try {
     native.adopt(socket._handle.fd, place, response, early, servedOptions(server, ws), server._rates, askedOf(request, socket));

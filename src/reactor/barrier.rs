@@ -5,8 +5,8 @@
 //! bytes that show a change leave when the consumer has dealt with its record: the 101 after OPEN,
 //! with frames sent meanwhile, and the end of the socket after CLOSED.
 //!
-//! An end that both sides know of by their close frames waits only until CLOSED is handed over, or
-//! the peer would learn of it after what its next connections get.
+//! An end that both sides know of, by their close frames or a reset, waits only until CLOSED is
+//! handed over, or the peer would learn of it after what its next connections get.
 //!
 //! ```text
 //! a turn: 101 queued, OPEN recorded as the nth record -> withhold
@@ -54,7 +54,7 @@ impl DeliveryBarrier {
         self.known.clear();
     }
 
-    /// `record` reports a connection's end. `is_known`: both close frames were sent.
+    /// `record` reports a connection's end. `is_known`: both close frames were sent, or a reset.
     pub(super) fn defer_close(&mut self, record: u64, transport: Transport, is_known: bool) {
         if is_known {
             self.known.push(transport);

@@ -8,6 +8,7 @@ use crate::bridge::layout::{Cause, PIPE_SLOTS};
 
 use super::life::{Gone, Life};
 use crate::reactor::config::MOST_DRAINING;
+use crate::reactor::read::PeerSide;
 use crate::reactor::{Connection, ConnectionId, Consumer, Reactor};
 
 #[derive(Default)]
@@ -89,7 +90,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 self.consumer.on_closed(id, connection.cause_of_end(cause));
             }));
-            let is_known = connection.close_complete();
+            let is_known = connection.close_complete() || connection.read.peer == PeerSide::Dead;
             // The slot's next connection and the peer must wait for the last record.
             if let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) {
                 self.connections.retain(slot, progress.recorded);

@@ -20,8 +20,7 @@ use crate::reactor::read::ReadClass;
 use crate::reactor::upgrade;
 use crate::reactor::upgrade::head::Head;
 use crate::reactor::{
-    BoundListener, Connection, ConnectionId, Consumer, LISTENERS, ListenerConfig, Reactor, TcpOptions,
-    Transport,
+    BoundListener, Connection, ConnectionId, Consumer, LISTENERS, ListenerConfig, Reactor, Transport,
 };
 use listener::{Accepted, Listener};
 
@@ -215,10 +214,8 @@ impl<C: Consumer> Reactor<C> {
         config: Arc<ListenerConfig>,
         life: Life,
     ) -> Option<u32> {
-        match config.tcp {
-            Some(tcp) => stream.set_options(tcp),
-            None if life.is_open() => stream.set_options(TcpOptions::default()),
-            None => {}
+        if let Some(tcp) = config.tcp {
+            stream.set_options(tcp);
         }
         stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, life);
