@@ -41,7 +41,7 @@ impl<C: Consumer> Reactor<C> {
             Ok(()) => self.reader.polled(self.events.iter().count()),
         }
         let idle = self.events.is_empty() && self.handle.outbox().is_empty();
-        self.last_wait = (idle, self.timers.now().saturating_duration_since(now));
+        self.last_wait = (idle && stays, self.timers.now().saturating_duration_since(now));
         if !idle {
             self.idling.disturb(self.timers.now());
         }
