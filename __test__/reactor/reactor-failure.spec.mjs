@@ -56,22 +56,25 @@ ownSerial('a port: an error', async (t) => {
   await once(wss, 'close');
 });
 
-ownOnLinuxSerial("its connections close with 1006, its server has an 'error', and the process ends by itself", async (t) => {
-  const child = new Child(t, 'failing.mjs');
-  const raw = await askRaw(t, await child.line(0));
-  await raw.until((text) => text.includes('\r\n\r\n'));
-  await raw.send(frame(1, 'a'));
-  // The flush that echoes wakes the reactor from its last wait.
-  await raw.closed();
-  const { code, signal, stdout, stderr } = await child.ended();
-  t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
-  t.deepEqual(stdout.trim().split('\n').slice(1).sort(), [
-    'send: WebSocket is not open: readyState 3 (CLOSED)',
-    'server close',
-    'server error: WS_ERR_REACTOR_FAILED: The reactor failed: waiting for events failed: Invalid argument (os error 22)',
-    'ws close 1006 reactor-failed',
-  ]);
-});
+// With 'auto' the event loop notices, or the thread.
+for (const [reactors, turns] of [['1', ''], ['"auto"', ''], ['"auto"', 'every-turn']]) {
+  ownOnLinuxSerial(`reactors: ${reactors} ${turns}: connections close with 1006, the server has an 'error', and the process ends by itself`, async (t) => {
+    const child = new Child(t, 'failing.mjs', ['port', reactors], { env: { REACTOR_WS_SWITCH: turns } });
+    const raw = await askRaw(t, await child.line(0));
+    await raw.until((text) => text.includes('\r\n\r\n'));
+    await raw.send(frame(1, 'a'));
+    // The flush that echoes wakes the reactor from its last wait.
+    await raw.closed();
+    const { code, signal, stdout, stderr } = await child.ended();
+    t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
+    t.deepEqual(stdout.trim().split('\n').slice(1).sort(), [
+      'send: WebSocket is not open: readyState 3 (CLOSED)',
+      'server close',
+      'server error: WS_ERR_REACTOR_FAILED: The reactor failed: waiting for events failed: Invalid argument (os error 22)',
+      'ws close 1006 reactor-failed',
+    ]);
+  });
+}
 
 for (const dying of [0, 1, 2]) {
   ownOnLinuxSerial(`reactor ${dying} of 3 dies: requests are read meanwhile, and later`, async (t) => {
@@ -80,7 +83,7 @@ for (const dying of [0, 1, 2]) {
   });
 }
 
-for (const reactors of [0, 1, 3]) {
+for (const reactors of ['0', '1', '3', '"auto"']) {
   ownOnLinuxSerial(`${reactors} reactors that cannot start: 'error' has the code of the system`, async (t) => {
     const { code, stdout, stderr } = await new Child(t, 'unstartable.mjs', [reactors]).ended();
     t.deepEqual({ code, stdout, stderr }, { code: 0, stdout: 'EMFILE -24\n', stderr: '' });

@@ -215,11 +215,11 @@ impl Companion {
     fn sleep(&self, mut turns: u64) {
         let seat = &self.drive.seat;
         loop {
-            seat.sleep.prepare();
+            let is_still = seat.prepares_to_sleep(turns);
             let due = self.drive.due.load(Ordering::Relaxed);
             let rest =
                 (due != NEVER).then(|| Duration::from_nanos(due.saturating_sub(self.drive.now())) + PATIENCE);
-            let is_woken = seat.turns() != turns || wait_readable(&self.descriptor, Some(&self.bell), rest);
+            let is_woken = !is_still || wait_readable(&self.descriptor, Some(&self.bell), rest);
             seat.sleep.awake();
             let before = mem::replace(&mut turns, seat.turns());
             if is_woken || turns == before {
@@ -246,9 +246,7 @@ impl Companion {
             Ok(Ok(true)) => {
                 // Until the loop's next turn tells.
                 drive.due.store(0, Ordering::Relaxed);
-                drop(place);
-                // After that: the loop's turn finds what came since the last one here.
-                (self.ring)();
+                place.give_back(|| (self.ring)());
                 return true;
             }
             Ok(Ok(false)) => None,

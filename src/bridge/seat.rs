@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! loop:    try_take -> serve, made_turn          thread: try_take -> turns, each as of a thread
-//!          none? -> Outbox::send, wake                   drop what it took -> ring the loop
+//!          none? -> Outbox::send, wake                   give_back, which rings the loop
 //! ```
 //!
 //! If the loop finds the seat taken, it queues its command as for any reactor with a thread. That thread
@@ -59,9 +59,15 @@ impl<T> Seat<T> {
         wakes && self.sleep.should_wake()
     }
 
-    /// Any thread. After `sleep.prepare()`: all turns that will not wake the thread for what they did.
     pub fn turns(&self) -> u64 {
         self.turns.load(Ordering::Relaxed)
+    }
+
+    /// Thread: whether the loop has made no turn after the first `turns`. Then the next one that has
+    /// something to do wakes the thread, unless `sleep.awake()` comes first.
+    pub fn prepares_to_sleep(&self, turns: u64) -> bool {
+        self.sleep.prepare();
+        self.turns() == turns
     }
 }
 
@@ -74,6 +80,12 @@ pub struct Taken<'a, T> {
 impl<T> Taken<'_, T> {
     pub fn reactor(&mut self) -> Option<&mut T> {
         self.place.as_mut()?.as_mut()
+    }
+
+    /// Thread: frees the seat, then `ring` calls the loop. Its turn finds all that it has queued meanwhile.
+    pub fn give_back(self, ring: impl FnOnce()) {
+        drop(self);
+        ring();
     }
 
     /// The reactor has ended.
