@@ -1,6 +1,7 @@
 // A reactor that the event loop and a thread share (`reactors: 'auto'`). Behaviour that does not depend on what drives it is
 // tested by all the other files with REACTOR_WS_REACTORS=auto, and with REACTOR_WS_SWITCH=every-turn.
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Child, WebSocket, connectMany, openVisitor, ownOnPosix, startServer } from '../helpers/index.mjs';
@@ -59,19 +60,48 @@ ownOnPosix('the thread takes over while JavaScript is blocked, and gives back', 
   await until(drive, ({ driver }) => driver === 'loop');
 });
 
+ownOnPosix('after each change the loop goes on: with messages, and with deadlines of the thread', async (t) => {
+  const { client, drive, port } = await startAdaptive(t, [], AT_EASE);
+  const other = await openVisitor(t, `ws://127.0.0.1:${port}`);
+  const answered = (one, text) => {
+    one.send(text);
+    return once(one, 'message');
+  };
+  for (let round = 0; round < 10; round++) {
+    // One of them waits.
+    await Promise.all([answered(client, 'block 20'), answered(other, 'block 20')]);
+    // The thread still has the reactor, and the loop is idle.
+    for (let count = 0; count < 10; count++) await answered(client, 'short');
+    await until(drive, ({ driver }) => driver === 'loop');
+  }
+  t.true((await drive()).switches > 0);
+  const echo = answered(client, 'block 200');
+  await delay(50);
+  const silent = connect(port, '127.0.0.1').resume();
+  await echo;
+  await once(silent, 'close');
+  t.pass();
+});
+
 ownOnPosix('while a callback waits, deadlines are kept', async (t) => {
   const server = new Child(t, 'adaptive-blocked.mjs', [], AT_EASE);
   t.is(await server.line(0), '0');
 });
 
-ownOnPosix('process.exit() in a handler: what was sent leaves', async (t) => {
-  const { client, server } = await startAdaptive(t, [], EAGER);
-  const closed = once(client, 'close');
-  client.send('exit');
-  t.is(String((await once(client, 'message'))[0]), 'bye');
-  t.is((await closed)[0], 1006);
-  t.like(await server.ended(), { code: 7, stderr: '' });
-});
+// By then the thread sleeps, and no deadline wakes it.
+for (const [title, word, turns] of [
+  ['process.exit() in a handler: what was sent leaves', 'exit', EAGER],
+  ['process.exit() while nothing happens', 'exit 1500', AT_EASE],
+]) {
+  ownOnPosix(title, async (t) => {
+    const { client, server } = await startAdaptive(t, [], turns);
+    const closed = once(client, 'close');
+    client.send(word);
+    t.is(String((await once(client, 'message'))[0]), 'bye');
+    t.is((await closed)[0], 1006);
+    t.like(await server.ended(), { code: 7, stderr: '' });
+  });
+}
 
 ownOnPosix('a worker ends in the midst of it', async (t) => {
   const { client, port, server } = await startAdaptive(t, ['worker'], EAGER);
